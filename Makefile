@@ -1,0 +1,55 @@
+# `make train` and `make test` need Python 3.11 (or later) and nothing else: all they use is installed in .venv.
+
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES_OF_INSTALL := pyproject.toml setup.py $(shell find protos -name '*.proto')
+
+.PHONY: help install install-test train test unit integration learning check format clean
+
+help: ## show this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
+
+install: $(VENV)/.installed ## create .venv with the servers, the environments and TensorBoard
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+$(VENV)/.installed: $(BIN)/python $(SOURCES_OF_INSTALL)
+	$(BIN)/python -m pip install --quiet --editable '.[environments]'
+	@touch $@
+
+install-test: $(VENV)/.installed-test
+
+$(VENV)/.installed-test: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	@touch $@
+
+train: install ## train CartPole-v1 until its goal is reached
+	$(BIN)/relaax-train Procfiles/cartpole.Procfile
+
+test: install-test ## run all tests
+	$(BIN)/python -m pytest
+
+unit: install-test ## run the fast tests alone
+	$(BIN)/python -m pytest -m 'not integration and not learning'
+
+integration: install-test ## run the tests with real processes alone
+	$(BIN)/python -m pytest -m integration
+
+learning: install-test ## run the small trainings alone
+	$(BIN)/python -m pytest -m learning -s
+
+check: install-test ## format check, lint and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: install-test ## format the code and mend what ruff can
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean: ## remove what was built (not the trainings)
+	rm -rf $(VENV) build dist *.egg-info
+	find . -name '*_pb2*.py*' -delete -o -name __pycache__ -prune -exec rm -rf {} +

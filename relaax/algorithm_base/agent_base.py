@@ -1,0 +1,51 @@
+"""The agent: an algorithm's logic for one environment."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from relaax.algorithm_base.bridge_base import BridgeBase
+from relaax.algorithm_base.config_base import ConfigBase
+from relaax.common.metrics import Metrics
+
+
+class AgentBase(ABC):
+    """Chooses actions and learns from rewards.
+
+    A worker drives it, one call for each message of its client::
+
+        action = agent.act(state)                           # an episode starts
+        while the episode goes on:
+            action = agent.reward_and_act(reward, state)    # the reward of the previous action
+        score = agent.reward_and_reset(reward)              # the episode is over (terminated)
+
+    ``act`` in the middle of an episode means that it was cut off (truncated): the state of the
+    last ``reward_and_act`` was its last, and the action chosen there was never taken.
+
+    A state is what the client sent: a number, a list, or a numpy array. An action is an int or a
+    numpy array. Raise ``InvalidState`` for a state that cannot be used; the worker then closes
+    that connection with the reason in its log.
+    """
+
+    def __init__(self, config: ConfigBase, parameter_server: BridgeBase) -> None:
+        """Keep the configuration and the stub; called in the worker, after the fork."""
+        self.config = config
+        self.parameter_server = parameter_server
+
+    @abstractmethod
+    def act(self, state: Any) -> Any:
+        """Take the first state of an episode and return an action."""
+
+    @abstractmethod
+    def reward_and_act(self, reward: float, state: Any) -> Any:
+        """Take the reward of the previous action and the next state; return an action."""
+
+    @abstractmethod
+    def reward_and_reset(self, reward: float) -> float:
+        """Take the last reward of an episode and return the sum of all its rewards."""
+
+    def metrics(self) -> Metrics:
+        """Return where scalars go; by default to the parameter server."""
+        return self.parameter_server.metrics()
+
+    def close(self) -> None:
+        """Release what the agent holds; called when the client has gone."""

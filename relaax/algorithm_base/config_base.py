@@ -1,0 +1,17 @@
+"""The typed configuration of an algorithm."""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+class ConfigBase:
+    """Made once from the YAML's ``algorithm:`` section, at the edge.
+
+    ``__init__`` gets the section without the keys that find the algorithm (``path``, ``name``).
+    It raises ValueError with a message that names the key for what it cannot use; pydantic's
+    ValidationError is one.
+    """
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        """Keep the section as it is."""
+        self.config = config

@@ -1,0 +1,62 @@
+"""The owner of the global parameters."""
+
+from abc import ABC, abstractmethod
+
+from relaax.algorithm_base.bridge_base import BridgeBase
+from relaax.algorithm_base.config_base import ConfigBase
+from relaax.common.checkpoint import Saver
+from relaax.common.metrics import Metrics
+
+
+class ParameterServerBase(ABC):
+    """Holds an algorithm's global state.
+
+    The parameter-server process drives it::
+
+        parameter_server = ParameterServer(config, saver, metrics)
+        parameter_server.restore_latest_checkpoint()
+        serve parameter_server.bridge() to the workers
+        until parameter_server.training_is_over(), a goal is reached, or a signal arrives:
+            every checkpoint interval: parameter_server.save_checkpoint()
+        parameter_server.stop_training()
+        parameter_server.save_checkpoint()
+        parameter_server.close()
+
+    Bridge calls arrive on other threads meanwhile.
+    """
+
+    def __init__(self, config: ConfigBase, saver: Saver, metrics: Metrics) -> None:
+        """Keep the configuration, the place of checkpoints and of metrics."""
+        self.config = config
+        self.saver = saver
+        self.metrics = metrics
+
+    @abstractmethod
+    def restore_latest_checkpoint(self) -> None:
+        """Restore the latest checkpoint, if any; CheckpointMismatch if it is another network's."""
+
+    @abstractmethod
+    def save_checkpoint(self) -> None:
+        """Save the state through the saver."""
+
+    @abstractmethod
+    def global_t(self) -> int:
+        """Return the environment steps that all agents have taken."""
+
+    @abstractmethod
+    def bridge(self) -> BridgeBase:
+        """Return the object that answers workers."""
+
+    def checkpoint_location(self) -> str:
+        """Say in words for people where checkpoints go."""
+        return self.saver.location()
+
+    def training_is_over(self) -> bool:
+        """Return whether the required number of steps is done; by default it never is."""
+        return False
+
+    def stop_training(self) -> None:
+        """Take no more gradients: the training is over, whatever ``training_is_over`` says."""
+
+    def close(self) -> None:
+        """Release what the parameter server holds."""

@@ -1,0 +1,1 @@
+"""What client, servers and algorithms share."""

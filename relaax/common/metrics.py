@@ -1,0 +1,18 @@
+"""The metrics interface that parameter server, agent and environment share."""
+
+from abc import ABC, abstractmethod
+
+
+class Metrics(ABC):
+    """Where scalars go. Storing one never blocks the caller and never raises on a full queue."""
+
+    @abstractmethod
+    def scalar(self, name: str, y: float, x: float | None = None) -> None:
+        """Store ``y`` under ``name`` at ``x``, which defaults to the global step."""
+
+
+class NullMetrics(Metrics):
+    """Metrics that nobody asked for."""
+
+    def scalar(self, name: str, y: float, x: float | None = None) -> None:
+        """Drop the value."""
