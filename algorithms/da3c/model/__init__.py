@@ -1,0 +1,5 @@
+"""DA3C's network as pure functions of parameters and a batch, in TensorFlow."""
+
+from .model import Decision, Gradients, Model, RolloutBatch
+
+__all__ = ["Decision", "Gradients", "Model", "RolloutBatch"]

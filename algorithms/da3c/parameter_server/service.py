@@ -1,0 +1,46 @@
+"""What answers the workers."""
+
+from relaax.algorithm_base import BridgeBase, FloatVector, Metrics, Values, Version
+from relaax.common.parameters import ParameterStore
+
+
+class ParameterServerService(BridgeBase):
+    """The bridge's end at the parameter server; called by many threads at once."""
+
+    def __init__(self, store: ParameterStore, metrics: Metrics) -> None:
+        self._store = store
+        self._metrics = metrics
+        self._learns = True
+
+    def increment_global_t(self, steps: int = 1) -> int:
+        """Add environment steps to the global step and return it."""
+        return self._store.increment_global_t(steps if self._learns else 0)
+
+    def apply_gradients(self, gradients: FloatVector, computed_with: Version | None = None) -> None:
+        """Apply one gradient."""
+        self._apply(gradients, 0, computed_with)
+
+    def get_values(self, known: Version | None = None) -> Values:
+        """Return the parameters, without their vector when ``known`` is current."""
+        parameters, version, global_t = self._store.read()
+        is_current = known is not None and known.number == version
+        return Values(Version(version), global_t, None if is_current else parameters)
+
+    def synchronize(
+        self, gradients: FloatVector, steps: int, computed_with: Version | None = None
+    ) -> Values:
+        """Apply one gradient, count its steps and return the new parameters."""
+        self._apply(gradients, steps, computed_with)
+        return self.get_values(computed_with)
+
+    def metrics(self) -> Metrics:
+        """Return where scalars go."""
+        return self._metrics
+
+    def stop_learning(self) -> None:
+        """Ignore gradients and steps from now on."""
+        self._learns = False
+
+    def _apply(self, gradients: FloatVector, steps: int, computed_with: Version | None) -> None:
+        if self._learns:
+            self._store.apply(gradients, steps)

@@ -1,0 +1,62 @@
+"""Makes both ends of the bridge."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import grpc
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from relaax.algorithm_base.bridge_base import (
+    BridgeBase,
+    BridgeControlBase,
+    Phase,
+    RunningParameterServer,
+)
+from relaax.common.bridge import bridge_pb2, bridge_pb2_grpc, channel_options
+from relaax.common.bridge.service import ParameterServerServicer
+from relaax.common.bridge.stub import Bridge
+
+#: Threads that answer workers; calls are short, so that a few serve many workers.
+THREADS = 16
+
+_SERVICE_NAME = bridge_pb2.DESCRIPTOR.services_by_name["ParameterServer"].full_name
+
+
+class BridgeControl(BridgeControlBase):
+    """The generic bridge's two ends."""
+
+    def parameter_server_stub(self, parameter_server_url: str) -> BridgeBase:
+        """Return the worker's end."""
+        return Bridge(parameter_server_url)
+
+    def start_parameter_server(self, address: str, service: BridgeBase) -> RunningParameterServer:
+        """Listen at ``address``, with health checking and reflection; OSError if it is taken."""
+        return _GrpcParameterServer(address, service)
+
+
+class _GrpcParameterServer:
+    def __init__(self, address: str, service: BridgeBase) -> None:
+        # Every call from outside enters here: access control will be an interceptor of this server.
+        self._server = grpc.server(ThreadPoolExecutor(THREADS), options=channel_options.SERVER)
+        self._servicer = ParameterServerServicer(service)
+        self._health = health.HealthServicer()
+        bridge_pb2_grpc.add_ParameterServerServicer_to_server(self._servicer, self._server)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        names = (_SERVICE_NAME, health.SERVICE_NAME, reflection.SERVICE_NAME)
+        reflection.enable_server_reflection(names, self._server)
+        try:
+            self._server.add_insecure_port(address)
+        except RuntimeError as error:
+            raise OSError(f"cannot listen at {address}: is the port in use?") from error
+        self._server.start()
+        for name in ("", _SERVICE_NAME):
+            self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+
+    def set_phase(self, phase: Phase) -> None:
+        """Tell every caller from now on."""
+        self._servicer.phase = phase
+
+    def stop(self, grace_s: float) -> None:
+        """Say "not serving", refuse new calls, and close when the running ones are done."""
+        self._health.enter_graceful_shutdown()
+        self._server.stop(grace_s).wait()

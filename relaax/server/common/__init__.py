@@ -1,0 +1,1 @@
+"""What both servers need: configuration, loading of algorithms, checkpoints, AWS."""

@@ -1,0 +1,150 @@
+"""Access to AWS S3: credentials, a client, and its errors in words for people."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import boto3
+import yaml
+from boto3.exceptions import Boto3Error
+from botocore.config import Config
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    NoCredentialsError,
+    ParamValidationError,
+    PartialCredentialsError,
+)
+
+from relaax.common.errors import CheckpointError, ConfigurationError, RelaaxError
+
+#: Everything that a call of an S3 client raises.
+S3_ERRORS = (BotoCoreError, ClientError, Boto3Error)
+
+_KEYS = ("access", "secret")
+_NO_CREDENTIALS = (NoCredentialsError, PartialCredentialsError)
+_UNUSABLE = (*_NO_CREDENTIALS, ParamValidationError)
+_MISSING_BUCKET = frozenset({"NoSuchBucket"})
+_DENIED = frozenset(
+    {
+        "403",
+        "AccessDenied",
+        "AllAccessDisabled",
+        "ExpiredToken",
+        "Forbidden",
+        "InvalidAccessKeyId",
+        "InvalidToken",
+        "SignatureDoesNotMatch",
+    }
+)
+
+
+def aws_session(aws_keys: Path | None) -> boto3.Session:
+    """Return a session with the keys of a YAML file, or with boto3's default credential chain.
+
+    The file holds two strings, ``access`` and ``secret`` (seed 003, "Parameter Server command
+    line"). ConfigurationError names the file and the key at fault, and never shows a value.
+    """
+    if aws_keys is None:
+        return _default_session()
+    access, secret = _read_keys(aws_keys)
+    return boto3.Session(aws_access_key_id=access, aws_secret_access_key=secret)
+
+
+def s3_client(session: boto3.Session) -> Any:
+    """Return an S3 client that gives up on a dead network within minutes.
+
+    Another endpoint than Amazon's is given in boto3's own AWS_ENDPOINT_URL_S3.
+    """
+    retries = {"mode": "standard", "total_max_attempts": 4}
+    config = Config(connect_timeout=10, read_timeout=30, retries=retries)
+    try:
+        return session.client("s3", config=config)
+    except (BotoCoreError, ValueError) as error:
+        raise ConfigurationError(f"cannot use AWS S3: {error}") from error
+
+
+def object_key(prefix: str, name: str) -> str:
+    """Join a key prefix and a name: ``training/checkpoints`` and ``a`` are one key with a slash."""
+    stripped = prefix.strip("/")
+    return f"{stripped}/{name}" if stripped else name
+
+
+@contextmanager
+def s3_errors_explained(
+    action: str, bucket: str, permanent: type[RelaaxError] = CheckpointError
+) -> Iterator[None]:
+    """Raise S3 errors as CheckpointError, and those that no retry mends as ``permanent``.
+
+    No retry mends a missing bucket, denied access, absent credentials or a malformed name.
+    """
+    try:
+        yield
+    except S3_ERRORS as error:
+        kind = permanent if _is_permanent(error) else CheckpointError
+        raise kind(f"cannot {action}: {_in_words(error, bucket)}") from error
+
+
+def error_code(error: Exception) -> str:
+    """Return S3's code of an error, such as NoSuchKey; empty when S3 did not answer at all."""
+    return str(error.response["Error"]["Code"]) if isinstance(error, ClientError) else ""
+
+
+def _default_session() -> boto3.Session:
+    try:
+        return boto3.Session()
+    except BotoCoreError as error:
+        raise ConfigurationError(f"cannot use the AWS configuration: {error}") from error
+
+
+def _is_permanent(error: Exception) -> bool:
+    return isinstance(error, _UNUSABLE) or error_code(error) in _MISSING_BUCKET | _DENIED
+
+
+def _in_words(error: Exception, bucket: str) -> str:
+    if isinstance(error, _NO_CREDENTIALS):
+        return (
+            "there are no AWS credentials. Give --aws-keys FILE, or set AWS_ACCESS_KEY_ID and "
+            "AWS_SECRET_ACCESS_KEY"
+        )
+    if error_code(error) in _MISSING_BUCKET:
+        return f"there is no S3 bucket {bucket!r}. Create it or correct the name"
+    if error_code(error) in _DENIED:
+        return f"AWS denies these credentials access to the S3 bucket {bucket!r} ({error})"
+    return str(error)
+
+
+def _read_keys(path: Path) -> tuple[str, str]:
+    content = _read_yaml(path)
+    if not isinstance(content, dict):
+        raise ConfigurationError(f"{path}: must hold the keys 'access' and 'secret'")
+    if others := set(content) - set(_KEYS):
+        # Their names stay unsaid: in a file written wrongly a secret may stand in a key's place.
+        raise ConfigurationError(
+            f"{path}: must hold only the keys 'access' and 'secret', has {len(others)} more"
+        )
+    access, secret = (_read_key(path, content, key) for key in _KEYS)
+    return access, secret
+
+
+def _read_key(path: Path, content: dict[Any, Any], key: str) -> str:
+    if key not in content:
+        raise ConfigurationError(f"{path}: the key {key!r} is missing")
+    value = content[key]
+    if not isinstance(value, str) or not value:
+        raise ConfigurationError(
+            f"{path}: {key!r} must be a string that is not empty, is of type "
+            f"{type(value).__name__}. Put it in quotes"
+        )
+    return value
+
+
+def _read_yaml(path: Path) -> Any:
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError):
+        # The parser's own message quotes the file, and with it the secret.
+        raise ConfigurationError(f"{path}: is not valid YAML") from None

@@ -1,0 +1,184 @@
+"""What is written, accepted and kept as a checkpoint."""
+
+import logging
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors import numpy as safetensors
+
+from relaax.common.checkpoint import Checkpoint, Saver
+from relaax.common.errors import CheckpointError, ConfigurationError, DamagedCheckpoint
+from relaax.server.common.saver.manifest import (
+    Manifest,
+    describe,
+    manifest_name,
+    parse,
+    step_of_data,
+    step_of_manifest,
+)
+from relaax.server.common.saver.store import BlobStore
+
+_LOG = logging.getLogger(__name__)
+
+
+class CheckpointSaver(Saver):
+    """Checkpoints as pairs of blobs, the ``keep`` newest of them.
+
+    Step 42 is the data blob ``cp-42.<12 digits>.safetensors`` and the manifest ``cp-42.json``.
+
+    Saving:
+
+    1. Damaged checkpoints that the last restore skipped get names that start with ``damaged-``.
+       There they are in nobody's way: they do not count as one of the ``keep`` newest, are not
+       preferred to older good ones at the next start, and remain for whoever wants to look.
+    2. The data blob is written, then the manifest. A kill before the manifest leaves a data blob
+       that no manifest names, which is no checkpoint.
+    3. All but the ``keep`` newest checkpoints, and data blobs that no manifest names, are deleted.
+       The one just written always stays. Failing here is a warning: the new checkpoint is safe.
+
+    Restoring reads only. It takes the highest step whose manifest parses and whose data has the
+    manifest's size and sha256, and logs a warning for every one it skips. A store that cannot be
+    reached is an error and not a reason to skip.
+
+    One thread at a time, and one process at a time that saves.
+    """
+
+    def __init__(self, store: BlobStore, keep: int = 5) -> None:
+        if keep < 1:
+            raise ConfigurationError(
+                f"the number of checkpoints to keep must be 1 or more, is {keep}"
+            )
+        self._store = store
+        self._keep = keep
+        self._skipped: list[int] = []
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Write a checkpoint, then delete those that are too many."""
+        data = _encode(checkpoint)
+        manifest = describe(checkpoint, data)
+        self._set_skipped_aside()
+        self._store.put(manifest.data, data)
+        self._store.put(manifest.name(), manifest.to_bytes())
+        self._retire(manifest)
+
+    def restore_latest(self) -> Checkpoint | None:
+        """Return the newest undamaged checkpoint, or None where there is none."""
+        self._skipped = []
+        for global_t in sorted(_manifest_steps(self._store.names()), reverse=True):
+            try:
+                return self._load(global_t)
+            except DamagedCheckpoint as damage:
+                self._skipped.append(global_t)
+                _LOG.warning(
+                    "skipping the damaged checkpoint %s in %s: %s",
+                    manifest_name(global_t),
+                    self.location(),
+                    damage,
+                )
+        return None
+
+    def location(self) -> str:
+        """Return the store's location."""
+        return self._store.location()
+
+    def _load(self, global_t: int) -> Checkpoint:
+        manifest = parse(self._store.get(manifest_name(global_t)), global_t)
+        data = self._store.get(manifest.data)
+        manifest.verify(data)
+        return _decode(manifest, data)
+
+    def _set_skipped_aside(self) -> None:
+        for global_t in self._skipped:
+            try:
+                self._set_aside(global_t)
+            except CheckpointError as error:
+                _LOG.warning(
+                    "cannot set the damaged checkpoint of step %d aside: %s", global_t, error
+                )
+        self._skipped = []
+
+    def _set_aside(self, global_t: int) -> None:
+        names = set(self._store.names())
+        # The manifest goes last: as long as it is there, its data is no orphan to be deleted.
+        data = sorted(name for name in names if step_of_data(name) == global_t)
+        for name in [*data, manifest_name(global_t)]:
+            if name in names:
+                self._store.rename(name, _free_name(f"damaged-{name}", names))
+
+    def _retire(self, written: Manifest) -> None:
+        try:
+            names = self._store.names()
+        except CheckpointError as error:
+            _LOG.warning("cannot look for checkpoints to delete: %s", error)
+            return
+        others = sorted(_manifest_steps(names) - {written.global_t}, reverse=True)
+        kept = {written.global_t, *others[: self._keep - 1]}
+        retired = set(others) - kept
+        undeletable = {step for step in sorted(retired) if not self._delete(manifest_name(step))}
+        for name in self._unnamed_data(names, kept | undeletable, written):
+            self._delete(name)
+
+    def _unnamed_data(self, names: list[str], kept: set[int], written: Manifest) -> list[str]:
+        """Return the data blobs that no manifest of the steps ``kept`` names."""
+        by_step: dict[int | None, list[str]] = {}
+        for name in names:
+            by_step.setdefault(step_of_data(name), []).append(name)
+        by_step.pop(None, None)
+        unnamed = []
+        for step, blobs in by_step.items():
+            named = self._named_data(step, blobs, written) if step in kept else []
+            unnamed += [blob for blob in blobs if blob not in named]
+        return unnamed
+
+    def _named_data(self, step: int | None, blobs: list[str], written: Manifest) -> list[str]:
+        if step == written.global_t:
+            return [written.data]
+        if step is None or len(blobs) == 1:
+            return blobs
+        try:
+            return [parse(self._store.get(manifest_name(step)), step).data]
+        except CheckpointError:
+            # Nobody can tell which of them is wanted; a restore will warn of the manifest.
+            return blobs
+
+    def _delete(self, name: str) -> bool:
+        try:
+            self._store.delete(name)
+        except CheckpointError as error:
+            _LOG.warning("cannot delete an old checkpoint: %s", error)
+            return False
+        return True
+
+
+def _manifest_steps(names: list[str]) -> set[int]:
+    return {step for name in names if (step := step_of_manifest(name)) is not None}
+
+
+def _free_name(name: str, taken: set[str]) -> str:
+    free, number = name, 1
+    while free in taken:
+        free, number = f"{name}.{number}", number + 1
+    return free
+
+
+def _encode(checkpoint: Checkpoint) -> bytes:
+    # safetensors copies from the array's address on: anything but C order would be saved wrongly.
+    tensors = {name: np.asarray(value, order="C") for name, value in checkpoint.tensors.items()}
+    try:
+        return safetensors.save(tensors)
+    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+        kinds = {name: str(value.dtype) for name, value in tensors.items()}
+        raise CheckpointError(f"cannot write tensors of types {kinds}: {error}") from error
+
+
+def _decode(manifest: Manifest, data: bytes) -> Checkpoint:
+    try:
+        tensors = safetensors.load(data)
+    except (SafetensorError, KeyError, ValueError) as error:
+        raise DamagedCheckpoint(f"{manifest.data} is not in safetensors format: {error}") from error
+    return Checkpoint(
+        tensors={name: np.require(value, requirements="W") for name, value in tensors.items()},
+        global_t=manifest.global_t,
+        version=manifest.version,
+        fingerprint=manifest.fingerprint,
+    )

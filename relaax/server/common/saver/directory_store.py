@@ -1,0 +1,128 @@
+"""Blobs as files of a directory."""
+
+import contextlib
+import errno
+import fcntl
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+from relaax.common.errors import CheckpointError, ConfigurationError, DamagedCheckpoint
+from relaax.server.common.saver.store import BlobStore
+
+_TEMPORARY_PREFIX = ".tmp-"
+
+
+class DirectoryStore(BlobStore):
+    """A directory, which is made if need be.
+
+    A blob is written to a temporary file, synced, renamed, and the directory synced. Temporary
+    files that killed runs left are removed at construction; those of living writers are locked and
+    stay. ConfigurationError if the directory cannot be used.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory.absolute()
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            self._remove_leftovers()
+        except OSError as error:
+            raise ConfigurationError(
+                f"cannot use the checkpoint directory {self._directory}: {error.strerror}"
+            ) from error
+
+    def put(self, name: str, data: bytes) -> None:
+        """Write a file through a temporary one."""
+        temporary = self._directory / f"{_TEMPORARY_PREFIX}{secrets.token_hex(8)}-{name}"
+        with self._errors_explained("write", name):
+            try:
+                with temporary.open("xb") as file:
+                    _lock(file.fileno())
+                    file.write(data)
+                    file.flush()
+                    os.fsync(file.fileno())
+                    temporary.replace(self._directory / name)
+            except BaseException:
+                temporary.unlink(missing_ok=True)
+                raise
+            self._sync()
+
+    def get(self, name: str) -> bytes:
+        """Read a file."""
+        with self._errors_explained("read", name):
+            try:
+                return (self._directory / name).read_bytes()
+            except FileNotFoundError:
+                raise DamagedCheckpoint(f"{name} is missing") from None
+            except OSError as error:
+                # A bad sector spoils one file; anything else, such as a permission, spoils all,
+                # and skipping them all would start the training anew.
+                if error.errno == errno.EIO:
+                    raise DamagedCheckpoint(f"{name} cannot be read: {error.strerror}") from error
+                raise
+
+    def names(self) -> list[str]:
+        """List the files, without temporary ones."""
+        with self._errors_explained("list", ""):
+            return [
+                entry.name
+                for entry in os.scandir(self._directory)
+                if entry.is_file() and not entry.name.startswith(_TEMPORARY_PREFIX)
+            ]
+
+    def delete(self, name: str) -> None:
+        """Remove a file."""
+        with self._errors_explained("delete", name):
+            (self._directory / name).unlink(missing_ok=True)
+
+    def rename(self, name: str, new_name: str) -> None:
+        """Rename a file."""
+        with self._errors_explained("rename", name):
+            (self._directory / name).replace(self._directory / new_name)
+            self._sync()
+
+    def location(self) -> str:
+        """Return the directory's absolute path."""
+        return str(self._directory)
+
+    def _remove_leftovers(self) -> None:
+        for path in self._directory.glob(f"{_TEMPORARY_PREFIX}*"):
+            with contextlib.suppress(FileNotFoundError):
+                if _is_abandoned(path):
+                    path.unlink(missing_ok=True)
+
+    def _sync(self) -> None:
+        descriptor = os.open(self._directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    @contextlib.contextmanager
+    def _errors_explained(self, action: str, name: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise CheckpointError(
+                f"cannot {action} {self._directory / name}: {error.strerror}"
+            ) from error
+
+
+def _lock(descriptor: int) -> None:
+    """Mark a temporary file as somebody's, until it is closed or its writer is gone."""
+    # Some network file systems know no locks: there a second process that starts during a write
+    # takes the file away, the write fails with an error, and the next one is good.
+    with contextlib.suppress(OSError):
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _is_abandoned(path: Path) -> bool:
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+    return True

@@ -1,0 +1,149 @@
+"""The manifest: the small JSON blob that makes a data blob a checkpoint."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version as package_version
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from relaax.common.checkpoint import Checkpoint
+from relaax.common.errors import CheckpointError, CheckpointMismatch, DamagedCheckpoint
+
+#: Number of the format; it grows when older readers could not understand newer checkpoints.
+FORMAT = 1
+
+_MANIFEST_NAME = re.compile(r"cp-(0|[1-9][0-9]*)\.json")
+_DATA_NAME = re.compile(r"cp-(0|[1-9][0-9]*)\.[0-9a-f]{12}\.safetensors")
+
+
+class Manifest(BaseModel):
+    """What ``cp-<global_t>.json`` says. It is written last, once the data blob is durable."""
+
+    model_config = ConfigDict(frozen=True, strict=True)
+
+    format: int = Field(ge=1)
+    #: Environment steps of all agents together.
+    global_t: int = Field(ge=0)
+    #: Number of updates applied to the parameters.
+    version: int
+    #: JSON scalars and lists by name.
+    fingerprint: dict[str, Any]
+    #: Name of the data blob.
+    data: str
+    #: Bytes of the data blob.
+    size: int = Field(ge=0)
+    #: Of the data blob, in hexadecimal digits.
+    sha256: str
+    #: Version of the package that wrote the checkpoint.
+    relaax: str
+    #: UTC, ISO 8601.
+    saved_at: str
+
+    def name(self) -> str:
+        """Return the name of the manifest itself."""
+        return manifest_name(self.global_t)
+
+    def to_bytes(self) -> bytes:
+        """Return the JSON text."""
+        return json.dumps(self.model_dump(), indent=2, allow_nan=False).encode()
+
+    def verify(self, data: bytes) -> None:
+        """Raise DamagedCheckpoint unless ``data`` is what was written."""
+        if len(data) != self.size:
+            raise DamagedCheckpoint(f"{self.data} has {len(data)} bytes instead of {self.size}")
+        if (found := hashlib.sha256(data).hexdigest()) != self.sha256:
+            raise DamagedCheckpoint(f"{self.data} has sha256 {found} instead of {self.sha256}")
+
+
+def manifest_name(global_t: int) -> str:
+    """Return the name of a step's manifest."""
+    return f"cp-{global_t}.json"
+
+
+def step_of_manifest(name: str) -> int | None:
+    """Return the step in a manifest's name, or None for any other name."""
+    return _step(_MANIFEST_NAME, name)
+
+
+def step_of_data(name: str) -> int | None:
+    """Return the step in a data blob's name, or None for any other name."""
+    return _step(_DATA_NAME, name)
+
+
+def describe(checkpoint: Checkpoint, data: bytes) -> Manifest:
+    """Return the manifest of a checkpoint; CheckpointError for what a manifest cannot hold."""
+    if checkpoint.global_t < 0:
+        raise CheckpointError(
+            f"global_t of a checkpoint must be 0 or more, is {checkpoint.global_t}"
+        )
+    digest = hashlib.sha256(data).hexdigest()
+    return Manifest(
+        format=FORMAT,
+        global_t=int(checkpoint.global_t),
+        version=int(checkpoint.version),
+        fingerprint=_checked_fingerprint(checkpoint.fingerprint),
+        data=f"cp-{checkpoint.global_t}.{digest[:12]}.safetensors",
+        size=len(data),
+        sha256=digest,
+        relaax=package_version("relaax"),
+        saved_at=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def parse(raw: bytes, global_t: int) -> Manifest:
+    """Read the manifest of step ``global_t``.
+
+    DamagedCheckpoint if it is not one; CheckpointMismatch if a newer RELAAX wrote it, because
+    skipping a good checkpoint would throw its training away.
+    """
+    name = manifest_name(global_t)
+    try:
+        content = json.loads(raw)
+        _require_known_format(name, content)
+        manifest = Manifest.model_validate(content)
+    except ValidationError as error:
+        faults = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        raise DamagedCheckpoint(f"{name} is not a manifest: {faults}") from None
+    except (ValueError, RecursionError) as error:
+        raise DamagedCheckpoint(f"{name} is not JSON: {error}") from None
+    if manifest.global_t != global_t or step_of_data(manifest.data) != global_t:
+        raise DamagedCheckpoint(
+            f"{name} is of step {manifest.global_t} and names the data {manifest.data!r}"
+        )
+    return manifest
+
+
+def _step(pattern: re.Pattern[str], name: str) -> int | None:
+    match = pattern.fullmatch(name)
+    return int(match[1]) if match else None
+
+
+def _require_known_format(name: str, content: Any) -> None:
+    number = content.get("format") if isinstance(content, dict) else None
+    if isinstance(number, int) and number > FORMAT:
+        raise CheckpointMismatch(
+            f"{name} has format {number}, and this RELAAX reads formats up to {FORMAT}. "
+            "Use the RELAAX that wrote it, or another checkpoint location"
+        )
+
+
+def _checked_fingerprint(fingerprint: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy; CheckpointError unless JSON gives back exactly what was put in."""
+    changed = [key for key, value in fingerprint.items() if not _survives_json(key, value)]
+    if changed:
+        raise CheckpointError(
+            "a fingerprint must hold JSON scalars and lists by name, and these are something else: "
+            + ", ".join(f"{key!r} is {fingerprint[key]!r}" for key in changed)
+        )
+    return dict(fingerprint)
+
+
+def _survives_json(key: Any, value: Any) -> bool:
+    try:
+        return bool(json.loads(json.dumps({key: value}, allow_nan=False)) == {key: value})
+    except (TypeError, ValueError):
+        return False

@@ -1,0 +1,1 @@
+"""Starts the processes of a Procfile with honcho and shows the training's progress."""

@@ -1,0 +1,1 @@
+"""The parameter-server process: holds an algorithm's parameter server and keeps it going."""

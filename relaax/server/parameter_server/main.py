@@ -1,0 +1,114 @@
+"""The command ``relaax-parameter-server``."""
+
+import logging
+import signal
+import sys
+import threading
+from contextlib import ExitStack
+
+from relaax.algorithm_base import Metrics, NullMetrics, NullSaver, ParameterServerBase, Saver
+from relaax.common.errors import ConfigurationError
+from relaax.server.common.algorithm_loader import load_algorithm, make_config
+from relaax.server.common.aws import aws_session
+from relaax.server.common.configuration import (
+    ParameterServerConfiguration,
+    ParameterServerOptions,
+    load_parameter_server,
+    run_command,
+)
+from relaax.server.common.logs import start_logging
+from relaax.server.common.saver import CheckpointSaver, DirectoryStore, S3Store
+from relaax.server.parameter_server.metrics import EpisodeReturns, EventWriter, S3Mirror
+from relaax.server.parameter_server.server import Goal, TrainingMonitor
+
+_log = logging.getLogger(__name__)
+
+
+def main() -> int:
+    """Run a parameter server; the exit status says how it ended."""
+    return run_command("relaax-parameter-server", lambda: _serve(sys.argv[1:]))
+
+
+def _serve(arguments: list[str]) -> int:
+    configuration = load_parameter_server(arguments)
+    start_logging(configuration.options.log_level)
+    stop = _stop_on_signals()
+    with ExitStack() as resources:
+        _monitor(configuration, resources).run(stop)
+    return 0
+
+
+def _stop_on_signals() -> threading.Event:
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, frame: stop.set())
+    return stop
+
+
+def _monitor(
+    configuration: ParameterServerConfiguration, resources: ExitStack
+) -> TrainingMonitor:
+    """Wire the process together; ``resources`` closes what was opened."""
+    options = configuration.options
+    algorithm = load_algorithm(configuration.algorithm.directory)
+    config = make_config(algorithm, configuration.algorithm)
+    clock = _GlobalStep()
+    writer = _metrics(options, clock, resources)
+    returns = EpisodeReturns(writer, options.goal_episodes)
+    parameter_server: ParameterServerBase = algorithm.ParameterServer(
+        config, _saver(options), returns
+    )
+    resources.callback(parameter_server.close)
+    clock.parameter_server = parameter_server
+    _log.info("looking for a checkpoint in %s", parameter_server.checkpoint_location())
+    parameter_server.restore_latest_checkpoint()
+    _log.info("global step is %d", parameter_server.global_t())
+    try:
+        bridge = algorithm.BridgeControl().start_parameter_server(
+            str(options.bind), parameter_server.bridge()
+        )
+    except OSError as error:
+        raise ConfigurationError(f"--bind: {error}") from error
+    goal = Goal(options.goal_return, options.checkpoint_interval, options.keep_serving)
+    return TrainingMonitor(parameter_server, bridge, returns, writer, goal)
+
+
+class _GlobalStep:
+    """Metrics are older than the parameter server whose step they are stored at."""
+
+    parameter_server: ParameterServerBase | None = None
+
+    def __call__(self) -> int:
+        return 0 if self.parameter_server is None else self.parameter_server.global_t()
+
+
+def _saver(options: ParameterServerOptions) -> Saver:
+    if options.checkpoint_aws_s3 is not None:
+        s3 = options.checkpoint_aws_s3
+        store = S3Store(aws_session(options.aws_keys), s3.bucket, s3.key)
+        return CheckpointSaver(store, options.checkpoints_to_keep)
+    if options.checkpoint_dir is not None:
+        return CheckpointSaver(DirectoryStore(options.checkpoint_dir), options.checkpoints_to_keep)
+    _log.warning("no checkpoint will be saved: give --checkpoint-dir or --checkpoint-aws-s3")
+    return NullSaver()
+
+
+def _metrics(
+    options: ParameterServerOptions, clock: _GlobalStep, resources: ExitStack
+) -> Metrics:
+    if options.metrics_dir is None:
+        if options.metrics_aws_s3 is not None:
+            raise ConfigurationError("--metrics-aws-s3 needs --metrics-dir, whose files it copies")
+        return NullMetrics()
+    writer = EventWriter(options.metrics_dir, clock)
+    if options.metrics_aws_s3 is not None:
+        s3 = options.metrics_aws_s3
+        session = aws_session(options.aws_keys)
+        mirror = S3Mirror(session, options.metrics_dir, s3.bucket, s3.key)
+        resources.callback(mirror.close)
+    resources.callback(writer.close)
+    return writer
+
+
+if __name__ == "__main__":
+    sys.exit(main())

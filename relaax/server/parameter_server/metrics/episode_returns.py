@@ -1,0 +1,48 @@
+"""The returns of the last episodes."""
+
+import threading
+from collections import deque
+
+from relaax.common.errors import ConfigurationError
+from relaax.common.metrics import Metrics
+
+
+class EpisodeReturns(Metrics):
+    """Passes scalars on and remembers the last ``window`` values of one name.
+
+    It tells whether a training has reached its goal. Many threads may call it at once.
+    """
+
+    def __init__(self, metrics: Metrics, window: int, name: str = "episode reward") -> None:
+        if window < 1:
+            raise ConfigurationError(
+                f"the number of episodes to average must be 1 or more, is {window}"
+            )
+        self._metrics = metrics
+        self._name = name
+        self._lock = threading.Lock()
+        self._returns: deque[float] = deque(maxlen=window)
+        self._count = 0
+
+    def scalar(self, name: str, y: float, x: float | None = None) -> None:
+        """Remember the value if it is an episode's return, and pass it on."""
+        if name == self._name:
+            with self._lock:
+                self._returns.append(float(y))
+                self._count += 1
+        self._metrics.scalar(name, y, x)
+
+    def mean(self) -> float | None:
+        """Return the mean of the remembered returns, or None before the first episode."""
+        with self._lock:
+            return sum(self._returns) / len(self._returns) if self._returns else None
+
+    def count(self) -> int:
+        """Return the number of episodes seen, forgotten ones too."""
+        with self._lock:
+            return self._count
+
+    def is_full(self) -> bool:
+        """Return whether as many returns are remembered as ever will be."""
+        with self._lock:
+            return len(self._returns) == self._returns.maxlen

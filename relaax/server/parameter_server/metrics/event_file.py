@@ -1,0 +1,73 @@
+"""TensorBoard event files, without TensorFlow."""
+
+import os
+import re
+import secrets
+import socket
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from tensorboardX.proto.event_pb2 import Event
+from tensorboardX.proto.summary_pb2 import Summary
+from tensorboardX.record_writer import RecordWriter
+
+_NOT_IN_TAGS = re.compile(r"[^-/\w.]")
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """One value of a metric."""
+
+    tag: str
+    y: float
+    #: The global step at which TensorBoard shows the value.
+    step: int
+    #: Seconds since the epoch.
+    wall_time: float
+
+
+def tag(name: str) -> str:
+    """Return the tag that TensorFlow's and tensorboardX's own writers make of a name.
+
+    Letters, digits, ``_``, ``-``, ``.`` and ``/`` stay, anything else becomes ``_``: ``episode
+    reward`` is shown as ``episode_reward``.
+    """
+    return _NOT_IN_TAGS.sub("_", name).lstrip("/")
+
+
+class EventFile:
+    """One new event file of a directory; every method may raise OSError.
+
+    Names hold the time first, so that TensorBoard reads the files of restarted trainings in their
+    order, and random digits last, so that no two runs ever write the same file.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        now = time.time()
+        unique = f"{os.getpid()}.{secrets.token_hex(4)}"
+        name = f"events.out.tfevents.{int(now):010d}.{socket.gethostname()}.{unique}"
+        self.path = directory / name
+        self._records = RecordWriter(str(self.path))
+        self._write(Event(wall_time=now, file_version="brain.Event:2"))
+
+    def write(self, scalar: Scalar) -> None:
+        """Append a value; it may stay in memory until the next flush."""
+        value = Summary.Value(tag=scalar.tag, simple_value=scalar.y)
+        self._write(
+            Event(wall_time=scalar.wall_time, step=scalar.step, summary=Summary(value=[value]))
+        )
+
+    def flush(self) -> None:
+        """Make what was written durable."""
+        self._records.flush()
+
+    def close(self) -> None:
+        """Flush and close."""
+        try:
+            self._records.flush()
+        finally:
+            self._records.close()
+
+    def _write(self, event: Event) -> None:
+        self._records.write(event.SerializeToString())

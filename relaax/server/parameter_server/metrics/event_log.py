@@ -1,0 +1,92 @@
+"""Event files that outlive a full disk."""
+
+import contextlib
+import logging
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from relaax.server.parameter_server.metrics.event_file import EventFile, Scalar
+
+_LOG = logging.getLogger(__name__)
+
+
+class EventLog:
+    """Scalars in the event files of a directory.
+
+    The constructor raises OSError if no file can be made. Later errors are logged once with their
+    traceback: values are lost from then on, until a new file, tried every ``retry_s`` seconds, can
+    be written. Used by one thread.
+    """
+
+    def __init__(self, directory: Path, retry_s: float) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self._directory = directory
+        self._retry_s = retry_s
+        self._file: EventFile | None = EventFile(directory)
+        self._retry_at = 0.0
+        self._lost = 0
+        self._is_failing = False
+
+    def write(self, scalar: Scalar) -> None:
+        """Append a value, or lose it while nothing can be written."""
+        with self._errors_logged():
+            if file := self._usable_file():
+                file.write(scalar)
+                return
+        self._lost += 1
+
+    def flush(self) -> None:
+        """Make the values durable."""
+        with self._errors_logged():
+            if self._file is None:
+                return
+            self._file.flush()
+            if self._is_failing:
+                _LOG.warning(
+                    "metrics are written to %s again; %d were lost", self._directory, self._lost
+                )
+                self._is_failing, self._lost = False, 0
+
+    def close(self) -> None:
+        """Flush and close the file; nothing may be written later."""
+        self.flush()
+        with self._errors_logged():
+            if self._file is not None:
+                self._file.close()
+
+    def _usable_file(self) -> EventFile | None:
+        if self._file is None and time.monotonic() >= self._retry_at:
+            self._retry_at = time.monotonic() + self._retry_s
+            self._file = EventFile(self._directory)
+        return self._file
+
+    @contextlib.contextmanager
+    def _errors_logged(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception:
+            # Whatever it is: a training goes on without metrics rather than not at all.
+            if not self._is_failing:
+                _LOG.exception(
+                    "cannot write metrics to %s; trying again every %g s",
+                    self._directory,
+                    self._retry_s,
+                )
+            self._is_failing = True
+            self._abandon_file()
+
+    def _abandon_file(self) -> None:
+        """Drop a file that may end in half a record: nothing behind it could be read."""
+        file, self._file = self._file, None
+        self._retry_at = time.monotonic() + self._retry_s
+        if file is not None:
+            with contextlib.suppress(OSError):
+                file.close()
+            with contextlib.suppress(OSError):
+                _remove_if_empty(file.path)
+
+
+def _remove_if_empty(path: Path) -> None:
+    if path.stat().st_size == 0:
+        path.unlink()

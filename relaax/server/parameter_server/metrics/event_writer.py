@@ -1,0 +1,133 @@
+"""Metrics into TensorBoard event files."""
+
+import logging
+import queue
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from relaax.common.errors import ConfigurationError
+from relaax.common.metrics import Metrics
+from relaax.server.parameter_server.metrics.event_file import Scalar, tag
+from relaax.server.parameter_server.metrics.event_log import EventLog
+
+_LOG = logging.getLogger(__name__)
+
+_QUEUE_IS_FULL = "the disk is too slow"
+_NOT_A_STEP = "x is not a step"
+_MAX_STEP = 2**63 - 1
+
+
+class EventWriter(Metrics):
+    """Writes scalars to TensorBoard event files in a directory, which is made if need be.
+
+    ``global_t`` gives the step of a value that comes without ``x``, at the moment it arrives; an
+    ``x`` is cut to a whole number, as event files know no other. Characters that tags may not hold
+    become ``_``, so that TensorBoard shows ``episode reward`` as ``episode_reward``. NaN and
+    infinities are written as they are.
+
+    ``scalar`` only puts the value in a queue of ``capacity`` values; values that do not fit are
+    dropped, and a warning once in ``report_interval_s`` says how many. A thread of its own writes,
+    and makes what it wrote durable every ``flush_interval_s``. When that fails, as on a full disk,
+    the error is logged once and a new file is tried every ``retry_s``.
+
+    ConfigurationError if the directory cannot be used at the start.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        global_t: Callable[[], int],
+        *,
+        capacity: int = 10_000,
+        flush_interval_s: float = 5.0,
+        report_interval_s: float = 60.0,
+        retry_s: float = 60.0,
+    ) -> None:
+        self._global_t = global_t
+        self._flush_interval_s = flush_interval_s
+        self._report_interval_s = report_interval_s
+        #: None ends the thread.
+        self._queue: queue.Queue[Scalar | None] = queue.Queue(capacity)
+        self._lock = threading.Lock()
+        self._dropped: Counter[str] = Counter()
+        self._is_closed = False
+        self._log = _open(directory, retry_s)
+        self._thread = threading.Thread(target=self._drain, name="metrics", daemon=True)
+        self._thread.start()
+
+    def scalar(self, name: str, y: float, x: float | None = None) -> None:
+        """Queue a value, or drop it if the queue is full; after ``close`` nothing is taken."""
+        if self._is_closed:
+            return
+        step = self._global_t() if x is None else x
+        if not -_MAX_STEP <= step <= _MAX_STEP:
+            self._count_dropped(_NOT_A_STEP)
+            return
+        try:
+            self._queue.put_nowait(Scalar(tag(name), float(y), int(step), time.time()))
+        except queue.Full:
+            self._count_dropped(_QUEUE_IS_FULL)
+
+    def close(self, deadline_s: float = 5.0) -> None:
+        """Write and flush what is queued, for at most ``deadline_s`` seconds."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        end = time.monotonic() + deadline_s
+        try:
+            self._queue.put(None, timeout=deadline_s)
+            self._thread.join(max(0.0, end - time.monotonic()))
+        except queue.Full:
+            pass
+        if self._thread.is_alive():
+            _LOG.warning(
+                "metrics were not written within %g s; about %d are lost",
+                deadline_s,
+                self._queue.qsize(),
+            )
+
+    def _drain(self) -> None:
+        flush_at = time.monotonic() + self._flush_interval_s
+        report_at = time.monotonic() + self._report_interval_s
+        while True:
+            try:
+                scalar = self._queue.get(timeout=_until(min(flush_at, report_at)))
+                if scalar is None:
+                    break
+                self._log.write(scalar)
+            except queue.Empty:
+                pass
+            if time.monotonic() >= flush_at:
+                self._log.flush()
+                flush_at = time.monotonic() + self._flush_interval_s
+            if time.monotonic() >= report_at:
+                self._report_dropped()
+                report_at = time.monotonic() + self._report_interval_s
+        self._log.close()
+        self._report_dropped()
+
+    def _count_dropped(self, reason: str) -> None:
+        with self._lock:
+            self._dropped[reason] += 1
+
+    def _report_dropped(self) -> None:
+        with self._lock:
+            dropped, self._dropped = self._dropped, Counter()
+        for reason, number in dropped.items():
+            _LOG.warning("%d metrics were dropped: %s", number, reason)
+
+
+def _open(directory: Path, retry_s: float) -> EventLog:
+    try:
+        return EventLog(directory, retry_s)
+    except OSError as error:
+        raise ConfigurationError(
+            f"cannot use the metrics directory {directory}: {error.strerror}"
+        ) from error
+
+
+def _until(moment: float) -> float:
+    return max(0.0, moment - time.monotonic())

@@ -1,0 +1,82 @@
+"""Whether there is memory for another worker."""
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import psutil
+
+MIB = 1024 * 1024
+
+#: A worker younger than this may still grow: its model is being built and compiled.
+GROWTH_S = 10.0
+
+
+@dataclass(frozen=True)
+class WorkerMemory:
+    """What one worker owns."""
+
+    #: Bytes that would be free again if it ended.
+    private_bytes: int
+    age_s: float
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Whether a connection is admitted, with the figures behind it."""
+
+    is_admitted: bool
+    available_bytes: int
+    needed_bytes: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.available_bytes / MIB:.0f} MiB of memory are available "
+            f"and a worker needs {self.needed_bytes / MIB:.0f} MiB"
+        )
+
+
+def decide(
+    available_bytes: int, workers: Iterable[WorkerMemory], first_worker_bytes: int
+) -> Decision:
+    """Compare the available memory with the mean memory of the workers that run.
+
+    Seed 003, section "RLX Server". Memory that a parent and its children share counts once, by
+    being left out; ``available_bytes`` does not count swap. While no worker is grown up,
+    ``first_worker_bytes`` stands for the mean; what young workers are still expected to take is
+    held back, so that a burst of connections cannot pass before the first of them has grown.
+    """
+    everybody = list(workers)
+    grown = [worker.private_bytes for worker in everybody if worker.age_s >= GROWTH_S]
+    needed = sum(grown) // len(grown) if grown else first_worker_bytes
+    held_back = sum(
+        max(0, needed - worker.private_bytes) for worker in everybody if worker.age_s < GROWTH_S
+    )
+    left = available_bytes - held_back
+    return Decision(left >= needed, left, needed)
+
+
+class Admission:
+    """Measures this machine and decides."""
+
+    def __init__(self, first_worker_mib: float) -> None:
+        self._first_worker_bytes = int(first_worker_mib * MIB)
+
+    def decide(self, worker_pids: Iterable[int]) -> Decision:
+        """Decide about one more worker beside those that run."""
+        memories = (measure(pid) for pid in worker_pids)
+        return decide(
+            psutil.virtual_memory().available,
+            (memory for memory in memories if memory is not None),
+            self._first_worker_bytes,
+        )
+
+
+def measure(pid: int, now: Callable[[], float] = time.time) -> WorkerMemory | None:
+    """Return the memory of a process, or None when it has just ended."""
+    try:
+        process = psutil.Process(pid)
+        private_bytes: int = process.memory_full_info().uss
+        return WorkerMemory(private_bytes, now() - process.create_time())
+    except psutil.NoSuchProcess:
+        return None

@@ -1,0 +1,127 @@
+"""The processes that the RLX server forks: started, counted, reaped and stopped here."""
+
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+_log = logging.getLogger(__name__)
+
+#: How long children may take to stop before they are killed.
+STOP_DEADLINE_S = 4.0
+
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A child that is no more."""
+
+    pid: int
+    name: str
+    #: Exit status, or minus the number of the signal that killed it.
+    exit_code: int
+
+
+class Children:
+    """Forks functions into processes and owns those processes.
+
+    A child ends with its function; with SIGTERM; and with its parent, however that died: the
+    parent holds one end of a pipe, and the child stops when that end is closed.
+    """
+
+    def __init__(self) -> None:
+        self._names: dict[int, str] = {}
+        self._lifeline_read, self._lifeline_write = os.pipe()
+
+    @property
+    def pids(self) -> list[int]:
+        """The processes that run."""
+        return list(self._names)
+
+    def fork(self, name: str, function: Callable[[], int]) -> int:
+        """Run ``function`` in a child, whose exit status it returns; return the child's pid."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        # A signal that came before the child has its own handlers would run its parent's.
+        allowed = signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
+        try:
+            pid = os.fork()
+            if pid == 0:
+                self._run_child(name, function, allowed)
+            self._names[pid] = name
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, allowed)
+        return pid
+
+    def reap(self) -> list[Ended]:
+        """Collect the children that have ended; never waits."""
+        ended = []
+        for pid in self.pids:
+            reaped, status = os.waitpid(pid, os.WNOHANG)
+            if reaped:
+                code = os.waitstatus_to_exitcode(status)
+                ended.append(Ended(pid, self._names.pop(pid), code))
+        return ended
+
+    def stop(self) -> None:
+        """End all children: ask, wait, and kill who is left."""
+        self._signal_all(signal.SIGTERM)
+        deadline = time.monotonic() + STOP_DEADLINE_S
+        while self._names and time.monotonic() < deadline:
+            self.reap()
+            time.sleep(0.01)
+        for pid, name in self._names.items():
+            _log.warning("%s (pid %d) did not stop in %g s: killed", name, pid, STOP_DEADLINE_S)
+        self._signal_all(signal.SIGKILL)
+        while self._names:
+            self.reap()
+            time.sleep(0.01)
+        os.close(self._lifeline_read)
+        os.close(self._lifeline_write)
+
+    def _signal_all(self, number: signal.Signals) -> None:
+        for pid in self.pids:
+            os.kill(pid, number)
+
+    def _run_child(
+        self, name: str, function: Callable[[], int], allowed_signals: set[int]
+    ) -> None:
+        """Never returns: a child must not fall back into its parent's loop."""
+        exit_code = 1
+        try:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, who decides
+            signal.signal(signal.SIGTERM, _exit_on_signal)
+            signal.pthread_sigmask(signal.SIG_SETMASK, allowed_signals)
+            os.close(self._lifeline_write)
+            threading.Thread(target=self._die_with_parent, daemon=True).start()
+            exit_code = function()
+        except SystemExit as stop:
+            exit_code = stop.code if isinstance(stop.code, int) else 1
+        except BaseException:
+            _log.exception("%s failed", name)
+        finally:
+            _flush_quietly()
+            os._exit(exit_code)
+
+    def _die_with_parent(self) -> None:
+        os.read(self._lifeline_read, 1)
+        os._exit(0)
+
+
+def _exit_on_signal(number: int, frame: object) -> None:
+    sys.exit(0)
+
+
+def _flush_quietly() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            return

@@ -1,0 +1,55 @@
+"""The command ``relaax-rlx-server``."""
+
+import logging
+import os
+import sys
+
+from relaax.server.common.configuration import load_rlx_server, run_command
+
+
+def main() -> int:
+    """Run an RLX server; the exit status says how it ended."""
+    return run_command("relaax-rlx-server", lambda: _serve(sys.argv[1:]))
+
+
+def _serve(arguments: list[str]) -> int:
+    configuration = load_rlx_server(arguments)
+    _quieten_numeric_libraries()
+    # Imported only now: TensorFlow and numpy read the environment when they are imported.
+    from relaax.common.errors import ConfigurationError
+    from relaax.server.common.algorithm_loader import load_algorithm, make_config
+    from relaax.server.common.logs import start_logging
+    from relaax.server.rlx_server.admission import Admission
+    from relaax.server.rlx_server.processes import WorkerSettings
+    from relaax.server.rlx_server.server import RlxServer, listen
+
+    options = configuration.options
+    start_logging(options.log_level)
+    try:
+        listener = listen(options.bind)
+    except OSError as error:
+        raise ConfigurationError(f"--bind: cannot listen at {options.bind}: {error}") from error
+    algorithm = load_algorithm(configuration.algorithm.directory)
+    config = make_config(algorithm, configuration.algorithm)
+    _ = algorithm.Agent  # imports the agent and TensorFlow once, for all workers to share
+    settings = WorkerSettings(
+        algorithm=algorithm,
+        config=config,
+        parameter_server=str(options.parameter_server),
+        timeout_s=options.timeout,
+        max_frame_bytes=options.max_frame_bytes,
+    )
+    logging.getLogger(__name__).info("serving at %s", options.bind)
+    RlxServer(listener, settings, Admission(options.worker_memory)).run()
+    return 0
+
+
+def _quieten_numeric_libraries() -> None:
+    """One thread for BLAS, so that no thread exists when a worker is forked; fewer messages."""
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(variable, "1")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
