@@ -11,6 +11,7 @@ from relaax.algorithm_base import FloatVector
 
 from ..network import Network
 from . import layers, losses
+from .compiled import CompiledFunction
 
 FloatArray = npt.NDArray[np.float32]
 Parameters = Mapping[str, tf.Tensor]
@@ -66,8 +67,8 @@ class Model:
         self._value_loss_weight = value_loss_weight
         # XLA makes small dense layers three times faster, and convolutions twice slower.
         compiled = not network.convolutions
-        self._act = tf.function(self._act_graph, jit_compile=compiled)
-        self._gradients = tf.function(self._gradients_graph, jit_compile=compiled)
+        self._act = CompiledFunction(self._act_graph, jit_compile=compiled)
+        self._gradients = CompiledFunction(self._gradients_graph, jit_compile=compiled)
 
     def unpack(self, vector: FloatVector) -> Parameters:
         """Return the tensors of a flat vector [size]; do it once for each new version."""

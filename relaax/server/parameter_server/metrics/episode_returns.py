@@ -42,6 +42,11 @@ class EpisodeReturns(Metrics):
         with self._lock:
             return self._count
 
+    def size(self) -> int:
+        """Return the number of episodes remembered."""
+        with self._lock:
+            return len(self._returns)
+
     def is_full(self) -> bool:
         """Return whether as many returns are remembered as ever will be."""
         with self._lock:

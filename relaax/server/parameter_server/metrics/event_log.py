@@ -44,7 +44,9 @@ class EventLog:
             self._file.flush()
             if self._is_failing:
                 _LOG.warning(
-                    "metrics are written to %s again; %d were lost", self._directory, self._lost
+                    "metrics are written to %s again; at least %d were lost",
+                    self._directory,
+                    self._lost,
                 )
                 self._is_failing, self._lost = False, 0
 

@@ -1,0 +1,119 @@
+"""Between Gymnasium's spaces and RLX: observations as states, replies as actions."""
+
+from typing import Any, Protocol
+
+import numpy as np
+from gymnasium import spaces
+
+from relaax.common.errors import ConfigurationError, ProtocolError
+
+# As JSON a list of that many numbers is smaller and faster than a compressed array.
+MAX_LISTED_VALUES = 64
+
+_ARRAY_SPACES = (spaces.Box, spaces.MultiBinary, spaces.MultiDiscrete)
+
+
+class UnsupportedSpace(ConfigurationError):
+    """RLX version 1 cannot carry what this space holds."""
+
+
+class UnusableAction(ProtocolError):
+    """The server's action does not fit the environment's action space."""
+
+
+class StateEncoder(Protocol):
+    """Turns an observation into a state."""
+
+    def __call__(self, observation: Any) -> Any:
+        """Return ``observation`` as an int, a list of numbers, or an array."""
+
+
+class ActionDecoder(Protocol):
+    """Turns an action of the server into one of the environment."""
+
+    def __call__(self, action: Any) -> Any:
+        """Return what ``env.step`` takes; raise ``UnusableAction`` for what does not fit."""
+
+
+def state_encoder(space: spaces.Space[Any]) -> StateEncoder:
+    """Return how observations of ``space`` are sent; raise ``UnsupportedSpace`` if they cannot be.
+
+    Short vectors go as lists of numbers, images and the like as arrays, discrete ones as ints.
+    """
+    if isinstance(space, spaces.Discrete):
+        return _as_int
+    if not isinstance(space, _ARRAY_SPACES) or space.dtype is None:
+        raise UnsupportedSpace(
+            f"observations of {space} cannot be sent: an array or an integer is needed; "
+            "gymnasium.wrappers.FlattenObservation makes one array of a Dict or Tuple"
+        )
+    if len(space.shape) <= 1 and np.prod(space.shape) <= MAX_LISTED_VALUES:
+        return _as_list
+    return _as_array
+
+
+def action_decoder(space: spaces.Space[Any]) -> ActionDecoder:
+    """Return how actions for ``space`` are read; raise ``UnsupportedSpace`` if they cannot be."""
+    if isinstance(space, spaces.Discrete):
+        return DiscreteActions(int(space.n), int(space.start))
+    if isinstance(space, spaces.Box):
+        return BoxActions(space)
+    raise UnsupportedSpace(f"actions of {space} cannot be asked for: Discrete or Box is needed")
+
+
+class DiscreteActions:
+    """Actions 0 to n - 1 of the server, ``start`` to ``start + n - 1`` of the environment."""
+
+    def __init__(self, n: int, start: int) -> None:
+        self._n = n
+        self._start = start
+
+    def __call__(self, action: Any) -> int:
+        """Return the environment's number for ``action``."""
+        if isinstance(action, bool) or not isinstance(action, int):
+            raise UnusableAction(
+                f"the environment takes an integer from 0 to {self._n - 1}, the server sent "
+                f"{_describe(action)}; is the server's algorithm for discrete actions?"
+            )
+        if not 0 <= action < self._n:
+            raise UnusableAction(
+                f"the environment takes the actions 0 to {self._n - 1}, the server sent {action}; "
+                f"action_size in the server's configuration should be {self._n}"
+            )
+        return self._start + action
+
+
+class BoxActions:
+    """Arrays, brought to the shape and type of the space and clipped to its bounds."""
+
+    def __init__(self, space: spaces.Box) -> None:
+        self._space = space
+
+    def __call__(self, action: Any) -> Any:
+        """Return ``action`` as the space has it."""
+        size = int(np.prod(self._space.shape))
+        if not isinstance(action, np.ndarray | list) or np.size(action) != size:
+            raise UnusableAction(
+                f"the environment takes an array of {size} numbers, the server sent "
+                f"{_describe(action)}; action_size in the server's configuration should be {size}"
+            )
+        values = np.clip(np.reshape(action, self._space.shape), self._space.low, self._space.high)
+        return values.astype(self._space.dtype)
+
+
+def _as_int(observation: Any) -> Any:
+    return int(observation)
+
+
+def _as_list(observation: Any) -> Any:
+    return np.asarray(observation).tolist()
+
+
+def _as_array(observation: Any) -> Any:
+    return np.asarray(observation)
+
+
+def _describe(action: Any) -> str:
+    if isinstance(action, np.ndarray):
+        return f"an array of shape {action.shape}"
+    return repr(action)[:64]

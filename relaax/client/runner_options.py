@@ -1,0 +1,107 @@
+"""The command line of the programs that drive environments."""
+
+import argparse
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from relaax.client.backoff import Backoff
+from relaax.client.rlx_client import Client
+
+
+@dataclass(frozen=True)
+class RunnerOptions:
+    """What the command line says."""
+
+    rlx_server: str
+    env: str
+    count: int
+    seed: int | None
+    episodes: int | None
+    backoff: Backoff
+    env_kwargs: dict[str, Any]
+
+    @property
+    def environments(self) -> int:
+        """How many environments there are; more than episodes would have nothing to do."""
+        return self.count if self.episodes is None else min(self.count, self.episodes)
+
+    def episodes_of(self, index: int) -> int | None:
+        """Return how many of the episodes environment ``index`` plays."""
+        if self.episodes is None:
+            return None
+        return self.episodes // self.environments + (index < self.episodes % self.environments)
+
+
+def build_parser(description: str) -> argparse.ArgumentParser:
+    """Return a parser with the options that all programs share."""
+    parser = argparse.ArgumentParser(description=description, allow_abbrev=False)
+    parser.add_argument("--rlx-server", required=True, type=_server, metavar="HOST:PORT")
+    parser.add_argument("--env", required=True, metavar="ID", help="Gymnasium's name for it")
+    parser.add_argument(
+        "--count", type=_positive, default=1, metavar="N", help="environments, a process each"
+    )
+    parser.add_argument(
+        "--seed", type=int, metavar="S", help="of the first environment; the next one gets S + 1"
+    )
+    parser.add_argument(
+        "--episodes", type=_positive, metavar="N", help="stop after N episodes in all"
+    )
+    parser.add_argument(
+        "--attempts",
+        type=_positive,
+        default=Backoff.attempts,
+        metavar="N",
+        help="give up after N failed connections in a row (default %(default)s)",
+    )
+    parser.add_argument(
+        "--env-kwargs",
+        type=_json_object,
+        default={},
+        metavar="JSON",
+        help="more arguments for the environment, a JSON object",
+    )
+    return parser
+
+
+def options_of(arguments: argparse.Namespace) -> RunnerOptions:
+    """Return the shared options among ``arguments``."""
+    return RunnerOptions(
+        rlx_server=arguments.rlx_server,
+        env=arguments.env,
+        count=arguments.count,
+        seed=arguments.seed,
+        episodes=arguments.episodes,
+        backoff=Backoff(attempts=arguments.attempts),
+        env_kwargs=arguments.env_kwargs,
+    )
+
+
+def parse_options(argv: list[str]) -> RunnerOptions:
+    """Return what ``argv`` says; exits with status 2 and a message if it cannot be used."""
+    parser = build_parser("Play a Gymnasium environment with the actions of an RLX server.")
+    return options_of(parser.parse_args(argv))
+
+
+def _server(text: str) -> str:
+    try:
+        Client(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
+
+
+def _positive(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"a whole number of at least 1 is needed, not {text!r}")
+    return int(text)
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"this is not JSON: {error}: {text!r}") from error
+    if not isinstance(value, dict):
+        raise argparse.ArgumentTypeError(f"a JSON object is needed, not {text!r}")
+    return value

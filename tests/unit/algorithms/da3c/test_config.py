@@ -1,0 +1,46 @@
+"""What DA3C accepts in the YAML's algorithm: section."""
+
+import pytest
+from pydantic import ValidationError
+
+SMALLEST = {"action_size": 4, "state_size": [84, 84]}
+
+
+def test_the_defaults_are_those_of_the_seed(da3c):
+    settings = da3c.Config(SMALLEST).settings
+    assert (settings.episode_len, settings.max_global_step) == (5, 1e8)
+    assert (settings.initial_learning_rate, settings.entropy_beta) == (7e-4, 0.01)
+    assert (settings.rewards_gamma, settings.lstm, settings.gpu) == (0.99, False, False)
+    rmsprop = settings.RMSProp
+    assert (rmsprop.decay, rmsprop.epsilon, rmsprop.gradient_norm_clipping) == (0.99, 0.1, 40)
+
+
+def test_history_widens_the_last_axis(da3c):
+    shapes = [
+        da3c.Config({"action_size": 2, "state_size": size, "history_len": 4}).settings
+        for size in ([84, 84], [10, 12, 3], [24])
+    ]
+    assert [s.observation_shape for s in shapes] == [(84, 84, 4), (10, 12, 12), (96,)]
+
+
+@pytest.mark.parametrize(
+    ("change", "key"),
+    [
+        ({"action_size": 0}, "action_size"),
+        ({"action_size": "four"}, "action_size"),
+        ({"state_size": []}, "state_size"),
+        ({"rewards_gamma": 1.5}, "rewards_gamma"),
+        ({"RMSProp": {"decay": 1}}, "decay"),
+        ({"episode_length": 5}, "episode_length"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_what_cannot_be_used_is_named(da3c, change, key):
+    with pytest.raises(ValidationError, match=key):
+        da3c.Config({**SMALLEST, **change})
+
+
+def test_an_image_too_small_for_the_convolutions_is_refused(da3c, da3c_module):
+    settings = da3c.Config({"action_size": 2, "state_size": [10, 10]}).settings
+    with pytest.raises(ValueError, match=r"state_size \[10, 10\] is too small"):
+        da3c_module("network").Network.of(settings)

@@ -1,0 +1,87 @@
+"""DA3C's parameter server: what it saves and what it accepts."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from relaax.algorithm_base import CheckpointMismatch, NullMetrics, Saver
+
+SECTION = {"action_size": 2, "state_size": [4], "seed": 1, "max_global_step": 100}
+
+
+class Memory(Saver):
+    """Keeps the latest checkpoint."""
+
+    checkpoint = None
+
+    def save(self, checkpoint):
+        self.checkpoint = checkpoint
+
+    def restore_latest(self):
+        return self.checkpoint
+
+    def location(self):
+        return "memory"
+
+
+@pytest.fixture(name="make")
+def _make(da3c):
+    return lambda saver, **changes: da3c.ParameterServer(
+        da3c.Config({**SECTION, **changes}), saver, NullMetrics()
+    )
+
+
+def test_a_restored_training_goes_on_where_it_was(make):
+    saver = Memory()
+    first = make(saver)
+    size = first.bridge().get_values().vector.size
+    gradient = np.linspace(-1, 1, size, dtype=np.float32)
+    first.bridge().synchronize(gradient, 7)
+    first.save_checkpoint()
+    second = make(saver, seed=99)
+    second.restore_latest_checkpoint()
+    assert second.global_t() == 7
+    for server in (first, second):
+        server.bridge().synchronize(gradient, 7)
+    np.testing.assert_array_equal(
+        first.bridge().get_values().vector, second.bridge().get_values().vector
+    )
+    assert second.bridge().get_values().version.number == 2
+
+
+def test_a_checkpoint_of_another_network_is_refused_naming_what_differs(make):
+    saver = Memory()
+    make(saver).save_checkpoint()
+    with pytest.raises(CheckpointMismatch) as refusal:
+        make(saver, action_size=3, hidden_layers=[8]).restore_latest_checkpoint()
+    assert "action_size is 2 in the checkpoint and 3 here" in str(refusal.value)
+    assert "dense_units is [64, 64] in the checkpoint and [8] here" in str(refusal.value)
+
+
+def test_the_learning_rate_anneals_with_the_global_step(make):
+    """At half of max_global_step the first step is half as long as at the start."""
+    early, late = make(Memory()), make(Memory())
+    size = early.bridge().get_values().vector.size
+    gradient = np.ones(size, np.float32)
+    late.bridge().increment_global_t(50)
+    steps = []
+    for server in (early, late):
+        before = server.bridge().get_values().vector
+        server.bridge().apply_gradients(gradient)
+        steps.append((before - server.bridge().get_values().vector).mean())
+    assert steps[1] == pytest.approx(steps[0] / 2, rel=1e-3)
+
+
+def test_the_parameter_server_runs_without_tensorflow(da3c):
+    program = (
+        "import sys; from pathlib import Path;"
+        "from relaax.server.common.algorithm_loader import load_algorithm;"
+        "from relaax.algorithm_base import NullMetrics, NullSaver;"
+        f"a = load_algorithm(Path({str(da3c.__path__[0])!r}));"
+        "c = a.Config({'action_size': 2, 'state_size': [4]});"
+        "a.ParameterServer(c, NullSaver(), NullMetrics());"
+        "import relaax.server.parameter_server.main;"
+        "sys.exit('tensorflow' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], timeout=60).returncode == 0

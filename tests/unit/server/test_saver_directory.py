@@ -1,0 +1,152 @@
+"""Checkpoints in a directory: kills, leftovers, errors."""
+
+import fcntl
+import logging
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from relaax.common.errors import CheckpointError, ConfigurationError, DamagedCheckpoint
+from relaax.server.common.saver import CheckpointSaver, DirectoryStore
+
+WRITER = """
+import itertools, sys
+from pathlib import Path
+import numpy as np
+from relaax.common.checkpoint import Checkpoint
+from relaax.server.common.saver import CheckpointSaver, DirectoryStore
+
+saver = CheckpointSaver(DirectoryStore(Path(sys.argv[1])), keep=2)
+found = saver.restore_latest()
+for step in itertools.count(found.global_t + 1 if found else 1):
+    tensors = {name: np.full(100_000, step, np.float32) for name in ("w", "ms")}
+    saver.save(Checkpoint(tensors, step, step, {"algorithm": "test"}))
+    print(step, flush=True)
+"""
+
+
+def run_and_kill(directory: Path, chance: random.Random) -> int:
+    """Kill a writer at a random instant; return the last step it said was saved."""
+    command = [sys.executable, "-c", WRITER, str(directory)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        for _ in range(chance.randint(1, 4)):
+            said = int(writer.stdout.readline())
+        time.sleep(chance.uniform(0, 0.03))  # picks the instant; nothing depends on it
+        writer.send_signal(signal.SIGKILL)
+        # The pipe still holds what was said between the last line read and the kill.
+        rest = writer.stdout.read()
+    return max([said, *map(int, rest.split())])
+
+
+def test_after_every_sigkill_the_last_saved_checkpoint_loads(tmp_path, caplog):
+    chance = random.Random()
+    latest = 0
+    for _ in range(5):
+        said = run_and_kill(tmp_path, chance)
+        found = CheckpointSaver(DirectoryStore(tmp_path)).restore_latest()
+        assert found is not None
+        assert found.global_t > latest
+        assert found.global_t >= said
+        for tensor in found.tensors.values():
+            np.testing.assert_array_equal(tensor, np.full(100_000, found.global_t))
+        latest = found.global_t
+    assert [r for r in caplog.records if r.levelno >= logging.WARNING] == []
+    assert not list(tmp_path.glob(".tmp-*"))
+
+
+def test_a_blob_is_replaced_renamed_and_deleted(tmp_path):
+    store = DirectoryStore(tmp_path)
+    store.put("a", b"1")
+    store.put("a", b"2")
+    store.rename("a", "b")
+    assert store.names() == ["b"]
+    assert store.get("b") == b"2"
+    store.delete("b")
+    store.delete("b")
+    assert store.names() == []
+    with pytest.raises(DamagedCheckpoint, match="b is missing"):
+        store.get("b")
+
+
+def test_checkpoints_can_be_read_by_whom_the_umask_allows(tmp_path):
+    (tmp_path / "ordinary").touch()
+    DirectoryStore(tmp_path).put("a", b"")
+    assert (tmp_path / "a").stat().st_mode == (tmp_path / "ordinary").stat().st_mode
+
+
+def test_the_directory_is_made(tmp_path):
+    store = DirectoryStore(tmp_path / "deep" / "er")
+    store.put("a", b"1")
+    assert (tmp_path / "deep" / "er" / "a").read_bytes() == b"1"
+    assert store.location() == str(tmp_path / "deep" / "er")
+
+
+def test_what_killed_runs_left_is_removed_at_the_start(tmp_path):
+    (tmp_path / ".tmp-0123-cp-1.json").write_bytes(b"half")
+    (tmp_path / "other").write_bytes(b"mine")
+    assert DirectoryStore(tmp_path).names() == ["other"]
+    assert [path.name for path in tmp_path.iterdir()] == ["other"]
+
+
+def test_what_a_living_writer_is_writing_stays(tmp_path):
+    temporary = tmp_path / ".tmp-0123-cp-1.json"
+    with temporary.open("wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert DirectoryStore(tmp_path).names() == []
+        assert temporary.exists()
+    DirectoryStore(tmp_path)
+    assert not temporary.exists()
+
+
+def test_a_full_disk_is_a_checkpoint_error_and_leaves_the_old_blob(tmp_path, monkeypatch):
+    store = DirectoryStore(tmp_path)
+    store.put("a", b"old")
+
+    def no_space(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", no_space)
+    with pytest.raises(CheckpointError, match="No space left"):
+        store.put("a", b"new")
+    assert store.get("a") == b"old"
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_a_bad_sector_damages_one_blob_and_a_refusal_is_an_error(tmp_path, monkeypatch):
+    store = DirectoryStore(tmp_path)
+
+    def failing(number, text):
+        def read_bytes(_):
+            raise OSError(number, text)
+
+        return read_bytes
+
+    monkeypatch.setattr(Path, "read_bytes", failing(5, "Input/output error"))
+    with pytest.raises(DamagedCheckpoint, match="Input/output error"):
+        store.get("a")
+    monkeypatch.setattr(Path, "read_bytes", failing(13, "Permission denied"))
+    with pytest.raises(CheckpointError, match="Permission denied") as refusal:
+        store.get("a")
+    assert not isinstance(refusal.value, DamagedCheckpoint)
+
+
+def test_a_file_in_the_directorys_place_is_a_configuration_error(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigurationError, match="file"):
+        DirectoryStore(tmp_path / "file")
+
+
+def test_a_directory_that_vanishes_is_a_checkpoint_error(tmp_path):
+    store = DirectoryStore(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(CheckpointError, match="gone"):
+        store.names()
+    with pytest.raises(CheckpointError, match="gone"):
+        store.put("a", b"")
