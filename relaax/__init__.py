@@ -5,3 +5,7 @@
 ``relaax.algorithm_base``  what an algorithm package implements
 ``relaax.server``          the RLX server, the parameter server and the launcher
 """
+
+from importlib.metadata import version
+
+__version__ = version("relaax")

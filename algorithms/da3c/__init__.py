@@ -1,6 +1,6 @@
 """DA3C: Distributed Advantage Actor-Critic (Mnih et al. 2016, https://arxiv.org/abs/1602.01783).
 
-``config``            the YAML's ``algorithm:`` section, typed
+``settings``          the YAML's ``algorithm:`` section, typed
 ``network``           layers, shapes and initial values; no TensorFlow
 ``model``             the network as pure functions of parameters and a batch
 ``agent``             chooses actions and assembles rollouts, one for each environment

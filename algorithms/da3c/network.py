@@ -8,7 +8,7 @@ import numpy as np
 from relaax.algorithm_base import FloatVector
 from relaax.common.parameters import Manifest, TensorSpec
 
-from .config import Settings
+from .settings import Settings
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from relaax.algorithm_base import AgentBase, BridgeBase, Values
 from ..config import Config
 from ..gradient_norm import clip_by_global_norm
 from ..model import Decision, Gradients, Model
-from ..network import Network
 from .history import Array, History
 from .learning_metrics import LearningMetrics
 from .rollout import Rollout, Step
@@ -27,9 +26,7 @@ class Agent(AgentBase):
         settings = config.settings
         configure_tensorflow(gpu=settings.gpu)
         self._settings = settings
-        self._model = Model(
-            Network.of(settings), settings.entropy_beta, settings.value_loss_weight
-        )
+        self._model = Model(config.network, settings.entropy_beta, settings.value_loss_weight)
         self._history = History(settings.state_size, settings.history_len)
         self._rollout = Rollout(settings.episode_len, settings.rewards_gamma)
         self._random = np.random.default_rng(settings.seed)

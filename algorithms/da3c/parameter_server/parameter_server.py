@@ -13,7 +13,6 @@ from relaax.common.parameters.rmsprop import RMSPropSettings
 from relaax.common.parameters.store import Snapshot
 
 from ..config import Config
-from ..network import Network
 from .service import ParameterServerService
 
 
@@ -24,7 +23,7 @@ class ParameterServer(ParameterServerBase):
         super().__init__(config, saver, metrics)
         settings = config.settings
         self._max_global_step = settings.max_global_step
-        self._network = Network.of(settings)
+        self._network = config.network
         initial = self._network.initial_parameters(settings.seed)
         self._store = ParameterStore(
             parameters=initial,

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from relaax.algorithm_base import Metrics, NullMetrics, NullSaver, ParameterServerBase, Saver
 from relaax.common.errors import ConfigurationError
 from relaax.server.common.algorithm_loader import load_algorithm, make_config
-from relaax.server.common.aws import aws_session
+from relaax.server.common.aws import aws_session, s3_client
 from relaax.server.common.configuration import (
     ParameterServerConfiguration,
     ParameterServerOptions,
@@ -85,7 +85,7 @@ class _GlobalStep:
 def _saver(options: ParameterServerOptions) -> Saver:
     if options.checkpoint_aws_s3 is not None:
         s3 = options.checkpoint_aws_s3
-        store = S3Store(aws_session(options.aws_keys), s3.bucket, s3.key)
+        store = S3Store(s3_client(aws_session(options.aws_keys)), s3.bucket, s3.key)
         return CheckpointSaver(store, options.checkpoints_to_keep)
     if options.checkpoint_dir is not None:
         return CheckpointSaver(DirectoryStore(options.checkpoint_dir), options.checkpoints_to_keep)
@@ -103,8 +103,8 @@ def _metrics(
     writer = EventWriter(options.metrics_dir, clock)
     if options.metrics_aws_s3 is not None:
         s3 = options.metrics_aws_s3
-        session = aws_session(options.aws_keys)
-        mirror = S3Mirror(session, options.metrics_dir, s3.bucket, s3.key)
+        client = s3_client(aws_session(options.aws_keys))
+        mirror = S3Mirror(options.metrics_dir, client, s3.bucket, s3.key)
         resources.callback(mirror.close)
     resources.callback(writer.close)
     return writer

@@ -1,0 +1,81 @@
+"""The keys of DA3C's section in the YAML file."""
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, field_validator
+
+#: A state of this many dimensions is an image: height and width, perhaps channels.
+IMAGE_DIMENSIONS = (2, 3)
+
+
+class RMSPropSection(BaseModel):
+    """The optimiser's parameters."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    decay: float = Field(0.99, ge=0, lt=1)
+    epsilon: PositiveFloat = 0.1
+    #: Gradients with a larger global norm are scaled down to it; None leaves them alone.
+    gradient_norm_clipping: PositiveFloat | None = 40.0
+
+
+class Settings(BaseModel):
+    """The keys of the YAML's ``algorithm:`` section; seed 003, section "Distributed A3C"."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    #: Number of discrete actions.
+    action_size: PositiveInt
+    #: Shape of one state: ``[n]`` for a vector, ``[height, width]`` or with channels for an image.
+    state_size: tuple[PositiveInt, ...] = Field(min_length=1, max_length=3)
+    #: How many of the latest states the network sees together.
+    history_len: PositiveInt = 1
+    #: Units of the dense layers before the heads; None: [256] after convolutions, else [64, 64].
+    hidden_layers: tuple[PositiveInt, ...] | None = None
+    #: A recurrent layer between the dense layers and the heads.
+    lstm: bool = False
+    #: Cells of that layer.
+    lstm_size: PositiveInt = 256
+    #: Steps of one rollout, that is of one update.
+    episode_len: PositiveInt = 5
+    #: Environment steps of all agents together after which the training is over.
+    max_global_step: float = Field(1e8, ge=1)
+    #: Annealed to zero at ``max_global_step``.
+    initial_learning_rate: PositiveFloat = 7e-4
+    entropy_beta: float = Field(0.01, ge=0)
+    #: Weight of the value loss beside the policy loss.
+    value_loss_weight: PositiveFloat = 0.5
+    #: Discount factor.
+    rewards_gamma: float = Field(0.99, gt=0, le=1)
+    #: Learn from rewards cut to [-1, 1]; scores are reported uncut.
+    clip_rewards: bool = False
+    #: Let TensorFlow see the GPU.
+    gpu: bool = False
+    #: Seed of initial parameters and of action sampling; None draws one.
+    seed: int | None = Field(None, ge=0)
+    RMSProp: RMSPropSection = RMSPropSection()
+
+    @field_validator("state_size", "hidden_layers", mode="before")
+    @classmethod
+    def _sequence(cls, value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value
+
+    @property
+    def is_image(self) -> bool:
+        """Whether states go through convolutions."""
+        return len(self.state_size) in IMAGE_DIMENSIONS
+
+    @property
+    def observation_shape(self) -> tuple[int, ...]:
+        """Shape of what the network sees: the history lies along the last axis."""
+        if not self.is_image:
+            return (self.state_size[0] * self.history_len,)
+        height, width, *channels = self.state_size
+        return (height, width, (channels[0] if channels else 1) * self.history_len)
+
+    @property
+    def dense_units(self) -> tuple[int, ...]:
+        """Units of the dense layers, the default filled in."""
+        if self.hidden_layers is not None:
+            return self.hidden_layers
+        return (256,) if self.is_image else (64, 64)

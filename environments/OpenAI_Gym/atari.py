@@ -1,0 +1,60 @@
+"""Atari games with the usual preprocessing.
+
+Machado et al., "Revisiting the Arcade Learning Environment", 2018, and Mnih et al., "Human-level
+control through deep reinforcement learning", 2015: a frame is the maximum of the last two of four
+emulated ones, grey, 84x84, ``uint8``; an episode starts with up to 30 idle actions and ends with
+the game, not with a life. Stacking frames is the agent's job (``history_len``).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+
+FRAME_SIZE = 84
+FRAME_SKIP = 4
+MAX_IDLE_ACTIONS = 30
+
+_PREFIX = "ALE/"
+
+
+def is_atari(env_id: str) -> bool:
+    """Return whether ``env_id`` is one of ale-py's games."""
+    return env_id.startswith(_PREFIX)
+
+
+@dataclass(frozen=True)
+class AtariFactory:
+    """Makes a game; ``sticky`` is the probability of a repeated action, ``None`` for its own."""
+
+    env_id: str
+    sticky: float | None
+    kwargs: dict[str, Any]
+
+    def __call__(self) -> gymnasium.Env[Any, Any]:
+        """Return a new environment with frames ``uint8[84, 84]``."""
+        _prepare_libraries()
+        kwargs = dict(self.kwargs)
+        if self.sticky is not None:
+            kwargs["repeat_action_probability"] = self.sticky
+        # The wrapper skips frames, because it must see the last two to take their maximum.
+        game = gymnasium.make(self.env_id, frameskip=1, **kwargs)
+        return gymnasium.wrappers.AtariPreprocessing(
+            game,
+            noop_max=MAX_IDLE_ACTIONS,
+            frame_skip=FRAME_SKIP,
+            screen_size=FRAME_SIZE,
+            terminal_on_life_loss=False,
+            grayscale_obs=True,
+            scale_obs=False,
+        )
+
+
+def _prepare_libraries() -> None:
+    # Imported here: other environments do without them, and the parent process does too.
+    import ale_py  # noqa: PLC0415
+    import cv2  # noqa: PLC0415
+
+    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
+    gymnasium.register_envs(ale_py)
+    cv2.setNumThreads(0)

@@ -1,0 +1,70 @@
+"""The command lines, made from the options' declarations."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from relaax import __version__
+from relaax.server.common.configuration.options import Flag
+
+_PRECEDENCE = """
+A flag beats the YAML file, and the YAML file beats the default. In the YAML file the same options
+stand as keys of the section {program}, with their dashes:
+
+  {program}:
+    --bind: localhost:{port}
+    --log-level: INFO
+"""
+
+
+def build_parser(
+    program: str, description: str, examples: str, port: int, options: type[BaseModel]
+) -> argparse.ArgumentParser:
+    """Return the parser of one server."""
+    parser = argparse.ArgumentParser(
+        prog=program,
+        description=description,
+        epilog=examples + _PRECEDENCE.format(program=program, port=port),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        argument_default=argparse.SUPPRESS,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    parser.add_argument(
+        "--config",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="configuration YAML file, the same for both servers",
+    )
+    for field in options.model_fields.values():
+        _add_flag(parser, field)
+    return parser
+
+
+def _add_flag(parser: argparse.ArgumentParser, field: FieldInfo) -> None:
+    metavar = _metavar(field)
+    described = f"{field.description}{_default(field.default)}"
+    settings: dict[str, Any] = {"help": described.replace("%", "%%"), "dest": field.alias}
+    if metavar == ():
+        settings["action"] = "store_true"
+    else:
+        settings["metavar"] = metavar
+        if isinstance(metavar, tuple):
+            settings["nargs"] = len(metavar)
+    parser.add_argument(str(field.alias), **settings)
+
+
+def _metavar(field: FieldInfo) -> str | tuple[str, ...]:
+    """Return how the field's value is called; an optional field keeps that inside its union."""
+    marks = [*field.metadata]
+    for part in getattr(field.annotation, "__args__", ()):
+        marks += getattr(part, "__metadata__", ())
+    return next(mark.metavar for mark in marks if isinstance(mark, Flag))
+
+
+def _default(value: Any) -> str:
+    return "" if value in (None, False) else f" (default: {value})"

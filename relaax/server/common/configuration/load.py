@@ -1,0 +1,168 @@
+"""Brings command line, YAML file and defaults together."""
+
+import difflib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from relaax.common.errors import ConfigurationError
+from relaax.server.common.algorithm_location import locate_algorithm
+from relaax.server.common.configuration.command_line import build_parser
+from relaax.server.common.configuration.options import ParameterServerOptions, RlxServerOptions
+from relaax.server.common.configuration.yaml_reader import read_yaml
+
+PARAMETER_SERVER = "relaax-parameter-server"
+RLX_SERVER = "relaax-rlx-server"
+ALGORITHM = "algorithm"
+
+Options = TypeVar("Options", bound=BaseModel)
+
+#: Options of which a flag replaces the other one in the YAML file.
+_ALTERNATIVES = ("--checkpoint-dir", "--checkpoint-aws-s3")
+
+
+@dataclass(frozen=True)
+class AlgorithmSection:
+    """Which algorithm, and what it is told."""
+
+    directory: Path
+    #: The section without the keys that find the algorithm.
+    parameters: Mapping[str, Any]
+    #: The YAML file.
+    source: Path
+
+
+@dataclass(frozen=True)
+class ParameterServerConfiguration:
+    """All that a parameter server is told."""
+
+    options: ParameterServerOptions
+    algorithm: AlgorithmSection
+
+
+@dataclass(frozen=True)
+class RlxServerConfiguration:
+    """All that an RLX server is told."""
+
+    options: RlxServerOptions
+    algorithm: AlgorithmSection
+
+
+_PARAMETER_SERVER_EXAMPLES = """\
+On one machine:
+  relaax-parameter-server --config config.yaml --bind localhost:7000 \\
+    --checkpoint-dir training/checkpoints --metrics-dir training/metrics
+
+On a cluster:
+  relaax-parameter-server --config config.yaml --bind 0.0.0.0:7000 \\
+    --checkpoint-aws-s3 my_bucket training/checkpoints --aws-keys aws-keys.yaml \\
+    --metrics-dir training/metrics --metrics-aws-s3 my_bucket training/metrics
+"""
+
+_RLX_SERVER_EXAMPLES = """\
+On one machine:
+  relaax-rlx-server --config config.yaml --bind localhost:7001 --parameter-server localhost:7000
+
+On a cluster, behind a load balancer:
+  relaax-rlx-server --config config.yaml --bind 0.0.0.0:7001 \\
+    --parameter-server parameter-server:7000 --timeout 120
+"""
+
+
+def load_parameter_server(arguments: Sequence[str]) -> ParameterServerConfiguration:
+    """Return the configuration of a parameter server; ConfigurationError for a mistake in it."""
+    parser = build_parser(
+        PARAMETER_SERVER,
+        "Hold the global network: apply the workers' gradients, write checkpoints and metrics.",
+        _PARAMETER_SERVER_EXAMPLES,
+        7000,
+        ParameterServerOptions,
+    )
+    flags = vars(parser.parse_args(arguments))
+    options, algorithm = _load(flags, PARAMETER_SERVER, ParameterServerOptions)
+    return ParameterServerConfiguration(options, algorithm)
+
+
+def load_rlx_server(arguments: Sequence[str]) -> RlxServerConfiguration:
+    """Return the configuration of an RLX server; ConfigurationError for a mistake in it."""
+    parser = build_parser(
+        RLX_SERVER,
+        "Serve environments: fork a worker, with an agent of its own, for each that connects.",
+        _RLX_SERVER_EXAMPLES,
+        7001,
+        RlxServerOptions,
+    )
+    flags = vars(parser.parse_args(arguments))
+    options, algorithm = _load(flags, RLX_SERVER, RlxServerOptions)
+    return RlxServerConfiguration(options, algorithm)
+
+
+def _load(
+    flags: dict[str, Any], section: str, options: type[Options]
+) -> tuple[Options, AlgorithmSection]:
+    path: Path = flags.pop("config")
+    content = read_yaml(path)
+    _refuse_unknown(content, (PARAMETER_SERVER, RLX_SERVER, ALGORITHM), f"{path}: ")
+    from_file = _section(content, section, path)
+    known = [str(field.alias) for field in options.model_fields.values()]
+    _refuse_unknown(from_file, known, f"{path}: {section}: ")
+    _validate(options, from_file, f"{path}: {section}: ")
+    if any(name in flags for name in _ALTERNATIVES):
+        from_file = {key: value for key, value in from_file.items() if key not in _ALTERNATIVES}
+    _validate(options, flags, "")
+    return (
+        options.model_validate({**from_file, **flags}),
+        _algorithm(_section(content, ALGORITHM, path), path),
+    )
+
+
+def _section(content: Mapping[str, Any], name: str, path: Path) -> dict[str, Any]:
+    section = content.get(name)
+    if section is None:
+        return {}
+    if not isinstance(section, dict):
+        raise ConfigurationError(f"{path}: {name}: must be a section of keys, is {section!r}")
+    return section
+
+
+def _refuse_unknown(content: Mapping[Any, Any], known: Collection[str], where: str) -> None:
+    for key in content:
+        if key not in known:
+            close = difflib.get_close_matches(str(key), known, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
+            raise ConfigurationError(f"{where}{key}: no such key; {hint}")
+
+
+def _validate(options: type[BaseModel], values: Mapping[str, Any], where: str) -> None:
+    """Check what one source says, so that a message names that source."""
+    try:
+        options.model_validate(dict(values))
+    except ValidationError as error:
+        raise ConfigurationError(where + "; ".join(explain(error))) from error
+
+
+def explain(error: ValidationError) -> list[str]:
+    """Return a line for each mistake: its key, what is wrong, what was given."""
+    lines = []
+    for mistake in error.errors():
+        key = ": ".join(str(part) for part in mistake["loc"] if not _is_internal(part))
+        message = mistake["msg"].removeprefix("Value error, ")
+        given = "" if mistake["type"] in ("value_error", "missing") else f", is {mistake['input']!r}"
+        lines.append(f"{key}: {message}{given}" if key else f"{message}{given}")
+    return lines
+
+
+def _is_internal(part: int | str) -> bool:
+    """Whether this is pydantic's name for a validator and no key of the user's."""
+    return isinstance(part, str) and "[" in part
+
+
+def _algorithm(section: dict[str, Any], path: Path) -> AlgorithmSection:
+    return AlgorithmSection(
+        directory=locate_algorithm(section, path),
+        parameters={key: value for key, value in section.items() if key not in ("path", "name")},
+        source=path,
+    )

@@ -1,0 +1,147 @@
+"""The options of both servers. A field is a YAML key and a command-line flag at once."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PositiveFloat,
+    PositiveInt,
+    model_validator,
+)
+
+from relaax.common.address import Address
+from relaax.common.errors import ConfigurationError
+from relaax.common.protocol.framing import DEFAULT_MAX_FRAME_BYTES
+
+LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
+
+
+class S3Location(NamedTuple):
+    """A place in AWS S3."""
+
+    bucket: str
+    #: Prefix of the names of all objects.
+    key: str
+
+
+@dataclass(frozen=True)
+class Flag:
+    """How a field looks on the command line."""
+
+    metavar: str | tuple[str, ...]
+
+
+def _address(value: Any) -> Any:
+    if isinstance(value, Address):
+        return value
+    if not isinstance(value, str):
+        raise ValueError(f"must be HOST:PORT, is {value!r}")
+    try:
+        return Address.parse(value)
+    except ConfigurationError as error:
+        raise ValueError(str(error)) from error
+
+
+def _s3_location(value: Any) -> Any:
+    is_pair = isinstance(value, (list, tuple)) and len(value) == 2  # noqa: PLR2004
+    if not is_pair or not all(isinstance(part, str) and part for part in value):
+        raise ValueError(f"must be a bucket and a key, such as [my_bucket, training], is {value!r}")
+    return S3Location(*value)
+
+
+def _path(value: Any) -> Any:
+    if not isinstance(value, (str, Path)) or not str(value):
+        raise ValueError(f"must be a path, is {value!r}")
+    return Path(value).expanduser()
+
+
+def _no_bool(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError(f"must be a number, is {value}")
+    return value
+
+
+AddressOption = Annotated[Address, BeforeValidator(_address), Flag("HOST:PORT")]
+S3Option = Annotated[S3Location, BeforeValidator(_s3_location), Flag(("BUCKET", "KEY"))]
+DirectoryOption = Annotated[Path, BeforeValidator(_path), Flag("DIR")]
+FileOption = Annotated[Path, BeforeValidator(_path), Flag("FILE")]
+LevelOption = Annotated[LogLevel, Flag("LEVEL")]
+SecondsOption = Annotated[PositiveFloat, BeforeValidator(_no_bool), Flag("SECONDS")]
+CountOption = Annotated[PositiveInt, BeforeValidator(_no_bool), Flag("N")]
+SwitchOption = Annotated[bool, Flag(())]
+
+
+class _Options(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        arbitrary_types_allowed=True,
+        alias_generator=lambda name: f"--{name.replace('_', '-')}",
+    )
+
+
+def _option(default: Any, description: str) -> Any:
+    return Field(default, description=description)
+
+
+class ParameterServerOptions(_Options):
+    """What ``relaax-parameter-server`` can be told."""
+
+    bind: AddressOption = _option(Address("localhost", 7000), "address to serve")
+    log_level: LevelOption = _option(
+        "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
+    )
+    checkpoint_dir: DirectoryOption | None = _option(None, "directory of checkpoints")
+    checkpoint_aws_s3: S3Option | None = _option(None, "AWS S3 bucket and key of checkpoints")
+    checkpoint_interval: SecondsOption = _option(900.0, "seconds between checkpoints")
+    checkpoints_to_keep: CountOption = _option(5, "how many of the latest checkpoints are kept")
+    metrics_dir: DirectoryOption | None = _option(None, "directory of TensorBoard event files")
+    metrics_aws_s3: S3Option | None = _option(
+        None, "AWS S3 bucket and key that the files of --metrics-dir are copied to"
+    )
+    aws_keys: FileOption | None = _option(
+        None,
+        "YAML file with the keys 'access' and 'secret' for AWS S3; without it boto3 looks where "
+        "it always does: environment, ~/.aws, the machine's role",
+    )
+    goal_return: Annotated[float, BeforeValidator(_no_bool), Flag("RETURN")] | None = _option(
+        None, "stop when the mean return of the last episodes reaches this"
+    )
+    goal_episodes: CountOption = _option(100, "how many episodes --goal-return is the mean of")
+    keep_serving: SwitchOption = _option(
+        False, "when the training is over, go on serving its result until stopped"
+    )
+
+    @model_validator(mode="after")
+    def _one_place_for_checkpoints(self) -> "ParameterServerOptions":
+        if self.checkpoint_dir is not None and self.checkpoint_aws_s3 is not None:
+            raise ValueError("give --checkpoint-dir or --checkpoint-aws-s3, not both")
+        return self
+
+
+class RlxServerOptions(_Options):
+    """What ``relaax-rlx-server`` can be told."""
+
+    bind: AddressOption = _option(Address("localhost", 7001), "address to serve")
+    parameter_server: AddressOption = _option(
+        Address("localhost", 7000), "address of the parameter server"
+    )
+    log_level: LevelOption = _option(
+        "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
+    )
+    timeout: SecondsOption | None = _option(
+        None,
+        "close a connection at the first end of an episode after this many seconds, so that a "
+        "load balancer can send the client elsewhere; no need to use it on a local run",
+    )
+    worker_memory: Annotated[PositiveFloat, BeforeValidator(_no_bool), Flag("MIB")] = _option(
+        128.0, "free memory that the first worker needs; later ones need the mean of those running"
+    )
+    max_frame_bytes: Annotated[PositiveInt, BeforeValidator(_no_bool), Flag("BYTES")] = _option(
+        DEFAULT_MAX_FRAME_BYTES, "close a connection whose message is larger"
+    )

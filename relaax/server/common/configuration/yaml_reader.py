@@ -1,0 +1,64 @@
+"""Reads YAML with the numbers of YAML 1.2."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from relaax.common.errors import ConfigurationError
+
+#: PyYAML follows YAML 1.1, where 1e8 and 7e-4 are strings for want of a dot and a sign.
+_FLOAT = re.compile(
+    r"""[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$
+    |[-+]?\.(inf|Inf|INF)$
+    |\.(nan|NaN|NAN)$""",
+    re.VERBOSE,
+)
+_FLOAT_TAG = "tag:yaml.org,2002:float"
+
+
+class _Loader(yaml.SafeLoader):
+    """A safe loader whose floats are those of YAML 1.2, and whose keys are unique."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012: PyYAML's own table, copied before it is changed
+        first: [entry for entry in entries if entry[0] != _FLOAT_TAG]
+        for first, entries in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Return the mapping; a key that stands twice is an error."""
+        seen: set[Any] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if key in seen:
+                line = key_node.start_mark.line + 1
+                raise ConfigurationError(f"line {line}: the key {key} stands twice")
+            seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+_Loader.add_implicit_resolver(_FLOAT_TAG, _FLOAT, list("-+.0123456789"))
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """Return the mapping in a file; ConfigurationError names the file and the line at fault."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            content = yaml.load(file, _Loader)  # noqa: S506: a subclass of SafeLoader
+    except OSError as error:
+        raise ConfigurationError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{path} is not UTF-8 text: {error.reason}") from error
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise ConfigurationError(f"{path}, line {line}: {error.problem}") from error
+    except yaml.YAMLError as error:
+        raise ConfigurationError(f"{path}: {error}") from error
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{path}, {error}") from error
+    if not isinstance(content, dict):
+        raise ConfigurationError(
+            f"{path} holds no sections: relaax-parameter-server, relaax-rlx-server, algorithm"
+        )
+    return content

@@ -1,0 +1,145 @@
+"""A server that speaks RLX version 1 by hand, without the code under test."""
+
+import contextlib
+import json
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+CLOSE = object()
+SILENCE = object()
+
+
+@dataclass
+class Exchange:
+    """A message that came: on which connection, as how many-th there, and what it was."""
+
+    connection: int
+    number: int
+    message: list[Any]
+
+    @property
+    def state(self) -> Any:
+        return json.loads(self.message[-1])
+
+
+def answer_as_a_server(exchange: Exchange) -> Any:
+    """Answer 1 for every action, and 10 for every score."""
+    return {"reward_and_reset": ["reset", 10.0], "scalar_metric": SILENCE}.get(
+        exchange.message[0], ["act", 1]
+    )
+
+
+@dataclass
+class HandMadeServer:
+    """Accepts connections one after another; ``answer`` says what each message gets.
+
+    An answer is a JSON value, bytes to send as they are, ``SILENCE`` or ``CLOSE``.
+    """
+
+    answer: Callable[[Exchange], Any] = answer_as_a_server
+    exchanges: list[Exchange] = field(default_factory=list)
+    accepted: int = 0
+
+    def __post_init__(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"127.0.0.1:{self._listener.getsockname()[1]}"
+        self._connections: list[socket.socket] = []
+        self._threads = [threading.Thread(target=self._accept, daemon=True)]
+        self._threads[0].start()
+
+    @property
+    def messages(self) -> list[list[Any]]:
+        return [exchange.message for exchange in self.exchanges]
+
+    @property
+    def verbs(self) -> list[str]:
+        return [message[0] for message in self.messages]
+
+    def close(self) -> None:
+        for sock in [self._listener, *self._connections]:
+            with contextlib.suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+            sock.close()
+        for thread in self._threads:
+            thread.join(10)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            self.accepted += 1
+            self._connections.append(connection)
+            thread = threading.Thread(
+                target=self._serve, args=(self.accepted, connection), daemon=True
+            )
+            self._threads.append(thread)
+            thread.start()
+
+    def _serve(self, index: int, connection: socket.socket) -> None:
+        try:
+            with connection, connection.makefile("rb") as stream:
+                number = 0
+                while header := stream.read(4):
+                    number += 1
+                    message = json.loads(stream.read(struct.unpack("<I", header)[0]))
+                    exchange = Exchange(index, number, message)
+                    self.exchanges.append(exchange)
+                    answer = self.answer(exchange)
+                    if answer is CLOSE:
+                        return
+                    if answer is not SILENCE:
+                        connection.sendall(framed(answer))
+        except (OSError, ValueError):
+            return
+
+
+def framed(answer: Any) -> bytes:
+    if isinstance(answer, bytes):
+        return answer
+    payload = json.dumps(answer).encode()
+    return struct.pack("<I", len(payload)) + payload
+
+
+@pytest.fixture
+def start_server() -> Iterator[Callable[..., HandMadeServer]]:
+    servers: list[HandMadeServer] = []
+
+    def start(answer: Callable[[Exchange], Any] = answer_as_a_server) -> HandMadeServer:
+        servers.append(HandMadeServer(answer))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.close()
+
+
+@pytest.fixture
+def close() -> object:
+    """The answer that closes the connection."""
+    return CLOSE
+
+
+@pytest.fixture
+def silence() -> object:
+    """The answer that is none."""
+    return SILENCE
+
+
+@pytest.fixture
+def usual_answer() -> Callable[[Exchange], Any]:
+    return answer_as_a_server
+
+
+@pytest.fixture
+def unused_url() -> str:
+    """An address that nobody listens at."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return f"127.0.0.1:{listener.getsockname()[1]}"

@@ -1,0 +1,36 @@
+import random
+
+import pytest
+
+from relaax.client.backoff import Backoff
+
+
+def test_pauses_grow_up_to_the_maximum() -> None:
+    backoff = Backoff(initial_s=1, factor=3, max_s=10, jitter=0, attempts=6)
+    assert list(backoff.delays(random.Random(0))) == [1, 3, 9, 10, 10]
+
+
+def test_jitter_shortens_each_pause_by_a_random_part() -> None:
+    backoff = Backoff(initial_s=1, factor=1, max_s=1, jitter=0.5, attempts=200)
+    delays = list(backoff.delays(random.Random(0)))
+    assert all(0.5 <= delay <= 1 for delay in delays)
+    assert max(delays) - min(delays) > 0.4
+
+
+def test_one_attempt_has_no_pause() -> None:
+    assert list(Backoff(attempts=1).delays(random.Random(0))) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"initial_s": -1}, "initial_s"),
+        ({"initial_s": 9, "max_s": 8}, "initial_s <= max_s, got 9 and 8"),
+        ({"factor": 0.5}, "factor must be at least 1, is 0.5"),
+        ({"jitter": 1.5}, "jitter must be between 0 and 1, is 1.5"),
+        ({"attempts": 0}, "attempts must be at least 1, is 0"),
+    ],
+)
+def test_impossible_numbers_are_refused(arguments: dict[str, float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Backoff(**arguments)

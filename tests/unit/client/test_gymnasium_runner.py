@@ -1,0 +1,169 @@
+import threading
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+
+from relaax.client import Backoff, Client
+from relaax.client.fleet import Outcome
+from relaax.client.gymnasium_runner import GymnasiumRunner
+from relaax.client.gymnasium_spaces import UnusableAction
+from relaax.client.observer import EpisodeSummary, RunObserver
+
+
+class Corridor(gymnasium.Env):
+    """Counts its steps; is over after ``length`` of them, in the way that ``ending`` says."""
+
+    observation_space = gymnasium.spaces.Box(0, 100, (1,), np.float32)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self, length: int = 3, ending: str = "terminated") -> None:
+        self.length = length
+        self.ending = ending
+        self.seeds: list[int | None] = []
+        self.place = 0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        self.seeds.append(seed)
+        self.place = 0
+        return np.float32([0]), {}
+
+    def step(self, action: int) -> Any:
+        self.place += 1
+        is_over = self.place == self.length
+        observation = np.float32([self.place])
+        ended = (is_over and self.ending == "terminated", is_over and self.ending == "truncated")
+        return observation, self.place / 2, *ended, {}
+
+
+class Notes(RunObserver):
+    def __init__(self) -> None:
+        self.events: list[str] = []
+        self.summaries: list[EpisodeSummary] = []
+        self.steps = 0
+
+    def on_connected(self) -> None:
+        self.events.append("connected")
+
+    def on_disconnected(self) -> None:
+        self.events.append("disconnected")
+
+    def on_step(self) -> None:
+        self.steps += 1
+
+    def on_episode(self, summary: EpisodeSummary) -> None:
+        self.events.append("episode")
+        self.summaries.append(summary)
+
+
+def without_metrics(messages: list[list[Any]]) -> list[list[Any]]:
+    return [message for message in messages if message[0] != "scalar_metric"]
+
+
+def test_terminated_episodes_end_with_a_reset(start_server) -> None:
+    server = start_server()
+    notes = Notes()
+    with Client(server.url) as client:
+        ended = GymnasiumRunner(Corridor(), client, observer=notes).run(episodes=2)
+    assert ended.outcome is Outcome.FINISHED
+    episode = [
+        ["act", "[0.0]"],
+        ["reward_and_act", 0.5, "[1.0]"],
+        ["reward_and_act", 1.0, "[2.0]"],
+        ["reward_and_reset", 1.5],
+    ]
+    assert without_metrics(server.messages) == episode * 2
+    assert notes.events == ["connected", "episode", "episode"]
+    assert [(s.episode_return, s.length) for s in notes.summaries] == [(3.0, 3)] * 2
+    assert notes.steps == 6
+
+
+def test_truncated_episodes_end_with_their_last_state_and_the_next_act(start_server) -> None:
+    server = start_server()
+    with Client(server.url) as client:
+        GymnasiumRunner(Corridor(2, "truncated"), client).run(episodes=2)
+    episode = [
+        ["act", "[0.0]"],
+        ["reward_and_act", 0.5, "[1.0]"],
+        ["reward_and_act", 1.0, "[2.0]"],
+    ]
+    assert without_metrics(server.messages) == episode * 2
+
+
+def test_each_episode_reports_its_time_and_the_latency_of_its_actions(start_server) -> None:
+    server = start_server()
+    with Client(server.url) as client:
+        GymnasiumRunner(Corridor(), client).run(episodes=2)
+        client.init(0)  # answered after the metrics were received
+    metrics = [message for message in server.messages if message[0] == "scalar_metric"]
+    assert [m[1] for m in metrics] == ["episode time", "act latency on client"] * 2
+    for (_, _, seconds), (_, _, latency) in zip(metrics[::2], metrics[1::2], strict=True):
+        assert 0 < latency < seconds
+
+
+def test_an_episode_without_sends_has_no_latency(start_server) -> None:
+    server = start_server()
+    with Client(server.url) as client:
+        GymnasiumRunner(Corridor(1), client).run(episodes=1)
+        client.init(0)
+    assert [m[1] for m in server.messages if m[0] == "scalar_metric"] == ["episode time"]
+
+
+def test_only_the_first_reset_is_seeded(start_server) -> None:
+    environment = Corridor()
+    with Client(start_server().url) as client:
+        GymnasiumRunner(environment, client, seed=7).run(episodes=3)
+    assert environment.seeds == [7, None, None]
+
+
+def test_a_failure_restarts_the_episode(start_server, close, usual_answer) -> None:
+    server = start_server(
+        lambda e: close if (e.connection, e.number) == (1, 3) else usual_answer(e)
+    )
+    notes = Notes()
+    client = Client(server.url, reconnect=Backoff(), wait=lambda _: None)
+    with client:
+        GymnasiumRunner(Corridor(), client, observer=notes).run(episodes=1)
+    assert server.verbs[:4] == ["act", "reward_and_act", "reward_and_act", "act"]
+    assert server.exchanges[3].state == [0.0]
+    assert notes.events == ["connected", "disconnected", "connected", "episode"]
+    assert notes.summaries[0].length == 3
+
+
+def test_a_server_that_goes_away_ends_the_run(start_server, close, usual_answer) -> None:
+    server = start_server(lambda e: close if e.connection > 1 or e.number > 9 else usual_answer(e))
+    client = Client(server.url, reconnect=Backoff(attempts=2), wait=lambda _: None)
+    ended = GymnasiumRunner(Corridor(), client).run()
+    assert ended.outcome is Outcome.SERVER_GONE
+    assert "gave up after 2 attempts" in ended.message
+
+
+def test_a_server_that_was_never_there_is_told_apart(unused_url) -> None:
+    ended = GymnasiumRunner(Corridor(), Client(unused_url)).run()
+    assert ended.outcome is Outcome.UNREACHED
+    assert "cannot connect" in ended.message
+
+
+def test_a_stop_condition_ends_the_run_between_two_steps(start_server) -> None:
+    notes = Notes()
+    with Client(start_server().url) as client:
+        runner = GymnasiumRunner(Corridor(), client, observer=notes, stop=lambda: notes.steps == 4)
+        assert runner.run().outcome is Outcome.STOPPED
+    assert notes.steps == 4
+
+
+def test_an_event_ends_the_wait_for_a_server(unused_url) -> None:
+    stop = threading.Event()
+    stop.set()
+    client = Client(unused_url, reconnect=Backoff(initial_s=30), wait=stop.wait)
+    ended = GymnasiumRunner(Corridor(), client, stop=stop).run()
+    assert ended.outcome is Outcome.STOPPED
+
+
+def test_an_action_that_does_not_fit_is_a_clear_error(start_server) -> None:
+    with (
+        Client(start_server(lambda _: ["act", 2]).url) as client,
+        pytest.raises(UnusableAction, match="takes the actions 0 to 1, the server sent 2"),
+    ):
+        GymnasiumRunner(Corridor(), client).run()

@@ -1,0 +1,244 @@
+import socket
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import relaax.client
+from relaax.client import Backoff, Client, Failure
+
+HEAVY = {"tensorflow", "grpc", "pydantic", "yaml", "gymnasium", "psutil", "boto3", "google", "rich"}
+
+
+def test_the_client_loads_nothing_heavy() -> None:
+    code = "import sys, relaax.client.rlx_client; print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout.split()
+    assert "numpy" in loaded
+    assert HEAVY.isdisjoint(name.partition(".")[0] for name in loaded)
+    assert not any(name.startswith("relaax.server") for name in loaded)
+
+
+def test_the_public_names() -> None:
+    assert relaax.client.__all__ == ["Backoff", "Client", "Failure"]
+
+
+def test_an_episode_as_messages(start_server) -> None:
+    server = start_server()
+    with Client(server.url) as client:
+        assert client.init([1, 2]) == 1
+        assert client.send(0.5, [3, 4]) == 1
+        assert client.reset(-1.0) == 10.0
+        assert client.send(None, [5, 6]) == 1
+    assert server.messages == [
+        ["act", "[1, 2]"],
+        ["reward_and_act", 0.5, "[3, 4]"],
+        ["reward_and_reset", -1.0],
+        ["act", "[5, 6]"],
+    ]
+    assert server.accepted == 1
+
+
+def test_nothing_is_connected_before_init(start_server, unused_url) -> None:
+    client = Client(unused_url)
+    with pytest.raises(Failure, match="start an episode with init"):
+        client.send(1.0, [1])
+    with pytest.raises(Failure, match="start an episode with init"):
+        client.reset(1.0)
+    client.metrics().scalar("dropped", 1)
+    client.disconnect()
+    assert start_server().accepted == 0
+
+
+def test_array_actions_arrive_as_arrays(start_server) -> None:
+    array = (
+        '{"b64npz": "UEsDBC0AAAAIAAAAIQASmZ2Y//////////8HABQAb2JqLm5weQEAEACIAAAAAAAAAEwAAAAAAAAA'
+        "m+wX6hsQychQxlCtnpJanFykbqWgbpNmoq6joJ6WX1RSlJgXn1+UkgoSd0vMKU4FihdnJBakAvkaRjqaOgq1ChQA"
+        "LgYGBnsGhoZ9AFBLAQItAy0AAAAIAAAAIQASmZ2YTAAAAIgAAAAHAAAAAAAAAAAAAACAAQAAAABvYmoubnB5UEsF"
+        'BgAAAAABAAEANQAAAIUAAAAAAA=="}'
+    )
+    payload = f'["act", {array}]'.encode()
+    server = start_server(lambda _: len(payload).to_bytes(4, "little") + payload)
+    with Client(server.url) as client:
+        np.testing.assert_array_equal(client.init(0), np.float32([0.5, -0.25]))
+
+
+def test_a_truncated_episode_tells_its_last_state_and_counts_its_rewards(start_server) -> None:
+    server = start_server()
+    with Client(server.url) as client:
+        client.init(0)
+        client.send(1.0, 1)
+        assert client.truncate(0.5, 2) == 1.5
+        client.init(3)
+        assert client.truncate(0.25, 4) == 0.25
+    assert server.messages == [
+        ["act", "0"],
+        ["reward_and_act", 1.0, "1"],
+        ["reward_and_act", 0.5, "2"],
+        ["act", "3"],
+        ["reward_and_act", 0.25, "4"],
+    ]
+
+
+def test_metrics_are_sent_and_not_answered(start_server) -> None:
+    server = start_server()
+    with Client(server.url) as client:
+        client.init(0)
+        client.metrics().scalar("loss", 0.5)
+        client.metrics().scalar("loss", np.float32(0.25), 7)
+        client.reset(0.0)
+    assert server.messages[1:3] == [
+        ["scalar_metric", "loss", 0.5],
+        ["scalar_metric", "loss", 0.25, 7],
+    ]
+
+
+def test_metrics_after_a_lost_connection_are_dropped(start_server, close) -> None:
+    server = start_server(lambda e: close if e.message[0] == "scalar_metric" else ["act", 1])
+    with Client(server.url) as client:
+        client.init(0)
+        for _ in range(100):
+            client.metrics().scalar("loss", 0.5)
+        with pytest.raises(Failure):
+            client.send(0.0, 1)
+        client.metrics().scalar("loss", 0.5)
+    assert server.verbs == ["act", "scalar_metric"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (["reset", 1.0], "broke the protocol: the reply 'act' was expected, 'reset' came"),
+        (["act"], "broke the protocol: 'act' takes 1"),
+        (b"\x02\x00\x00\x00{]", "broke the protocol: this is not JSON"),
+        (b"\x00\x00\x00\x00", "broke the protocol: a frame of 0 bytes"),
+        (b"HTTP/1.1 400 Bad Request", "broke the protocol: a frame of 1347703880 bytes"),
+    ],
+)
+def test_a_malformed_answer_is_a_failure_and_ends_the_connection(
+    start_server, answer, message
+) -> None:
+    server = start_server(lambda e: answer if e.connection == 1 else ["act", 5])
+    client = Client(server.url)
+    with pytest.raises(Failure, match=message) as caught:
+        client.init(0)
+    assert caught.value.message == str(caught.value)
+    assert client.init(0) == 5
+    assert server.accepted == 2
+    client.disconnect()
+
+
+def test_a_wrong_score_is_a_failure(start_server) -> None:
+    with Client(start_server(lambda _: ["act", 1]).url) as client:
+        client.init(0)
+        with pytest.raises(Failure, match="'reset' was expected, 'act' came"):
+            client.reset(0.0)
+
+
+def test_a_close_in_the_middle_of_an_episode_is_a_failure_and_init_connects_again(
+    start_server, close
+) -> None:
+    server = start_server(lambda e: close if e.number == 2 else ["act", e.connection])
+    client = Client(server.url, reconnect=Backoff())
+    assert client.init(0) == 1
+    with pytest.raises(Failure, match="closed the connection"):
+        client.send(1.0, 1)
+    with pytest.raises(Failure, match="start an episode with init"):
+        client.send(1.0, 1)
+    assert client.init(2) == 2
+    assert server.messages[-1] == ["act", "2"]
+    client.disconnect()
+
+
+def test_an_unreachable_server_is_a_failure(unused_url) -> None:
+    with pytest.raises(Failure, match=f"cannot connect to the RLX server at {unused_url}: "):
+        Client(unused_url).init(0)
+
+
+def test_a_silent_server_is_a_failure_after_the_timeout(start_server, silence) -> None:
+    with (
+        Client(start_server(lambda _: silence).url, timeout_s=0.01) as client,
+        pytest.raises(Failure, match="lost the RLX server"),
+    ):
+        client.init(0)
+
+
+def test_what_cannot_be_sent_is_the_callers_error_and_keeps_the_connection(start_server) -> None:
+    server = start_server()
+    with Client(server.url) as client:
+        client.init(0)
+        with pytest.raises(ValueError, match=r"the state\[1\] is nan"):
+            client.send(1.0, [0, float("nan")])
+        with pytest.raises(TypeError, match="the state cannot be sent"):
+            client.send(1.0, object())
+        assert client.send(1.0, [0, 1]) == 1
+    assert server.accepted == 1
+
+
+def test_init_retries_until_the_server_is_there(start_server, unused_url) -> None:
+    pauses: list[float] = []
+    server = start_server()
+    client = Client(unused_url, reconnect=Backoff(jitter=0), wait=pauses.append)
+
+    def wait(pause: float) -> None:
+        pauses.append(pause)
+        if len(pauses) == 3:
+            host, port = server.url.split(":")
+            client._address = (host, int(port))
+
+    client._wait = wait
+    assert client.init(0) == 1
+    assert pauses == [0.5, 1.0, 2.0]
+    client.disconnect()
+
+
+def test_a_server_that_closes_at_once_counts_as_a_failed_attempt(start_server, close) -> None:
+    server = start_server(lambda e: ["act", e.connection] if e.connection > 2 else close)
+    pauses: list[float] = []
+    client = Client(server.url, reconnect=Backoff(jitter=0), wait=pauses.append)
+    assert client.init(0) == 3
+    assert pauses == [0.5, 1.0]
+    client.disconnect()
+
+
+def test_attempts_are_used_up_in_a_row(start_server, close) -> None:
+    server = start_server(lambda e: ["act", 1] if e.connection == 2 and e.number == 1 else close)
+    client = Client(server.url, reconnect=Backoff(attempts=3), wait=lambda _: None)
+    assert client.init(0) == 1
+    with pytest.raises(Failure, match=r"gave up after 3 attempts over \d+\.\d s: .* closed"):
+        client.init(0)
+    assert server.accepted == 4
+
+
+def test_waiting_ends_when_it_is_told_to(unused_url) -> None:
+    stop = threading.Event()
+    stop.set()
+    client = Client(unused_url, reconnect=Backoff(initial_s=30), wait=stop.wait)
+    with pytest.raises(Failure, match="gave up after 1 attempts"):
+        client.init(0)
+
+
+@pytest.mark.skipif(not socket.has_ipv6, reason="this Python has no IPv6")
+def test_an_ipv6_address_is_in_brackets() -> None:
+    try:
+        listener = socket.create_server(("::1", 0), family=socket.AF_INET6)
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+    with listener:
+        client = Client(f"[::1]:{listener.getsockname()[1]}", timeout_s=0.01)
+        with pytest.raises(Failure, match="lost the RLX server"):
+            client.init(0)
+        connection, _ = listener.accept()
+        assert connection.recv(100) == b'\x0c\x00\x00\x00["act", "0"]'
+        connection.close()
+
+
+@pytest.mark.parametrize(
+    "url", ["", "localhost", ":7001", "localhost:", "localhost:http", "h:70000"]
+)
+def test_an_impossible_address_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match="PORT"):
+        Client(url)

@@ -1,0 +1,61 @@
+import re
+
+import pytest
+
+from relaax.client.backoff import Backoff
+from relaax.client.runner_options import parse_options
+
+REQUIRED = ["--rlx-server", "localhost:7001", "--env", "CartPole-v1"]
+
+
+def test_defaults() -> None:
+    options = parse_options(REQUIRED)
+    assert (options.rlx_server, options.env) == ("localhost:7001", "CartPole-v1")
+    assert (options.count, options.seed, options.episodes) == (1, None, None)
+    assert options.backoff == Backoff()
+    assert options.env_kwargs == {}
+
+
+def test_everything_can_be_given() -> None:
+    options = parse_options(
+        [
+            *REQUIRED,
+            *("--count", "3", "--seed", "5", "--episodes", "8", "--attempts", "2"),
+            *("--env-kwargs", '{"sutton_barto_reward": true}'),
+        ]
+    )
+    assert (options.count, options.seed, options.episodes) == (3, 5, 8)
+    assert options.backoff.attempts == 2
+    assert options.env_kwargs == {"sutton_barto_reward": True}
+
+
+@pytest.mark.parametrize(
+    ("count", "episodes", "shares"),
+    [("3", "8", [3, 3, 2]), ("3", "2", [1, 1]), ("2", "2", [1, 1])],
+)
+def test_the_episodes_are_shared_out(count: str, episodes: str, shares: list[int]) -> None:
+    options = parse_options([*REQUIRED, "--count", count, "--episodes", episodes])
+    assert [options.episodes_of(index) for index in range(options.environments)] == shares
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "required: --rlx-server, --env"),
+        (["--rlx-server", "localhost", "--env", "x"], r"HOST:PORT or \[IPV6\]:PORT"),
+        ([*REQUIRED, "--count", "0"], "--count: a whole number of at least 1 is needed, not '0'"),
+        ([*REQUIRED, "--episodes", "many"], "--episodes: a whole number"),
+        ([*REQUIRED, "--attempts", "-1"], "--attempts"),
+        ([*REQUIRED, "--seed", "x"], "--seed"),
+        ([*REQUIRED, "--env-kwargs", "{"], "this is not JSON"),
+        ([*REQUIRED, "--env-kwargs", "[1]"], "a JSON object is needed"),
+        ([*REQUIRED, "localhost:7001"], "unrecognized arguments"),
+    ],
+)
+def test_bad_arguments_are_status_2_and_say_why(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        parse_options(arguments)
+    assert caught.value.code == 2
+    assert re.search(message, capsys.readouterr().err)

@@ -1,0 +1,48 @@
+"""Which part may import which: dependencies point one way."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parent.parent.parent
+
+
+def imports_of(path: Path) -> set[str]:
+    """Every absolute module that a file imports, anywhere in it."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(), str(path))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            found.add(node.module or "")
+    return found
+
+
+def relaax_imports(folder: str) -> set[str]:
+    files = [path for path in (REPOSITORY / folder).rglob("*") if is_python(path)]
+    assert files, f"{folder} has no Python file"
+    names = set().union(*(imports_of(path) for path in files))
+    return {name for name in names if name.split(".")[0] in {"relaax", "algorithms"}}
+
+
+def is_python(path: Path) -> bool:
+    if not path.is_file() or path.name.endswith(("_pb2.py", "_pb2_grpc.py")):
+        return False
+    return path.suffix == ".py" or (path.suffix == "" and path.name == "main")
+
+
+@pytest.mark.parametrize(
+    ("folder", "allowed"),
+    [
+        ("environments", ("relaax.client", "relaax.common")),
+        ("relaax/client", ("relaax.client", "relaax.common")),
+        ("relaax/common", ("relaax.common", "relaax.algorithm_base")),
+        ("relaax/algorithm_base", ("relaax.common", "relaax.algorithm_base")),
+        ("relaax/server", ("relaax.server", "relaax.common", "relaax.algorithm_base")),
+        ("algorithms", ("relaax.algorithm_base", "relaax.common")),
+    ],
+)
+def test_a_part_imports_only_what_lies_below_it(folder: str, allowed: tuple[str, ...]):
+    strangers = {name for name in relaax_imports(folder) if not name.startswith(allowed)}
+    assert strangers == set()
