@@ -1,7 +1,7 @@
 """RELAAX: a training service for environments that cannot live inside a training loop.
 
 ``relaax.client``          what an environment embeds; needs numpy only
-``relaax.common``          what both ends share: the RLX protocol, the bridge, flat parameters, metrics
+``relaax.common``          what both ends share: RLX protocol, bridge, flat parameters, metrics
 ``relaax.algorithm_base``  what an algorithm package implements
 ``relaax.server``          the RLX server, the parameter server and the launcher
 """

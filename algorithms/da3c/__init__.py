@@ -13,6 +13,7 @@ from relaax.common.bridge import Bridge, BridgeControl
 
 from .config import Config
 from .parameter_server import ParameterServer
+from .tensorflow_runtime import import_tensorflow
 
 __all__ = ["Agent", "Bridge", "BridgeControl", "Config", "ParameterServer"]
 
@@ -20,6 +21,7 @@ __all__ = ["Agent", "Bridge", "BridgeControl", "Config", "ParameterServer"]
 def __getattr__(name: str) -> Any:
     """Import the agent when it is asked for: the parameter server runs without TensorFlow."""
     if name == "Agent":
+        import_tensorflow()
         from .agent import Agent
 
         return Agent

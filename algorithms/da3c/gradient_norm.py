@@ -1,12 +1,11 @@
 """Clipping by the global norm, as plain numpy."""
 
 import numpy as np
+
 from relaax.algorithm_base import FloatVector
 
 
-def clip_by_global_norm(
-    gradient: FloatVector, limit: float | None
-) -> tuple[FloatVector, float]:
+def clip_by_global_norm(gradient: FloatVector, limit: float | None) -> tuple[FloatVector, float]:
     """Return the gradient [size], scaled down to norm ``limit`` where it is longer, and its norm.
 
     Pascanu et al. 2013 (https://arxiv.org/abs/1211.5063), algorithm 1. The norm is the one before.

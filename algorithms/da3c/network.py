@@ -5,6 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+
 from relaax.algorithm_base import FloatVector
 from relaax.common.parameters import Manifest, TensorSpec
 
@@ -24,7 +25,8 @@ class Convolution:
         return (length - self.kernel) // self.stride + 1
 
 
-#: Seed 003, "Agent's Neural Network"; Mnih et al. 2013 (https://arxiv.org/abs/1312.5602), section 4.1.
+#: Mnih et al. 2013 (https://arxiv.org/abs/1312.5602), section 4.1; seed 003, "Agent's Neural
+#: Network".
 CONVOLUTIONS = (Convolution(16, 8, 4), Convolution(32, 4, 2))
 
 
@@ -58,9 +60,7 @@ class Network:
         shapes = [self.observation_shape]
         for layer in self.convolutions:
             height, width, _ = shapes[-1]
-            shapes.append(
-                (layer.output_length(height), layer.output_length(width), layer.filters)
-            )
+            shapes.append((layer.output_length(height), layer.output_length(width), layer.filters))
         return shapes
 
     def manifest(self) -> Manifest:

@@ -52,8 +52,8 @@ class AtariFactory:
 
 def _prepare_libraries() -> None:
     # Imported here: other environments do without them, and the parent process does too.
-    import ale_py  # noqa: PLC0415
-    import cv2  # noqa: PLC0415
+    import ale_py
+    import cv2
 
     ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
     gymnasium.register_envs(ale_py)

@@ -15,3 +15,6 @@ class ConfigBase:
     def __init__(self, config: Mapping[str, Any]) -> None:
         """Keep the section as it is."""
         self.config = config
+        #: How many workers the RLX server has started before this one; set in the worker, before
+        #: its agent is made, so that agents of one seed do not all draw the same numbers.
+        self.worker_number = 0

@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from relaax.client.backoff import Backoff
+from relaax.common.address import Address
 from relaax.common.errors import ProtocolError
 from relaax.common.metrics import Metrics
 from relaax.common.protocol import (
@@ -52,6 +53,7 @@ class Failure(Exception):
 class Client:
     """A connection to an RLX server, made by the first ``init``.
 
+    ``rlx_server_url`` is ``HOST:PORT`` or ``[IPV6]:PORT``, else ``ConfigurationError`` is raised.
     ``timeout_s`` bounds the wait for one answer; without it the client waits as long as the
     server's machine is there. With ``reconnect``, ``init`` keeps trying; ``wait`` is called with
     each pause in seconds, and when it returns true (as ``threading.Event.wait`` does once the
@@ -68,8 +70,7 @@ class Client:
         reconnect: Backoff | None = None,
         wait: Callable[[float], object] = time.sleep,
     ) -> None:
-        self._address = _parse_address(rlx_server_url)
-        self._url = rlx_server_url
+        self._address = Address.parse(rlx_server_url)
         self._timeout_s = timeout_s
         self._connect_timeout_s = connect_timeout_s
         self._reconnect = reconnect
@@ -173,17 +174,22 @@ class Client:
         if self._connection is not None:
             return
         try:
-            sock = socket.create_connection(self._address, self._connect_timeout_s)
+            address = (self._address.host, self._address.port)
+            sock = socket.create_connection(address, self._connect_timeout_s)
             self._connection = FrameConnection(sock, idle_timeout_s=self._timeout_s)
         except OSError as error:
-            raise Failure(f"cannot connect to the RLX server at {self._url}: {error}") from error
+            raise Failure(
+                f"cannot connect to the RLX server at {self._address}: {error}"
+            ) from error
 
     def _exchange(self, payload: bytes, decode: Callable[[bytes], _Reply]) -> _Reply:
         try:
             return decode(self._ask(payload))
         except ProtocolError as error:
             self.disconnect()
-            raise Failure(f"the RLX server at {self._url} broke the protocol: {error}") from error
+            raise Failure(
+                f"the RLX server at {self._address} broke the protocol: {error}"
+            ) from error
 
     def _ask(self, payload: bytes) -> bytes:
         if self._connection is None:
@@ -193,10 +199,10 @@ class Client:
             reply = self._connection.receive()
         except OSError as error:
             self.disconnect()
-            raise Failure(f"lost the RLX server at {self._url}: {error}") from error
+            raise Failure(f"lost the RLX server at {self._address}: {error}") from error
         if reply is None:
             self.disconnect()
-            raise Failure(f"the RLX server at {self._url} closed the connection")
+            raise Failure(f"the RLX server at {self._address} closed the connection")
         return reply
 
     def _tell(self, payload: bytes) -> None:
@@ -217,11 +223,3 @@ class _ClientMetrics(Metrics):
 
     def scalar(self, name: str, y: float, x: float | None = None) -> None:
         self._client._tell(encode_request(ScalarMetric(name, y, x)))
-
-
-def _parse_address(url: str) -> tuple[str, int]:
-    host, _, port = url.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]") if host.startswith("[") else host
-    if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
-        raise ValueError(f"an RLX server is HOST:PORT or [IPV6]:PORT, not {url!r}")
-    return host, int(port)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from relaax.client.backoff import Backoff
-from relaax.client.rlx_client import Client
+from relaax.common.address import Address
+from relaax.common.errors import ConfigurationError
 
 
 @dataclass(frozen=True)
@@ -85,10 +86,9 @@ def parse_options(argv: list[str]) -> RunnerOptions:
 
 def _server(text: str) -> str:
     try:
-        Client(text)
-    except ValueError as error:
+        return str(Address.parse(text))
+    except ConfigurationError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
-    return text
 
 
 def _positive(text: str) -> int:

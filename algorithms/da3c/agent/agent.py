@@ -3,15 +3,16 @@
 from typing import Any
 
 import numpy as np
+
 from relaax.algorithm_base import AgentBase, BridgeBase, Values
 
 from ..config import Config
 from ..gradient_norm import clip_by_global_norm
 from ..model import Decision, Gradients, Model
+from ..tensorflow_runtime import configure_tensorflow
 from .history import Array, History
 from .learning_metrics import LearningMetrics
 from .rollout import Rollout, Step
-from .tensorflow_runtime import configure_tensorflow
 
 
 class Agent(AgentBase):
@@ -29,7 +30,9 @@ class Agent(AgentBase):
         self._model = Model(config.network, settings.entropy_beta, settings.value_loss_weight)
         self._history = History(settings.state_size, settings.history_len)
         self._rollout = Rollout(settings.episode_len, settings.rewards_gamma)
-        self._random = np.random.default_rng(settings.seed)
+        self._random = np.random.default_rng(
+            None if settings.seed is None else [settings.seed, config.worker_number]
+        )
         self._metrics = LearningMetrics(parameter_server.metrics())
         self._pending: Step | None = None
         self._recurrent_state = self._model.initial_recurrent_state()

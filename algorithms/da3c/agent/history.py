@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
 from relaax.algorithm_base import InvalidState
 
 Array = npt.NDArray[Any]
@@ -21,7 +22,7 @@ class History:
 
     def __init__(self, state_size: tuple[int, ...], length: int) -> None:
         self._state_size = state_size
-        self._is_grey_image = len(state_size) == 2  # noqa: PLR2004
+        self._is_grey_image = len(state_size) == 2
         self._length = length
         self._observation: Array = np.empty(0, np.float32)
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
+
 from relaax.algorithm_base import FloatVector
 
 from ..network import Network
@@ -138,9 +139,7 @@ class Model:
             policy_loss = losses.policy_loss(logits, actions, returns - values)
             value_loss = losses.value_loss(values, returns)
             entropy = losses.entropy(logits)
-            loss = (
-                policy_loss - self._entropy_beta * entropy + self._value_loss_weight * value_loss
-            )
+            loss = policy_loss - self._entropy_beta * entropy + self._value_loss_weight * value_loss
         by_name = tape.gradient(loss, parameters)
         ordered = [tf.reshape(by_name[spec.name], [-1]) for spec in self.manifest.specs]
         return tf.concat(ordered, axis=0), policy_loss, value_loss, entropy

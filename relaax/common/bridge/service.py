@@ -19,7 +19,7 @@ _PHASES = {
 Reply = TypeVar("Reply")
 
 
-class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):
+class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type: ignore[misc]
     """Turns gRPC messages into calls of an algorithm's service, and back.
 
     It knows what survives a restart and what does not: a version of another incarnation is no

@@ -45,9 +45,7 @@ def _stop_on_signals() -> threading.Event:
     return stop
 
 
-def _monitor(
-    configuration: ParameterServerConfiguration, resources: ExitStack
-) -> TrainingMonitor:
+def _monitor(configuration: ParameterServerConfiguration, resources: ExitStack) -> TrainingMonitor:
     """Wire the process together; ``resources`` closes what was opened."""
     options = configuration.options
     algorithm = load_algorithm(configuration.algorithm.directory)
@@ -93,9 +91,7 @@ def _saver(options: ParameterServerOptions) -> Saver:
     return NullSaver()
 
 
-def _metrics(
-    options: ParameterServerOptions, clock: _GlobalStep, resources: ExitStack
-) -> Metrics:
+def _metrics(options: ParameterServerOptions, clock: _GlobalStep, resources: ExitStack) -> Metrics:
     if options.metrics_dir is None:
         if options.metrics_aws_s3 is not None:
             raise ConfigurationError("--metrics-aws-s3 needs --metrics-dir, whose files it copies")

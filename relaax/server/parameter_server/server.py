@@ -102,9 +102,7 @@ class TrainingMonitor:
 
     def _return_is_reached(self) -> bool:
         goal, mean = self._goal.mean_return, self._returns.mean()
-        return (
-            goal is not None and mean is not None and self._returns.is_full() and mean >= goal
-        )
+        return goal is not None and mean is not None and self._returns.is_full() and mean >= goal
 
     def _save(self) -> None:
         self._parameter_server.save_checkpoint()

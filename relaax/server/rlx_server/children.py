@@ -88,9 +88,7 @@ class Children:
         for pid in self.pids:
             os.kill(pid, number)
 
-    def _run_child(
-        self, name: str, function: Callable[[], int], allowed_signals: set[int]
-    ) -> None:
+    def _run_child(self, name: str, function: Callable[[], int], allowed_signals: set[int]) -> None:
         """Never returns: a child must not fall back into its parent's loop."""
         exit_code = 1
         try:
@@ -116,7 +114,8 @@ class Children:
 
 
 def _exit_on_signal(number: int, frame: object) -> None:
-    sys.exit(0)
+    # Not sys.exit: an exception raised inside a library written in C would be mangled there.
+    os._exit(0)
 
 
 def _flush_quietly() -> None:

@@ -14,8 +14,8 @@ def main() -> int:
 
 def _serve(arguments: list[str]) -> int:
     configuration = load_rlx_server(arguments)
-    _quieten_numeric_libraries()
-    # Imported only now: TensorFlow and numpy read the environment when they are imported.
+    _keep_numeric_libraries_single_threaded()
+    # Imported only now: numpy reads the environment when it is imported.
     from relaax.common.errors import ConfigurationError
     from relaax.server.common.algorithm_loader import load_algorithm, make_config
     from relaax.server.common.logs import start_logging
@@ -44,11 +44,10 @@ def _serve(arguments: list[str]) -> int:
     return 0
 
 
-def _quieten_numeric_libraries() -> None:
-    """One thread for BLAS, so that no thread exists when a worker is forked; fewer messages."""
+def _keep_numeric_libraries_single_threaded() -> None:
+    """Let BLAS start no thread: none may exist when a worker is forked."""
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(variable, "1")
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 
 if __name__ == "__main__":

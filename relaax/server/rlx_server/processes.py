@@ -31,8 +31,11 @@ class WorkerSettings:
     max_frame_bytes: int
 
 
-def run_worker(settings: WorkerSettings, connection: socket.socket, peer: str) -> int:
+def run_worker(
+    settings: WorkerSettings, worker_number: int, connection: socket.socket, peer: str
+) -> int:
     """Serve one client to its end and return an exit status."""
+    settings.config.worker_number = worker_number
     frames = FrameConnection(connection, max_frame_bytes=settings.max_frame_bytes)
     stub = settings.algorithm.BridgeControl().parameter_server_stub(settings.parameter_server)
     try:

@@ -45,6 +45,7 @@ class RlxServer:
         self._admission = admission
         self._children = Children()
         self._watcher_pid: int | None = None
+        self._workers_started = 0
         self._stops = False
 
     def run(self) -> None:
@@ -90,9 +91,7 @@ class RlxServer:
 
     def _keep_watching(self) -> None:
         if self._watcher_pid is None:
-            self._watcher_pid = self._fork(
-                "watcher of the parameter server", self._watch
-            )
+            self._watcher_pid = self._fork("watcher of the parameter server", self._watch)
 
     def _note_end(self, ended: Ended) -> None:
         if ended.pid == self._watcher_pid:
@@ -105,9 +104,7 @@ class RlxServer:
             name = signal.Signals(-ended.exit_code).name
             _log.warning("%s (pid %d) was killed by %s", ended.name, ended.pid, name)
         elif ended.exit_code > 0:
-            _log.warning(
-                "%s (pid %d) ended with status %d", ended.name, ended.pid, ended.exit_code
-            )
+            _log.warning("%s (pid %d) ended with status %d", ended.name, ended.pid, ended.exit_code)
         else:
             _log.info("%s (pid %d) ended", ended.name, ended.pid)
 
@@ -131,6 +128,7 @@ class RlxServer:
         connection.setblocking(True)
         pid = self._fork(f"worker of {peer}", lambda: self._serve(connection, peer))
         if pid is not None:
+            self._workers_started += 1
             _log.info("worker %d serves %s", pid, peer)
 
     def _watch(self) -> int:
@@ -139,7 +137,7 @@ class RlxServer:
 
     def _serve(self, connection: socket.socket, peer: str) -> int:
         self._release_inherited()
-        return run_worker(self._settings, connection, peer)
+        return run_worker(self._settings, self._workers_started, connection, peer)
 
     def _release_inherited(self) -> None:
         for inherited in (self._listener, self._wake_reader, self._wake_writer):

@@ -1,3 +1,4 @@
+import re
 import socket
 import subprocess
 import sys
@@ -8,6 +9,8 @@ import pytest
 
 import relaax.client
 from relaax.client import Backoff, Client, Failure
+from relaax.common.address import Address
+from relaax.common.errors import ConfigurationError
 
 HEAVY = {"tensorflow", "grpc", "pydantic", "yaml", "gymnasium", "psutil", "boto3", "google", "rich"}
 
@@ -186,8 +189,7 @@ def test_init_retries_until_the_server_is_there(start_server, unused_url) -> Non
     def wait(pause: float) -> None:
         pauses.append(pause)
         if len(pauses) == 3:
-            host, port = server.url.split(":")
-            client._address = (host, int(port))
+            client._address = Address.parse(server.url)
 
     client._wait = wait
     assert client.init(0) == 1
@@ -240,5 +242,5 @@ def test_an_ipv6_address_is_in_brackets() -> None:
     "url", ["", "localhost", ":7001", "localhost:", "localhost:http", "h:70000"]
 )
 def test_an_impossible_address_is_refused(url: str) -> None:
-    with pytest.raises(ValueError, match="PORT"):
+    with pytest.raises(ConfigurationError, match=re.escape(repr(url))):
         Client(url)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+
 from relaax.algorithm_base import BridgeBase, Metrics, Phase, Values, Version
 from relaax.common.bridge import Bridge, BridgeControl
 from relaax.common.errors import BridgeError

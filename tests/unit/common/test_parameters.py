@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 import pytest
+
 from relaax.common.parameters import Manifest, ParameterStore, RMSProp, TensorSpec, linear_anneal
 from relaax.common.parameters.rmsprop import RMSPropSettings
 

@@ -122,7 +122,7 @@ def test_a_name_becomes_a_tag(tmp_path, writer, name, tag):
 
 
 def test_names_become_the_tags_that_tensorboardx_makes_of_them():
-    from tensorboardX.summary import _clean_tag  # noqa: PLC0415
+    from tensorboardX.summary import _clean_tag
 
     names = ["episode reward", "a/b-c.d", "latency (network), ms", "/x", "длина"]
     assert [event_file.tag(name) for name in names] == [_clean_tag(name) for name in names]
@@ -249,7 +249,7 @@ def test_a_directory_that_cannot_be_made_is_a_configuration_error(tmp_path):
 
 
 def test_tensorboard_reads_the_files(tmp_path, writer):
-    from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import (  # noqa: PLC0415
+    from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import (
         PyRecordReader_New,
     )
 

@@ -150,7 +150,9 @@ def explain(error: ValidationError) -> list[str]:
     for mistake in error.errors():
         key = ": ".join(str(part) for part in mistake["loc"] if not _is_internal(part))
         message = mistake["msg"].removeprefix("Value error, ")
-        given = "" if mistake["type"] in ("value_error", "missing") else f", is {mistake['input']!r}"
+        given = (
+            "" if mistake["type"] in ("value_error", "missing") else f", is {mistake['input']!r}"
+        )
         lines.append(f"{key}: {message}{given}" if key else f"{message}{given}")
     return lines
 

@@ -48,7 +48,7 @@ def _address(value: Any) -> Any:
 
 
 def _s3_location(value: Any) -> Any:
-    is_pair = isinstance(value, (list, tuple)) and len(value) == 2  # noqa: PLR2004
+    is_pair = isinstance(value, (list, tuple)) and len(value) == 2
     if not is_pair or not all(isinstance(part, str) and part for part in value):
         raise ValueError(f"must be a bucket and a key, such as [my_bucket, training], is {value!r}")
     return S3Location(*value)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from relaax.algorithm_base import BridgeBase, NullMetrics, NullSaver
 
 SECTION = {
@@ -73,7 +74,9 @@ def test_a_full_rollout_is_learnt_from_and_the_new_values_are_used(learner):
     assert learning.parameter_server.global_t() == 3
     after = learning.parameter_server.bridge().get_values().vector
     assert not np.array_equal(before, after)
-    in_use = [learning.agent._parameters[spec.name] for spec in learning.agent._model.manifest.specs]
+    in_use = [
+        learning.agent._parameters[spec.name] for spec in learning.agent._model.manifest.specs
+    ]
     np.testing.assert_array_equal(np.concatenate([np.ravel(t) for t in in_use]), after)
 
 

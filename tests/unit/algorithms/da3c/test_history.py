@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from relaax.algorithm_base import InvalidState
 
 

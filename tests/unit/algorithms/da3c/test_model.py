@@ -7,7 +7,13 @@ import pytest
 
 VECTOR = {"action_size": 3, "state_size": [4], "hidden_layers": [6, 5], "seed": 7}
 RECURRENT = {**VECTOR, "lstm": True, "lstm_size": 4}
-IMAGE = {"action_size": 3, "state_size": [28, 36], "history_len": 2, "hidden_layers": [5], "seed": 7}
+IMAGE = {
+    "action_size": 3,
+    "state_size": [28, 36],
+    "history_len": 2,
+    "hidden_layers": [5],
+    "seed": 7,
+}
 IMAGE_RECURRENT = {**IMAGE, "lstm": True, "lstm_size": 4}
 ALL = pytest.mark.parametrize("section", [VECTOR, RECURRENT, IMAGE, IMAGE_RECURRENT])
 ENTROPY_BETA, VALUE_LOSS_WEIGHT = 0.3, 0.7
@@ -49,7 +55,9 @@ class NumpyNetwork:
             hidden = hidden / 255
         for index, layer in enumerate(self.network.convolutions):
             bias = self.weights[f"conv{index}/bias"]
-            hidden = relu(convolve(hidden, self.weights[f"conv{index}/kernel"], layer.stride) + bias)
+            hidden = relu(
+                convolve(hidden, self.weights[f"conv{index}/kernel"], layer.stride) + bias
+            )
         hidden = hidden.reshape(len(hidden), -1)
         for index in range(len(self.network.dense_units)):
             hidden = relu(self.dense(hidden, f"dense{index}"))

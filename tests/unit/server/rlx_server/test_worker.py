@@ -5,6 +5,7 @@ import threading
 
 import numpy as np
 import pytest
+
 from relaax.algorithm_base import AgentBase, InvalidState, Metrics
 from relaax.common.errors import ProtocolError
 from relaax.common.protocol.framing import FrameConnection
