@@ -23,7 +23,7 @@ def relaax_imports(folder: str) -> set[str]:
     files = [path for path in (REPOSITORY / folder).rglob("*") if is_python(path)]
     assert files, f"{folder} has no Python file"
     names = set().union(*(imports_of(path) for path in files))
-    return {name for name in names if name.split(".")[0] in {"relaax", "algorithms"}}
+    return {name for name in names if name.startswith(("relaax.", "algorithms"))}
 
 
 def is_python(path: Path) -> bool:
