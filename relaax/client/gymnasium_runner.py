@@ -2,8 +2,8 @@
 
     python -m relaax.client.gymnasium_runner --rlx-server localhost:7001 --env CartPole-v1 --count 4
 
-The agent on the server reports an episode's reward and length; what only this side can know is
-reported from here: 'episode time' and 'act latency on client'.
+The worker on the server reports an episode's reward, length and time; what only this side can know
+is reported from here: 'act latency on client', in seconds, with the network.
 """
 
 import sys
@@ -121,10 +121,9 @@ class GymnasiumRunner:
 
     def _report(self, episode: "_Episode") -> None:
         summary = episode.summary()
-        metrics = self._client.metrics()
-        metrics.scalar("episode time", summary.seconds)
         if episode.sends:
-            metrics.scalar("act latency on client", episode.latency_s / episode.sends)
+            latency_s = episode.latency_s / episode.sends
+            self._client.metrics().scalar("act latency on client", latency_s)
         self._observer.on_episode(summary)
 
 

@@ -8,6 +8,8 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
+from relaax.common.errors import ConfigurationError
+
 FloatArray = npt.NDArray[np.float32]
 
 
@@ -38,9 +40,9 @@ class Manifest:
         return sum(spec.size for spec in self.specs)
 
     def unpack(self, vector: FloatArray) -> dict[str, FloatArray]:
-        """Return views into ``vector`` [size] by name; ValueError if its size is another."""
+        """Return views into ``vector`` [size] by name; ConfigurationError for another size."""
         if vector.shape != (self.size,):
-            raise ValueError(
+            raise ConfigurationError(
                 f"the network has {self.size} parameters, the vector {vector.shape}: do the "
                 "parameter server and the RLX server read the same configuration?"
             )

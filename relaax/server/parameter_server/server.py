@@ -66,17 +66,23 @@ class TrainingMonitor:
 
     def run(self, stop: threading.Event) -> Outcome:
         """Watch over the training until it is over or ``stop`` is set; then save and close."""
-        outcome = self._train(stop)
-        self._bridge.set_phase(Phase.SERVING if self._goal.keeps_serving else Phase.CLOSING)
-        if outcome is not Outcome.SIGNAL:
-            self._parameter_server.stop_training()
-        self._save()
-        self._printer.close(self._progress())
-        print(self._summary(outcome), flush=True)
-        if outcome is not Outcome.SIGNAL:
-            stop.wait(None if self._goal.keeps_serving else FAREWELL_S)
-        self._bridge.stop(CLOSE_GRACE_S)
+        try:
+            outcome = self._train(stop)
+            if outcome is not Outcome.SIGNAL:
+                self._announce_end()
+            self._save()
+            self._printer.close(self._progress())
+            print(self._summary(outcome), flush=True)
+            if outcome is not Outcome.SIGNAL:
+                stop.wait(None if self._goal.keeps_serving else FAREWELL_S)
+        finally:
+            self._bridge.stop(CLOSE_GRACE_S)
         return outcome
+
+    def _announce_end(self) -> None:
+        """Take no more gradients, and tell RLX servers; after a signal, workers wait instead."""
+        self._parameter_server.stop_training()
+        self._bridge.set_phase(Phase.SERVING if self._goal.keeps_serving else Phase.CLOSING)
 
     def _train(self, stop: threading.Event) -> Outcome:
         now = time.monotonic()

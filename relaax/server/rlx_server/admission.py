@@ -11,6 +11,8 @@ MIB = 1024 * 1024
 #: A worker younger than this may still grow: its model is being built and compiled.
 GROWTH_S = 10.0
 
+MEMORY_IS_FRESH_S = 2.0
+
 
 @dataclass(frozen=True)
 class WorkerMemory:
@@ -57,19 +59,35 @@ def decide(
 
 
 class Admission:
-    """Measures this machine and decides."""
+    """Measures this machine and decides.
+
+    Measuring a process takes milliseconds, so a figure is used again for ``MEMORY_IS_FRESH_S``.
+    """
 
     def __init__(self, first_worker_mib: float) -> None:
         self._first_worker_bytes = int(first_worker_mib * MIB)
+        self._measured: dict[int, WorkerMemory] = {}
+        self._measured_at = 0.0
 
     def decide(self, worker_pids: Iterable[int]) -> Decision:
         """Decide about one more worker beside those that run."""
-        memories = (measure(pid) for pid in worker_pids)
+        memories = (self._memory_of(pid) for pid in worker_pids)
         return decide(
             psutil.virtual_memory().available,
-            (memory for memory in memories if memory is not None),
+            [memory for memory in memories if memory is not None],
             self._first_worker_bytes,
         )
+
+    def _memory_of(self, pid: int) -> WorkerMemory | None:
+        if time.monotonic() - self._measured_at >= MEMORY_IS_FRESH_S:
+            self._measured.clear()
+            self._measured_at = time.monotonic()
+        if pid not in self._measured:
+            memory = measure(pid)
+            if memory is None:
+                return None
+            self._measured[pid] = memory
+        return self._measured[pid]
 
 
 def measure(pid: int, now: Callable[[], float] = time.time) -> WorkerMemory | None:

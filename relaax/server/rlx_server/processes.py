@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 
 from relaax.algorithm_base import ConfigBase, Phase
-from relaax.common.errors import BridgeError, ProtocolError
+from relaax.common.errors import BridgeError, ConfigurationError, ProtocolError
 from relaax.common.protocol.framing import FrameConnection
 from relaax.server.common.algorithm_loader import Algorithm
 from relaax.server.rlx_server.worker import Worker
@@ -46,7 +46,7 @@ def run_worker(
             agent.close()
     except ProtocolError as error:
         _log.warning("closing the connection from %s: %s", peer, error)
-    except BridgeError as error:
+    except (BridgeError, ConfigurationError) as error:
         _log.error("closing the connection from %s: %s", peer, error)
     except OSError as error:
         _log.info("lost the connection from %s: %s", peer, error)

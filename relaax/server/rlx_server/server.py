@@ -5,6 +5,7 @@ import logging
 import selectors
 import signal
 import socket
+import time
 from collections.abc import Callable
 from types import FrameType
 
@@ -22,8 +23,11 @@ _log = logging.getLogger(__name__)
 
 BACKLOG = 1024
 
-#: How long to wait before a watcher that failed is started again.
+#: How often the loop looks around when nothing happens.
 POLL_S = 1.0
+
+#: How long after its start a watcher that failed is started again, at the earliest.
+WATCHER_RESTART_S = 1.0
 
 
 def listen(address: Address) -> socket.socket:
@@ -45,6 +49,7 @@ class RlxServer:
         self._admission = admission
         self._children = Children()
         self._watcher_pid: int | None = None
+        self._watcher_due = 0.0
         self._workers_started = 0
         self._stops = False
 
@@ -90,7 +95,8 @@ class RlxServer:
                     self._accept()
 
     def _keep_watching(self) -> None:
-        if self._watcher_pid is None:
+        if self._watcher_pid is None and time.monotonic() >= self._watcher_due:
+            self._watcher_due = time.monotonic() + WATCHER_RESTART_S
             self._watcher_pid = self._fork("watcher of the parameter server", self._watch)
 
     def _note_end(self, ended: Ended) -> None:

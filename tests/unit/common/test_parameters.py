@@ -5,6 +5,7 @@ import threading
 import numpy as np
 import pytest
 
+from relaax.common.errors import ConfigurationError
 from relaax.common.parameters import Manifest, ParameterStore, RMSProp, TensorSpec, linear_anneal
 from relaax.common.parameters.rmsprop import RMSPropSettings
 
@@ -20,7 +21,7 @@ def test_tensors_survive_packing_and_unpacking():
 
 
 def test_a_vector_of_another_network_is_refused_with_both_sizes():
-    with pytest.raises(ValueError, match=r"has 9 parameters, the vector \(8,\)"):
+    with pytest.raises(ConfigurationError, match=r"has 9 parameters, the vector \(8,\)"):
         MANIFEST.unpack(np.zeros(8, np.float32))
 
 

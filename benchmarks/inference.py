@@ -1,0 +1,79 @@
+"""How long DA3C's network takes to choose an action, and what calling it costs.
+
+    python benchmarks/inference.py
+
+Prints microseconds a call, the best of several rounds, for a batch of one: through
+``CompiledFunction``, through plain ``tf.function`` with the same graph, and the memory copy of the
+same parameters as a companion.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from relaax.server.common.algorithm_loader import load_algorithm
+
+DA3C = Path(__file__).parent.parent / "algorithms" / "da3c"
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "CartPole (4-64-64)": {"action_size": 2, "state_size": [4]},
+    "CartPole, LSTM 64": {"action_size": 2, "state_size": [4], "lstm": True, "lstm_size": 64},
+    "Atari (84x84x4)": {"action_size": 18, "state_size": [84, 84], "history_len": 4},
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--calls", type=int, default=500, help="calls in a round (default 500)")
+    calls = parser.parse_args().calls
+    algorithm = load_algorithm(DA3C)
+    _ = algorithm.Agent
+    print(f"{'network':<22}{'compiled':>12}{'tf.function':>14}{'copy':>10}   us a call")
+    for name, section in SHAPES.items():
+        figures = [best_us(function, calls) for function in cases(algorithm, section)]
+        print(f"{name:<22}{figures[0]:>12.0f}{figures[1]:>14.0f}{figures[2]:>10.1f}")
+
+
+def cases(algorithm: Any, section: dict[str, Any]) -> list[Callable[[], Any]]:
+    """The calls to be compared."""
+    import importlib
+
+    import tensorflow as tf
+
+    config = algorithm.Config(section)
+    model_module = importlib.import_module(f"{algorithm.module.__name__}.model")
+    model = model_module.Model(config.network, 0.01, 0.5)
+    vector = config.network.initial_parameters(seed=1)
+    parameters = model.unpack(vector)
+    is_image = config.settings.is_image
+    observation = np.zeros(
+        (1, *config.settings.observation_shape), np.uint8 if is_image else np.float32
+    )
+    state = model.initial_recurrent_state()
+    noise = np.zeros((1, config.settings.action_size), np.float32)
+    plain = tf.function(model._act_graph, jit_compile=not is_image)
+    return [
+        lambda: model.act(parameters, observation, state, noise),
+        lambda: plain(parameters, observation, state, noise)[0].numpy(),
+        vector.copy,
+    ]
+
+
+def best_us(function: Callable[[], Any], calls: int, rounds: int = 7) -> float:
+    """Microseconds a call in the best of some rounds; the first call, which compiles, apart."""
+    function()
+    best = float("inf")
+    for _ in range(rounds):
+        start = time.perf_counter()
+        for _ in range(calls):
+            function()
+        best = min(best, time.perf_counter() - start)
+    return best / calls * 1e6
+
+
+if __name__ == "__main__":
+    main()
