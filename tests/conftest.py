@@ -2,22 +2,23 @@
 
 import importlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
+import psutil
 import pytest
+from processes import REPOSITORY, Training
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+from relaax.common.bridge import Bridge
+from relaax.server.common.algorithm_loader import load_algorithm
 
-REPOSITORY = Path(__file__).parent.parent
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 
 @pytest.fixture(scope="session")
 def da3c() -> ModuleType:
     """DA3C as the servers load it."""
-    from relaax.server.common.algorithm_loader import load_algorithm
-
     return load_algorithm(REPOSITORY / "algorithms" / "da3c").module
 
 
@@ -25,3 +26,24 @@ def da3c() -> ModuleType:
 def da3c_module(da3c: ModuleType) -> Callable[[str], ModuleType]:
     """A module inside DA3C, by its name within the package."""
     return lambda name: importlib.import_module(f"{da3c.__name__}.{name}")
+
+
+@pytest.fixture(name="training")
+def _training(tmp_path: Path) -> Iterator[Training]:
+    """A training of real processes; nothing of it is left when the test ends."""
+    training = Training(tmp_path)
+    try:
+        yield training
+    finally:
+        print(training.show())
+        training.close()
+    left = [" ".join(child.cmdline()) for child in psutil.Process().children(recursive=True)]
+    assert not [command for command in left if "relaax" in command]
+
+
+@pytest.fixture(name="bridge")
+def _bridge(training: Training) -> Iterator[Bridge]:
+    """A worker's view of the training's parameter server."""
+    bridge = Bridge(training.parameter_server_url)
+    yield bridge
+    bridge.close()

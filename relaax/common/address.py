@@ -1,10 +1,15 @@
 """HOST:PORT."""
 
+import re
 from dataclasses import dataclass
 
 from relaax.common.errors import ConfigurationError
 
 MAX_PORT = 65535
+
+_WRITTEN = re.compile(
+    r"(?P<host>[^\s:/\[\]]+|\[(?P<ipv6>[^\s/\[\]]*:[^\s/\[\]]*)\]):(?P<port>[0-9]{1,5})"
+)
 
 
 @dataclass(frozen=True)
@@ -16,18 +21,14 @@ class Address:
 
     @classmethod
     def parse(cls, text: str) -> "Address":
-        """Return the address written as ``HOST:PORT`` or ``[IPv6]:PORT``; else ConfigurationError."""
-        host, separator, port = text.rpartition(":")
-        host = host.removeprefix("[").removesuffix("]") if host.startswith("[") else host
-        is_number = port.isascii() and port.isdigit()
-        if not (separator and host and is_number and int(port) <= MAX_PORT):
+        """Return the address of ``HOST:PORT`` or ``[IPv6]:PORT``; else ConfigurationError."""
+        written = _WRITTEN.fullmatch(text)
+        if written is None or int(written["port"]) > MAX_PORT:
             raise ConfigurationError(
-                f"an address is HOST:PORT with a port up to {MAX_PORT}, such as localhost:7001; "
-                f"this is {text!r}"
+                f"an address is HOST:PORT with a port up to {MAX_PORT}, such as localhost:7001 "
+                f"or [::1]:7001 with an IPv6 address in brackets; this is {text!r}"
             )
-        if ":" in host and not text.startswith("["):
-            raise ConfigurationError(f"an IPv6 address stands in brackets: [{host}]:{port}")
-        return cls(host, int(port))
+        return cls(written["ipv6"] or written["host"], int(written["port"]))
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"

@@ -53,7 +53,10 @@ def _installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
             (source / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(REPOSITORY / name, source / name)
     subprocess.run(
-        [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", target, source],
+        [
+            sys.executable, "-m", "pip", "install", "--quiet", "--no-deps",
+            "--target", target, source,
+        ],
         check=True, timeout=240,
     )  # fmt: skip
     return target

@@ -1,5 +1,6 @@
 """Makes both ends of the bridge."""
 
+import socket
 from concurrent.futures import ThreadPoolExecutor
 
 import grpc
@@ -12,6 +13,7 @@ from relaax.algorithm_base.bridge_base import (
     Phase,
     RunningParameterServer,
 )
+from relaax.common.address import Address
 from relaax.common.bridge import bridge_pb2, bridge_pb2_grpc, channel_options
 from relaax.common.bridge.service import ParameterServerServicer
 from relaax.common.bridge.stub import Bridge
@@ -34,6 +36,15 @@ class BridgeControl(BridgeControlBase):
         return _GrpcParameterServer(address, service)
 
 
+def _require_free(address: Address) -> None:
+    """Raise OSError with the system's reason: gRPC logs its own and raises without one."""
+    infos = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+    family, kind, protocol, _, where = infos[0]
+    with socket.socket(family, kind, protocol) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind(where)
+
+
 class _GrpcParameterServer:
     def __init__(self, address: str, service: BridgeBase) -> None:
         # Every call from outside enters here: access control will be an interceptor of this server.
@@ -45,9 +56,10 @@ class _GrpcParameterServer:
         names = (_SERVICE_NAME, health.SERVICE_NAME, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(names, self._server)
         try:
+            _require_free(Address.parse(address))
             self._server.add_insecure_port(address)
-        except RuntimeError as error:
-            raise OSError(f"cannot listen at {address}: is the port in use?") from error
+        except (OSError, RuntimeError) as error:
+            raise OSError(f"cannot listen at {address}: {error}") from error
         self._server.start()
         for name in ("", _SERVICE_NAME):
             self._health.set(name, health_pb2.HealthCheckResponse.SERVING)

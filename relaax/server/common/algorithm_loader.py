@@ -3,13 +3,20 @@
 import hashlib
 import importlib.util
 import sys
+import traceback
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from pydantic import ValidationError
 
-from relaax.algorithm_base import AgentBase, BridgeControlBase, ConfigBase, ParameterServerBase
+from relaax.algorithm_base import (
+    AgentBase,
+    BridgeBase,
+    BridgeControlBase,
+    ConfigBase,
+    ParameterServerBase,
+)
 from relaax.common.errors import ConfigurationError
 from relaax.server.common.configuration.load import AlgorithmSection, explain
 
@@ -17,38 +24,30 @@ EXPORTS = ("Agent", "Bridge", "BridgeControl", "Config", "ParameterServer")
 
 
 class Algorithm:
-    """A loaded package. A class is looked up when it is asked for: a package may import its agent,
-    and with it TensorFlow, only then."""
+    """A loaded package.
+
+    A class is looked up when it is asked for: a package may import its agent, and with it
+    TensorFlow, only then. ConfigurationError says why a class cannot be imported.
+    """
+
+    Agent: type[AgentBase]
+    Bridge: type[BridgeBase]
+    BridgeControl: type[BridgeControlBase]
+    Config: type[ConfigBase]
+    ParameterServer: type[ParameterServerBase]
 
     def __init__(self, module: ModuleType) -> None:
         self.module = module
 
-    @property
-    def Agent(self) -> type[AgentBase]:  # noqa: N802
-        """The agent's class."""
-        return self._export("Agent")
-
-    @property
-    def BridgeControl(self) -> type[BridgeControlBase]:  # noqa: N802
-        """The class that makes both ends of the bridge."""
-        return self._export("BridgeControl")
-
-    @property
-    def Config(self) -> type[ConfigBase]:  # noqa: N802
-        """The configuration's class."""
-        return self._export("Config")
-
-    @property
-    def ParameterServer(self) -> type[ParameterServerBase]:  # noqa: N802
-        """The parameter server's class."""
-        return self._export("ParameterServer")
-
-    def _export(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Any:
+        if name not in EXPORTS:
+            raise AttributeError(f"an algorithm has no {name!r}")
         try:
             return getattr(self.module, name)
-        except ImportError as error:
+        except Exception as error:  # whatever its modules do when they are imported
+            directory = Path(self.module.__path__[0])
             raise ConfigurationError(
-                f"algorithm {self.module.__path__[0]}: {name} cannot be imported: {error}"
+                f"algorithm {directory}: {name} cannot be imported: {_cause(error, directory)}"
             ) from error
 
 
@@ -96,6 +95,14 @@ def _import(name: str, directory: Path) -> ModuleType:
     except Exception as error:
         del sys.modules[name]
         raise ConfigurationError(
-            f"algorithm {directory} cannot be imported: {type(error).__name__}: {error}"
+            f"algorithm {directory} cannot be imported: {_cause(error, directory)}"
         ) from error
     return module
+
+
+def _cause(error: Exception, directory: Path) -> str:
+    """Return the error in one line, with the last line of the algorithm that led to it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    inside = [frame for frame in frames if Path(frame.filename).is_relative_to(directory)]
+    place = f" ({inside[-1].filename}:{inside[-1].lineno})" if inside else ""
+    return f"{type(error).__name__}: {error}{place}"

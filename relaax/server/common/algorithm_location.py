@@ -1,5 +1,6 @@
 """Where an algorithm's folder is."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -41,10 +42,10 @@ def _by_name(name: str, source: Path) -> Path:
 
 
 def _by_path(path: str, source: Path) -> Path:
-    written = Path(path).expanduser()
+    written = os.path.expanduser(path)  # leaves an unknown ~user alone, where Path raises
     candidates = [source.parent / written, Path.cwd() / written]
     for candidate in candidates:
-        if (candidate / "__init__.py").is_file():
+        if os.path.isfile(candidate / "__init__.py"):  # false, too, where access is denied
             return candidate.resolve()
     looked = " and ".join(dict.fromkeys(str(candidate.resolve()) for candidate in candidates))
     raise ConfigurationError(

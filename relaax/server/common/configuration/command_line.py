@@ -50,7 +50,8 @@ def _add_flag(parser: argparse.ArgumentParser, field: FieldInfo) -> None:
     described = f"{field.description}{_default(field.default)}"
     settings: dict[str, Any] = {"help": described.replace("%", "%%"), "dest": field.alias}
     if metavar == ():
-        settings["action"] = "store_true"
+        # --no-... is the flag that beats a true in the YAML file.
+        settings["action"] = argparse.BooleanOptionalAction
     else:
         settings["metavar"] = metavar
         if isinstance(metavar, tuple):

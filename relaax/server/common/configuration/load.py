@@ -1,12 +1,14 @@
 """Brings command line, YAML file and defaults together."""
 
 import difflib
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from relaax.common.errors import ConfigurationError
 from relaax.server.common.algorithm_location import locate_algorithm
@@ -109,10 +111,10 @@ def _load(
     from_file = _section(content, section, path)
     known = [str(field.alias) for field in options.model_fields.values()]
     _refuse_unknown(from_file, known, f"{path}: {section}: ")
-    _validate(options, from_file, f"{path}: {section}: ")
+    _validate(options, from_file, f"{path}: {section}: ", strict=True)
     if any(name in flags for name in _ALTERNATIVES):
         from_file = {key: value for key, value in from_file.items() if key not in _ALTERNATIVES}
-    _validate(options, flags, "")
+    _validate(options, flags, "", strict=False)
     return (
         options.model_validate({**from_file, **flags}),
         _algorithm(_section(content, ALGORITHM, path), path),
@@ -136,10 +138,15 @@ def _refuse_unknown(content: Mapping[Any, Any], known: Collection[str], where: s
             raise ConfigurationError(f"{where}{key}: no such key; {hint}")
 
 
-def _validate(options: type[BaseModel], values: Mapping[str, Any], where: str) -> None:
-    """Check what one source says, so that a message names that source."""
+def _validate(
+    options: type[BaseModel], values: Mapping[str, Any], where: str, *, strict: bool
+) -> None:
+    """Check what one source says, so that a message names that source.
+
+    YAML has types and is taken by its word (``strict``); on the command line all is text.
+    """
     try:
-        options.model_validate(dict(values))
+        options.model_validate(dict(values), strict=strict)
     except ValidationError as error:
         raise ConfigurationError(where + "; ".join(explain(error))) from error
 
@@ -149,12 +156,25 @@ def explain(error: ValidationError) -> list[str]:
     lines = []
     for mistake in error.errors():
         key = ": ".join(str(part) for part in mistake["loc"] if not _is_internal(part))
-        message = mistake["msg"].removeprefix("Value error, ")
-        given = (
-            "" if mistake["type"] in ("value_error", "missing") else f", is {mistake['input']!r}"
-        )
-        lines.append(f"{key}: {message}{given}" if key else f"{message}{given}")
+        message = f"{_in_our_words(mistake['msg'])}{_given(mistake)}"
+        lines.append(f"{key}: {message}" if key else message)
     return lines
+
+
+def _in_our_words(message: str) -> str:
+    message = re.sub(r"^(Value error|Assertion failed), ", "", message)
+    message = message.replace("Input should be", "must be").replace("Field required", "is missing")
+    message = message.replace("Extra inputs are not permitted", "no such key")
+    return re.sub(r"\ba valid (?=([aeiou]?))", lambda found: "an " if found[1] else "a ", message)
+
+
+def _given(mistake: ErrorDetails) -> str:
+    """Return what was given, unless the message says it or it is no value of one key."""
+    given = repr(mistake["input"])
+    is_said = mistake["type"] == "value_error" and given in mistake["msg"]
+    if is_said or not mistake["loc"] or mistake["type"] in ("missing", "extra_forbidden"):
+        return ""
+    return f", is {given}"
 
 
 def _is_internal(part: int | str) -> bool:

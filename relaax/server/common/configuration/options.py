@@ -1,5 +1,6 @@
 """The options of both servers. A field is a YAML key and a command-line flag at once."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -16,7 +17,10 @@ from pydantic import (
 
 from relaax.common.address import Address
 from relaax.common.errors import ConfigurationError
-from relaax.common.protocol.framing import DEFAULT_MAX_FRAME_BYTES
+
+#: The protocol's own default. Not imported from there: that imports numpy, which would read the
+#: environment before the RLX server has set its number of threads.
+MAX_FRAME_BYTES = 64 * 1024 * 1024
 
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 
@@ -57,7 +61,7 @@ def _s3_location(value: Any) -> Any:
 def _path(value: Any) -> Any:
     if not isinstance(value, (str, Path)) or not str(value):
         raise ValueError(f"must be a path, is {value!r}")
-    return Path(value).expanduser()
+    return Path(os.path.expanduser(value))  # leaves an unknown ~user alone, where Path raises
 
 
 def _no_bool(value: Any) -> Any:
@@ -80,6 +84,7 @@ class _Options(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
         frozen=True,
+        allow_inf_nan=False,
         arbitrary_types_allowed=True,
         alias_generator=lambda name: f"--{name.replace('_', '-')}",
     )
@@ -143,5 +148,5 @@ class RlxServerOptions(_Options):
         128.0, "free memory that the first worker needs; later ones need the mean of those running"
     )
     max_frame_bytes: Annotated[PositiveInt, BeforeValidator(_no_bool), Flag("BYTES")] = _option(
-        DEFAULT_MAX_FRAME_BYTES, "close a connection whose message is larger"
+        MAX_FRAME_BYTES, "close a connection whose message is larger"
     )

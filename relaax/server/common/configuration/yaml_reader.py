@@ -21,21 +21,24 @@ _FLOAT_TAG = "tag:yaml.org,2002:float"
 class _Loader(yaml.SafeLoader):
     """A safe loader whose floats are those of YAML 1.2, and whose keys are unique."""
 
-    yaml_implicit_resolvers = {  # noqa: RUF012: PyYAML's own table, copied before it is changed
+    yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's own table, copied before it is changed
         first: [entry for entry in entries if entry[0] != _FLOAT_TAG]
         for first, entries in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """Return the mapping; a key that stands twice is an error."""
-        seen: set[Any] = set()
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        """Return the mapping as it is written, ``<<`` unmerged; no key stands in it twice."""
+        node: yaml.MappingNode = super().compose_mapping_node(anchor)
+        seen: set[tuple[str, str]] = set()
         for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
+            if not isinstance(key_node, yaml.ScalarNode):
+                continue
+            key = (key_node.tag, key_node.value)
             if key in seen:
                 line = key_node.start_mark.line + 1
-                raise ConfigurationError(f"line {line}: the key {key} stands twice")
+                raise ConfigurationError(f"line {line}: the key {key_node.value} stands twice")
             seen.add(key)
-        return super().construct_mapping(node, deep)
+        return node
 
 
 _Loader.add_implicit_resolver(_FLOAT_TAG, _FLOAT, list("-+.0123456789"))
@@ -45,7 +48,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     """Return the mapping in a file; ConfigurationError names the file and the line at fault."""
     try:
         with path.open(encoding="utf-8") as file:
-            content = yaml.load(file, _Loader)  # noqa: S506: a subclass of SafeLoader
+            content = yaml.load(file, _Loader)  # noqa: S506 - a subclass of SafeLoader
     except OSError as error:
         raise ConfigurationError(f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -53,7 +56,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise ConfigurationError(f"{path}, line {line}: {error.problem}") from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that no calendar has
         raise ConfigurationError(f"{path}: {error}") from error
     except ConfigurationError as error:
         raise ConfigurationError(f"{path}, {error}") from error

@@ -1,0 +1,98 @@
+"""What the commands say to mistakes: one line, exit status 2, no traceback."""
+
+import re
+import socket
+
+import pytest
+from processes import SMALL_DA3C, Training
+
+pytestmark = pytest.mark.integration
+
+BOTH = pytest.mark.parametrize("command", ["relaax-parameter-server", "relaax-rlx-server"])
+
+
+def refusal(training: Training, command: str, *flags: str) -> str:
+    """The one line that the command says before it ends with status 2."""
+    process = training.start_command(command, *flags)
+    assert process.wait() == 2, process.output()
+    (line,) = process.output().strip().splitlines()
+    prefix = f"{command}: error: "
+    assert line.startswith(prefix)
+    return line.removeprefix(prefix)
+
+
+@BOTH
+def test_an_unknown_key_is_named_with_its_file(training: Training, command: str):
+    training.configure(SMALL_DA3C, {"bimd": "localhost:1"}, {"bimd": "localhost:1"})
+    assert refusal(training, command).startswith(f"{training.yaml}: {command}: --bimd: no such key")
+
+
+@BOTH
+def test_a_value_of_another_type_is_named_with_its_file(training: Training, command: str):
+    training.configure(SMALL_DA3C, {"log-level": 5}, {"log-level": 5})
+    assert refusal(training, command).startswith(f"{training.yaml}: {command}: --log-level: ")
+
+
+@BOTH
+def test_a_key_that_the_algorithm_cannot_use_is_named_with_its_file(
+    training: Training, command: str
+):
+    training.configure({**SMALL_DA3C, "action_size": "many"})
+    assert refusal(training, command).startswith(f"{training.yaml}: algorithm: action_size: ")
+
+
+@BOTH
+def test_a_missing_file_is_named(training: Training, command: str):
+    training.yaml = training.directory / "absent.yaml"
+    assert refusal(training, command) == f"cannot read {training.yaml}: No such file or directory"
+
+
+@BOTH
+def test_a_port_in_use_is_named(training: Training, command: str):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        said = refusal(training, command, "--bind", address, "--log-level", "ERROR")
+    assert said.startswith(f"--bind: cannot listen at {address}")
+
+
+@BOTH
+def test_an_algorithm_that_is_not_there_is_named(training: Training, command: str):
+    training.configure({"path": "no/such/folder"})
+    said = refusal(training, command)
+    assert said.startswith(f"{training.yaml}: algorithm: path: no/such/folder is no folder")
+
+
+@BOTH
+def test_an_algorithm_that_cannot_be_imported_is_one_line_too(training: Training, command: str):
+    package = training.directory / "broken"
+    package.mkdir()
+    (package / "__init__.py").write_text("import no_such_module\n")
+    training.configure({"path": "broken"})
+    assert re.search("broken cannot be imported: .*no_such_module", refusal(training, command))
+
+
+def test_two_places_for_checkpoints_are_refused(training: Training):
+    flags = ("--checkpoint-dir", "here", "--checkpoint-aws-s3", "bucket", "key")
+    said = refusal(training, "relaax-parameter-server", *flags)
+    assert said == "give --checkpoint-dir or --checkpoint-aws-s3, not both"
+
+
+def test_a_checkpoint_of_another_network_is_refused_saying_what_differs(training: Training):
+    parameter_server = training.start_parameter_server()
+    parameter_server.signal(2)
+    assert parameter_server.wait() == 0
+    training.configure({**SMALL_DA3C, "hidden_layers": [32]}, {"log-level": "ERROR"})
+    said = refusal(training, "relaax-parameter-server")
+    assert "dense_units is [16] in the checkpoint and [32] here" in said
+
+
+def test_a_damaged_checkpoint_is_skipped_with_a_warning_and_the_one_before_is_used(
+    training: Training,
+):
+    first = training.start_parameter_server()
+    first.signal(2)
+    assert first.wait() == 0
+    (training.checkpoints / "cp-77.json").write_text("{}")
+    second = training.start_parameter_server()
+    second.says("WARNING:skipping the damaged checkpoint cp-77.json")
+    second.says("global step is 0")

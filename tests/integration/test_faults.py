@@ -1,0 +1,150 @@
+"""What dies, and what goes on. CartPole through real processes."""
+
+import os
+import signal
+
+import psutil
+import pytest
+from processes import SMALL_DA3C, Process, Training, wait_for
+
+from relaax.common.bridge import Bridge
+
+pytestmark = pytest.mark.integration
+
+
+def steps(bridge: Bridge) -> int:
+    return bridge.increment_global_t(0)
+
+
+def wait_for_progress(bridge: Bridge, more: int = 200) -> int:
+    """Wait until workers have taken ``more`` steps; return the global step then."""
+    target = steps(bridge) + more
+    return int(wait_for(lambda: steps(bridge) >= target and steps(bridge), "progress"))
+
+
+def workers(rlx_server: Process) -> set[int]:
+    """The workers' processes: the server's children that hold a connection of a client."""
+    port = int(rlx_server.output().rpartition("serving at ")[2].split("\n")[0].rpartition(":")[2])
+    found = set()
+    for child in rlx_server.children():
+        try:
+            local = [connection.laddr for connection in child.net_connections("tcp")]
+        except psutil.NoSuchProcess:
+            continue
+        if any(address.port == port for address in local):
+            found.add(child.pid)
+    return found
+
+
+def wait_for_workers(rlx_server: Process, count: int) -> set[int]:
+    wait_for(lambda: len(workers(rlx_server)) == count, f"{count} workers serving")
+    return workers(rlx_server)
+
+
+def latest_checkpoint(training: Training) -> int:
+    """The highest step with a manifest, or -1."""
+    saved = training.checkpoints.glob("cp-*.json")
+    return max((int(path.stem.removeprefix("cp-")) for path in saved), default=-1)
+
+
+def test_a_killed_worker_is_replaced_and_the_others_do_not_notice(
+    training: Training, bridge: Bridge
+):
+    training.start_parameter_server()
+    rlx_server = training.start_rlx_server()
+    training.start_environments(3)
+    before = wait_for_workers(rlx_server, 3)
+    wait_for_progress(bridge)
+    victim = before.pop()
+    os.kill(victim, signal.SIGKILL)
+    rlx_server.says(rf"\(pid {victim}\) was killed by SIGKILL")
+    wait_for(lambda: len(workers(rlx_server) - {victim}) == 3, "a new worker")
+    assert before < workers(rlx_server)
+    wait_for_progress(bridge)
+
+
+def test_a_killed_client_takes_only_its_worker_with_it(training: Training, bridge: Bridge):
+    training.start_parameter_server()
+    rlx_server = training.start_rlx_server()
+    training.start_environments(2)
+    before = wait_for_workers(rlx_server, 2)
+    doomed = training.start_environments(1)
+    (lonely,) = wait_for_workers(rlx_server, 3) - before
+    wait_for_progress(bridge)
+    doomed.kill_family()
+    rlx_server.says(rf"\(pid {lonely}\) ended")
+    assert workers(rlx_server) == before
+    wait_for_progress(bridge)
+
+
+def test_a_killed_rlx_server_leaves_nothing_behind_and_its_clients_come_back(
+    training: Training, bridge: Bridge
+):
+    training.start_parameter_server()
+    rlx_server = training.start_rlx_server()
+    environments = training.start_environments(2)
+    wait_for_workers(rlx_server, 2)
+    global_t = wait_for_progress(bridge)
+    version = bridge.get_values().version
+    family = rlx_server.children()
+    assert len(family) == 3  # two workers and the watcher
+    rlx_server.kill()
+    wait_for(lambda: not any(process.is_running() for process in family), "the children's end")
+    restarted = training.start_rlx_server()
+    wait_for_workers(restarted, 2)
+    assert environments.is_running()
+    assert wait_for_progress(bridge) > global_t
+    assert bridge.get_values().version.number > version.number
+    assert bridge.get_values().version.incarnation == version.incarnation
+
+
+def test_a_killed_parameter_server_resumes_from_its_last_checkpoint(
+    training: Training, bridge: Bridge
+):
+    training.configure(SMALL_DA3C, {"checkpoint-interval": 1.0})
+    parameter_server = training.start_parameter_server()
+    rlx_server = training.start_rlx_server()
+    training.start_environments(2)
+    served_by = wait_for_workers(rlx_server, 2)
+    wait_for_progress(bridge)
+    wait_for(lambda: latest_checkpoint(training) > 0, "a checkpoint")
+    parameter_server.kill()
+    saved = latest_checkpoint(training)
+    restarted = training.start_parameter_server()
+    restarted.says(f"global step is {saved}\n")
+    assert wait_for_progress(bridge) > saved
+    assert workers(rlx_server) == served_by
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_parameter_server_saves_and_workers_wait_for_the_next(
+    training: Training, bridge: Bridge, number: signal.Signals
+):
+    parameter_server = training.start_parameter_server()
+    rlx_server = training.start_rlx_server()
+    training.start_environments(1)
+    global_t = wait_for_progress(bridge)
+    parameter_server.signal(number)
+    assert parameter_server.wait() == 0
+    (manifest,) = training.checkpoints.glob("cp-*.json")
+    assert int(manifest.stem[3:]) >= global_t
+    restarted = training.start_parameter_server()
+    restarted.says(f"global step is {manifest.stem[3:]}\n")
+    wait_for_progress(bridge)
+    assert rlx_server.is_running()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_rlx_server_takes_its_workers_along(
+    training: Training, bridge: Bridge, number: signal.Signals
+):
+    training.start_parameter_server()
+    rlx_server = training.start_rlx_server()
+    training.start_environments(2, "--attempts", "2")
+    wait_for_workers(rlx_server, 2)
+    wait_for_progress(bridge)
+    family = rlx_server.children()
+    rlx_server.signal(number)
+    assert rlx_server.wait() == 0
+    assert not [process for process in family if process.is_running()]
+    assert "did not stop" not in rlx_server.output()

@@ -1,0 +1,60 @@
+"""Metrics of all three sources end in TensorBoard event files."""
+
+import math
+import struct
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from processes import SMALL_DA3C, Training
+from tensorboardX.proto import event_pb2
+
+pytestmark = pytest.mark.integration
+
+EXPECTED = {
+    "act_latency",
+    "act_latency_on_client",
+    "entropy",
+    "episode_length",
+    "episode_reward",
+    "episode_time",
+    "grad",
+    "policy_lag",
+    "policy_loss",
+    "reward_per_time",
+    "steps_per_second",
+    "value_loss",
+}
+
+
+def scalars(directory: Path) -> dict[str, list[tuple[int, float]]]:
+    """Steps and values by tag. A record: length, its checksum, an Event, and its checksum."""
+    found = defaultdict(list)
+    for path in directory.glob("events.out.tfevents.*"):
+        data, offset = path.read_bytes(), 0
+        while offset < len(data):
+            (length,) = struct.unpack_from("<Q", data, offset)
+            event = event_pb2.Event.FromString(data[offset + 12 : offset + 12 + length])
+            for value in event.summary.value:
+                found[value.tag].append((event.step, value.simple_value))
+            offset += 16 + length
+    return found
+
+
+def test_every_metric_of_a_training_is_stored_at_its_step(training: Training):
+    metrics = training.directory / "metrics"
+    training.configure({**SMALL_DA3C, "max_global_step": 8000}, {"metrics-dir": str(metrics)})
+    parameter_server = training.start_parameter_server()
+    training.start_rlx_server()
+    training.start_environments(2, "--attempts", "1")
+    assert parameter_server.wait() == 0
+    last_step = int(parameter_server.says(r"global step ([\d,]+);")[1].replace(",", ""))
+    stored = scalars(metrics)
+    assert set(stored) == EXPECTED
+    for tag, points in stored.items():
+        assert all(math.isfinite(value) for _, value in points), tag
+        assert all(0 <= step <= last_step for step, _ in points), tag
+    assert max(step for step, _ in stored["episode_reward"]) > 4000
+    assert all(length == reward for (_, length), (_, reward) in zip(
+        stored["episode_length"], stored["episode_reward"], strict=True
+    ))  # fmt: skip

@@ -1,0 +1,66 @@
+"""The RLX server's process, admission and timeout."""
+
+import socket
+from pathlib import Path
+
+import pytest
+from processes import Training, wait_for
+
+from relaax.client.backoff import Backoff
+from relaax.client.rlx_client import Client, Failure
+
+pytestmark = pytest.mark.integration
+
+STATE = [0.0] * 4
+
+
+def play_an_episode(client: Client) -> float:
+    client.init(STATE)
+    for _ in range(12):
+        client.send(1.0, STATE)
+    return client.reset(1.0)
+
+
+def test_the_server_itself_starts_neither_grpc_nor_tensorflow(training: Training):
+    """Both would start threads, which a fork does not survive; workers have plenty of them."""
+    training.start_parameter_server()
+    rlx_server = training.start_rlx_server()
+    with Client(training.rlx_server_url, timeout_s=60) as client:
+        assert play_an_episode(client) == 13
+        tasks = [len(list(Path(f"/proc/{p.pid}/task").iterdir())) for p in rlx_server.children()]
+        assert max(tasks) > 1
+        assert len(list(Path(f"/proc/{rlx_server.pid}/task").iterdir())) == 1
+
+
+def test_a_connection_is_closed_after_the_timeout_and_a_client_with_backoff_goes_on(
+    training: Training,
+):
+    training.start_parameter_server()
+    rlx_server = training.start_rlx_server("--timeout", "0.001")
+    backoff = Backoff(initial_s=0.1)
+    with Client(training.rlx_server_url, timeout_s=60, reconnect=backoff) as client:
+        assert [play_an_episode(client) for _ in range(3)] == [13, 13, 13]
+    wait_for(lambda: rlx_server.output().count(" serves ") == 3, "a worker for each episode")
+
+
+def test_without_memory_a_client_is_sent_away_with_both_figures_in_the_log(training: Training):
+    training.start_parameter_server()
+    rlx_server = training.start_rlx_server("--worker-memory", "1e9")
+    with Client(training.rlx_server_url, timeout_s=60) as client, pytest.raises(Failure):
+        client.init(STATE)
+    rlx_server.says(
+        r"WARNING:sending 127.0.0.1:\d+ away: \d+ MiB of memory are available "
+        r"and a worker needs 1000000000 MiB"
+    )
+
+
+def test_a_client_that_connects_and_leaves_costs_nobody_anything(training: Training):
+    training.start_parameter_server()
+    rlx_server = training.start_rlx_server()
+    host, _, port = training.rlx_server_url.rpartition(":")
+    for _ in range(3):
+        socket.create_connection((host, int(port))).close()
+    wait_for(lambda: rlx_server.output().count(" ended") == 3, "the workers' end")
+    with Client(training.rlx_server_url, timeout_s=60) as client:
+        assert play_an_episode(client) == 13
+    assert "Traceback" not in rlx_server.output()

@@ -1,0 +1,39 @@
+"""An algorithm from outside the repository, written against the documented names, trains."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from processes import Training
+
+from relaax.common.bridge import Bridge
+
+pytestmark = pytest.mark.integration
+
+ALGORITHM = Path(__file__).parent / "random_search"
+
+#: Far from what chance reaches: a random policy lasts about 22 steps.
+GOAL = 150
+
+
+def test_random_search_learns_cartpole_and_resumes(training: Training, bridge: Bridge):
+    shutil.copytree(ALGORITHM, training.directory / "elsewhere" / "my_algorithm")
+    training.configure(
+        {"path": "elsewhere/my_algorithm", "state_size": 4, "action_size": 2},
+        {"goal-return": GOAL, "goal-episodes": 20},
+    )
+    parameter_server = training.start_parameter_server()
+    rlx_server = training.start_rlx_server()
+    environments = training.start_environments(2, "--attempts", "2")
+    assert parameter_server.wait() == 0
+    assert "the mean return has reached its goal" in parameter_server.output()
+    assert rlx_server.wait() == 0
+    assert environments.wait() == 0
+    assert "Traceback" not in rlx_server.output()
+
+    steps = parameter_server.says(r"global step ([\d,]+);")[1].replace(",", "")
+    again = training.start_parameter_server()
+    again.says(f"global step is {steps}\n")
+    best = bridge.get_values().vector
+    assert best is not None
+    assert best[0] > GOAL

@@ -1,0 +1,168 @@
+"""A training of real processes on free ports of the loopback interface."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+import yaml
+
+REPOSITORY = Path(__file__).parent.parent
+COMMANDS = Path(sys.executable).parent
+DEADLINE_S = 60.0
+
+SMALL_DA3C = {
+    "path": str(REPOSITORY / "algorithms" / "da3c"),
+    "action_size": 2,
+    "state_size": [4],
+    "hidden_layers": [16],
+    "episode_len": 5,
+    "seed": 1,
+}
+
+
+def wait_for(condition: Callable[[], Any], what: str, deadline_s: float = DEADLINE_S) -> Any:
+    """Return the first true value of ``condition``; fail when the deadline passes."""
+    deadline = time.monotonic() + deadline_s
+    while True:
+        value = condition()
+        if value:
+            return value
+        assert time.monotonic() < deadline, f"{what} did not happen within {deadline_s:g} s"
+        time.sleep(0.02)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class Process:
+    """A program whose output is kept in files, so that a full pipe never blocks it."""
+
+    def __init__(self, name: str, arguments: Sequence[str], directory: Path) -> None:
+        self.name = name
+        count = len(list(directory.glob(f"{name}-*.log")))
+        self.log = directory / f"{name}-{count}.log"
+        with self.log.open("wb") as log:
+            self._popen = subprocess.Popen(
+                arguments, cwd=directory, stdout=log, stderr=subprocess.STDOUT,
+                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            )  # fmt: skip
+        self.pid = self._popen.pid
+
+    def output(self) -> str:
+        return self.log.read_text(errors="replace")
+
+    def says(self, pattern: str, deadline_s: float = DEADLINE_S) -> re.Match[str]:
+        """Wait until a line of the output matches."""
+        match: re.Match[str] = wait_for(
+            lambda: re.search(pattern, self.output()), f"{self.name} saying {pattern!r}", deadline_s
+        )
+        return match
+
+    def children(self) -> list[psutil.Process]:
+        return psutil.Process(self.pid).children(recursive=True)
+
+    def signal(self, number: signal.Signals) -> None:
+        self._popen.send_signal(number)
+
+    def wait(self, deadline_s: float = DEADLINE_S) -> int:
+        return self._popen.wait(deadline_s)
+
+    def is_running(self) -> bool:
+        return self._popen.poll() is None
+
+    def kill(self) -> None:
+        """SIGKILL this process alone, and collect it."""
+        self._popen.kill()
+        self._popen.wait()
+
+    def kill_family(self) -> None:
+        """End the process and whatever it started."""
+        family = self.children() if self.is_running() else []
+        self.kill()
+        for member in family:
+            if member.is_running():
+                member.kill()
+
+
+class Training:
+    """Configuration, servers and environments of one test; stops what it started."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.parameter_server_url = f"127.0.0.1:{free_port()}"
+        self.rlx_server_url = f"127.0.0.1:{free_port()}"
+        self.checkpoints = directory / "checkpoints"
+        self.processes: list[Process] = []
+        self.configure(SMALL_DA3C)
+
+    def configure(
+        self,
+        algorithm: dict[str, Any],
+        parameter_server: dict[str, Any] | None = None,
+        rlx_server: dict[str, Any] | None = None,
+    ) -> None:
+        """Write the YAML file; options are given by their names without dashes in front."""
+        content = {
+            "relaax-parameter-server": {
+                "--bind": self.parameter_server_url,
+                "--checkpoint-dir": str(self.checkpoints),
+                "--log-level": "INFO",
+                **{f"--{key}": value for key, value in (parameter_server or {}).items()},
+            },
+            "relaax-rlx-server": {
+                "--bind": self.rlx_server_url,
+                "--parameter-server": self.parameter_server_url,
+                "--log-level": "INFO",
+                **{f"--{key}": value for key, value in (rlx_server or {}).items()},
+            },
+            "algorithm": algorithm,
+        }
+        self.yaml = self.directory / "training.yaml"
+        self.yaml.write_text(yaml.safe_dump(content))
+
+    def start_parameter_server(self, *flags: str) -> Process:
+        process = self.start_command("relaax-parameter-server", *flags)
+        process.says("global step is ")
+        return process
+
+    def start_rlx_server(self, *flags: str) -> Process:
+        process = self.start_command("relaax-rlx-server", *flags)
+        process.says("serving at ")
+        return process
+
+    def start_command(self, command: str, *flags: str) -> Process:
+        return self._start(command, [str(COMMANDS / command), "--config", str(self.yaml), *flags])
+
+    def start_environments(self, count: int, *flags: str) -> Process:
+        return self._start(
+            "environments",
+            [
+                sys.executable, "-m", "relaax.client.gymnasium_runner", "--env", "CartPole-v1",
+                "--rlx-server", self.rlx_server_url, "--count", str(count), "--seed", "1", *flags,
+            ],
+        )  # fmt: skip
+
+    def _start(self, name: str, arguments: Sequence[str]) -> Process:
+        process = Process(name, arguments, self.directory)
+        self.processes.append(process)
+        return process
+
+    def close(self) -> None:
+        for process in self.processes:
+            process.kill_family()
+
+    def show(self) -> str:
+        """Everything that was said, for the report of a failed test."""
+        return "\n".join(f"--- {p.log.name}\n{p.output()[-4000:]}" for p in self.processes)

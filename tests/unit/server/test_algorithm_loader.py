@@ -1,0 +1,211 @@
+"""How an algorithm's package is loaded from its folder."""
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from relaax.common.errors import ConfigurationError
+from relaax.server.common.algorithm_loader import load_algorithm, make_config
+from relaax.server.common.configuration import AlgorithmSection
+
+REPOSITORY = Path(__file__).parents[3]
+
+PACKAGE = """\
+    from .config import Config
+
+    __all__ = ["Agent", "Bridge", "BridgeControl", "Config", "ParameterServer"]
+
+    def __getattr__(name):
+        if name not in __all__:
+            raise AttributeError(name)
+        from . import classes
+        return getattr(classes, name)
+"""
+CLASSES = """\
+    class Agent: pass
+    class Bridge: pass
+    class BridgeControl: pass
+    class ParameterServer: pass
+"""
+CONFIG = """\
+    from pydantic import BaseModel, field_validator, model_validator
+
+    class Inner(BaseModel, extra="forbid"):
+        decay: float = 0.9
+
+    class Settings(BaseModel, extra="forbid"):
+        size: int
+        shape: list[int] = []
+        inner: Inner = Inner()
+        even: int = 0
+        low: int = 0
+        high: int = 1
+
+        @field_validator("even")
+        @classmethod
+        def _even(cls, value):
+            if value % 2:
+                raise ValueError("must be even")
+            return value
+
+        @model_validator(mode="after")
+        def _ordered(self):
+            if self.low > self.high:
+                raise ValueError(f"low must not exceed high, is {self.low} > {self.high}")
+            return self
+
+    class Config:
+        def __init__(self, config):
+            if "fail" in config:
+                raise {"type": TypeError, "value": ValueError, "key": KeyError}[config["fail"]]("x")
+            self.settings = Settings(**config)
+"""
+
+
+@pytest.fixture
+def package(tmp_path):
+    """A function that writes an algorithm, whole unless a file of it is given, into a folder."""
+
+    def write(name="mine", **files):
+        directory = tmp_path / name
+        directory.mkdir(parents=True)
+        for module, text in {
+            "__init__": PACKAGE,
+            "classes": CLASSES,
+            "config": CONFIG,
+            **files,
+        }.items():
+            (directory / f"{module}.py").write_text(textwrap.dedent(text))
+        return directory
+
+    return write
+
+
+def complaint(load, *arguments):
+    with pytest.raises(ConfigurationError) as error:
+        load(*arguments)
+    return error.value
+
+
+class TestLoading:
+    def test_the_five_classes_are_at_hand(self, package):
+        algorithm = load_algorithm(package())
+        for name in ("Agent", "Bridge", "BridgeControl", "Config", "ParameterServer"):
+            assert getattr(algorithm, name).__name__ == name
+        with pytest.raises(AttributeError, match="an algorithm has no 'agent'"):
+            _ = algorithm.agent
+
+    def test_a_class_is_imported_when_it_is_asked_for(self, package):
+        algorithm = load_algorithm(package())
+        lazy = f"{algorithm.module.__name__}.classes"
+        assert lazy not in sys.modules
+        _ = algorithm.Agent
+        assert lazy in sys.modules
+
+    @pytest.mark.parametrize("name", ["json", "mine.v2", "my algorithm", "2nd-try"])
+    def test_any_folder_name_will_do(self, package, name):
+        algorithm = load_algorithm(package(name))
+        assert algorithm.Config.__name__ == "Config"
+        assert "Agent" not in dir(sys.modules["json"])
+
+    def test_algorithms_of_one_name_are_kept_apart(self, package):
+        first = load_algorithm(package("a/mine"))
+        second = load_algorithm(package("b/mine"))
+        assert first.Config is not second.Config
+        assert first.Config.__module__ != second.Config.__module__
+
+    def test_an_algorithm_is_loaded_once(self, package, monkeypatch):
+        directory = package()
+        first = load_algorithm(directory)
+        monkeypatch.chdir(directory.parent)
+        assert load_algorithm(Path("mine")).module is first.module
+
+    def test_da3c_serves_without_tensorflow_until_its_agent_is_asked_for(self):
+        code = f"""
+            import sys
+            from pathlib import Path
+            from relaax.server.common.algorithm_loader import load_algorithm
+
+            algorithm = load_algorithm(Path({str(REPOSITORY / "algorithms" / "da3c")!r}))
+            algorithm.Config, algorithm.ParameterServer, algorithm.Bridge, algorithm.BridgeControl
+            sys.exit("tensorflow" in sys.modules)
+        """
+        command = [sys.executable, "-c", textwrap.dedent(code)]
+        assert subprocess.run(command, check=False).returncode == 0
+
+
+class TestComplaints:
+    def test_a_folder_without_an_init_is_no_algorithm(self, tmp_path):
+        error = complaint(load_algorithm, tmp_path)
+        assert str(error) == f"algorithm {tmp_path} is no folder with an __init__.py"
+
+    def test_missing_classes_are_named(self, package):
+        directory = package(__init__="from .classes import Agent, Bridge, ParameterServer\n")
+        error = complaint(load_algorithm, directory)
+        assert str(error) == f"algorithm {directory} does not export BridgeControl, Config"
+
+    def test_an_error_of_an_import_is_told_with_its_place(self, package):
+        directory = package(config="size = 1\nundefined\n")
+        error = complaint(load_algorithm, directory)
+        assert str(error) == (
+            f"algorithm {directory} cannot be imported: "
+            f"NameError: name 'undefined' is not defined ({directory / 'config.py'}:2)"
+        )
+        assert isinstance(error.__cause__, NameError)
+
+    def test_a_mended_algorithm_loads(self, package):
+        directory = package(__init__="import no_such_module\n")
+        assert "No module named 'no_such_module'" in str(complaint(load_algorithm, directory))
+        (directory / "__init__.py").write_text(textwrap.dedent(PACKAGE))
+        assert load_algorithm(directory).Config.__name__ == "Config"
+
+    def test_an_error_of_a_late_import_is_told_with_its_place(self, package):
+        directory = package(classes="import no_such_module\n")
+        algorithm = load_algorithm(directory)
+        error = complaint(getattr, algorithm, "Agent")
+        assert str(error) == (
+            f"algorithm {directory}: Agent cannot be imported: ModuleNotFoundError: "
+            f"No module named 'no_such_module' ({directory / 'classes.py'}:1)"
+        )
+
+
+class TestConfiguration:
+    def section(self, directory, **parameters):
+        return AlgorithmSection(directory, parameters, Path("x.yaml"))
+
+    def test_the_section_becomes_the_algorithms_configuration(self, package):
+        directory = package()
+        config = make_config(load_algorithm(directory), self.section(directory, size=4))
+        assert config.settings.size == 4
+
+    @pytest.mark.parametrize(
+        ("parameters", "reason"),
+        [
+            ({}, "size: is missing"),
+            ({"size": 1, "sise": 2}, "sise: no such key"),
+            (
+                {"size": 1.5},
+                "size: must be an integer, got a number with a fractional part, is 1.5",
+            ),
+            ({"size": 1, "inner": {"decay": []}}, "inner: decay: must be a number, is []"),
+            ({"size": 1, "shape": [1, None]}, "shape: 1: must be an integer, is None"),
+            ({"size": 1, "even": 3}, "even: must be even, is 3"),
+            ({"size": 1, "low": 2}, "low must not exceed high, is 2 > 1"),
+            (
+                {"size": [], "inner": 5},
+                "size: must be an integer, is []; "
+                "inner: must be a dictionary or instance of Inner, is 5",
+            ),
+            ({"fail": "value"}, "x"),
+            ({"fail": "type"}, "x"),
+            ({"fail": "key"}, "KeyError: 'x'"),
+        ],
+    )
+    def test_what_it_cannot_use_is_named_with_file_and_key(self, package, parameters, reason):
+        directory = package()
+        algorithm = load_algorithm(directory)
+        error = complaint(make_config, algorithm, self.section(directory, **parameters))
+        assert str(error) == f"x.yaml: algorithm: {reason}"

@@ -1,0 +1,274 @@
+"""What the command line, the YAML file and the defaults make together."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from relaax.common.address import Address
+from relaax.common.errors import ConfigurationError
+from relaax.common.protocol.framing import DEFAULT_MAX_FRAME_BYTES
+from relaax.server.common.algorithm_location import bundled_algorithms
+from relaax.server.common.configuration import (
+    ParameterServerOptions,
+    RlxServerOptions,
+    S3Location,
+    load_parameter_server,
+    load_rlx_server,
+)
+
+REPOSITORY = Path(__file__).parents[3]
+PARAMETER_SERVER = "relaax-parameter-server"
+NAMED = "algorithm: {name: da3c}\n"
+
+
+@pytest.fixture
+def yaml(tmp_path, monkeypatch):
+    """A file of the working directory, so that messages name it as it is given."""
+    monkeypatch.chdir(tmp_path)
+    return Path("da3c.yaml")
+
+
+def options(yaml, section="", *flags):
+    """Load a parameter server whose section holds the keys of a YAML flow mapping."""
+    yaml.write_text(f"{PARAMETER_SERVER}: {{{section}}}\n{NAMED}")
+    return load_parameter_server(["--config", str(yaml), *flags]).options
+
+
+def complaint(load, *arguments):
+    """The one line that refuses a configuration."""
+    with pytest.raises(ConfigurationError) as error:
+        load(*arguments)
+    message = str(error.value)
+    assert "\n" not in message
+    return message
+
+
+def complaint_about(yaml, text, load=load_parameter_server):
+    yaml.write_text(text)
+    return complaint(load, ["--config", str(yaml)])
+
+
+class TestValues:
+    def test_the_defaults_are_those_of_one_machine(self, yaml):
+        yaml.write_text(NAMED)
+        found = load_parameter_server(["--config", str(yaml)]).options
+        assert found == ParameterServerOptions()
+        assert dict(found) == {
+            "bind": Address("localhost", 7000),
+            "log_level": "WARNING",
+            "checkpoint_dir": None,
+            "checkpoint_aws_s3": None,
+            "checkpoint_interval": 900.0,
+            "checkpoints_to_keep": 5,
+            "metrics_dir": None,
+            "metrics_aws_s3": None,
+            "aws_keys": None,
+            "goal_return": None,
+            "goal_episodes": 100,
+            "keep_serving": False,
+        }
+        found = load_rlx_server(["--config", str(yaml)]).options
+        assert found == RlxServerOptions()
+        assert dict(found) == {
+            "bind": Address("localhost", 7001),
+            "parameter_server": Address("localhost", 7000),
+            "log_level": "WARNING",
+            "timeout": None,
+            "worker_memory": 128.0,
+            "max_frame_bytes": DEFAULT_MAX_FRAME_BYTES,
+        }
+
+    def test_a_flag_beats_the_file_and_the_file_beats_the_default(self, yaml):
+        section = "--bind: a:1, --log-level: INFO"
+        found = options(yaml, section, "--bind", "b:2")
+        assert (found.bind, found.log_level) == (Address("b", 2), "INFO")
+        assert found.checkpoint_interval == 900.0
+
+    def test_a_switch_can_be_turned_off_by_a_flag(self, yaml):
+        section = "--keep-serving: true"
+        assert options(yaml, section).keep_serving
+        assert not options(yaml, section, "--no-keep-serving").keep_serving
+        assert options(yaml, "", "--keep-serving").keep_serving
+
+    def test_flags_are_read_as_the_types_of_their_options(self, yaml):
+        found = options(
+            yaml,
+            "",
+            *("--goal-return", "-21", "--checkpoint-interval", "1e3", "--checkpoints-to-keep", "2"),
+            *("--metrics-aws-s3", "bucket", "training/metrics", "--aws-keys", "keys.yaml"),
+        )
+        assert (found.goal_return, found.checkpoint_interval) == (-21.0, 1000.0)
+        assert found.checkpoints_to_keep == 2
+        assert found.metrics_aws_s3 == S3Location("bucket", "training/metrics")
+        assert found.aws_keys == Path("keys.yaml")
+
+    def test_the_file_may_write_a_whole_number_for_a_real_one(self, yaml):
+        assert options(yaml, "--goal-return: 475").goal_return == 475.0
+
+    def test_the_home_directory_is_expanded(self, yaml, monkeypatch):
+        monkeypatch.setenv("HOME", "/home/someone")
+        found = options(yaml, "--metrics-dir: ~/metrics, --checkpoint-dir: ~no-such-user/x")
+        assert found.metrics_dir == Path("/home/someone/metrics")
+        assert found.checkpoint_dir == Path("~no-such-user/x")
+
+    def test_a_flag_replaces_the_other_kind_of_checkpoints_in_the_file(self, yaml):
+        in_s3 = "--checkpoint-aws-s3: [bucket, key]"
+        found = options(yaml, in_s3, "--checkpoint-dir", "here")
+        assert (found.checkpoint_dir, found.checkpoint_aws_s3) == (Path("here"), None)
+        found = options(yaml, "--checkpoint-dir: here", "--checkpoint-aws-s3", "bucket", "key")
+        assert (found.checkpoint_dir, found.checkpoint_aws_s3) == (None, ("bucket", "key"))
+
+    def test_each_server_reads_its_own_section_alone(self, yaml):
+        yaml.write_text(f"{PARAMETER_SERVER}: {{--log-level: LOUD}}\n{NAMED}")
+        assert load_rlx_server(["--config", str(yaml)]).options == RlxServerOptions()
+
+    @pytest.mark.parametrize("path", sorted(REPOSITORY.glob("config/*.yaml")), ids=lambda p: p.stem)
+    def test_every_configuration_of_the_repository_loads(self, path):
+        for load in (load_parameter_server, load_rlx_server):
+            found = load(["--config", str(path)]).algorithm
+            assert found.directory == REPOSITORY / "algorithms" / "da3c"
+
+    def test_numpy_is_not_imported_before_its_threads_are_set(self):
+        code = "import sys, relaax.server.rlx_server.main; sys.exit('numpy' in sys.modules)"
+        assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+class TestComplaints:
+    @pytest.mark.parametrize(
+        ("section", "reason"),
+        [
+            ("--checkpoint-interval: -1", "--checkpoint-interval: must be greater than 0, is -1"),
+            (
+                "--checkpoint-interval: .nan",
+                "--checkpoint-interval: must be a finite number, is nan",
+            ),
+            ("--goal-return: '475'", "--goal-return: must be a number, is '475'"),
+            ("--goal-return: true", "--goal-return: must be a number, is True"),
+            ("--goal-episodes: true", "--goal-episodes: must be a number, is True"),
+            ("--goal-episodes: 1.5", "--goal-episodes: must be an integer, is 1.5"),
+            ("--keep-serving: 1", "--keep-serving: must be a boolean, is 1"),
+            (
+                "--log-level: LOUD",
+                "--log-level: must be 'DEBUG', 'INFO', 'WARNING', 'ERROR' or 'CRITICAL', is 'LOUD'",
+            ),
+            ("--bind: 7000", "--bind: must be HOST:PORT, is 7000"),
+            ("--metrics-dir: 5", "--metrics-dir: must be a path, is 5"),
+            (
+                "--metrics-aws-s3: bucket",
+                "--metrics-aws-s3: must be a bucket and a key, such as [my_bucket, training], "
+                "is 'bucket'",
+            ),
+            ("--bimd: a:1", "--bimd: no such key; did you mean --bind?"),
+            (
+                "--checkpoint-dir: here, --checkpoint-aws-s3: [bucket, key]",
+                "give --checkpoint-dir or --checkpoint-aws-s3, not both",
+            ),
+            (
+                "--goal-return: x, --goal-episodes: 0",
+                "--goal-return: must be a number, is 'x'; "
+                "--goal-episodes: must be greater than 0, is 0",
+            ),
+        ],
+    )
+    def test_a_value_in_the_file_is_named_with_file_section_and_key(self, yaml, section, reason):
+        assert complaint(options, yaml, section) == f"da3c.yaml: {PARAMETER_SERVER}: {reason}"
+
+    @pytest.mark.parametrize(
+        ("flags", "reason"),
+        [
+            (
+                ["--goal-return", "much"],
+                "--goal-return: must be a number, unable to parse string as a number, is 'much'",
+            ),
+            (
+                ["--checkpoint-interval", "-1"],
+                "--checkpoint-interval: must be greater than 0, is '-1'",
+            ),
+            (["--metrics-dir", ""], "--metrics-dir: must be a path, is ''"),
+            (
+                ["--checkpoint-dir", "here", "--checkpoint-aws-s3", "bucket", "key"],
+                "give --checkpoint-dir or --checkpoint-aws-s3, not both",
+            ),
+        ],
+    )
+    def test_a_value_on_the_command_line_is_named_by_its_flag_alone(self, yaml, flags, reason):
+        assert complaint(options, yaml, "--log-level: INFO", *flags) == reason
+
+    def test_an_unknown_section_is_refused(self, yaml):
+        assert (
+            complaint_about(yaml, f"relaax-rlx-sever: {{}}\n{NAMED}")
+            == "da3c.yaml: relaax-rlx-sever: no such key; did you mean relaax-rlx-server?"
+        )
+
+    def test_a_key_that_is_no_text_is_refused(self, yaml):
+        assert complaint_about(yaml, f"{NAMED}5: x").startswith("da3c.yaml: 5: no such key; known")
+
+    def test_a_section_is_a_mapping(self, yaml):
+        assert (
+            complaint_about(yaml, f"relaax-rlx-server: [x]\n{NAMED}", load_rlx_server)
+            == "da3c.yaml: relaax-rlx-server: must be a section of keys, is ['x']"
+        )
+
+    def test_an_empty_section_holds_the_defaults(self, yaml):
+        yaml.write_text(f"relaax-rlx-server:\n{NAMED}")
+        assert load_rlx_server(["--config", str(yaml)]).options == RlxServerOptions()
+
+
+class TestAlgorithm:
+    def package(self, directory):
+        directory.mkdir(parents=True)
+        (directory / "__init__.py").touch()
+        return directory
+
+    def located(self, yaml, text):
+        yaml.parent.mkdir(exist_ok=True)
+        yaml.write_text(f"algorithm: {text}\n")
+        return load_rlx_server(["--config", str(yaml)]).algorithm
+
+    def test_the_section_is_handed_on_without_the_keys_that_find_it(self, yaml):
+        found = self.located(yaml, "{name: da3c, initial_learning_rate: 7e-4, RMSProp: {decay: 1}}")
+        assert found.parameters == {"initial_learning_rate": 7e-4, "RMSProp": {"decay": 1}}
+        assert found.source == yaml
+
+    def test_a_path_is_looked_for_beside_the_file_first(self, yaml, tmp_path):
+        beside = self.package(tmp_path / "config" / "mine")
+        self.package(tmp_path / "mine")
+        assert self.located(Path("config/x.yaml"), "{path: mine}").directory == beside
+
+    def test_a_path_is_looked_for_in_the_working_directory_then(self, yaml, tmp_path):
+        (tmp_path / "config" / "mine").mkdir(parents=True)  # a folder, but not a package
+        here = self.package(tmp_path / "mine")
+        assert self.located(Path("config/x.yaml"), "{path: mine}").directory == here
+
+    def test_a_path_may_be_absolute_or_in_the_home_directory(self, yaml, tmp_path, monkeypatch):
+        mine = self.package(tmp_path / "home" / "mine")
+        monkeypatch.setenv("HOME", str(tmp_path / "home"))
+        assert self.located(yaml, "{path: ~/mine}").directory == mine
+        assert self.located(yaml, f"{{path: {mine}}}").directory == mine
+
+    def test_a_missing_path_says_where_was_looked(self, yaml, tmp_path):
+        config = Path("config/x.yaml")
+        with pytest.raises(ConfigurationError) as error:
+            self.located(config, "{path: mine}")
+        assert str(error.value) == (
+            "config/x.yaml: algorithm: path: mine is no folder with an __init__.py; "
+            f"looked in {tmp_path / 'config' / 'mine'} and {tmp_path / 'mine'}"
+        )
+
+    def test_a_bundled_algorithm_is_found_by_its_name(self, yaml):
+        assert self.located(yaml, "{name: da3c}").directory == REPOSITORY / "algorithms" / "da3c"
+
+    @pytest.mark.parametrize("name", ["dqn", "../algorithms/da3c"])
+    def test_an_unknown_name_lists_the_bundled_ones(self, yaml, name):
+        assert complaint_about(yaml, f"algorithm: {{name: {name}}}") == (
+            f"da3c.yaml: algorithm: name: there is no {name!r}; "
+            f"bundled are {', '.join(bundled_algorithms())}"
+        )
+
+    @pytest.mark.parametrize("text", ["", "algorithm:", "algorithm: {name: da3c, path: mine}"])
+    def test_either_a_path_or_a_name_is_needed(self, yaml, text):
+        assert "give 'path' (a folder) or 'name'" in complaint_about(
+            yaml, f"{PARAMETER_SERVER}:\n{text}\n"
+        )

@@ -1,0 +1,134 @@
+"""What the commands say of themselves, and to the shell."""
+
+import pytest
+
+from relaax import __version__
+from relaax.common.address import Address
+from relaax.common.errors import (
+    BridgeError,
+    CheckpointError,
+    CheckpointMismatch,
+    ConfigurationError,
+)
+from relaax.server.common.configuration import (
+    ParameterServerOptions,
+    RlxServerOptions,
+    load_parameter_server,
+    load_rlx_server,
+    run_command,
+)
+
+COMMANDS = pytest.mark.parametrize(
+    ("load", "options"),
+    [(load_parameter_server, ParameterServerOptions), (load_rlx_server, RlxServerOptions)],
+)
+
+
+def said(load, arguments, capsys):
+    with pytest.raises(SystemExit) as exit_:
+        load(arguments)
+    output = capsys.readouterr()
+    return exit_.value.code, " ".join((output.out + output.err).split())
+
+
+@COMMANDS
+def test_the_help_explains_every_option_with_its_default(load, options, capsys):
+    status, text = said(load, ["--help"], capsys)
+    assert status == 0
+    for name, field in options.model_fields.items():
+        explained = field.description
+        if field.default not in (None, False):
+            explained += f" (default: {field.default})"
+        assert f"--{name.replace('_', '-')}" in text
+        assert explained in text
+    assert "A flag beats the YAML file, and the YAML file beats the default." in text
+
+
+def test_the_help_shows_the_options_of_the_seed_and_their_values(capsys):
+    _, parameter_server = said(load_parameter_server, ["--help"], capsys)
+    _, rlx_server = said(load_rlx_server, ["--help"], capsys)
+    for option in ("--config FILE", "--bind HOST:PORT", "--log-level LEVEL"):
+        assert option in parameter_server
+        assert option in rlx_server
+    for option in (
+        "--checkpoint-dir DIR",
+        "--checkpoint-aws-s3 BUCKET KEY",
+        "--metrics-dir DIR",
+        "--metrics-aws-s3 BUCKET KEY",
+        "--aws-keys FILE",
+        "--checkpoint-aws-s3 my_bucket training/checkpoints",
+    ):
+        assert option in parameter_server
+    for option in ("--parameter-server HOST:PORT", "--timeout SECONDS", "--timeout 120"):
+        assert option in rlx_server
+
+
+@COMMANDS
+def test_the_version_is_that_of_the_package(load, options, capsys):
+    status, text = said(load, ["--version"], capsys)
+    assert status == 0
+    assert text.endswith(f" {__version__}")
+
+
+@COMMANDS
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ([], "the following arguments are required: --config"),
+        (["--config", "x.yaml", "--log", "INFO"], "unrecognized arguments: --log INFO"),
+        (["--config", "x.yaml", "--bind"], "argument --bind: expected one argument"),
+    ],
+)
+def test_a_malformed_command_line_is_status_2(load, options, arguments, reason, capsys):
+    status, text = said(load, arguments, capsys)
+    assert status == 2
+    assert text.endswith(f"error: {reason}")
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(ConfigurationError, 2), (CheckpointMismatch, 2), (CheckpointError, 1)]
+)
+def test_a_known_error_is_one_line_and_a_status(error, status, capsys):
+    def fail():
+        raise error("first\n  second")
+
+    assert run_command("program", fail) == status
+    assert capsys.readouterr().err == "program: error: first second\n"
+
+
+def test_other_errors_and_the_status_of_the_command_go_through():
+    def fail():
+        raise BridgeError("x")
+
+    assert run_command("program", lambda: 3) == 3
+    with pytest.raises(BridgeError):
+        run_command("program", fail)
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port"),
+    [
+        ("localhost:7001", "localhost", 7001),
+        ("0.0.0.0:0", "0.0.0.0", 0),  # noqa: S104
+        ("[::1]:65535", "::1", 65535),
+        ("[fe80::1%eth0]:7001", "fe80::1%eth0", 7001),
+    ],
+)
+def test_an_address_is_read_and_written_the_same(text, host, port):
+    assert Address.parse(text) == Address(host, port)
+    assert str(Address.parse(text)) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "localhost", "localhost:", ":7001", "localhost:65536", "localhost:-1", "localhost:x"),
+        *("::1:7001", "[localhost]:7001", "[::1:7001", "[::1]x:7001", "[]:7001"),
+        *("http://localhost:7001", "local host:7001", "localhost:\u0667"),
+    ],
+)
+def test_what_is_no_address_is_refused_in_its_own_words(text):
+    with pytest.raises(ConfigurationError) as error:
+        Address.parse(text)
+    assert str(error.value).startswith("an address is HOST:PORT")
+    assert str(error.value).endswith(f"this is {text!r}")

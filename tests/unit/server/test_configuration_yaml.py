@@ -1,0 +1,89 @@
+"""What the servers' YAML reader makes of a file."""
+
+import pytest
+import yaml as pyyaml
+
+from relaax.common.errors import ConfigurationError
+from relaax.server.common.configuration.yaml_reader import read_yaml
+
+
+@pytest.fixture
+def read(tmp_path):
+    """A function that reads a text as a file."""
+
+    def read_text(text):
+        path = tmp_path / "x.yaml"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return read_yaml(path)
+
+    return read_text
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1e8", 1e8),
+        ("7e-4", 7e-4),
+        ("1E-2", 0.01),
+        ("+1e3", 1000.0),
+        ("-.5", -0.5),
+        ("1.", 1.0),
+        ("1.0e+3", 1000.0),
+        (".inf", float("inf")),
+    ],
+)
+def test_a_number_with_an_exponent_or_a_point_is_a_float(read, text, value):
+    (found,) = read(f"x: {text}").values()
+    assert (found, type(found)) == (value, float)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("5", 5), ("0x1F", 31), ("'1e8'", "1e8"), ("e8", "e8"), ("1e", "1e"), ("true", True)],
+)
+def test_other_values_stay_what_they_are(read, text, value):
+    (found,) = read(f"x: {text}").values()
+    assert (found, type(found)) == (value, type(value))
+
+
+def test_pyyaml_itself_is_left_alone():
+    assert pyyaml.safe_load("1e8") == "1e8"
+
+
+def test_a_merged_mapping_may_be_overridden(read):
+    text = "a: &a {x: 1, y: 2}\nb: &b {<<: *a, y: 3}\nc: {<<: *b, y: 4}\n"
+    assert read(text)["c"] == {"x": 1, "y": 4}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("a: 1\nb: {c: 1, c: 2}", ", line 2: the key c stands twice"),
+        ("a: 1\nb: [c", ", line 2: expected ',' or ']', but got '<stream end>'"),
+        ("a: b: c", ", line 1: mapping values are not allowed here"),
+        ("a: !!python/name:os.system x", ", line 1: could not determine a constructor"),
+        ("[a]: b", ", line 1: found unhashable key"),
+        ("a: *b", ", line 1: found undefined alias"),
+        ("a: 1\n---\nb: 2", ", line 2: but found another document"),
+        ("a: 2024-13-45", ": month must be in 1..12"),
+        ("a: \x01", ": unacceptable character"),
+        (b"a: \xff", " is not UTF-8 text: invalid start byte"),
+        ("", " holds no sections"),
+        ("just text", " holds no sections"),
+    ],
+)
+def test_what_cannot_be_read_is_named_with_its_file_and_line(read, tmp_path, text, reason):
+    with pytest.raises(ConfigurationError) as error:
+        read(text)
+    assert f"{tmp_path / 'x.yaml'}{reason}" in str(error.value)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(ConfigurationError) as error:
+        read_yaml(tmp_path / "absent.yaml")
+    assert str(error.value) == f"cannot read {tmp_path / 'absent.yaml'}: No such file or directory"
+
+
+def test_a_folder_is_no_file(tmp_path):
+    with pytest.raises(ConfigurationError, match="Is a directory"):
+        read_yaml(tmp_path)
