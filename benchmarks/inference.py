@@ -10,6 +10,7 @@ same parameters as a companion.
 import argparse
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ def cases(algorithm: Any, section: dict[str, Any]) -> list[Callable[[], Any]]:
     noise = np.zeros((1, config.settings.action_size), np.float32)
     plain = tf.function(model._act_graph, jit_compile=not is_image)
     return [
-        lambda: model.act(parameters, observation, state, noise),
+        partial(model.act, parameters, observation, state, noise),
         lambda: plain(parameters, observation, state, noise)[0].numpy(),
         vector.copy,
     ]
