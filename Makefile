@@ -1,7 +1,7 @@
 # `make train` and `make test` need Python 3.11 (or later) and nothing else: all they use is installed in .venv.
 
 PYTHON ?= python3.11
-VENV := .venv
+VENV ?= .venv
 BIN := $(VENV)/bin
 SOURCES_OF_INSTALL := pyproject.toml setup.py $(shell find protos -name '*.proto')
 

@@ -57,11 +57,11 @@ def cases(algorithm: Any, section: dict[str, Any]) -> list[Callable[[], Any]]:
     state = model.initial_recurrent_state()
     noise = np.zeros((1, config.settings.action_size), np.float32)
     plain = tf.function(model._act_graph, jit_compile=not is_image)
-    return [
-        partial(model.act, parameters, observation, state, noise),
-        lambda: plain(parameters, observation, state, noise)[0].numpy(),
-        vector.copy,
-    ]
+
+    def call_plain() -> Any:
+        return plain(parameters, observation, state, noise)[0].numpy()
+
+    return [partial(model.act, parameters, observation, state, noise), call_plain, vector.copy]
 
 
 def best_us(function: Callable[[], Any], calls: int, rounds: int = 7) -> float:
