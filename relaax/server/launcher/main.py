@@ -35,7 +35,6 @@ def main() -> int:
 
 def _run(procfile: Procfile) -> int:
     printer = LivePrinter(Console())
-    printer.width = max(len(name) for name in procfile.processes)
     try:
         manager = Manager(printer)
         for name, command in procfile.processes.items():

@@ -48,9 +48,9 @@ class StepRate:
 class ProgressPrinter:
     """Shows progress: in place on a terminal, otherwise a line every ``interval_s`` seconds."""
 
-    def __init__(self, stream: TextIO = sys.stdout, interval_s: float = 2.0) -> None:
-        self._stream = stream
-        self._in_place = stream.isatty()
+    def __init__(self, stream: TextIO | None = None, interval_s: float = 2.0) -> None:
+        self._stream = sys.stdout if stream is None else stream
+        self._in_place = self._stream.isatty()
         self._interval_s = 0.0 if self._in_place else interval_s
         self._shown_at = -interval_s
 

@@ -1,0 +1,49 @@
+"""The line that tells how a training goes."""
+
+import io
+
+from relaax.server.parameter_server.progress import Progress, ProgressPrinter, StepRate
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+SOME = Progress(global_t=12345, steps_per_s=3210.4, mean_return=97.25, episodes=100, checkpoints=2)
+
+
+def test_the_line_names_step_rate_return_and_checkpoints():
+    assert str(SOME) == (
+        "training: step 12,345 | 3,210 steps/s | return 97.2 (mean of 100 episodes) | "
+        "2 checkpoints written"
+    )
+
+
+def test_before_the_first_episode_there_is_no_return():
+    assert "return - (mean of 0 episodes)" in str(Progress(0, 0.0, None, 0, 0))
+
+
+def test_a_terminal_keeps_one_line():
+    terminal = Terminal()
+    printer = ProgressPrinter(terminal)
+    printer.show(SOME)
+    printer.show(SOME)
+    printer.close(SOME)
+    assert terminal.getvalue() == f"\r\x1b[K{SOME}" * 3 + "\n"
+
+
+def test_a_file_gets_a_line_an_interval_and_the_last_one():
+    file = io.StringIO()
+    printer = ProgressPrinter(file, interval_s=3600)
+    for _ in range(5):
+        printer.show(SOME)
+    printer.close(SOME)
+    assert file.getvalue() == f"{SOME}\n" * 2
+
+
+def test_the_rate_is_steps_over_seconds_since_the_last_question():
+    times = iter([100.0, 102.0, 106.0])
+    rate = StepRate(1000, clock=lambda: next(times))
+    assert rate.update(1500) == 250
+    assert rate.update(1500) == 0

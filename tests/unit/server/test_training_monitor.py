@@ -1,0 +1,140 @@
+"""The loop of the parameter-server process, with a small parameter server and short ticks."""
+
+import threading
+
+import pytest
+
+from relaax.algorithm_base import NullMetrics, NullSaver, ParameterServerBase, Phase
+from relaax.server.parameter_server import server as module
+from relaax.server.parameter_server.metrics import EpisodeReturns
+from relaax.server.parameter_server.server import Goal, Outcome, TrainingMonitor
+
+
+class Counting(ParameterServerBase):
+    """Each look at the global step finds ten more; over at ``last``."""
+
+    def __init__(self, last=float("inf"), failing_saves=0):
+        super().__init__(None, NullSaver(), NullMetrics())
+        self.steps, self.last = 0, last
+        self.saved_at, self.failing_saves = [], failing_saves
+        self.learns = True
+
+    def restore_latest_checkpoint(self):
+        raise AssertionError("restoring is done before the monitor starts")
+
+    def save_checkpoint(self):
+        if self.failing_saves:
+            self.failing_saves -= 1
+            raise OSError("the disk is full")
+        self.saved_at.append(self.steps)
+
+    def global_t(self):
+        if self.learns:
+            self.steps += 10
+        return self.steps
+
+    def bridge(self):
+        raise AssertionError("the bridge is served already")
+
+    def training_is_over(self):
+        return self.steps >= self.last
+
+    def stop_training(self):
+        self.learns = False
+
+
+class RecordingBridge:
+    def __init__(self, on_phase=lambda: None):
+        self.events, self._on_phase = [], on_phase
+
+    def set_phase(self, phase):
+        self.events.append(phase)
+        self._on_phase()
+
+    def stop(self, grace_s):
+        self.events.append("stopped")
+
+
+@pytest.fixture(autouse=True)
+def _short_ticks(monkeypatch):
+    monkeypatch.setattr(module, "TICK_S", 0.001)
+    monkeypatch.setattr(module, "FAREWELL_S", 0.001)
+    monkeypatch.setattr(module, "RATE_INTERVAL_S", 0.002)
+
+
+class Case:
+    def __init__(self, parameter_server, *, goal_return=None, interval_s=3600.0, keeps=False):
+        self.parameter_server = parameter_server
+        self.stop = threading.Event()
+        self.bridge = RecordingBridge()
+        self.returns = EpisodeReturns(NullMetrics(), 3)
+        self.monitor = TrainingMonitor(
+            parameter_server, self.bridge, self.returns, NullMetrics(),
+            Goal(goal_return, interval_s, keeps),
+        )  # fmt: skip
+
+    def run(self):
+        return self.monitor.run(self.stop)
+
+
+def test_the_required_steps_end_the_training_with_a_checkpoint_and_a_farewell():
+    case = Case(Counting(last=100))
+    assert case.run() is Outcome.STEPS
+    assert case.bridge.events == [Phase.CLOSING, "stopped"]
+    assert len(case.parameter_server.saved_at) == 1
+    assert not case.parameter_server.learns
+
+
+def test_a_mean_return_ends_the_training_once_enough_episodes_are_known():
+    case = Case(Counting(), goal_return=5)
+    for value in (9, 9):
+        case.returns.scalar("episode reward", value)
+    threading.Timer(0.05, case.returns.scalar, ("episode reward", 0)).start()
+    assert case.run() is Outcome.RETURN
+    assert case.returns.mean() == 6
+
+
+def test_a_signal_saves_and_leaves_workers_waiting_for_the_next_start():
+    case = Case(Counting())
+    case.stop.set()
+    assert case.run() is Outcome.SIGNAL
+    assert case.bridge.events == ["stopped"]
+    assert len(case.parameter_server.saved_at) == 1
+    assert case.parameter_server.learns
+
+
+def test_a_server_that_keeps_serving_waits_for_a_signal():
+    case = Case(Counting(last=50), keeps=True)
+    case.bridge._on_phase = threading.Timer(0.05, case.stop.set).start
+    assert case.run() is Outcome.STEPS
+    assert case.bridge.events == [Phase.SERVING, "stopped"]
+    assert case.stop.is_set()
+
+
+def test_checkpoints_are_written_at_intervals():
+    case = Case(Counting(last=3000), interval_s=0.01)
+    case.run()
+    assert len(case.parameter_server.saved_at) > 2
+
+
+def test_training_goes_on_when_a_checkpoint_fails(caplog):
+    case = Case(Counting(last=3000, failing_saves=1), interval_s=0.01)
+    assert case.run() is Outcome.STEPS
+    assert "no checkpoint was saved in nowhere" in caplog.text
+    assert "OSError: the disk is full" in caplog.text
+    assert case.parameter_server.saved_at
+
+
+def test_a_failing_last_checkpoint_is_an_error_and_the_port_is_closed_all_the_same():
+    case = Case(Counting(last=10, failing_saves=1))
+    with pytest.raises(OSError, match="the disk is full"):
+        case.run()
+    assert case.bridge.events[-1] == "stopped"
+
+
+def test_progress_and_the_reason_of_the_end_are_printed(capsys):
+    Case(Counting(last=100)).run()
+    printed = capsys.readouterr().out
+    assert "training: step " in printed
+    assert "the required number of steps is done: global step " in printed
+    assert "checkpoint in nowhere" in printed

@@ -1,0 +1,33 @@
+"""The names that users import. A change here is a change for them: it belongs in CHANGELOG.md."""
+
+import importlib
+
+import pytest
+
+PUBLIC = {
+    "relaax.algorithm_base": """
+        AgentBase BridgeBase BridgeControlBase Checkpoint CheckpointMismatch ConfigBase FloatVector
+        InvalidState Metrics NullMetrics NullSaver ParameterServerBase Phase RunningParameterServer
+        Saver Values Version
+    """,
+    "relaax.client": "Backoff Client Failure",
+    "relaax.common.bridge": "Bridge BridgeControl",
+    "relaax.common.parameters": "Manifest ParameterStore RMSProp TensorSpec linear_anneal",
+    "relaax.common.protocol": """
+        Act FrameConnection Request RewardAndAct RewardAndReset ScalarMetric
+        decode_action decode_request decode_score encode_action encode_request encode_score
+    """,
+}
+
+
+@pytest.mark.parametrize("package", PUBLIC)
+def test_a_package_exports_these_names(package: str):
+    module = importlib.import_module(package)
+    assert sorted(module.__all__) == sorted(PUBLIC[package].split())
+    assert all(hasattr(module, name) for name in module.__all__)
+
+
+def test_the_client_has_the_methods_of_the_seed():
+    client = importlib.import_module("relaax.client").Client
+    methods = {name for name in vars(client) if not name.startswith("_")}
+    assert methods == {"disconnect", "init", "metrics", "reset", "send", "truncate"}
