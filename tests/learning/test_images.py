@@ -1,5 +1,6 @@
 """The image network learns to see, in one process and without the network between."""
 
+import itertools
 from types import ModuleType
 
 import numpy as np
@@ -37,7 +38,7 @@ def test_the_image_network_learns_which_action_belongs_to_a_picture(
     positions = generator.integers(0, POSITIONS, STEPS + 1)
     rewards = []
     action = agent.act(picture(positions[0]))
-    for position, following in zip(positions[:-1], positions[1:], strict=True):
+    for position, following in itertools.pairwise(positions):
         rewards.append(float(action == position))
         action = agent.reward_and_act(rewards[-1], picture(following))
     reached = np.mean(rewards[-1000:])
