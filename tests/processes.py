@@ -143,10 +143,10 @@ class Training:
         return process
 
     def start_command(self, command: str, *flags: str) -> Process:
-        return self._start(command, [str(COMMANDS / command), "--config", str(self.yaml), *flags])
+        return self.start(command, [str(COMMANDS / command), "--config", str(self.yaml), *flags])
 
     def start_environments(self, count: int, *flags: str) -> Process:
-        return self._start(
+        return self.start(
             "environments",
             [
                 sys.executable, "-m", "relaax.client.gymnasium_runner", "--env", "CartPole-v1",
@@ -154,7 +154,7 @@ class Training:
             ],
         )  # fmt: skip
 
-    def _start(self, name: str, arguments: Sequence[str]) -> Process:
+    def start(self, name: str, arguments: Sequence[str]) -> Process:
         process = Process(name, arguments, self.directory)
         self.processes.append(process)
         return process
