@@ -18,7 +18,8 @@ from relaax.algorithm_base import (
     ParameterServerBase,
 )
 from relaax.common.errors import ConfigurationError
-from relaax.server.common.configuration.load import AlgorithmSection, explain
+from relaax.server.common.configuration.load import AlgorithmSection
+from relaax.server.common.configuration.mistakes import explain
 
 EXPORTS = ("Agent", "Bridge", "BridgeControl", "Config", "ParameterServer")
 

@@ -22,8 +22,8 @@ def locate_algorithm(section: Mapping[str, Any], source: Path) -> Path:
             f"(one of {', '.join(bundled_algorithms())})"
         )
     for key, value in (("path", path), ("name", name)):
-        if value is not None and not isinstance(value, str):
-            raise ConfigurationError(f"{source}: algorithm: {key}: must be text, is {value!r}")
+        if value is not None and (not isinstance(value, str) or not value):
+            raise ConfigurationError(f"{source}: algorithm: {key}: must be a {key}, is {value!r}")
     return _by_name(str(name), source) if path is None else _by_path(str(path), source)
 
 

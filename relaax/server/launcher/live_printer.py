@@ -1,34 +1,60 @@
 """honcho's printer, with one live line below the log."""
 
-from typing import Any
+import os
+import signal
+from typing import Any, TextIO
 
 from honcho.printer import Printer
-from rich.console import Console
-from rich.live import Live
-from rich.text import Text
 
-from relaax.server.parameter_server.progress import PREFIX
+from relaax.server.parameter_server.progress import ERASE_LINE, PREFIX, in_one_row
 
 
 class LivePrinter(Printer):  # type: ignore[misc]  # honcho has no types
-    """Prints what processes say; on a terminal, the progress of the training stays in one line."""
+    """Prints what processes say; on a terminal, the progress of the training stays in one line.
 
-    def __init__(self, console: Console) -> None:
-        super().__init__(output=console.file)
-        self._console = console
-        self._live = Live(console=console, auto_refresh=False)
-        if console.is_terminal:
-            self._live.start()
+    When nobody reads any more (a closed terminal, the end of ``| head``), the processes are asked
+    to save and stop, as by SIGTERM: left to themselves they would train on unseen.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(output=stream)
+        self._stream = stream
+        self._is_terminal = stream.isatty()
+        self._progress = ""
 
     def write(self, message: Any) -> None:
         """Print one message of a process."""
-        data = message.data
-        line = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
-        if self._console.is_terminal and line.startswith(PREFIX):
-            self._live.update(Text(line.rstrip()), refresh=True)
-        else:
-            super().write(message)
+        try:
+            self._print(message)
+        except OSError:
+            self._forget_the_reader()
+            signal.raise_signal(signal.SIGTERM)
 
     def close(self) -> None:
-        """Leave the last progress line where it is."""
-        self._live.stop()
+        """Leave the last progress where it is."""
+        if self._progress:
+            print(f"{ERASE_LINE}{self._progress}", file=self._stream, flush=True)
+            self._progress = ""
+
+    def _print(self, message: Any) -> None:
+        data = message.data
+        line = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
+        if not self._is_terminal:
+            super().write(message)
+        elif line.startswith(PREFIX):
+            self._progress = line.rstrip()
+            self._draw()
+        else:
+            print(ERASE_LINE, end="", file=self._stream)
+            super().write(message)
+            self._draw()
+
+    def _draw(self) -> None:
+        row = ERASE_LINE + in_one_row(self._progress)
+        print(row, end="", file=self._stream, flush=True)
+
+    def _forget_the_reader(self) -> None:
+        """Let the stream end nowhere, so that what follows, its last flush included, succeeds."""
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self._stream.fileno())
+        os.close(nowhere)

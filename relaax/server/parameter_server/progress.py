@@ -1,5 +1,6 @@
 """The line that tells how a training goes."""
 
+import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -8,6 +9,14 @@ from typing import TextIO
 
 #: What a progress line starts with; the launcher knows it by that.
 PREFIX = "training: "
+
+#: Goes to the start of the terminal's row and erases it.
+ERASE_LINE = "\r\x1b[K"
+
+
+def in_one_row(line: str) -> str:
+    """Return what fits the terminal: of a line in two rows, only the lower could be erased."""
+    return line[: shutil.get_terminal_size().columns - 1]
 
 
 @dataclass(frozen=True)
@@ -56,18 +65,15 @@ class ProgressPrinter:
 
     def show(self, progress: Progress) -> None:
         """Show ``progress`` if it is time to."""
-        if time.monotonic() - self._shown_at >= self._interval_s:
-            self._shown_at = time.monotonic()
-            self._write(str(progress))
+        if time.monotonic() - self._shown_at < self._interval_s:
+            return
+        self._shown_at = time.monotonic()
+        if self._in_place:
+            row = ERASE_LINE + in_one_row(str(progress))
+            print(row, end="", file=self._stream, flush=True)
+        else:
+            print(progress, file=self._stream, flush=True)
 
     def close(self, progress: Progress) -> None:
         """Show how it ended and leave the line."""
-        self._write(str(progress))
-        if self._in_place:
-            print(file=self._stream)
-
-    def _write(self, line: str) -> None:
-        if self._in_place:
-            print(f"\r\x1b[K{line}", end="", file=self._stream, flush=True)
-        else:
-            print(line, file=self._stream, flush=True)
+        print(f"{ERASE_LINE if self._in_place else ''}{progress}", file=self._stream, flush=True)

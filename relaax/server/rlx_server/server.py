@@ -26,6 +26,9 @@ BACKLOG = 1024
 #: How often the loop looks around when nothing happens.
 POLL_S = 1.0
 
+#: Pause after a failed accept: the listener stays ready, and the loop must not spin.
+ACCEPT_RETRY_S = 0.1
+
 #: How long after its start a watcher that failed is started again, at the earliest.
 WATCHER_RESTART_S = 1.0
 
@@ -119,6 +122,7 @@ class RlxServer:
             connection, address = self._listener.accept()
         except OSError as error:  # the client has left again, or no file descriptor is free
             _log.warning("could not accept a connection: %s", error)
+            time.sleep(ACCEPT_RETRY_S)
             return
         with connection:
             self._admit(connection, f"{address[0]}:{address[1]}")

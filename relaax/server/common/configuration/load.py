@@ -1,18 +1,17 @@
 """Brings command line, YAML file and defaults together."""
 
 import difflib
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
 
 from relaax.common.errors import ConfigurationError
 from relaax.server.common.algorithm_location import locate_algorithm
 from relaax.server.common.configuration.command_line import build_parser
+from relaax.server.common.configuration.mistakes import as_written, explain
 from relaax.server.common.configuration.options import ParameterServerOptions, RlxServerOptions
 from relaax.server.common.configuration.yaml_reader import read_yaml
 
@@ -126,7 +125,9 @@ def _section(content: Mapping[str, Any], name: str, path: Path) -> dict[str, Any
     if section is None:
         return {}
     if not isinstance(section, dict):
-        raise ConfigurationError(f"{path}: {name}: must be a section of keys, is {section!r}")
+        raise ConfigurationError(
+            f"{path}: {name}: must be a section of keys, is {as_written(section)}"
+        )
     return section
 
 
@@ -135,7 +136,9 @@ def _refuse_unknown(content: Mapping[Any, Any], known: Collection[str], where: s
         if key not in known:
             close = difflib.get_close_matches(str(key), known, n=1)
             hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
-            raise ConfigurationError(f"{where}{key}: no such key; {hint}")
+            raise ConfigurationError(
+                f"{where}{key if isinstance(key, str) else as_written(key)}: no such key; {hint}"
+            )
 
 
 def _validate(
@@ -151,38 +154,12 @@ def _validate(
         raise ConfigurationError(where + "; ".join(explain(error))) from error
 
 
-def explain(error: ValidationError) -> list[str]:
-    """Return a line for each mistake: its key, what is wrong, what was given."""
-    lines = []
-    for mistake in error.errors():
-        key = ": ".join(str(part) for part in mistake["loc"] if not _is_internal(part))
-        message = f"{_in_our_words(mistake['msg'])}{_given(mistake)}"
-        lines.append(f"{key}: {message}" if key else message)
-    return lines
-
-
-def _in_our_words(message: str) -> str:
-    message = re.sub(r"^(Value error|Assertion failed), ", "", message)
-    message = message.replace("Input should be", "must be").replace("Field required", "is missing")
-    message = message.replace("Extra inputs are not permitted", "no such key")
-    return re.sub(r"\ba valid (?=([aeiou]?))", lambda found: "an " if found[1] else "a ", message)
-
-
-def _given(mistake: ErrorDetails) -> str:
-    """Return what was given, unless the message says it or it is no value of one key."""
-    given = repr(mistake["input"])
-    is_said = mistake["type"] == "value_error" and given in mistake["msg"]
-    if is_said or not mistake["loc"] or mistake["type"] in ("missing", "extra_forbidden"):
-        return ""
-    return f", is {given}"
-
-
-def _is_internal(part: int | str) -> bool:
-    """Whether this is pydantic's name for a validator and no key of the user's."""
-    return isinstance(part, str) and "[" in part
-
-
-def _algorithm(section: dict[str, Any], path: Path) -> AlgorithmSection:
+def _algorithm(section: dict[Any, Any], path: Path) -> AlgorithmSection:
+    for key in section:
+        if not isinstance(key, str):
+            raise ConfigurationError(
+                f"{path}: {ALGORITHM}: a key must be text, is {as_written(key)}"
+            )
     return AlgorithmSection(
         directory=locate_algorithm(section, path),
         parameters={key: value for key, value in section.items() if key not in ("path", "name")},

@@ -44,7 +44,7 @@ def _address(value: Any) -> Any:
     if isinstance(value, Address):
         return value
     if not isinstance(value, str):
-        raise ValueError(f"must be HOST:PORT, is {value!r}")
+        raise ValueError("must be HOST:PORT")
     try:
         return Address.parse(value)
     except ConfigurationError as error:
@@ -54,20 +54,26 @@ def _address(value: Any) -> Any:
 def _s3_location(value: Any) -> Any:
     is_pair = isinstance(value, (list, tuple)) and len(value) == 2
     if not is_pair or not all(isinstance(part, str) and part for part in value):
-        raise ValueError(f"must be a bucket and a key, such as [my_bucket, training], is {value!r}")
+        raise ValueError("must be a bucket and a key, such as [my_bucket, training]")
     return S3Location(*value)
 
 
 def _path(value: Any) -> Any:
     if not isinstance(value, (str, Path)) or not str(value):
-        raise ValueError(f"must be a path, is {value!r}")
+        raise ValueError("must be a path")
     return Path(os.path.expanduser(value))  # leaves an unknown ~user alone, where Path raises
 
 
 def _no_bool(value: Any) -> Any:
     if isinstance(value, bool):
-        raise ValueError(f"must be a number, is {value}")
+        raise ValueError("must be a number")
     return value
+
+
+def _count(value: Any) -> Any:
+    """Take 1e3 for 1000: that the reader makes a float of it is no concern of the user's."""
+    number = _no_bool(value)
+    return int(number) if isinstance(number, float) and number.is_integer() else number
 
 
 AddressOption = Annotated[Address, BeforeValidator(_address), Flag("HOST:PORT")]
@@ -76,7 +82,7 @@ DirectoryOption = Annotated[Path, BeforeValidator(_path), Flag("DIR")]
 FileOption = Annotated[Path, BeforeValidator(_path), Flag("FILE")]
 LevelOption = Annotated[LogLevel, Flag("LEVEL")]
 SecondsOption = Annotated[PositiveFloat, BeforeValidator(_no_bool), Flag("SECONDS")]
-CountOption = Annotated[PositiveInt, BeforeValidator(_no_bool), Flag("N")]
+CountOption = Annotated[PositiveInt, BeforeValidator(_count), Flag("N")]
 SwitchOption = Annotated[bool, Flag(())]
 
 
@@ -147,6 +153,6 @@ class RlxServerOptions(_Options):
     worker_memory: Annotated[PositiveFloat, BeforeValidator(_no_bool), Flag("MIB")] = _option(
         128.0, "free memory that the first worker needs; later ones need the mean of those running"
     )
-    max_frame_bytes: Annotated[PositiveInt, BeforeValidator(_no_bool), Flag("BYTES")] = _option(
+    max_frame_bytes: Annotated[PositiveInt, BeforeValidator(_count), Flag("BYTES")] = _option(
         MAX_FRAME_BYTES, "close a connection whose message is larger"
     )

@@ -1,4 +1,4 @@
-"""Reads YAML with the numbers of YAML 1.2."""
+"""Reads YAML in which 1e8 and 7e-4 are numbers."""
 
 import re
 from pathlib import Path
@@ -9,8 +9,10 @@ import yaml
 from relaax.common.errors import ConfigurationError
 
 #: PyYAML follows YAML 1.1, where 1e8 and 7e-4 are strings for want of a dot and a sign.
+#: A float has a dot or an exponent here, so that 08 stays the text it is.
 _FLOAT = re.compile(
-    r"""[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$
+    r"""[-+]?(\.[0-9]+|[0-9]+\.[0-9]*)([eE][-+]?[0-9]+)?$
+    |[-+]?[0-9]+[eE][-+]?[0-9]+$
     |[-+]?\.(inf|Inf|INF)$
     |\.(nan|NaN|NAN)$""",
     re.VERBOSE,
