@@ -107,6 +107,18 @@ class TestValues:
     def test_the_file_may_write_a_whole_number_for_a_real_one(self, yaml):
         assert options(yaml, "--goal-return: 475").goal_return == 475.0
 
+    def test_a_whole_number_may_be_written_with_an_exponent(self, yaml):
+        found = options(yaml, "--checkpoints-to-keep: 1e2").checkpoints_to_keep
+        assert (found, type(found)) == (100, int)
+
+    def test_sections_may_share_values(self, yaml):
+        yaml.write_text(
+            f"{PARAMETER_SERVER}: &shared {{--log-level: INFO, --bind: a:1}}\n"
+            f"relaax-rlx-server: {{<<: *shared, --bind: b:2}}\n{NAMED}"
+        )
+        found = load_rlx_server(["--config", str(yaml)]).options
+        assert (found.log_level, found.bind) == ("INFO", Address("b", 2))
+
     def test_the_home_directory_is_expanded(self, yaml, monkeypatch):
         monkeypatch.setenv("HOME", "/home/someone")
         found = options(yaml, "--metrics-dir: ~/metrics, --checkpoint-dir: ~no-such-user/x")
@@ -145,10 +157,21 @@ class TestComplaints:
                 "--checkpoint-interval: must be a finite number, is nan",
             ),
             ("--goal-return: '475'", "--goal-return: must be a number, is '475'"),
-            ("--goal-return: true", "--goal-return: must be a number, is True"),
-            ("--goal-episodes: true", "--goal-episodes: must be a number, is True"),
+            ("--goal-return: true", "--goal-return: must be a number, is true"),
+            ("--goal-episodes: true", "--goal-episodes: must be a number, is true"),
             ("--goal-episodes: 1.5", "--goal-episodes: must be an integer, is 1.5"),
-            ("--keep-serving: 1", "--keep-serving: must be a boolean, is 1"),
+            ("--keep-serving: 1", "--keep-serving: must be true or false, is 1"),
+            ("--keep-serving: 'yes'", "--keep-serving: must be true or false, is 'yes'"),
+            ("--checkpoint-interval: [1]", "--checkpoint-interval: must be a number, is [1]"),
+            ("--checkpoint-interval:", "--checkpoint-interval: must be a number, is empty"),
+            ("--bind:", "--bind: must be HOST:PORT, is empty"),
+            ("--bind: [a, b]", "--bind: must be HOST:PORT, is ['a', 'b']"),
+            ("--metrics-dir: 2024-01-31", "--metrics-dir: must be a path, is 2024-01-31"),
+            (
+                "--bind: localhost",
+                "--bind: an address is HOST:PORT with a port up to 65535, such as localhost:7001 "
+                "or [::1]:7001 with an IPv6 address in brackets; this is 'localhost'",
+            ),
             (
                 "--log-level: LOUD",
                 "--log-level: must be 'DEBUG', 'INFO', 'WARNING', 'ERROR' or 'CRITICAL', is 'LOUD'",
@@ -180,11 +203,20 @@ class TestComplaints:
         [
             (
                 ["--goal-return", "much"],
-                "--goal-return: must be a number, unable to parse string as a number, is 'much'",
+                "--goal-return: must be a number, is 'much'",
             ),
+            (["--goal-episodes", "1.5"], "--goal-episodes: must be an integer, is 1.5"),
             (
                 ["--checkpoint-interval", "-1"],
-                "--checkpoint-interval: must be greater than 0, is '-1'",
+                "--checkpoint-interval: must be greater than 0, is -1",
+            ),
+            (
+                ["--checkpoint-interval", "inf"],
+                "--checkpoint-interval: must be a finite number, is 'inf'",
+            ),
+            (
+                ["--log-level", "info"],
+                "--log-level: must be 'DEBUG', 'INFO', 'WARNING', 'ERROR' or 'CRITICAL', is 'info'",
             ),
             (["--metrics-dir", ""], "--metrics-dir: must be a path, is ''"),
             (
@@ -204,6 +236,10 @@ class TestComplaints:
 
     def test_a_key_that_is_no_text_is_refused(self, yaml):
         assert complaint_about(yaml, f"{NAMED}5: x").startswith("da3c.yaml: 5: no such key; known")
+        assert (
+            complaint_about(yaml, "algorithm: {name: da3c, null: 1}")
+            == "da3c.yaml: algorithm: a key must be text, is empty"
+        )
 
     def test_a_section_is_a_mapping(self, yaml):
         assert (
@@ -266,6 +302,17 @@ class TestAlgorithm:
             f"da3c.yaml: algorithm: name: there is no {name!r}; "
             f"bundled are {', '.join(bundled_algorithms())}"
         )
+
+    @pytest.mark.parametrize(
+        ("text", "reason"),
+        [
+            ("{name: 5}", "name: must be a name, is 5"),
+            ("{name: [da3c]}", "name: must be a name, is ['da3c']"),
+            ("{path: ''}", "path: must be a path, is ''"),
+        ],
+    )
+    def test_a_path_or_a_name_is_text(self, yaml, text, reason):
+        assert complaint_about(yaml, f"algorithm: {text}") == f"da3c.yaml: algorithm: {reason}"
 
     @pytest.mark.parametrize("text", ["", "algorithm:", "algorithm: {name: da3c, path: mine}"])
     def test_either_a_path_or_a_name_is_needed(self, yaml, text):

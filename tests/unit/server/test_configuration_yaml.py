@@ -1,5 +1,7 @@
 """What the servers' YAML reader makes of a file."""
 
+import datetime
+
 import pytest
 import yaml as pyyaml
 
@@ -39,7 +41,11 @@ def test_a_number_with_an_exponent_or_a_point_is_a_float(read, text, value):
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("5", 5), ("0x1F", 31), ("'1e8'", "1e8"), ("e8", "e8"), ("1e", "1e"), ("true", True)],
+    [
+        *(("5", 5), ("0x1F", 31), ("true", True), ("010", 8), ("08", "08"), ("1.2.3", "1.2.3")),
+        *(("'1e8'", "1e8"), ("e8", "e8"), ("1e", "1e"), ("1e5x", "1e5x"), ("1-2", "1-2")),
+        *(("2024-01-31", datetime.date(2024, 1, 31)), ("127.0.0.1", "127.0.0.1"), ("~", None)),
+    ],
 )
 def test_other_values_stay_what_they_are(read, text, value):
     (found,) = read(f"x: {text}").values()
@@ -60,6 +66,7 @@ def test_a_merged_mapping_may_be_overridden(read):
     [
         ("a: 1\nb: {c: 1, c: 2}", ", line 2: the key c stands twice"),
         ("a: 1\nb: [c", ", line 2: expected ',' or ']', but got '<stream end>'"),
+        ("a: {<<: 5}", ", line 1: expected a mapping or list of mappings for merging"),
         ("a: b: c", ", line 1: mapping values are not allowed here"),
         ("a: !!python/name:os.system x", ", line 1: could not determine a constructor"),
         ("[a]: b", ", line 1: found unhashable key"),

@@ -1,10 +1,14 @@
 """``relaax-train``: the processes of a Procfile, and one live line."""
 
+import fcntl
 import os
 import pty
+import re
 import signal
+import struct
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
@@ -19,6 +23,22 @@ signal.signal(signal.SIGTERM, lambda *_: (print("saved", flush=True), sys.exit(0
 print("ready", flush=True)
 pathlib.Path(__file__).with_suffix(".ready").touch()
 time.sleep(60)
+"""
+
+#: The same, but its saving takes a while.
+SLOW = OBEDIENT.replace('(print("saved"', '(time.sleep(0.5), print("saved"')
+
+#: Goes on when it is asked to end.
+STUBBORN = OBEDIENT.replace("sys.exit(0)", "None")
+
+#: Says something again and again, and notes in a file that it has saved.
+CHATTY = """
+import pathlib, signal, sys, time
+saved = pathlib.Path(__file__).with_suffix(".saved")
+signal.signal(signal.SIGTERM, lambda *_: (saved.touch(), sys.exit(0)))
+while True:
+    print("ready", flush=True)
+    time.sleep(0.02)
 """
 
 #: Ends with status 3 when the process named "other" is ready.
@@ -65,25 +85,62 @@ def test_progress_without_a_terminal_is_a_line_like_others(procfile):
 
 
 def test_progress_on_a_terminal_stays_in_one_line_below_the_log(procfile):
-    path = procfile(ps="for n in range(3): print(f'training: step {n}')\nprint('a warning')")
+    long = "x" * 100
+    path = procfile(
+        ps=f"for n in range(3): print(f'training: step {{n}} {long}'); print(f'warning {{n}}')"
+    )
     ours, theirs = pty.openpty()
-    process = subprocess.Popen([TRAIN, path], stdout=theirs, env={**os.environ, "TERM": "xterm"})
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    process = subprocess.Popen([TRAIN, path], stdout=theirs, env=without("COLUMNS"))
     os.close(theirs)
+    shown = everything_of(ours)
+    assert process.wait(60) == 0
+    rows = [re.sub(r"^\d\d:\d\d:\d\d |\d+(?=\))", "", row) for row in on_screen(shown)]
+    assert rows == [
+        "system | ps started (pid=)",
+        *(f"ps     | warning {n}" for n in range(3)),
+        "system | ps stopped (rc=)",
+        f"training: step 2 {long}",
+    ]
+    assert f"\rtraining: step 1 {long}"[:80] in shown.replace("\x1b[K", "")
+    assert f"step 1 {long}" not in shown
+
+
+def without(name: str) -> dict[str, str]:
+    return {key: value for key, value in os.environ.items() if key != name}
+
+
+def everything_of(terminal: int) -> str:
     shown = b""
     try:
-        while chunk := os.read(ours, 4096):
+        while chunk := os.read(terminal, 4096):
             shown += chunk
     except OSError:
         pass  # Linux says EIO when the other end of a terminal is closed
-    os.close(ours)
-    assert process.wait(60) == 0
-    assert b"a warning\r\n" in shown
-    assert b"training: step 2" in shown
-    assert b"| training:" not in shown
-    assert b"\x1b[2K" in shown  # the line is erased before it is drawn anew
+    os.close(terminal)
+    return shown.decode()
 
 
-def test_ctrl_c_gives_every_process_time_to_save(procfile):
+def on_screen(shown: str) -> list[str]:
+    """What a wide terminal shows in the end: it knows CR, LF, colours and "erase to the end"."""
+    rows, column = [""], 0
+    for part in re.findall(r"\x1b\[[0-9]*[mK]|.", shown, re.DOTALL):
+        if part == "\n":
+            rows.append("")
+        elif part == "\r":
+            column = 0
+        elif part == "\x1b[K":
+            rows[-1] = rows[-1][:column]
+        elif not part.startswith("\x1b"):
+            rows[-1] = rows[-1][:column].ljust(column) + part + rows[-1][column + 1 :]
+            column += 1
+    return rows[:-1]
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)]
+)
+def test_a_signal_gives_every_process_time_to_save(procfile, number, status):
     process = subprocess.Popen(
         [TRAIN, procfile(one=OBEDIENT, two=OBEDIENT)], stdout=subprocess.PIPE, text=True, bufsize=1
     )
@@ -91,22 +148,77 @@ def test_ctrl_c_gives_every_process_time_to_save(procfile):
     said = ""
     while said.count("ready") < 2:
         said += process.stdout.readline()
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     rest = process.stdout.read()
     process.stdout.close()
     assert rest.count("saved") == 2
-    assert process.wait(60) == 130
+    assert process.wait(60) == status
+
+
+def test_processes_save_and_stop_when_nobody_reads_any_more(procfile, tmp_path):
+    process = subprocess.Popen(
+        [TRAIN, procfile(chatty=CHATTY)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.wait(60) == 143
+    assert process.stderr is not None
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert (tmp_path / "chatty.saved").exists()
+
+
+def test_a_process_that_a_signal_ends_gives_the_status_that_a_shell_gives(procfile):
+    assert run(procfile(killed="import os; os.kill(os.getpid(), 9)")).returncode == 137
+
+
+def test_a_process_that_saves_longer_than_honcho_waits_is_not_killed(procfile):
+    completed = run_patched("honcho.manager.KILL_WAIT = 0", procfile(first=IMPATIENT, other=SLOW))
+    assert "other  | saved" in completed.stdout
+    assert "SIGKILL" not in completed.stdout
+
+
+def test_a_process_that_does_not_end_in_its_time_is_killed(procfile):
+    completed = run_patched(
+        "honcho.manager.KILL_WAIT = 0; patient_manager.GRACE_S = 0.3",
+        procfile(first=IMPATIENT, other=STUBBORN),
+    )
+    assert "sending SIGKILL to other" in completed.stdout
+    assert "other stopped (rc=-9)" in completed.stdout
+    assert completed.returncode == 3
+
+
+def run_patched(patch: str, path: Path) -> subprocess.CompletedProcess[str]:
+    """Run the launcher with other deadlines than its own."""
+    program = f"""if True:
+        import sys, honcho.manager
+        from relaax.server.launcher import main, patient_manager
+        {patch}
+        sys.exit(main.main())
+    """
+    return subprocess.run(
+        [sys.executable, "-c", program, path],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("content", "reason"),
-    [(None, "cannot read"), ("", "names no process"), ("# x\n", "no process")],
+    [
+        (None, "cannot read"),
+        ("", "names no process"),
+        ("# x\n", "names no process"),
+        ("a: x\na: y\n", "process names must be unique"),
+        ("\udcff", "is not UTF-8 text"),
+    ],
 )
 def test_a_procfile_that_cannot_be_used_is_named(tmp_path: Path, content, reason):
     path = tmp_path / "Procfile"
     if content is not None:
-        path.write_text(content)
+        path.write_bytes(content.encode(errors="surrogateescape"))
     completed = run(path)
     assert completed.returncode == 2
+    assert "Traceback" not in completed.stderr
     assert reason in completed.stderr.splitlines()[-1]
     assert str(path) in completed.stderr.splitlines()[-1]

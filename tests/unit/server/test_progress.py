@@ -24,13 +24,23 @@ def test_before_the_first_episode_there_is_no_return():
     assert "return - (mean of 0 episodes)" in str(Progress(0, 0.0, None, 0, 0))
 
 
-def test_a_terminal_keeps_one_line():
+def test_a_terminal_keeps_one_line(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     terminal = Terminal()
     printer = ProgressPrinter(terminal)
     printer.show(SOME)
     printer.show(SOME)
     printer.close(SOME)
     assert terminal.getvalue() == f"\r\x1b[K{SOME}" * 3 + "\n"
+
+
+def test_a_narrow_terminal_gets_what_fits_a_row_and_the_whole_line_at_the_end(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    terminal = Terminal()
+    printer = ProgressPrinter(terminal)
+    printer.show(SOME)
+    printer.close(SOME)
+    assert terminal.getvalue() == f"\r\x1b[K{str(SOME)[:39]}\r\x1b[K{SOME}\n"
 
 
 def test_a_file_gets_a_line_an_interval_and_the_last_one():

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from relaax.algorithm_base import NullMetrics, NullSaver, ParameterServerBase, Phase
+from relaax.algorithm_base import Metrics, NullMetrics, NullSaver, ParameterServerBase, Phase
 from relaax.server.parameter_server import server as module
 from relaax.server.parameter_server.metrics import EpisodeReturns
 from relaax.server.parameter_server.server import Goal, Outcome, TrainingMonitor
@@ -63,13 +63,15 @@ def _short_ticks(monkeypatch):
 
 
 class Case:
-    def __init__(self, parameter_server, *, goal_return=None, interval_s=3600.0, keeps=False):
+    def __init__(
+        self, parameter_server, *, goal_return=None, interval_s=3600.0, keeps=False, metrics=None
+    ):
         self.parameter_server = parameter_server
         self.stop = threading.Event()
         self.bridge = RecordingBridge()
         self.returns = EpisodeReturns(NullMetrics(), 3)
         self.monitor = TrainingMonitor(
-            parameter_server, self.bridge, self.returns, NullMetrics(),
+            parameter_server, self.bridge, self.returns, metrics or NullMetrics(),
             Goal(goal_return, interval_s, keeps),
         )  # fmt: skip
 
@@ -122,7 +124,7 @@ def test_training_goes_on_when_a_checkpoint_fails(caplog):
     assert case.run() is Outcome.STEPS
     assert "no checkpoint was saved in nowhere" in caplog.text
     assert "OSError: the disk is full" in caplog.text
-    assert case.parameter_server.saved_at
+    assert len(case.parameter_server.saved_at) > 1  # one at the end, and one at an interval
 
 
 def test_a_failing_last_checkpoint_is_an_error_and_the_port_is_closed_all_the_same():
@@ -132,9 +134,25 @@ def test_a_failing_last_checkpoint_is_an_error_and_the_port_is_closed_all_the_sa
     assert case.bridge.events[-1] == "stopped"
 
 
+def test_the_rate_of_steps_goes_to_the_metrics():
+    rates = Recorded()
+    Case(Counting(last=1000), metrics=rates).run()
+    assert {name for name, _ in rates.values} == {"steps per second"}
+    assert all(rate > 0 for _, rate in rates.values)
+
+
+class Recorded(Metrics):
+    def __init__(self):
+        self.values = []
+
+    def scalar(self, name, y, x=None):
+        self.values.append((name, y))
+
+
 def test_progress_and_the_reason_of_the_end_are_printed(capsys):
     Case(Counting(last=100)).run()
     printed = capsys.readouterr().out
     assert "training: step " in printed
+    assert "1 checkpoints written" in printed
     assert "the required number of steps is done: global step " in printed
     assert "checkpoint in nowhere" in printed

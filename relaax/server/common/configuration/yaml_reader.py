@@ -21,7 +21,7 @@ _FLOAT_TAG = "tag:yaml.org,2002:float"
 
 
 class _Loader(yaml.SafeLoader):
-    """A safe loader whose floats are those of YAML 1.2, and whose keys are unique."""
+    """A safe loader whose floats need no dot and no sign, and whose keys are unique."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's own table, copied before it is changed
         first: [entry for entry in entries if entry[0] != _FLOAT_TAG]
