@@ -34,9 +34,9 @@ class Progress:
     def __str__(self) -> str:
         mean = "-" if self.mean_return is None else f"{self.mean_return:.1f}"
         return (
-            f"{PREFIX}step {self.global_t:,} | {self.steps_per_s:,.0f} steps/s | "
-            f"return {mean} (mean of {self.episodes} episodes) | "
-            f"{self.checkpoints} checkpoints written"
+            f"{PREFIX}step {self.global_t:,} at {self.steps_per_s:,.0f}/s | "
+            f"return {mean} ({self.episodes} episodes) | "
+            f"{self.checkpoints} checkpoints"
         )
 
 

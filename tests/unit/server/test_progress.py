@@ -15,13 +15,12 @@ SOME = Progress(global_t=12345, steps_per_s=3210.4, mean_return=97.25, episodes=
 
 def test_the_line_names_step_rate_return_and_checkpoints():
     assert str(SOME) == (
-        "training: step 12,345 | 3,210 steps/s | return 97.2 (mean of 100 episodes) | "
-        "2 checkpoints written"
+        "training: step 12,345 at 3,210/s | return 97.2 (100 episodes) | 2 checkpoints"
     )
 
 
 def test_before_the_first_episode_there_is_no_return():
-    assert "return - (mean of 0 episodes)" in str(Progress(0, 0.0, None, 0, 0))
+    assert "return - (0 episodes)" in str(Progress(0, 0.0, None, 0, 0))
 
 
 def test_a_terminal_keeps_one_line(monkeypatch):

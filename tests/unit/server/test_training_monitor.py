@@ -153,6 +153,6 @@ def test_progress_and_the_reason_of_the_end_are_printed(capsys):
     Case(Counting(last=100)).run()
     printed = capsys.readouterr().out
     assert "training: step " in printed
-    assert "1 checkpoints written" in printed
+    assert "1 checkpoints" in printed
     assert "the required number of steps is done: global step " in printed
     assert "checkpoint in nowhere" in printed
