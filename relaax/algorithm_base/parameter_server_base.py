@@ -56,7 +56,10 @@ class ParameterServerBase(ABC):
         return False
 
     def stop_training(self) -> None:
-        """Take no more gradients: the training is over, whatever ``training_is_over`` says."""
+        """Change nothing from now on, so that what is saved next is what was reached.
+
+        The training is over, or this process is about to end; gradients that still come are ignored.
+        """
 
     def close(self) -> None:
         """Release what the parameter server holds."""

@@ -72,7 +72,7 @@ class ParameterServer(ParameterServerBase):
 
     def stop_training(self) -> None:
         """Take no more gradients."""
-        self._service.stop_learning()
+        self._store.freeze()
 
     def _checkpoint(self) -> Checkpoint:
         snapshot = self._store.snapshot()

@@ -10,15 +10,14 @@ class ParameterServerService(BridgeBase):
     def __init__(self, store: ParameterStore, metrics: Metrics) -> None:
         self._store = store
         self._metrics = metrics
-        self._learns = True
 
     def increment_global_t(self, steps: int = 1) -> int:
         """Add environment steps to the global step and return it."""
-        return self._store.increment_global_t(steps if self._learns else 0)
+        return self._store.increment_global_t(steps)
 
     def apply_gradients(self, gradients: FloatVector, computed_with: Version | None = None) -> None:
         """Apply one gradient."""
-        self._apply(gradients, 0, computed_with)
+        self._store.apply(gradients, steps=0)
 
     def get_values(self, known: Version | None = None) -> Values:
         """Return the parameters, without their vector when ``known`` is current."""
@@ -30,17 +29,9 @@ class ParameterServerService(BridgeBase):
         self, gradients: FloatVector, steps: int, computed_with: Version | None = None
     ) -> Values:
         """Apply one gradient, count its steps and return the new parameters."""
-        self._apply(gradients, steps, computed_with)
+        self._store.apply(gradients, steps)
         return self.get_values(computed_with)
 
     def metrics(self) -> Metrics:
         """Return where scalars go."""
         return self._metrics
-
-    def stop_learning(self) -> None:
-        """Ignore gradients and steps from now on."""
-        self._learns = False
-
-    def _apply(self, gradients: FloatVector, steps: int, computed_with: Version | None) -> None:
-        if self._learns:
-            self._store.apply(gradients, steps)

@@ -43,6 +43,7 @@ class ParameterStore:
         self._global_t = 0
         self._version = 0
         self._published: FloatVector | None = None
+        self._is_frozen = False
         self._lock = threading.Lock()
 
     @property
@@ -58,8 +59,14 @@ class ParameterStore:
     def increment_global_t(self, steps: int) -> int:
         """Add ``steps`` and return the sum."""
         with self._lock:
-            self._global_t += steps
+            if not self._is_frozen:
+                self._global_t += steps
             return self._global_t
+
+    def freeze(self) -> None:
+        """Change nothing from now on: updates and steps are accepted and ignored."""
+        with self._lock:
+            self._is_frozen = True
 
     def apply(self, gradient: FloatVector, steps: int) -> tuple[int, int]:
         """Apply ``gradient`` [size], count its steps; return version and global step after it.
@@ -75,6 +82,8 @@ class ParameterStore:
         if not np.isfinite(gradient).all():
             raise ValueError("the gradient is not finite")
         with self._lock:
+            if self._is_frozen:
+                return self._version, self._global_t
             rate = self._learning_rate(self._global_t)
             self._optimizer.apply(self._parameters, gradient, rate)
             self._global_t += steps

@@ -68,8 +68,9 @@ class TrainingMonitor:
         """Watch over the training until it is over or ``stop`` is set; then save and close."""
         try:
             outcome = self._train(stop)
-            if outcome is not Outcome.SIGNAL:
-                self._announce_end()
+            self._parameter_server.stop_training()
+            if outcome is not Outcome.SIGNAL:  # after a signal, workers wait for the next start
+                self._bridge.set_phase(Phase.SERVING if self._goal.keeps_serving else Phase.CLOSING)
             self._save()
             self._printer.close(self._progress())
             print(self._summary(outcome), flush=True)
@@ -78,11 +79,6 @@ class TrainingMonitor:
         finally:
             self._bridge.stop(CLOSE_GRACE_S)
         return outcome
-
-    def _announce_end(self) -> None:
-        """Take no more gradients, and tell RLX servers; after a signal, workers wait instead."""
-        self._parameter_server.stop_training()
-        self._bridge.set_phase(Phase.SERVING if self._goal.keeps_serving else Phase.CLOSING)
 
     def _train(self, stop: threading.Event) -> Outcome:
         now = time.monotonic()

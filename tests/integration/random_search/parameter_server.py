@@ -26,12 +26,14 @@ class Best(BridgeBase):
         self.version = 0
         self.global_t = 0
         self._metrics = metrics
+        self._is_over = False
         self._lock = threading.Lock()
 
     def increment_global_t(self, steps: int = 1) -> int:
         """Count steps."""
         with self._lock:
-            self.global_t += steps
+            if not self._is_over:
+                self.global_t += steps
             return self.global_t
 
     def apply_gradients(self, gradients: FloatVector, computed_with: Version | None = None) -> None:
@@ -39,7 +41,7 @@ class Best(BridgeBase):
         if gradients.shape != self.best.shape:
             raise ValueError(f"a result has {gradients.size} numbers, {self.best.size} are needed")
         with self._lock:
-            if gradients[0] > self.best[0]:
+            if gradients[0] > self.best[0] and not self._is_over:
                 self.best = gradients.copy()
                 self.version += 1
 
@@ -52,6 +54,21 @@ class Best(BridgeBase):
     def metrics(self) -> Metrics:
         """Return where scalars go."""
         return self._metrics
+
+    def stop(self) -> None:
+        """Change nothing from now on."""
+        with self._lock:
+            self._is_over = True
+
+    def checkpoint(self) -> Checkpoint:
+        """Return best weights, steps and version as they are at one moment."""
+        with self._lock:
+            return Checkpoint(
+                tensors={"best": self.best},
+                global_t=self.global_t,
+                version=self.version,
+                fingerprint={"algorithm": "random search"},
+            )
 
 
 class ParameterServer(ParameterServerBase):
@@ -71,18 +88,15 @@ class ParameterServer(ParameterServerBase):
 
     def save_checkpoint(self) -> None:
         """Save the best weights."""
-        self.saver.save(
-            Checkpoint(
-                tensors={"best": self._best.best},
-                global_t=self._best.global_t,
-                version=self._best.version,
-                fingerprint={"algorithm": "random search"},
-            )
-        )
+        self.saver.save(self._best.checkpoint())
 
     def global_t(self) -> int:
         """Return the steps of all agents."""
         return self._best.global_t
+
+    def stop_training(self) -> None:
+        """Leave the best weights as they are."""
+        self._best.stop()
 
     def bridge(self) -> BridgeBase:
         """Return what answers the workers."""

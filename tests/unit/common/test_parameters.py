@@ -132,3 +132,13 @@ def test_a_restored_store_goes_on_as_the_one_before_would_have():
         store.apply(gradient, 2)
     np.testing.assert_array_equal(first.read()[0], second.read()[0])
     assert first.read()[1:] == second.read()[1:] == (4, 8)
+
+
+def test_a_frozen_store_changes_no_more():
+    store = _store(2)
+    store.apply(np.ones(2, np.float32), 5)
+    before = store.read()
+    store.freeze()
+    assert store.apply(np.ones(2, np.float32), 5) == (1, 5)
+    assert store.increment_global_t(3) == 5
+    np.testing.assert_array_equal(store.read()[0], before[0])

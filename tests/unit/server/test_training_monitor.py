@@ -102,7 +102,7 @@ def test_a_signal_saves_and_leaves_workers_waiting_for_the_next_start():
     assert case.run() is Outcome.SIGNAL
     assert case.bridge.events == ["stopped"]
     assert len(case.parameter_server.saved_at) == 1
-    assert case.parameter_server.learns
+    assert not case.parameter_server.learns
 
 
 def test_a_server_that_keeps_serving_waits_for_a_signal():
