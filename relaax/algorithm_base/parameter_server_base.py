@@ -58,7 +58,7 @@ class ParameterServerBase(ABC):
     def stop_training(self) -> None:
         """Change nothing from now on, so that what is saved next is what was reached.
 
-        The training is over, or this process is about to end; gradients that still come are ignored.
+        The training is over, or this process is about to end. What still comes is ignored.
         """
 
     def close(self) -> None:
