@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
-import psutil
 import pytest
-from processes import REPOSITORY, Training
+from processes import REPOSITORY, Training, wait_for
 
 from relaax.common.bridge import Bridge
 from relaax.server.common.algorithm_loader import load_algorithm
@@ -37,8 +36,7 @@ def _training(tmp_path: Path) -> Iterator[Training]:
     finally:
         print(training.show())
         training.close()
-    left = [" ".join(child.cmdline()) for child in psutil.Process().children(recursive=True)]
-    assert not [command for command in left if "relaax" in command]
+    wait_for(lambda: not training.survivors(), "the end of every process, orphans too", 10)
 
 
 @pytest.fixture(name="bridge")

@@ -18,6 +18,9 @@ REPOSITORY = Path(__file__).parent.parent
 COMMANDS = Path(sys.executable).parent
 DEADLINE_S = 60.0
 
+#: An environment variable that every process of a test inherits, so that none is overlooked.
+MARK = "RELAAX_TEST_DIRECTORY"
+
 SMALL_DA3C = {
     "path": str(REPOSITORY / "algorithms" / "da3c"),
     "action_size": 2,
@@ -56,7 +59,7 @@ class Process:
         with self.log.open("wb") as log:
             self._popen = subprocess.Popen(
                 arguments, cwd=directory, stdout=log, stderr=subprocess.STDOUT,
-                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                env={**os.environ, "PYTHONUNBUFFERED": "1", MARK: str(directory)},
             )  # fmt: skip
         self.pid = self._popen.pid
 
@@ -162,6 +165,16 @@ class Training:
     def close(self) -> None:
         for process in self.processes:
             process.kill_family()
+
+    def survivors(self) -> list[psutil.Process]:
+        """The processes of this test that still run, those included whose parent was killed."""
+        return [process for process in psutil.process_iter() if self._owns(process)]
+
+    def _owns(self, process: psutil.Process) -> bool:
+        try:
+            return process.environ().get(MARK) == str(self.directory)
+        except psutil.Error:  # it has just ended, or belongs to somebody else
+            return False
 
     def show(self) -> str:
         """Everything that was said, for the report of a failed test."""

@@ -4,7 +4,7 @@ import re
 import socket
 
 import pytest
-from processes import SMALL_DA3C, Training
+from processes import COMMANDS, SMALL_DA3C, Training
 
 pytestmark = pytest.mark.integration
 
@@ -60,6 +60,27 @@ def test_an_algorithm_that_is_not_there_is_named(training: Training, command: st
     training.configure({"path": "no/such/folder"})
     said = refusal(training, command)
     assert said.startswith(f"{training.yaml}: algorithm: path: no/such/folder is no folder")
+
+
+@BOTH
+def test_an_unknown_name_of_an_algorithm_is_named_with_those_that_exist(
+    training: Training, command: str
+):
+    training.configure({"name": "dqn"})
+    said = refusal(training, command)
+    assert said.startswith(f"{training.yaml}: algorithm: name: ")
+    assert "dqn" in said
+    assert "da3c" in said
+
+
+@BOTH
+def test_help_teaches_with_examples_and_the_yaml(training: Training, command: str):
+    process = training.start(command, [str(COMMANDS / command), "--help"])
+    assert process.wait() == 0
+    said = process.output()
+    assert f"  {command} --config config.yaml" in said
+    assert f"  {command}:\n    --bind: " in said
+    assert "(default: localhost:700" in said
 
 
 @BOTH

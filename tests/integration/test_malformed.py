@@ -52,8 +52,8 @@ CASES = {
     "a length of zero": (b"\0\0\0\0", "a frame of 0 bytes was announced"),
     "a length over the limit": (b"\xff\xff\xff\xff", "a frame of 4294967295 bytes was announced"),
     "a frame that breaks off": (b"\x40\0\0\0[", "before the end of a frame"),
-    "no JSON": (frame(b"hello"), "JSON"),
-    "no UTF-8": (frame(b'["act", "\xff\xfe"]'), "UTF-8"),
+    "no JSON": (frame(b"hello"), "this is not JSON: Expecting value"),
+    "no UTF-8": (frame(b'["act", "\xff\xfe"]'), "this is not UTF-8"),
     "no array": (frame(b'{"act": 1}'), "a message is a JSON array that starts with a verb"),
     "a wrong verb": (message("jump", 1), "the verb 'jump' is unknown"),
     "too few values": (message("act"), "'act' takes 1 values"),
@@ -63,16 +63,25 @@ CASES = {
     "a state encoded once": (message("act", [0.0] * 4), "is a string that holds JSON"),
     "a reward that is not a number": (
         START + frame(b'["reward_and_act", NaN, "[0, 0, 0, 0]"]'),
-        "NaN",
+        "NaN is not allowed in JSON",
     ),
-    "a state with a NaN": (START + frame(b'["reward_and_act", 1, "[NaN, 0, 0, 0]"]'), "NaN"),
+    "a state with a NaN": (
+        START + frame(b'["reward_and_act", 1, "[NaN, 0, 0, 0]"]'),
+        "the state of 'reward_and_act': NaN",
+    ),
     "an array of objects": (
         message("act", array_state(saved(np.array([{}, 1, 2, 3], dtype=object)))),
         "not of booleans or real numbers",
     ),
-    "an array that is no archive": (message("act", array_state(b"PK nonsense")), "npz"),
-    "an archive that unpacks to far more": (message("act", array_state(zip_bomb())), "bytes"),
-    "nesting without end": (message("act", "[" * 100_000), "nest"),
+    "an array that is no archive": (
+        message("act", array_state(b"PK nonsense")),
+        "an npz archive cannot be read",
+    ),
+    "an archive that unpacks to far more": (
+        message("act", array_state(zip_bomb())),
+        "an array of 209715200 bytes",
+    ),
+    "nesting without end": (message("act", "[" * 100_000), "JSON is nested too deeply"),
 }
 
 
