@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from relaax.algorithm_base import ConfigBase
+from relaax.common.protocol.binary.spaces import Space, discrete
 
 from .network import Network
 from .settings import Settings
@@ -16,3 +17,11 @@ class Config(ConfigBase):
         super().__init__(config)
         self.settings = Settings.model_validate(dict(config))
         self.network = Network.of(self.settings)
+
+    def observation_space(self) -> Space:
+        """Return arrays of numbers of ``state_size``."""
+        return {"type": "Box", "shape": list(self.settings.state_size)}
+
+    def action_space(self) -> Space:
+        """Return ``action_size`` discrete actions."""
+        return discrete(self.settings.action_size)

@@ -19,6 +19,17 @@ class RMSPropSection(BaseModel):
     gradient_norm_clipping: PositiveFloat | None = 40.0
 
 
+class VTraceSection(BaseModel):
+    """Correction for policy lag; Espeholt et al. 2018, equation (1)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    #: The paper's rho-bar: which policy is evaluated.
+    clip_rho: PositiveFloat = 1.0
+    #: The paper's c-bar: how far a correction reaches back.
+    clip_c: PositiveFloat = 1.0
+
+
 class Settings(BaseModel):
     """The keys of the YAML's ``algorithm:`` section; seed 003, section "Distributed A3C"."""
 
@@ -49,11 +60,21 @@ class Settings(BaseModel):
     rewards_gamma: float = Field(0.99, gt=0, le=1)
     #: Learn from rewards cut to [-1, 1]; scores are reported uncut.
     clip_rewards: bool = False
+    #: Learn with V-trace from rollouts of older parameters; None takes them as they are.
+    vtrace: VTraceSection | None = None
+    #: Rollouts that one update is made of, at most, where many environments share a learner.
+    rollouts_per_update: PositiveInt = 32
     #: Let TensorFlow see the GPU.
     gpu: bool = False
     #: Seed of initial parameters and of action sampling; None draws one.
     seed: int | None = Field(None, ge=0)
     RMSProp: RMSPropSection = RMSPropSection()
+
+    @field_validator("vtrace", mode="before")
+    @classmethod
+    def _switch(cls, value: Any) -> Any:
+        """Take ``true`` for the paper's own numbers and ``false`` for none."""
+        return ({} if value else None) if isinstance(value, bool) else value
 
     @field_validator("state_size", "hidden_layers", mode="before")
     @classmethod

@@ -1,10 +1,12 @@
 """What an algorithm package implements.
 
 A package is a folder with an ``__init__.py`` that exports ``Config``, ``ParameterServer``,
-``Agent``, ``Bridge`` and ``BridgeControl``. ``docs/algorithms.md`` walks through one.
+``Agent``, ``Bridge`` and ``BridgeControl``; with ``Preprocessor`` and ``BatchAgent`` beside them it
+can also be run with ``--inference batched``. ``docs/algorithms.md`` walks through one.
 """
 
 from relaax.algorithm_base.agent_base import AgentBase
+from relaax.algorithm_base.batch_agent_base import BatchAgentBase
 from relaax.algorithm_base.bridge_base import (
     BridgeBase,
     BridgeControlBase,
@@ -16,12 +18,15 @@ from relaax.algorithm_base.bridge_base import (
 )
 from relaax.algorithm_base.config_base import ConfigBase
 from relaax.algorithm_base.parameter_server_base import ParameterServerBase
+from relaax.algorithm_base.preprocessor_base import PreprocessorBase
 from relaax.common.checkpoint import Checkpoint, NullSaver, Saver
 from relaax.common.errors import CheckpointMismatch, InvalidState
 from relaax.common.metrics import Metrics, NullMetrics
+from relaax.common.steps import Steps
 
 __all__ = [
     "AgentBase",
+    "BatchAgentBase",
     "BridgeBase",
     "BridgeControlBase",
     "Checkpoint",
@@ -34,8 +39,10 @@ __all__ = [
     "NullSaver",
     "ParameterServerBase",
     "Phase",
+    "PreprocessorBase",
     "RunningParameterServer",
     "Saver",
+    "Steps",
     "Values",
     "Version",
 ]

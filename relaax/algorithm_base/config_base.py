@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from relaax.common.protocol.binary.spaces import Space
+
 
 class ConfigBase:
     """Made once from the YAML's ``algorithm:`` section, at the edge.
@@ -18,3 +20,11 @@ class ConfigBase:
         #: How many workers the RLX server has started before this one; set in the worker, before
         #: its agent is made, so that agents of one seed do not all draw the same numbers.
         self.worker_number = 0
+
+    def observation_space(self) -> Space | None:
+        """Return the space of one environment's states (RLX version 2); None if any will do."""
+        return None
+
+    def action_space(self) -> Space | None:
+        """Return the space of one environment's actions; None if it is not known."""
+        return None

@@ -6,6 +6,7 @@
 """
 
 from relaax.client.backoff import Backoff
-from relaax.client.rlx_client import Client, Failure
+from relaax.client.failure import Failure
+from relaax.client.rlx_client import Client
 
 __all__ = ["Backoff", "Client", "Failure"]

@@ -59,9 +59,9 @@ class MemberReport(RunObserver):
         """Tell that there is none any more."""
         self._pipe.send(False)
 
-    def on_step(self) -> None:
-        """Count a step, in memory that the parent reads."""
-        self._steps.value += 1
+    def on_step(self, count: int = 1) -> None:
+        """Count steps, in memory that the parent reads."""
+        self._steps.value += count
 
     def on_episode(self, summary: EpisodeSummary) -> None:
         """Tell the summary."""

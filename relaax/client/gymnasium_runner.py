@@ -6,20 +6,24 @@ The worker on the server reports an episode's reward, length and time; what only
 is reported from here: 'act latency on client', in seconds, with the network.
 """
 
+import contextlib
 import sys
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import gymnasium
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from relaax.client.fleet import Ended, MemberReport, Outcome, run_fleet
-from relaax.client.gymnasium_spaces import action_decoder, state_encoder
+from relaax.client.fleet import Ended, MemberFunction, MemberReport, Outcome, run_fleet
+from relaax.client.gymnasium_spaces import action_decoder, space_as_json, state_encoder
 from relaax.client.observer import EpisodeSummary, RunObserver
 from relaax.client.rlx_client import Client, Failure
 from relaax.client.runner_options import RunnerOptions, parse_options
+from relaax.client.vector_client import VectorClient
+from relaax.client.vector_runner import Environments, VectorRunner
 from relaax.common.errors import ConfigurationError
 
 Environment: TypeAlias = gymnasium.Env[Any, Any]
@@ -161,6 +165,57 @@ class GymnasiumFactory:
         """Return a new environment."""
         return gymnasium.make(self.env_id, **self.kwargs)
 
+    def vector(self, count: int) -> Environments:
+        """Return ``count`` environments that step together.
+
+        They are Gymnasium's own vector environment where there is one for the id.
+        """
+        spec = gymnasium.spec(self.env_id)
+        if spec.vector_entry_point is not None:
+            return gymnasium.make_vec(self.env_id, num_envs=count, **self.kwargs)
+        return SyncVectorEnv([self] * count, autoreset_mode=AutoresetMode.SAME_STEP)
+
+
+class VectorEnvironmentFactory(Protocol):
+    """What can make several environments at once."""
+
+    def vector(self, count: int) -> Environments:
+        """Return ``count`` environments that step together."""
+
+
+@dataclass(frozen=True)
+class _VectorMember:
+    """One process of the fleet: several environments on one connection."""
+
+    options: RunnerOptions
+    factory: VectorEnvironmentFactory
+
+    def __call__(self, index: int, report: MemberReport) -> Ended:
+        options = self.options
+        first = index * options.per_connection
+        count = min(options.per_connection, options.environments - first)
+        try:
+            environments = self.factory.vector(count)
+        except Exception as error:  # whatever a stranger's environment raises: the user must see it
+            return Ended(Outcome.UNUSABLE, f"{options.env}: {error}")
+        with (
+            contextlib.closing(environments),
+            VectorClient(
+                options.rlx_server,
+                count,
+                reconnect=options.backoff,
+                environment=options.env,
+                observation_space=space_as_json(environments.single_observation_space),
+                action_space=space_as_json(environments.single_action_space),
+            ) as client,
+        ):
+            seed = None if options.seed is None else options.seed + first
+            try:
+                runner = VectorRunner(environments, client, seed=seed, observer=report)
+            except ConfigurationError as error:
+                return Ended(Outcome.UNUSABLE, f"{options.env}: {error}")
+            return runner.run(options.episodes_of(index))
+
 
 @dataclass(frozen=True)
 class _Member:
@@ -176,7 +231,16 @@ class _Member:
         except Exception as error:  # whatever a stranger's environment raises: the user must see it
             return Ended(Outcome.UNUSABLE, f"{options.env}: {error}")
         seed = None if options.seed is None else options.seed + index
-        with environment, Client(options.rlx_server, reconnect=options.backoff) as client:
+        with (
+            environment,
+            Client(
+                options.rlx_server,
+                reconnect=options.backoff,
+                environment=options.env,
+                observation_space=space_as_json(environment.observation_space),
+                action_space=space_as_json(environment.action_space),
+            ) as client,
+        ):
             try:
                 runner = GymnasiumRunner(environment, client, seed=seed, observer=report)
             except ConfigurationError as error:
@@ -192,8 +256,13 @@ def _as_callable(stop: StopCondition | None) -> Callable[[], bool]:
 
 def run_command(options: RunnerOptions, make_environment: EnvironmentFactory) -> int:
     """Run the environments, a process each, and return the exit status (see ``run_fleet``)."""
-    member = _Member(options, make_environment)
-    return run_fleet(member, options.environments, options.rlx_server)
+    if options.per_connection == 1:
+        member: MemberFunction = _Member(options, make_environment)
+    elif hasattr(make_environment, "vector"):
+        member = _VectorMember(options, make_environment)
+    else:
+        raise ConfigurationError("--per-connection needs a factory with a method 'vector'")
+    return run_fleet(member, options.connections, options.rlx_server)
 
 
 def main(argv: list[str] | None = None) -> int:

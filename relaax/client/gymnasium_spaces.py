@@ -6,6 +6,7 @@ import numpy as np
 from gymnasium import spaces
 
 from relaax.common.errors import ConfigurationError, ProtocolError
+from relaax.common.protocol.binary.spaces import Space, box
 
 # As JSON a list of that many numbers is smaller and faster than a compressed array.
 MAX_LISTED_VALUES = 64
@@ -99,6 +100,63 @@ class BoxActions:
             )
         values = np.clip(np.reshape(action, self._space.shape), self._space.low, self._space.high)
         return values.astype(self._space.dtype)
+
+
+def vector_action_decoder(space: spaces.Space[Any]) -> ActionDecoder:
+    """Return how actions [N, ...] for N environments of one ``space`` are read."""
+    if isinstance(space, spaces.Discrete):
+        return VectorDiscreteActions(int(space.n), int(space.start))
+    if isinstance(space, spaces.Box):
+        return VectorBoxActions(space)
+    raise UnsupportedSpace(f"actions of {space} cannot be asked for: Discrete or Box is needed")
+
+
+class VectorDiscreteActions(DiscreteActions):
+    """The same for many environments at once: integers [N]."""
+
+    def __call__(self, action: Any) -> Any:
+        """Return the environments' numbers for actions [N]."""
+        if action.dtype.kind not in "iu" or action.ndim != 1:
+            raise UnusableAction(
+                f"the environments take integers from 0 to {self._n - 1}, the server sent "
+                f"{_describe(action)}; is the server's algorithm for discrete actions?"
+            )
+        if len(action) and (action.min() < 0 or action.max() >= self._n):
+            super().__call__(int(action.max() if action.max() >= self._n else action.min()))
+        return action + self._start
+
+
+class VectorBoxActions:
+    """Arrays [N, ...], of the shape and type of the space and clipped to its bounds."""
+
+    def __init__(self, space: spaces.Box) -> None:
+        self._space = space
+
+    def __call__(self, action: Any) -> Any:
+        """Return ``action`` [N, ...] as the environments have it."""
+        size = int(np.prod(self._space.shape))
+        if action.size != len(action) * size:
+            raise UnusableAction(
+                f"each environment takes {size} numbers, the server sent {_describe(action)}; "
+                f"action_size in the server's configuration should be {size}"
+            )
+        shaped = action.reshape(len(action), *self._space.shape)
+        return np.clip(shaped, self._space.low, self._space.high).astype(self._space.dtype)
+
+
+def space_as_json(space: spaces.Space[Any]) -> Space | None:
+    """Return what the server is told of ``space``; None for what version 2 has no words for."""
+    match space:
+        case spaces.Discrete():
+            return {"type": "Discrete", "n": int(space.n)}
+        case spaces.MultiDiscrete():
+            return {"type": "MultiDiscrete", "nvec": space.nvec.tolist()}
+        case spaces.MultiBinary():
+            return {"type": "MultiBinary", "shape": list(space.shape)}
+        case spaces.Box():
+            return box(np.dtype(space.dtype).name, space.shape)
+        case _:
+            return None
 
 
 def _as_int(observation: Any) -> Any:

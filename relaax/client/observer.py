@@ -21,8 +21,8 @@ class RunObserver:
     def on_disconnected(self) -> None:
         """Take note that the connection was lost in the middle of an episode."""
 
-    def on_step(self) -> None:
-        """Take note that the environment has made a step."""
+    def on_step(self, count: int = 1) -> None:
+        """Take note that the environments have made so many steps."""
 
     def on_episode(self, summary: EpisodeSummary) -> None:
         """Take note of an episode that is over."""

@@ -13,41 +13,25 @@
 A state is a number, a list or a numpy array; an action is an int or a numpy array.
 """
 
-import random
-import socket
+import math
+import secrets
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self
 
 from relaax.client.backoff import Backoff
-from relaax.common.address import Address
-from relaax.common.errors import ProtocolError
+from relaax.client.failure import Failure
+from relaax.client.line import Line, OldServer, Patience
+from relaax.client.sessions import BinarySession, JsonSession, Session, as_array
 from relaax.common.metrics import Metrics
-from relaax.common.protocol import (
-    Act,
-    FrameConnection,
-    RewardAndAct,
-    RewardAndReset,
-    ScalarMetric,
-    decode_action,
-    decode_score,
-    encode_request,
-)
+from relaax.common.protocol.binary import Hello
+from relaax.common.protocol.binary.spaces import Space, space_of
 
-_Reply = TypeVar("_Reply")
+__all__ = ["Client", "Failure"]
 
-
-class Failure(Exception):
-    """The server is away, closed the connection or answered nonsense; ``message`` says which.
-
-    The connection is closed and the server's part of the episode is lost: reset the environment
-    and call ``init``, which connects again.
-    """
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.message = message
+#: Which version of the protocol; None takes the best that the server speaks.
+Version = Literal[1, 2]
 
 
 class Client:
@@ -59,6 +43,10 @@ class Client:
     each pause in seconds, and when it returns true (as ``threading.Event.wait`` does once the
     event is set) the trying ends. Every method raises ``Failure`` when the server cannot answer,
     and ``ValueError`` or ``TypeError`` for a state or a reward that cannot be sent.
+
+    The client speaks version 2 of the protocol, and version 1 with a server that knows no other or
+    when the first state is no array of numbers; ``protocol`` asks for one of them. ``environment``
+    and the spaces are told to the server, which refuses what does not fit its configuration.
     """
 
     def __init__(
@@ -69,15 +57,20 @@ class Client:
         connect_timeout_s: float = 10.0,
         reconnect: Backoff | None = None,
         wait: Callable[[float], object] = time.sleep,
+        protocol: Version | None = None,
+        environment: str = "",
+        observation_space: Space | None = None,
+        action_space: Space | None = None,
     ) -> None:
-        self._address = Address.parse(rlx_server_url)
-        self._timeout_s = timeout_s
-        self._connect_timeout_s = connect_timeout_s
-        self._reconnect = reconnect
-        self._wait = wait
-        self._rng = random.Random()  # noqa: S311 - it spreads clients in time, it hides nothing
-        self._connection: FrameConnection | None = None
-        self._episode_return = 0.0
+        if protocol not in (None, 1, 2):
+            raise ValueError(f"protocol must be 1 or 2, is {protocol!r}")
+        self._line = Line(rlx_server_url, Patience(timeout_s, connect_timeout_s, reconnect, wait))
+        self._protocol = protocol
+        self._environment = environment
+        self._observation_space = observation_space
+        self._action_space = action_space
+        self._run_id = secrets.token_hex(16)
+        self._session: Session | None = None
 
     def init(self, state: Any) -> Any:
         """Start an episode with its first state and return the first action.
@@ -86,10 +79,7 @@ class Client:
         cannot be reached, or that closes instead of answering, is tried again until the attempts
         are used up in a row.
         """
-        payload = encode_request(Act(state))
-        if self._reconnect is None:
-            return self._start(payload)
-        return self._start_patiently(payload, self._reconnect)
+        return self._line.patiently(lambda: self._connected_session(state).start(state))
 
     def send(self, reward: float | None, state: Any) -> Any:
         """Report the reward of the previous action and the state now; return the next action.
@@ -98,31 +88,22 @@ class Client:
         difference is that ``send`` never connects.
         """
         if reward is None:
-            action = self._exchange(encode_request(Act(state)), decode_action)
-            self._episode_return = 0.0
-            return action
-        action = self._exchange(encode_request(RewardAndAct(reward, state)), decode_action)
-        self._episode_return += float(reward)
-        return action
+            return self._open_session().start(state)
+        return self._open_session().step(_finite(reward), state)
 
     def reset(self, reward: float) -> float:
         """Report the last reward of an episode that is over; return the sum of its rewards.
 
         The sum is the server's. The next episode starts with ``init``.
         """
-        score = self._exchange(encode_request(RewardAndReset(reward)), decode_score)
-        self._episode_return = 0.0
-        return score
+        return self._open_session().terminate(_finite(reward))
 
     def truncate(self, reward: float, state: Any) -> float:
         """End an episode that was cut off, by a time limit say, although its task was not over.
 
-        ``state`` is its last one. Returns the sum of the episode's rewards, counted here: RLX
-        version 1 has no word for this, the server notices when ``init`` follows.
+        ``state`` is its last one. Returns the sum of the episode's rewards.
         """
-        self.send(reward, state)
-        episode_return, self._episode_return = self._episode_return, 0.0
-        return episode_return
+        return self._open_session().truncate(_finite(reward), state)
 
     def metrics(self) -> Metrics:
         """Return where the environment's scalars go: to the server, with its other metrics.
@@ -133,9 +114,8 @@ class Client:
 
     def disconnect(self) -> None:
         """Close the connection, if there is one. A later ``init`` connects again."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
+        self._line.close()
+        self._session = None
 
     def __enter__(self) -> Self:
         return self
@@ -148,71 +128,44 @@ class Client:
     ) -> None:
         self.disconnect()
 
-    def _start(self, payload: bytes) -> Any:
-        self._connect()
-        action = self._exchange(payload, decode_action)
-        self._episode_return = 0.0
-        return action
-
-    def _start_patiently(self, payload: bytes, reconnect: Backoff) -> Any:
-        began = time.monotonic()
-        delays = reconnect.delays(self._rng)
-        attempts = 0
-        while True:
-            attempts += 1
-            try:
-                return self._start(payload)
-            except Failure as failure:
-                delay_s = next(delays, None)
-                if delay_s is None or self._wait(delay_s):
-                    seconds = time.monotonic() - began
-                    raise Failure(
-                        f"gave up after {attempts} attempts over {seconds:.1f} s: {failure.message}"
-                    ) from failure
-
-    def _connect(self) -> None:
-        if self._connection is not None:
-            return
-        try:
-            address = (self._address.host, self._address.port)
-            sock = socket.create_connection(address, self._connect_timeout_s)
-            self._connection = FrameConnection(sock, idle_timeout_s=self._timeout_s)
-        except OSError as error:
-            raise Failure(
-                f"cannot connect to the RLX server at {self._address}: {error}"
-            ) from error
-
-    def _exchange(self, payload: bytes, decode: Callable[[bytes], _Reply]) -> _Reply:
-        try:
-            return decode(self._ask(payload))
-        except ProtocolError as error:
-            self.disconnect()
-            raise Failure(
-                f"the RLX server at {self._address} broke the protocol: {error}"
-            ) from error
-
-    def _ask(self, payload: bytes) -> bytes:
-        if self._connection is None:
+    def _open_session(self) -> Session:
+        if self._session is None or not self._line.is_connected:
             raise Failure("there is no connection; start an episode with init")
-        try:
-            self._connection.send(payload)
-            reply = self._connection.receive()
-        except OSError as error:
-            self.disconnect()
-            raise Failure(f"lost the RLX server at {self._address}: {error}") from error
-        if reply is None:
-            self.disconnect()
-            raise Failure(f"the RLX server at {self._address} closed the connection")
-        return reply
+        return self._session
 
-    def _tell(self, payload: bytes) -> None:
-        if self._connection is None:
-            return
-        try:
-            self._connection.send(payload)
-        except OSError:
-            # Whatever is asked next cannot be answered either, and says so.
-            self.disconnect()
+    def _connected_session(self, state: Any) -> Session:
+        """Return the session, connecting first where there is none."""
+        if self._session is not None and self._line.is_connected:
+            return self._session
+        self._session = self._connect(state)
+        return self._session
+
+    def _connect(self, state: Any) -> Session:
+        array = as_array(state)
+        if self._protocol != 1 and (self._protocol == 2 or array is not None):
+            space = self._observation_space
+            if space is None and array is not None:
+                space = space_of(array)
+            try:
+                self._line.greet(
+                    Hello(self._run_id, self._environment, 1, space, self._action_space)
+                )
+                return BinarySession(self._line)
+            except OldServer as closed:
+                if self._protocol == 2:
+                    raise Failure("the RLX server closed the connection at the hello") from closed
+        self._line.connect()
+        return JsonSession(self._line)
+
+    def _tell_metric(self, name: str, y: float, x: float | None) -> None:
+        if self._session is not None:
+            self._session.metric(name, y, x)
+
+
+def _finite(reward: float) -> float:
+    if not math.isfinite(reward):
+        raise ValueError(f"the reward is {float(reward)}, it must be finite")
+    return reward
 
 
 class _ClientMetrics(Metrics):
@@ -222,4 +175,4 @@ class _ClientMetrics(Metrics):
         self._client = client
 
     def scalar(self, name: str, y: float, x: float | None = None) -> None:
-        self._client._tell(encode_request(ScalarMetric(name, y, x)))
+        self._client._tell_metric(name, y, x)

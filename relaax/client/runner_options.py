@@ -20,6 +20,7 @@ class RunnerOptions:
     seed: int | None
     episodes: int | None
     backoff: Backoff
+    per_connection: int
     env_kwargs: dict[str, Any]
 
     @property
@@ -27,11 +28,16 @@ class RunnerOptions:
         """How many environments there are; more than episodes would have nothing to do."""
         return self.count if self.episodes is None else min(self.count, self.episodes)
 
+    @property
+    def connections(self) -> int:
+        """How many connections there are, a process each."""
+        return -(-self.environments // self.per_connection)
+
     def episodes_of(self, index: int) -> int | None:
-        """Return how many of the episodes environment ``index`` plays."""
+        """Return how many of the episodes connection ``index`` plays."""
         if self.episodes is None:
             return None
-        return self.episodes // self.environments + (index < self.episodes % self.environments)
+        return self.episodes // self.connections + (index < self.episodes % self.connections)
 
 
 def build_parser(description: str) -> argparse.ArgumentParser:
@@ -40,7 +46,15 @@ def build_parser(description: str) -> argparse.ArgumentParser:
     parser.add_argument("--rlx-server", required=True, type=_server, metavar="HOST:PORT")
     parser.add_argument("--env", required=True, metavar="ID", help="Gymnasium's name for it")
     parser.add_argument(
-        "--count", type=_positive, default=1, metavar="N", help="environments, a process each"
+        "--count", type=_positive, default=1, metavar="N", help="environments (default 1)"
+    )
+    parser.add_argument(
+        "--per-connection",
+        type=_positive,
+        default=1,
+        metavar="K",
+        help="environments that share a process and a connection (default 1: a process each); "
+        "more is faster where a step of the environment is cheap",
     )
     parser.add_argument(
         "--seed", type=int, metavar="S", help="of the first environment; the next one gets S + 1"
@@ -74,6 +88,7 @@ def options_of(arguments: argparse.Namespace) -> RunnerOptions:
         seed=arguments.seed,
         episodes=arguments.episodes,
         backoff=Backoff(attempts=arguments.attempts),
+        per_connection=arguments.per_connection,
         env_kwargs=arguments.env_kwargs,
     )
 

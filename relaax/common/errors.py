@@ -7,7 +7,8 @@ RelaaxError
 ├── CheckpointError         a checkpoint cannot be saved or restored
 │   ├── DamagedCheckpoint   its bytes are not what its manifest says
 │   └── CheckpointMismatch  it was made by another network or algorithm
-└── BridgeError             the parameter server refused a call
+├── BridgeError             the parameter server refused a call
+└── ComputeError            the compute process of batched inference is gone
 """
 
 
@@ -41,3 +42,7 @@ class CheckpointMismatch(CheckpointError):
 
 class BridgeError(RelaaxError):
     """The parameter server refused a call; repeating it will not help."""
+
+
+class ComputeError(RelaaxError):
+    """The compute process of batched inference has ended, or cannot serve."""

@@ -1,5 +1,6 @@
-"""DA3C's agent."""
+"""DA3C's agents: of one environment, and of many."""
 
 from .agent import Agent
+from .batch_agent import BatchAgent
 
-__all__ = ["Agent"]
+__all__ = ["Agent", "BatchAgent"]

@@ -9,13 +9,19 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from relaax.algorithm_base import FloatVector
+from relaax.common.arrays import zero_padded
 
 from ..network import Network
-from . import layers, losses
+from ..rollouts import RolloutBatch
+from ..settings import Settings
+from . import layers, losses, targets
 from .compiled import CompiledFunction
 
 FloatArray = npt.NDArray[np.float32]
 Parameters = Mapping[str, tf.Tensor]
+
+#: The one key of parameters that a graph splits by itself.
+_WHOLE = "vector"
 
 
 @dataclass(frozen=True)
@@ -24,6 +30,8 @@ class Decision:
 
     #: int64 [B]
     actions: npt.NDArray[np.int64]
+    #: float32 [B], of those actions.
+    log_probabilities: FloatArray
     #: float32 [B]
     values: FloatArray
     #: float32 [2, B, H], for the next step; H is 0 without a recurrent layer.
@@ -31,44 +39,33 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class RolloutBatch:
-    """T consecutive steps of one environment, complete with their returns."""
-
-    #: uint8 or float32 [T, ...]
-    observations: npt.NDArray[Any]
-    #: int32 [T]
-    actions: npt.NDArray[np.int32]
-    #: float32 [T]
-    returns: FloatArray
-    #: float32 [T]: 0 where an episode starts, so that it forgets the one before, else 1.
-    continues: FloatArray
-    #: float32 [2, 1, H], before the first step.
-    recurrent_state: FloatArray
-
-
-@dataclass(frozen=True)
 class Gradients:
-    """What one rollout teaches."""
+    """What a batch of rollouts teaches."""
 
-    #: float32 [size], in the order of the manifest.
+    #: float32 [size], in the order of the manifest: the mean of the rollouts' gradients.
     vector: FloatVector
-    #: Sums over the rollout's steps.
+    #: Sums over all steps.
     policy_loss: float
     value_loss: float
     entropy: float
 
 
 class Model:
-    """Pure functions of parameters and a batch; it knows nothing of workers or servers."""
+    """Pure functions of parameters and a batch; it knows nothing of workers or servers.
 
-    def __init__(self, network: Network, entropy_beta: float, value_loss_weight: float) -> None:
+    Batches are padded to a few sizes, so that few graphs are traced and compiled.
+    """
+
+    def __init__(self, network: Network, settings: Settings) -> None:
         self.network = network
         self.manifest = network.manifest()
-        self._entropy_beta = entropy_beta
-        self._value_loss_weight = value_loss_weight
+        self._settings = settings
         # XLA makes small dense layers faster and convolutions slower; a recurrent layer unrolled
         # over a rollout takes it many seconds to compile, and saves half a millisecond a rollout.
         is_dense = not network.convolutions
+        # Under XLA splitting the vector in the graph is free, and one argument is passed faster
+        # than many; elsewhere it would cost a millisecond a call (2.7 MB).
+        self._splits_in_graph = is_dense
         self._act = CompiledFunction(self._act_graph, jit_compile=is_dense)
         self._gradients = CompiledFunction(
             self._gradients_graph, jit_compile=is_dense and not network.lstm_size
@@ -77,6 +74,8 @@ class Model:
     def unpack(self, vector: FloatVector) -> Parameters:
         """Return the tensors of a flat vector [size]; do it once for each new version."""
         views = self.manifest.unpack(vector)
+        if self._splits_in_graph:
+            return {_WHOLE: tf.convert_to_tensor(vector)}
         return {name: tf.convert_to_tensor(view) for name, view in views.items()}
 
     def initial_recurrent_state(self, batch: int = 1) -> FloatArray:
@@ -95,21 +94,32 @@ class Model:
         ``noise`` [B, A] makes the choice: with independent standard Gumbel values it is a sample
         of the policy (the Gumbel-max trick, Gumbel 1954), with zeros the most probable action.
         """
-        actions, values, state = self._act(parameters, observations, recurrent_state, noise)
-        return Decision(actions.numpy(), values.numpy(), state.numpy())
+        count = len(observations)
+        size = padded_size(count)
+        actions, log_probabilities, values, state = self._act(
+            parameters,
+            zero_padded(observations, size, axis=0),
+            zero_padded(recurrent_state, size, axis=1),
+            zero_padded(noise, size, axis=0),
+        )
+        return Decision(
+            actions.numpy()[:count],
+            log_probabilities.numpy()[:count],
+            values.numpy()[:count],
+            state.numpy()[:, :count],
+        )
 
-    def gradients(self, parameters: Parameters, rollout: RolloutBatch) -> Gradients:
-        """Return the gradient of the loss of one rollout.
+    def gradients(self, parameters: Parameters, rollouts: RolloutBatch) -> Gradients:
+        """Return the gradient of the mean loss of K rollouts.
 
         loss = policy loss - entropy_beta * entropy + value_loss_weight * value loss.
         """
+        count = rollouts.count
+        size = padded_size(count)
         vector, policy_loss, value_loss, entropy = self._gradients(
             parameters,
-            rollout.observations,
-            rollout.actions,
-            rollout.returns,
-            rollout.continues,
-            rollout.recurrent_state,
+            *(zero_padded(array, size, axis=1) for array in rollouts.arrays()),
+            np.array(1 / count, np.float32),
         )
         return Gradients(vector.numpy(), float(policy_loss), float(value_loss), float(entropy))
 
@@ -119,50 +129,117 @@ class Model:
         observations: tf.Tensor,
         recurrent_state: tf.Tensor,
         noise: tf.Tensor,
-    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        hidden = layers.features(self.network, parameters, observations)
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
+        tensors = self._tensors(parameters)
+        hidden = layers.features(self.network, tensors, observations)
         if self.network.lstm_size:
-            recurrent_state = layers.lstm_step(parameters, hidden, recurrent_state)
+            recurrent_state = layers.lstm_step(tensors, hidden, recurrent_state)
             hidden = recurrent_state[1]
-        logits, values = layers.heads(parameters, hidden)
-        return tf.argmax(logits + noise, axis=1), values, recurrent_state
+        logits, values = layers.heads(tensors, hidden)
+        actions = tf.argmax(logits + noise, axis=1)
+        log_probabilities = losses.log_probabilities_of(logits, actions)
+        return actions, log_probabilities, values, recurrent_state
 
     def _gradients_graph(
         self,
         parameters: Parameters,
         observations: tf.Tensor,
+        starts: tf.Tensor,
         actions: tf.Tensor,
-        returns: tf.Tensor,
-        continues: tf.Tensor,
+        behaviour: tf.Tensor,
+        rewards: tf.Tensor,
+        terminated: tf.Tensor,
+        valid: tf.Tensor,
         recurrent_state: tf.Tensor,
+        scale: tf.Tensor,
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
+        settings = self._settings
         with tf.GradientTape() as tape:
             tape.watch(parameters)
-            logits, values = self._unroll(parameters, observations, continues, recurrent_state)
-            policy_loss = losses.policy_loss(logits, actions, returns - values)
-            value_loss = losses.value_loss(values, returns)
-            entropy = losses.entropy(logits)
-            loss = policy_loss - self._entropy_beta * entropy + self._value_loss_weight * value_loss
-        by_name = tape.gradient(loss, parameters)
+            tensors = self._tensors(parameters)
+            logits, values = self._unroll(tensors, observations, starts, recurrent_state)
+            chosen = losses.log_probabilities_of(logits[:-1], actions)
+            expected, advantages = self._targets(
+                rewards,
+                terminated,
+                valid,
+                tf.stop_gradient(values),
+                tf.stop_gradient(chosen) - behaviour,
+            )
+            policy_loss = losses.policy_loss(chosen, advantages, valid)
+            value_loss = losses.value_loss(values[:-1], expected, valid)
+            entropy = losses.entropy(logits[:-1], valid)
+            loss = scale * (
+                policy_loss
+                - settings.entropy_beta * entropy
+                + settings.value_loss_weight * value_loss
+            )
+        gradient = self._flat(tape.gradient(loss, parameters))
+        return gradient, policy_loss, value_loss, entropy
+
+    def _tensors(self, parameters: Parameters) -> Parameters:
+        """Return the tensors by name, inside a graph."""
+        if not self._splits_in_graph:
+            return parameters
+        parts = tf.split(parameters[_WHOLE], [spec.size for spec in self.manifest.specs])
+        return {
+            spec.name: tf.reshape(part, spec.shape)
+            for spec, part in zip(self.manifest.specs, parts, strict=True)
+        }
+
+    def _flat(self, by_name: Parameters) -> tf.Tensor:
+        """Return gradients by name as one vector."""
+        if self._splits_in_graph:
+            return by_name[_WHOLE]
         ordered = [tf.reshape(by_name[spec.name], [-1]) for spec in self.manifest.specs]
-        return tf.concat(ordered, axis=0), policy_loss, value_loss, entropy
+        return tf.concat(ordered, axis=0)
+
+    def _targets(
+        self,
+        rewards: tf.Tensor,
+        terminated: tf.Tensor,
+        valid: tf.Tensor,
+        values: tf.Tensor,
+        log_ratios: tf.Tensor,
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        settings = self._settings
+        if settings.vtrace is None:
+            return targets.n_step_targets(
+                rewards, terminated, valid, values, settings.rewards_gamma
+            )
+        return targets.vtrace_targets(
+            rewards,
+            terminated,
+            valid,
+            values,
+            log_ratios,
+            settings.rewards_gamma,
+            settings.vtrace.clip_rho,
+            settings.vtrace.clip_c,
+        )
 
     def _unroll(
         self,
         parameters: Parameters,
         observations: tf.Tensor,
-        continues: tf.Tensor,
+        starts: tf.Tensor,
         recurrent_state: tf.Tensor,
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Return logits [T, A] and values [T] of consecutive observations [T, ...]."""
-        hidden = layers.features(self.network, parameters, observations)
+        """Return logits [T + 1, K, A] and values [T + 1, K] of observations [T + 1, K, ...]."""
+        rows, count = observations.shape[:2]
+        flat = tf.reshape(observations, [rows * count, *observations.shape[2:]])
+        hidden = layers.features(self.network, parameters, flat)
         if self.network.lstm_size:
             outputs = []
-            for step in range(observations.shape[0]):
-                recurrent_state = recurrent_state * continues[step]
-                recurrent_state = layers.lstm_step(
-                    parameters, hidden[step : step + 1], recurrent_state
-                )
+            for row in tf.split(hidden, rows):
+                continues = 1.0 - starts[len(outputs)][:, tf.newaxis]
+                recurrent_state = layers.lstm_step(parameters, row, recurrent_state * continues)
                 outputs.append(recurrent_state[1])
             hidden = tf.concat(outputs, axis=0)
-        return layers.heads(parameters, hidden)
+        logits, values = layers.heads(parameters, hidden)
+        return tf.reshape(logits, [rows, count, -1]), tf.reshape(values, [rows, count])
+
+
+def padded_size(count: int) -> int:
+    """Return the smallest power of two that holds ``count`` rows."""
+    return 1 << (count - 1).bit_length()

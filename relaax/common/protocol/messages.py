@@ -16,6 +16,8 @@ from relaax.common.protocol.json_codec import DEFAULT_MAX_ARRAY_BYTES
 
 DEFAULT_MAX_STATE_BYTES = DEFAULT_MAX_ARRAY_BYTES
 
+MAX_METRIC_NAME_BYTES = 255
+
 
 @dataclass(frozen=True)
 class Act:
@@ -153,6 +155,11 @@ def _parse_scalar_metric(arguments: list[Any], max_state_bytes: int) -> ScalarMe
     name = arguments[0]
     if not isinstance(name, str):
         raise ProtocolError(f"the name of a metric is a string, this is {reprlib.repr(name)}")
+    if not _is_text(name) or not 0 < len(name.encode()) <= MAX_METRIC_NAME_BYTES:
+        raise ProtocolError(
+            f"the name of a metric has 1 to {MAX_METRIC_NAME_BYTES} bytes of UTF-8, "
+            f"this is {reprlib.repr(name)}"
+        )
     y = _number(arguments[1], f"the value of the metric {name[:64]!r}")
     if len(arguments) == 2 or arguments[2] is None:
         return ScalarMetric(name, y)
@@ -174,6 +181,15 @@ def _check_count(verb: str, arguments: list[Any], *allowed: int) -> None:
     if len(arguments) not in allowed:
         counts = " or ".join(str(count) for count in allowed)
         raise ProtocolError(f"{verb!r} takes {counts} values after the verb, {len(arguments)} came")
+
+
+def _is_text(name: str) -> bool:
+    """Return whether ``name`` can be written as UTF-8: JSON may hold half of a surrogate pair."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _number(value: Any, what: str) -> float:

@@ -4,6 +4,7 @@ import hashlib
 import importlib.util
 import sys
 import traceback
+from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,16 +13,21 @@ from pydantic import ValidationError
 
 from relaax.algorithm_base import (
     AgentBase,
+    BatchAgentBase,
     BridgeBase,
     BridgeControlBase,
     ConfigBase,
     ParameterServerBase,
+    PreprocessorBase,
 )
 from relaax.common.errors import ConfigurationError
 from relaax.server.common.configuration.load import AlgorithmSection
 from relaax.server.common.configuration.mistakes import explain
 
 EXPORTS = ("Agent", "Bridge", "BridgeControl", "Config", "ParameterServer")
+
+#: What an algorithm for many environments at once exports, too.
+BATCH_EXPORTS = ("BatchAgent", "Preprocessor")
 
 
 class Algorithm:
@@ -32,16 +38,23 @@ class Algorithm:
     """
 
     Agent: type[AgentBase]
+    BatchAgent: type[BatchAgentBase]
     Bridge: type[BridgeBase]
     BridgeControl: type[BridgeControlBase]
     Config: type[ConfigBase]
     ParameterServer: type[ParameterServerBase]
+    Preprocessor: type[PreprocessorBase]
 
     def __init__(self, module: ModuleType) -> None:
         self.module = module
 
+    @property
+    def knows_batches(self) -> bool:
+        """Whether it exports what serves many environments at once."""
+        return _missing(self.module, BATCH_EXPORTS) == []
+
     def __getattr__(self, name: str) -> Any:
-        if name not in EXPORTS:
+        if name not in EXPORTS + BATCH_EXPORTS:
             raise AttributeError(f"an algorithm has no {name!r}")
         try:
             return getattr(self.module, name)
@@ -63,10 +76,14 @@ def load_algorithm(directory: Path) -> Algorithm:
     digest = hashlib.sha256(str(directory).encode()).hexdigest()[:8]
     name = f"relaax_algorithm_{directory.name}_{digest}"
     module = sys.modules.get(name) or _import(name, directory)
-    missing = sorted(set(EXPORTS) - set(getattr(module, "__all__", ())) - set(dir(module)))
+    missing = _missing(module, EXPORTS)
     if missing:
         raise ConfigurationError(f"algorithm {directory} does not export {', '.join(missing)}")
     return Algorithm(module)
+
+
+def _missing(module: ModuleType, exports: Iterable[str]) -> list[str]:
+    return sorted(set(exports) - set(getattr(module, "__all__", ())) - set(dir(module)))
 
 
 def make_config(algorithm: Algorithm, section: AlgorithmSection) -> ConfigBase:

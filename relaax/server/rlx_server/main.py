@@ -1,10 +1,14 @@
 """The command ``relaax-rlx-server``."""
 
-import logging
 import os
 import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from relaax.server.common.configuration import load_rlx_server, run_command
+
+if TYPE_CHECKING:
+    from relaax.server.common.algorithm_loader import Algorithm
 
 
 def main() -> int:
@@ -31,7 +35,11 @@ def _serve(arguments: list[str]) -> int:
         raise ConfigurationError(f"--bind: cannot listen at {options.bind}: {error}") from error
     algorithm = load_algorithm(configuration.algorithm.directory)
     config = make_config(algorithm, configuration.algorithm)
-    _ = algorithm.Agent  # imports the agent and TensorFlow once, for all workers to share
+    is_batched = options.inference == "batched"
+    if is_batched:
+        _require_batches(algorithm, configuration.algorithm.directory)
+    else:
+        _ = algorithm.Agent  # imports it, and TensorFlow, once for all workers to share
     settings = WorkerSettings(
         algorithm=algorithm,
         config=config,
@@ -39,9 +47,20 @@ def _serve(arguments: list[str]) -> int:
         timeout_s=options.timeout,
         max_frame_bytes=options.max_frame_bytes,
     )
-    logging.getLogger(__name__).info("serving at %s", options.bind)
-    RlxServer(listener, settings, Admission(options.worker_memory)).run()
+    RlxServer(listener, settings, Admission(options.worker_memory), is_batched).run()
     return 0
+
+
+def _require_batches(algorithm: "Algorithm", directory: Path) -> None:
+    from relaax.common.errors import ConfigurationError
+
+    if not sys.platform.startswith("linux"):
+        raise ConfigurationError("--inference: batched needs Linux; use inline here")
+    if not algorithm.knows_batches:
+        raise ConfigurationError(
+            f"--inference: batched needs an algorithm that exports BatchAgent and Preprocessor; "
+            f"{directory} does not, use inline"
+        )
 
 
 def _keep_numeric_libraries_single_threaded() -> None:

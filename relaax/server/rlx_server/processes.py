@@ -5,10 +5,26 @@ import socket
 import time
 from dataclasses import dataclass
 
-from relaax.algorithm_base import ConfigBase, Phase
-from relaax.common.errors import BridgeError, ConfigurationError, ProtocolError
+from relaax.algorithm_base import BridgeBase, ConfigBase, InvalidState, Phase
+from relaax.common.errors import BridgeError, ComputeError, ConfigurationError, ProtocolError
+from relaax.common.protocol import binary
+from relaax.common.protocol.binary import ErrorCode, Hello, Welcome
+from relaax.common.protocol.binary.spaces import differ, written
 from relaax.common.protocol.framing import FrameConnection
 from relaax.server.common.algorithm_loader import Algorithm
+from relaax.server.rlx_server.compute.link import Link
+from relaax.server.rlx_server.compute.process import ComputeLoop
+from relaax.server.rlx_server.compute.remote_agents import RemoteAgents
+from relaax.server.rlx_server.connection_agents import (
+    ConnectionAgents,
+    InlineAgents,
+    SeparateAgents,
+)
+from relaax.server.rlx_server.conversation import (
+    BinaryConversation,
+    Conversation,
+    JsonConversation,
+)
 from relaax.server.rlx_server.worker import Worker
 
 _log = logging.getLogger(__name__)
@@ -30,29 +46,67 @@ class WorkerSettings:
     timeout_s: float | None
     max_frame_bytes: int
 
+    def stub(self) -> BridgeBase:
+        """Return a stub for the parameter server; only after the fork, since gRPC has threads."""
+        return self.algorithm.BridgeControl().parameter_server_stub(self.parameter_server)
+
+
+@dataclass(frozen=True)
+class ComputeEnd:
+    """A worker's way to the compute process."""
+
+    link: Link
+    #: Descriptor of the pipe that tells who waits.
+    doorbell: int
+
 
 def run_worker(
-    settings: WorkerSettings, worker_number: int, connection: socket.socket, peer: str
+    settings: WorkerSettings,
+    worker_number: int,
+    connection: socket.socket,
+    peer: str,
+    compute: ComputeEnd | None,
 ) -> int:
-    """Serve one client to its end and return an exit status."""
+    """Serve one client to its end and return an exit status.
+
+    Without ``compute`` the network runs here. Nothing heavy is made before the client has spoken.
+    """
     settings.config.worker_number = worker_number
     frames = FrameConnection(connection, max_frame_bytes=settings.max_frame_bytes)
-    stub = settings.algorithm.BridgeControl().parameter_server_stub(settings.parameter_server)
+    closing = _Closing(frames, peer)
     try:
-        agent = settings.algorithm.Agent(config=settings.config, parameter_server=stub)
-        try:
-            Worker(agent, frames, settings.timeout_s).run()
-        finally:
-            agent.close()
+        first = frames.receive()
+        if first is None:
+            return 0
+        conversation = closing.conversation = _conversation(settings, frames, first)
+        if compute is not None:
+            _serve_remotely(settings, conversation, frames, first, compute)
+        else:
+            _serve_inline(settings, conversation, frames, first)
+    except binary.Error as error:
+        closing.say(logging.WARNING, ErrorCode(error.code), str(error))
+    except InvalidState as error:
+        closing.say(logging.WARNING, ErrorCode.MISMATCH, str(error))
     except ProtocolError as error:
-        _log.warning("closing the connection from %s: %s", peer, error)
-    except (BridgeError, ConfigurationError) as error:
-        _log.error("closing the connection from %s: %s", peer, error)
+        closing.say(logging.WARNING, ErrorCode.PROTOCOL, str(error))
+    except (BridgeError, ComputeError, ConfigurationError) as error:
+        closing.say(logging.ERROR, ErrorCode.SERVER, str(error))
     except OSError as error:
         _log.info("lost the connection from %s: %s", peer, error)
     finally:
         frames.close()
-        stub.close()
+    return 0
+
+
+def run_compute(settings: WorkerSettings, introductions: socket.socket, doorbell: int) -> int:
+    """Run the network for all workers until the RLX server ends."""
+    stub = settings.stub()
+    try:
+        agent = settings.algorithm.BatchAgent(settings.config, stub, learns_in_background=True)
+        ComputeLoop(agent, stub.metrics(), introductions, doorbell).run()
+    except (BridgeError, ConfigurationError) as error:
+        _log.error("the compute process ends: %s", error)
+        return 1
     return 0
 
 
@@ -61,7 +115,7 @@ def watch_parameter_server(settings: WorkerSettings) -> int:
 
     A process of its own, so that the RLX server itself never starts gRPC.
     """
-    stub = settings.algorithm.BridgeControl().parameter_server_stub(settings.parameter_server)
+    stub = settings.stub()
     while True:
         try:
             if stub.phase() is Phase.CLOSING:
@@ -70,3 +124,104 @@ def watch_parameter_server(settings: WorkerSettings) -> int:
         except BridgeError as error:
             _log.warning("%s", error)
         time.sleep(WATCH_INTERVAL_S)
+
+
+class _Closing:
+    """Says why a connection is closed: to the log, and to a client that can be told."""
+
+    def __init__(self, frames: FrameConnection, peer: str) -> None:
+        self.conversation: Conversation | None = None
+        self._frames = frames
+        self._peer = peer
+
+    def say(self, level: int, code: ErrorCode, text: str) -> None:
+        """Log ``text`` and send it."""
+        _log.log(level, "closing the connection from %s: %s", self._peer, text)
+        if self.conversation is None:
+            return
+        message = self.conversation.encode_error(code, text)
+        if message is None:
+            return
+        try:
+            self._frames.send(message)
+        except OSError as error:
+            _log.info("%s could not be told: %s", self._peer, error)
+
+
+def _conversation(settings: WorkerSettings, frames: FrameConnection, first: bytes) -> Conversation:
+    """Return the conversation that ``first`` opens, in version 1 or 2."""
+    if not binary.is_hello(first):
+        return JsonConversation(settings.max_frame_bytes)
+    return BinaryConversation(binary.decode_hello(first))
+
+
+def _serve_remotely(
+    settings: WorkerSettings,
+    conversation: Conversation,
+    frames: FrameConnection,
+    first: bytes,
+    compute: ComputeEnd,
+) -> None:
+    environments = conversation.environments
+    preprocessor = settings.algorithm.Preprocessor(settings.config, environments)
+    agents = RemoteAgents(preprocessor, compute.link, compute.doorbell, environments)
+    _serve(settings, conversation, frames, first, agents)
+
+
+def _serve_inline(
+    settings: WorkerSettings, conversation: Conversation, frames: FrameConnection, first: bytes
+) -> None:
+    stub = settings.stub()
+    try:
+        _serve(settings, conversation, frames, first, _inline_agents(settings, stub, conversation))
+    finally:
+        stub.close()
+
+
+def _inline_agents(
+    settings: WorkerSettings, stub: BridgeBase, conversation: Conversation
+) -> ConnectionAgents:
+    algorithm, config, environments = (
+        settings.algorithm, settings.config, conversation.environments,
+    )  # fmt: skip
+    if not algorithm.knows_batches:
+        return SeparateAgents([algorithm.Agent(config, stub) for _ in range(environments)])
+    return InlineAgents(
+        algorithm.Preprocessor(config, environments),
+        algorithm.BatchAgent(config, stub, learns_in_background=False),
+        environments,
+        stub.metrics(),
+    )
+
+
+def _serve(
+    settings: WorkerSettings,
+    conversation: Conversation,
+    frames: FrameConnection,
+    first: bytes,
+    agents: ConnectionAgents,
+) -> None:
+    try:
+        worker = Worker(conversation, agents, frames, settings.timeout_s)
+        if isinstance(conversation, BinaryConversation):
+            frames.send(binary.encode_welcome(_welcome(settings.config, conversation.hello)))
+            worker.run()
+        else:
+            worker.run(first)
+    finally:
+        agents.close()
+
+
+def _welcome(config: ConfigBase, hello: Hello) -> Welcome:
+    """Return the welcome to ``hello``; InvalidState when its spaces do not fit."""
+    expected = Welcome(config.observation_space(), config.action_space())
+    for what, told, wanted in (
+        ("observations", hello.observation_space, expected.observation_space),
+        ("actions", hello.action_space, expected.action_space),
+    ):
+        if differ(told, wanted):
+            raise InvalidState(
+                f"the {what} of the environment {hello.environment} are {written(told)}, "
+                f"the configuration of the server says {written(wanted)}"
+            )
+    return expected

@@ -12,9 +12,13 @@ from types import FrameType
 from relaax.common.address import Address
 from relaax.server.rlx_server.admission import Admission
 from relaax.server.rlx_server.children import Children, Ended
+from relaax.server.rlx_server.compute.link import Link
+from relaax.server.rlx_server.compute.supervisor import ComputeSupervisor
 from relaax.server.rlx_server.processes import (
     TRAINING_IS_OVER,
+    ComputeEnd,
     WorkerSettings,
+    run_compute,
     run_worker,
     watch_parameter_server,
 )
@@ -42,18 +46,29 @@ def listen(address: Address) -> socket.socket:
 
 
 class RlxServer:
-    """Listens, admits, forks, reaps; ends with SIGINT, SIGTERM, or the training."""
+    """Listens, admits, forks, reaps; ends with SIGINT, SIGTERM, or the training.
+
+    With ``is_batched`` the network runs in a compute process; clients wait in the listener's
+    queue while there is none that is ready.
+    """
 
     def __init__(
-        self, listener: socket.socket, settings: WorkerSettings, admission: Admission
+        self,
+        listener: socket.socket,
+        settings: WorkerSettings,
+        admission: Admission,
+        is_batched: bool = False,
     ) -> None:
         self._listener = listener
+        host, port = listener.getsockname()[:2]
+        self._address = Address(host, port)
         self._settings = settings
         self._admission = admission
         self._children = Children()
         self._watcher_pid: int | None = None
         self._watcher_due = 0.0
         self._workers_started = 0
+        self._compute = ComputeSupervisor(self._children, self._run_compute) if is_batched else None
         self._stops = False
 
     def run(self) -> None:
@@ -69,6 +84,8 @@ class RlxServer:
         finally:
             self._listener.close()
             self._children.stop()
+            if self._compute is not None:
+                self._compute.close()
             signal.set_wakeup_fd(-1)
             self._wake_reader.close()
             self._wake_writer.close()
@@ -85,17 +102,43 @@ class RlxServer:
 
     def _loop(self) -> None:
         with selectors.DefaultSelector() as selector:
-            selector.register(self._listener, selectors.EVENT_READ)
             selector.register(self._wake_reader, selectors.EVENT_READ)
+            if self._compute is None:
+                self._open(selector)
             while not self._stops:
                 self._keep_watching()
+                self._keep_computing(selector)
                 ready = {key.fileobj for key, _ in selector.select(POLL_S)}
                 if self._wake_reader in ready:
                     self._wake_reader.recv(4096)
+                if self._compute is not None and self._compute in ready:
+                    self._listen_to_compute(selector, self._compute)
                 for ended in self._children.reap():
                     self._note_end(ended)
                 if self._listener in ready and not self._stops:
                     self._accept()
+
+    def _open(self, selector: selectors.BaseSelector) -> None:
+        selector.register(self._listener, selectors.EVENT_READ)
+        _log.info("serving at %s", self._address)
+
+    def _keep_computing(self, selector: selectors.BaseSelector) -> None:
+        if self._compute is not None and self._compute.start_if_due():
+            selector.register(self._compute, selectors.EVENT_READ)
+
+    def _listen_to_compute(
+        self, selector: selectors.BaseSelector, compute: ComputeSupervisor
+    ) -> None:
+        """Admit clients while the compute process is ready."""
+        was_ready = compute.is_ready
+        compute.listen()
+        if compute.is_ready and not was_ready:
+            self._open(selector)
+        if compute.is_lost:
+            selector.unregister(compute)
+            if was_ready:
+                selector.unregister(self._listener)
+            compute.close()
 
     def _keep_watching(self) -> None:
         if self._watcher_pid is None and time.monotonic() >= self._watcher_due:
@@ -103,6 +146,8 @@ class RlxServer:
             self._watcher_pid = self._fork("watcher of the parameter server", self._watch)
 
     def _note_end(self, ended: Ended) -> None:
+        if self._compute is not None and ended.pid == self._compute.pid:
+            self._compute.note_end()
         if ended.pid == self._watcher_pid:
             self._watcher_pid = None
             if ended.exit_code == TRAINING_IS_OVER:
@@ -129,29 +174,49 @@ class RlxServer:
 
     def _admit(self, connection: socket.socket, peer: str) -> None:
         """Fork a worker if the client may stay; access control will stand here too."""
-        decision = self._admission.decide(
-            pid for pid in self._children.pids if pid != self._watcher_pid
-        )
+        others = {self._watcher_pid, None if self._compute is None else self._compute.pid}
+        decision = self._admission.decide(pid for pid in self._children.pids if pid not in others)
         if not decision.is_admitted:
             _log.warning("sending %s away: %s", peer, decision)
             return
         connection.setblocking(True)
-        pid = self._fork(f"worker of {peer}", lambda: self._serve(connection, peer))
+        if self._compute is None:
+            pid = self._fork(f"worker of {peer}", lambda: self._serve(connection, peer, None))
+        else:
+            pid = self._fork_introduced(self._compute, connection, peer)
         if pid is not None:
             self._workers_started += 1
             _log.info("worker %d serves %s", pid, peer)
+
+    def _fork_introduced(
+        self, compute: ComputeSupervisor, connection: socket.socket, peer: str
+    ) -> int | None:
+        try:
+            link, doorbell = compute.introduce()
+        except OSError as error:
+            _log.warning("sending %s away: the compute process does not answer: %s", peer, error)
+            return None
+        with link:
+            end = ComputeEnd(Link(link), doorbell)
+            return self._fork(f"worker of {peer}", lambda: self._serve(connection, peer, end))
+
+    def _run_compute(self, introductions: socket.socket, doorbell: int) -> int:
+        self._release_inherited()
+        return run_compute(self._settings, introductions, doorbell)
 
     def _watch(self) -> int:
         self._release_inherited()
         return watch_parameter_server(self._settings)
 
-    def _serve(self, connection: socket.socket, peer: str) -> int:
+    def _serve(self, connection: socket.socket, peer: str, compute: ComputeEnd | None) -> int:
         self._release_inherited()
-        return run_worker(self._settings, self._workers_started, connection, peer)
+        return run_worker(self._settings, self._workers_started, connection, peer, compute)
 
     def _release_inherited(self) -> None:
         for inherited in (self._listener, self._wake_reader, self._wake_writer):
             inherited.close()
+        if self._compute is not None:
+            self._compute.release_inherited()
 
     def _fork(self, name: str, function: Callable[[], int]) -> int | None:
         try:

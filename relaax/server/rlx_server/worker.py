@@ -1,21 +1,13 @@
-"""The message loop between one client and its agent."""
+"""The message loop between one client and the agents of its environments."""
 
 import time
-from typing import Any
 
-from relaax.algorithm_base import AgentBase
-from relaax.common.errors import ProtocolError
+from relaax.common.protocol.binary import ErrorCode, Metric
 from relaax.common.protocol.framing import FrameConnection
-from relaax.common.protocol.messages import (
-    Act,
-    RewardAndAct,
-    RewardAndReset,
-    ScalarMetric,
-    decode_request,
-    encode_action,
-    encode_score,
-)
-from relaax.server.rlx_server.episode import EpisodeRecord
+from relaax.common.steps import Steps
+from relaax.server.rlx_server.connection_agents import ConnectionAgents
+from relaax.server.rlx_server.conversation import Conversation
+from relaax.server.rlx_server.episodes import EPISODE_REWARD, Episodes
 
 
 class Worker:
@@ -26,55 +18,65 @@ class Worker:
     """
 
     def __init__(
-        self, agent: AgentBase, connection: FrameConnection, timeout_s: float | None
+        self,
+        conversation: Conversation,
+        agents: ConnectionAgents,
+        connection: FrameConnection,
+        timeout_s: float | None,
     ) -> None:
-        self._agent = agent
+        self._conversation = conversation
+        self._agents = agents
         self._connection = connection
         self._closes_at = None if timeout_s is None else time.monotonic() + timeout_s
-        self._metrics = agent.metrics()
-        self._episode = EpisodeRecord(self._metrics)
+        self._metrics = agents.metrics()
+        self._episodes = Episodes(conversation.environments, self._metrics)
 
-    def run(self) -> None:
-        """Serve; ProtocolError (InvalidState among them) when the client breaks the rules."""
-        goes_on = True
-        while goes_on:
-            payload = self._connection.receive()
-            goes_on = payload is not None and self._handle(payload)
+    def run(self, first: bytes | None = None) -> None:
+        """Serve; ProtocolError (InvalidState among them) when the client breaks the rules.
+
+        ``first`` is a message that has been received already.
+        """
+        try:
+            payload = first or self._connection.receive()
+            while payload is not None and self._handle(payload):
+                payload = self._connection.receive()
+        finally:
+            self._episodes.close()
 
     def _handle(self, payload: bytes) -> bool:
         """Answer one message; return False when the connection should be closed."""
         started_at = time.perf_counter()
-        message = decode_request(payload)
-        match message:
-            case Act(state):
-                if self._episode.is_running:
-                    self._episode.end()
-                    if self._time_is_up():
-                        return False
-                self._episode.start()
-                self._reply_action(self._agent.act(state), started_at)
-            case RewardAndAct(reward, state):
-                self._require_running("reward_and_act")
-                self._episode.add_reward(reward)
-                self._reply_action(self._agent.reward_and_act(reward, state), started_at)
-            case RewardAndReset(reward):
-                self._require_running("reward_and_reset")
-                self._episode.add_reward(reward)
-                self._connection.send(encode_score(self._agent.reward_and_reset(reward)))
-                self._episode.end()
-                return not self._time_is_up()
-            case ScalarMetric(name, y, x):
-                self._metrics.scalar(name, y, x)
-        return True
+        message = self._conversation.decode(payload)
+        if isinstance(message, Metric):
+            self._store(message)
+            return True
+        return self._answer(message, started_at)
 
-    def _reply_action(self, action: Any, started_at: float) -> None:
-        reply = encode_action(action)
-        self._episode.add_action(time.perf_counter() - started_at)
+    def _answer(self, steps: Steps, started_at: float) -> bool:
+        scores, is_end = self._episodes.count(steps)
+        is_over = is_end and self._time_is_up()
+        if is_over and len(steps.observations):
+            self._say_goodbye()  # before an episode begins that could not go on
+            return False
+        actions = self._agents.act(steps)
+        reply = self._conversation.encode(steps, actions, scores)
+        self._episodes.add_latency(time.perf_counter() - started_at)
         self._connection.send(reply)
-
-    def _require_running(self, verb: str) -> None:
-        if not self._episode.is_running:
-            raise ProtocolError(f"{verb} came before act: no episode is going on")
+        if is_over:
+            self._say_goodbye()
+        return not is_over
 
     def _time_is_up(self) -> bool:
         return self._closes_at is not None and time.monotonic() >= self._closes_at
+
+    def _say_goodbye(self) -> None:
+        text = "the connection has lasted as long as it may; connect again"
+        error = self._conversation.encode_error(ErrorCode.GO_ELSEWHERE, text)
+        if error is not None:
+            self._connection.send(error)
+
+    def _store(self, metric: Metric) -> None:
+        name = metric.name
+        if name == EPISODE_REWARD:
+            name = f"{name} on client"
+        self._metrics.scalar(name, metric.y, metric.x)

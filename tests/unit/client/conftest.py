@@ -13,6 +13,7 @@ import pytest
 
 CLOSE = object()
 SILENCE = object()
+HELLO = b"\x01RLX"
 
 
 @dataclass
@@ -39,12 +40,16 @@ def answer_as_a_server(exchange: Exchange) -> Any:
 class HandMadeServer:
     """Accepts connections one after another; ``answer`` says what each message gets.
 
+    Like every server that knows version 1 alone it closes a connection that starts with a hello;
+    such connections are counted apart.
+
     An answer is a JSON value, bytes to send as they are, ``SILENCE`` or ``CLOSE``.
     """
 
     answer: Callable[[Exchange], Any] = answer_as_a_server
     exchanges: list[Exchange] = field(default_factory=list)
     accepted: int = 0
+    hellos: int = 0
 
     def __post_init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -89,7 +94,12 @@ class HandMadeServer:
                 number = 0
                 while header := stream.read(4):
                     number += 1
-                    message = json.loads(stream.read(struct.unpack("<I", header)[0]))
+                    payload = stream.read(struct.unpack("<I", header)[0])
+                    if payload.startswith(HELLO):
+                        self.hellos += 1
+                        self.accepted -= 1
+                        return
+                    message = json.loads(payload)
                     exchange = Exchange(index, number, message)
                     self.exchanges.append(exchange)
                     answer = self.answer(exchange)

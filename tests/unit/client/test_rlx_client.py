@@ -184,14 +184,13 @@ def test_what_cannot_be_sent_is_the_callers_error_and_keeps_the_connection(start
 def test_init_retries_until_the_server_is_there(start_server, unused_url) -> None:
     pauses: list[float] = []
     server = start_server()
-    client = Client(unused_url, reconnect=Backoff(jitter=0), wait=pauses.append)
 
     def wait(pause: float) -> None:
         pauses.append(pause)
         if len(pauses) == 3:
-            client._address = Address.parse(server.url)
+            client._line._address = Address.parse(server.url)
 
-    client._wait = wait
+    client = Client(unused_url, reconnect=Backoff(jitter=0), wait=wait)
     assert client.init(0) == 1
     assert pauses == [0.5, 1.0, 2.0]
     client.disconnect()
@@ -230,7 +229,7 @@ def test_an_ipv6_address_is_in_brackets() -> None:
     except OSError:
         pytest.skip("this machine has no IPv6")
     with listener:
-        client = Client(f"[::1]:{listener.getsockname()[1]}", timeout_s=0.01)
+        client = Client(f"[::1]:{listener.getsockname()[1]}", timeout_s=0.01, protocol=1)
         with pytest.raises(Failure, match="lost the RLX server"):
             client.init(0)
         connection, _ = listener.accept()

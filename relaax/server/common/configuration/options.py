@@ -23,6 +23,7 @@ from relaax.common.errors import ConfigurationError
 MAX_FRAME_BYTES = 64 * 1024 * 1024
 
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
+Inference = Literal["inline", "batched"]
 
 
 class S3Location(NamedTuple):
@@ -144,6 +145,11 @@ class RlxServerOptions(_Options):
     )
     log_level: LevelOption = _option(
         "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
+    )
+    inference: Annotated[Inference, Flag("MODE")] = _option(
+        "inline",
+        "where the network runs: 'inline' in each worker, or 'batched' in one process for all of "
+        "them, which serves many environments faster and with less memory",
     )
     timeout: SecondsOption | None = _option(
         None,

@@ -1,0 +1,86 @@
+"""Learning beside acting: a thread of its own, and a queue that never blocks."""
+
+import logging
+import threading
+from collections import deque
+
+from relaax.algorithm_base import Metrics
+
+from ..rollouts import RolloutBatch
+from .learner import Learner, Policy
+
+_log = logging.getLogger(__name__)
+
+
+class BackgroundLearner:
+    """Learns from rollouts on a thread of its own, as many at once as are waiting.
+
+    Acting never waits for it: when it does not keep up, the oldest rollouts are dropped and
+    counted. An error ends the thread and is raised by the next ``learn``.
+    """
+
+    def __init__(self, learner: Learner, metrics: Metrics, rollouts_per_update: int) -> None:
+        self._learner = learner
+        self._metrics = metrics
+        self._at_once = rollouts_per_update
+        self._most_waiting = 4 * rollouts_per_update
+        self._queue: deque[RolloutBatch] = deque()
+        self._waiting = 0
+        self._dropped = 0
+        self._error: Exception | None = None
+        self._changed = threading.Condition()
+        self._closes = False
+        self._thread = threading.Thread(target=self._run, name="learner", daemon=True)
+        self._thread.start()
+
+    @property
+    def policy(self) -> Policy:
+        """The parameters to act with."""
+        return self._learner.policy
+
+    def learn(self, rollouts: RolloutBatch) -> None:
+        """Queue ``rollouts``."""
+        with self._changed:
+            if self._error is not None:
+                raise self._error
+            self._queue.append(rollouts)
+            self._waiting += rollouts.count
+            while self._waiting - self._queue[0].count > self._most_waiting:
+                oldest = self._queue.popleft()
+                self._waiting -= oldest.count
+                self._dropped += oldest.count
+            self._changed.notify()
+
+    def close(self) -> None:
+        """End the thread, without learning what still waits."""
+        with self._changed:
+            self._closes = True
+            self._changed.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            while (rollouts := self._next()) is not None:
+                self._learner.learn(rollouts)
+        except Exception as error:  # raised where somebody can act on it: by the next learn
+            _log.debug("the learner failed", exc_info=True)
+            with self._changed:
+                self._error = error
+
+    def _next(self) -> RolloutBatch | None:
+        """Wait for rollouts and return those that one update takes; None when closed."""
+        with self._changed:
+            while not self._queue and not self._closes:
+                self._changed.wait()
+            if self._closes:
+                return None
+            taken = [self._queue.popleft()]
+            count = taken[0].count
+            while self._queue and count + self._queue[0].count <= self._at_once:
+                taken.append(self._queue.popleft())
+                count += taken[-1].count
+            self._waiting -= count
+            dropped, self._dropped = self._dropped, 0
+        if dropped:
+            self._metrics.scalar("rollouts dropped", dropped)
+        return RolloutBatch.concatenated(taken)

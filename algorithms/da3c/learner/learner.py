@@ -1,0 +1,72 @@
+"""Computes gradients, synchronises with the parameter server, publishes the new parameters."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from relaax.algorithm_base import BridgeBase, FloatVector, Values, Version
+from relaax.common.interval_metrics import IntervalMetrics
+
+from ..gradient_norm import clip_by_global_norm
+from ..model import Gradients, Model
+from ..rollouts import RolloutBatch
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Parameters that actions are chosen with."""
+
+    version: Version
+    #: Tensors by name.
+    parameters: Mapping[str, Any]
+
+
+class Learner:
+    """Holds the parameters, and makes better ones out of rollouts.
+
+    ``policy`` is replaced as a whole, so that another thread may read it at any time.
+    """
+
+    def __init__(
+        self, model: Model, parameter_server: BridgeBase, gradient_norm_clipping: float | None
+    ) -> None:
+        self._model = model
+        self._parameter_server = parameter_server
+        self._gradient_norm_clipping = gradient_norm_clipping
+        self._metrics = IntervalMetrics(parameter_server.metrics())
+        values = parameter_server.get_values()
+        self.policy = Policy(values.version, model.unpack(_present(values)))
+
+    def learn(self, rollouts: RolloutBatch) -> None:
+        """Make one update of ``rollouts`` and fetch the new parameters, in one call."""
+        policy = self.policy
+        gradients = self._model.gradients(policy.parameters, rollouts)
+        vector, norm = clip_by_global_norm(gradients.vector, self._gradient_norm_clipping)
+        steps = rollouts.steps
+        values = self._parameter_server.synchronize(vector, steps, policy.version)
+        self._report(gradients, norm, rollouts, values)
+        if values.vector is not None:
+            self.policy = Policy(values.version, self._model.unpack(values.vector))
+
+    def _report(
+        self, gradients: Gradients, norm: float, rollouts: RolloutBatch, values: Values
+    ) -> None:
+        steps = max(rollouts.steps, 1)
+        self._metrics.add("policy loss", gradients.policy_loss / steps)
+        self._metrics.add("value loss", gradients.value_loss / steps)
+        self._metrics.add("entropy", gradients.entropy / steps)
+        self._metrics.add("grad", norm)
+        self._metrics.add("rollouts per update", rollouts.count)
+        # Updates by others between the first action of a rollout and its gradient; a restarted
+        # parameter server counts from its checkpoint again.
+        lags = np.maximum(values.version.number - 1 - rollouts.versions, 0)
+        self._metrics.spread("policy lag", lags)
+        self._metrics.store_if_due(values.global_t)
+
+
+def _present(values: Values) -> FloatVector:
+    if values.vector is None:
+        raise RuntimeError("the parameter server sent no parameters to who has none")
+    return values.vector

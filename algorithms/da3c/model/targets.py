@@ -1,0 +1,68 @@
+"""What values and advantages should be: n-step returns, and V-trace.
+
+All tensors are time-major. A rollout of T rows is followed by one more, the bootstrap row: its
+value stands for what would have been earned after it. A row that is not valid is no step but the
+state in which an episode was cut off; it stands for the future in the same way.
+
+rewards, terminated, valid: float32 [T, K]; values: float32 [T + 1, K].
+"""
+
+import tensorflow as tf
+
+
+def n_step_targets(
+    rewards: tf.Tensor,
+    terminated: tf.Tensor,
+    valid: tf.Tensor,
+    values: tf.Tensor,
+    discount: float,
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return n-step returns and their advantages, [T, K] each.
+
+    Mnih et al. 2016 (https://arxiv.org/abs/1602.01783), algorithm S3: ``R_t = r_t + discount *
+    R_{t+1}``; nothing follows a terminated step, and ``R_t`` of a row that is not valid is its
+    value.
+    """
+    continues = discount * (1.0 - terminated)
+    following = values[-1]
+    returns = []
+    for step in reversed(range(rewards.shape[0])):
+        earned = rewards[step] + continues[step] * following
+        following = tf.where(valid[step] > 0, earned, values[step])
+        returns.append(following)
+    stacked = tf.stack(returns[::-1])
+    return stacked, stacked - values[:-1]
+
+
+def vtrace_targets(
+    rewards: tf.Tensor,
+    terminated: tf.Tensor,
+    valid: tf.Tensor,
+    values: tf.Tensor,
+    log_ratios: tf.Tensor,
+    discount: float,
+    clip_rho: float,
+    clip_c: float,
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return V-trace value targets and policy-gradient advantages, [T, K] each.
+
+    Espeholt et al. 2018 (https://arxiv.org/abs/1802.01561), equation (1) in the recursive form of
+    remark 1, and section 4.2 for the advantages ``rho_t * (r_t + discount * v_{t+1} - V_t)``.
+
+    log_ratios: float32 [T, K], ``log pi(a_t | x_t) - log mu(a_t | x_t)``: the policy that learns
+    against the one that acted. ``clip_rho`` and ``clip_c`` are the paper's rho-bar and c-bar.
+    """
+    ratios = tf.exp(log_ratios)
+    rho = valid * tf.minimum(ratios, clip_rho)
+    trace = valid * tf.minimum(ratios, clip_c)
+    continues = discount * (1.0 - terminated)
+    following = values[-1]
+    targets, advantages = [], []
+    for step in reversed(range(rewards.shape[0])):
+        value, next_value = values[step], values[step + 1]
+        delta = rho[step] * (rewards[step] + continues[step] * next_value - value)
+        correction = continues[step] * trace[step] * (following - next_value)
+        advantages.append(rho[step] * (rewards[step] + continues[step] * following - value))
+        following = value + delta + correction
+        targets.append(following)
+    return tf.stack(targets[::-1]), tf.stack(advantages[::-1])

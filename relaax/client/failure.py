@@ -1,0 +1,15 @@
+"""What a client raises."""
+
+
+class Failure(Exception):
+    """The server is away, closed the connection or answered nonsense; ``message`` says which.
+
+    The connection is closed and the server's part of the episodes is lost: reset the environment
+    and call ``init``, which connects again. ``code`` is the server's own reason where it gave one
+    (``relaax.common.protocol.binary.ErrorCode``).
+    """
+
+    def __init__(self, message: str, code: int | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code

@@ -1,0 +1,164 @@
+"""A client for many environments on one connection: one message each way per step.
+
+    client = VectorClient("localhost:7001", environments=16)
+    observations = reset_all()                                  # [16, ...]
+    actions = client.init(observations)
+    while True:
+        rewards, observations, terminated, truncated, finals = step_all(actions)
+        actions = client.send(rewards, observations, terminated, truncated, finals)
+
+The network is evaluated once for each message.
+"""
+
+import secrets
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.client.backoff import Backoff
+from relaax.client.failure import Failure
+from relaax.client.line import Line, OldServer, Patience
+from relaax.common.metrics import Metrics
+from relaax.common.protocol import binary
+from relaax.common.protocol.binary import Answers, Hello, Metric
+from relaax.common.protocol.binary.spaces import Space, space_of
+from relaax.common.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
+
+Array = npt.NDArray[Any]
+
+
+class VectorClient:
+    """A connection that carries ``environments`` environments, numbered from 0.
+
+    It speaks version 2 of the RLX protocol and no other. The other arguments are those of
+    ``Client``, and so are the errors: ``Failure`` when the server cannot answer, after which all
+    environments start again with ``init``.
+    """
+
+    def __init__(
+        self,
+        rlx_server_url: str,
+        environments: int,
+        *,
+        timeout_s: float | None = None,
+        connect_timeout_s: float = 10.0,
+        reconnect: Backoff | None = None,
+        wait: Callable[[float], object] = time.sleep,
+        environment: str = "",
+        observation_space: Space | None = None,
+        action_space: Space | None = None,
+    ) -> None:
+        if not 1 <= environments <= binary.MAX_ENVIRONMENTS:
+            raise ValueError(
+                f"environments is 1 to {binary.MAX_ENVIRONMENTS} on one connection, "
+                f"not {environments}"
+            )
+        self.environments = environments
+        self._line = Line(rlx_server_url, Patience(timeout_s, connect_timeout_s, reconnect, wait))
+        self._environment = environment
+        self._observation_space = observation_space
+        self._action_space = action_space
+        self._run_id = secrets.token_hex(16)
+        self._everybody = np.arange(environments)
+        self._nothing_happened = np.zeros(environments, np.uint8)
+
+    def init(self, observations: Array) -> Array:
+        """Start an episode in every environment; return the first actions [N, ...].
+
+        observations: [N, ...]. It connects where there is no connection; episodes that go on count
+        as cut off.
+        """
+        flags = np.full(self.environments, START, np.uint8)
+        steps = Steps(self._everybody, flags, np.zeros(self.environments), observations, ())
+        return self._line.patiently(lambda: self._start(steps)).actions
+
+    def send(
+        self,
+        rewards: Array,
+        observations: Array,
+        terminated: Array | None = None,
+        truncated: Array | None = None,
+        finals: Array | None = None,
+    ) -> Array:
+        """Report a step of every environment; return the next actions [N, ...].
+
+        rewards: [N], of the actions before. observations: [N, ...], where the next action is
+        wanted: in an environment whose episode ended, the first observation of the next one.
+        terminated, truncated: bool [N]; a terminated episode counts as such even if it was
+        truncated in the same step. finals: [F, ...], the last observations of the truncated
+        episodes, in their order.
+        """
+        if terminated is None or truncated is None:
+            flags = self._nothing_happened
+        else:
+            flags = end_flags(terminated, truncated)
+            flags[flags != 0] |= START
+        steps = Steps(
+            self._everybody, flags, rewards, observations, () if finals is None else finals
+        )
+        return self.exchange(steps).actions
+
+    def exchange(self, steps: Steps) -> Answers:
+        """Report whatever happened in some environments; return the answers.
+
+        For environments that are ready at different times, and for episodes of which the end and
+        the next start are reported apart.
+        """
+        return self._line.ask(binary.encode_steps(steps), binary.decode_answers)
+
+    def metrics(self) -> Metrics:
+        """Return where the environments' scalars go: to the server, with its other metrics."""
+        return _LineMetrics(self._line)
+
+    def disconnect(self) -> None:
+        """Close the connection, if there is one. A later ``init`` connects again."""
+        self._line.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.disconnect()
+
+    def _start(self, steps: Steps) -> Answers:
+        if not self._line.is_connected:
+            self._connect(np.asarray(steps.observations))
+        return self.exchange(steps)
+
+    def _connect(self, observations: Array) -> None:
+        space = self._observation_space or space_of(observations[0])
+        hello = Hello(self._run_id, self._environment, self.environments, space, self._action_space)
+        try:
+            self._line.greet(hello)
+        except OldServer as closed:
+            raise Failure(
+                "the RLX server closed the connection at the hello: it has no room, or it is too "
+                "old for many environments on one connection"
+            ) from closed
+
+
+def end_flags(terminated: Array, truncated: Array) -> npt.NDArray[np.uint8]:
+    """Return the flags [N] of episodes that ended; a truncated one brings a final observation."""
+    is_terminated = np.asarray(terminated, np.bool_)
+    is_truncated = np.asarray(truncated, np.bool_) & ~is_terminated
+    flags = is_terminated * TERMINATED + is_truncated * (TRUNCATED | FINAL)
+    return flags.astype(np.uint8)
+
+
+class _LineMetrics(Metrics):
+    """Metrics that travel over a line."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+
+    def scalar(self, name: str, y: float, x: float | None = None) -> None:
+        self._line.tell(binary.encode_metric(Metric(name, float(y), x)))

@@ -1,0 +1,170 @@
+"""Drives Gymnasium's vector environments through a ``VectorClient``."""
+
+import time
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.vector import AutoresetMode, VectorEnv
+
+from relaax.client.failure import Failure
+from relaax.client.fleet import Ended, Outcome
+from relaax.client.gymnasium_spaces import vector_action_decoder
+from relaax.client.observer import EpisodeSummary, RunObserver
+from relaax.client.vector_client import VectorClient, end_flags
+from relaax.common.errors import ConfigurationError
+from relaax.common.steps import START, Steps
+
+Array = npt.NDArray[Any]
+Environments: TypeAlias = VectorEnv[Any, Any, Any]
+
+
+class VectorRunner:
+    """Plays episodes in all environments at once, for as long as the server answers.
+
+    Both of Gymnasium's ways to start the next episode by itself are understood: in the same step
+    (``AutoresetMode.SAME_STEP``) and in the step that follows (``NEXT_STEP``).
+    """
+
+    def __init__(
+        self,
+        environments: Environments,
+        client: VectorClient,
+        *,
+        seed: int | None = None,
+        observer: RunObserver | None = None,
+        is_stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
+        mode = environments.metadata.get("autoreset_mode")
+        if mode not in (AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP):
+            raise ConfigurationError(
+                f"vector environments must start episodes by themselves (autoreset_mode), "
+                f"these say {mode}"
+            )
+        self._environments = environments
+        self._client = client
+        self._seed = seed
+        self._observer = observer or RunObserver()
+        self._is_stopped = is_stopped
+        self._decode = vector_action_decoder(environments.single_action_space)
+        self._step = (
+            self._step_and_start if mode is AutoresetMode.SAME_STEP else self._step_or_start
+        )
+        self._count = environments.num_envs
+        self._played = 0
+        self._was_connected = False
+
+    def run(self, episodes: int | None = None) -> Ended:
+        """Play until ``episodes`` are over, the stop condition holds or the server is gone.
+
+        Raises ``UnusableAction`` when the server's actions do not fit the environments.
+        """
+        while True:
+            observations, _ = self._environments.reset(seed=self._seed)
+            self._seed = None
+            self._begin()
+            try:
+                actions = self._client.init(np.asarray(observations))
+            except Failure as failure:
+                return self._ended_by(failure)
+            self._was_connected = True
+            self._observer.on_connected()
+            try:
+                return self._play(actions, episodes)
+            except Failure:
+                self._observer.on_disconnected()
+
+    def _begin(self) -> None:
+        self._returns = np.zeros(self._count)
+        self._lengths = np.zeros(self._count, np.int64)
+        self._began = np.full(self._count, time.perf_counter())
+        self._has_ended = np.zeros(self._count, np.bool_)
+        self._latency_s = 0.0
+        self._asked = 0
+        self._latency_due = time.monotonic() + 1.0
+
+    def _play(self, actions: Array, episodes: int | None) -> Ended:
+        while episodes is None or self._played < episodes:
+            if self._is_stopped():
+                return Ended(Outcome.STOPPED, "stopped")
+            actions = self._step(self._decode(actions))
+        return Ended(Outcome.FINISHED, f"{self._played} episodes are over")
+
+    def _step_and_start(self, actions: Array) -> Array:
+        """Step environments that start again within the step."""
+        observations, rewards, terminated, truncated, infos = self._environments.step(actions)
+        flags = end_flags(terminated, truncated)
+        is_over = flags != 0
+        self._count_steps(rewards, np.ones(self._count, np.bool_), is_over)
+        if not is_over.any():
+            return self._ask(Steps(np.arange(self._count), flags, rewards, observations, ()))
+        finals = _rows(infos["final_obs"], truncated & ~terminated, observations)
+        flags[is_over] |= START
+        return self._ask(Steps(np.arange(self._count), flags, rewards, observations, finals))
+
+    def _step_or_start(self, actions: Array) -> Array:
+        """Step environments that take an extra step, without a reward, to start again."""
+        had_ended = self._has_ended
+        observations, rewards, terminated, truncated, _ = self._environments.step(actions)
+        observations = np.asarray(observations)
+        flags = end_flags(terminated, truncated)
+        flags[had_ended] = START
+        self._has_ended = (flags != 0) & ~had_ended
+        self._count_steps(rewards, ~had_ended, self._has_ended)
+        finals: Any = ()
+        acting: Any = observations
+        if self._has_ended.any():
+            finals = observations[(truncated & ~terminated) & ~had_ended]
+            acting = observations[~self._has_ended]
+        steps = Steps(
+            np.arange(self._count), flags, np.where(had_ended, 0, rewards), acting, finals
+        )
+        answered = self._ask(steps)
+        if not self._has_ended.any():
+            return answered
+        return self._with_any_action(answered)
+
+    def _with_any_action(self, answered: Array) -> Array:
+        """Fill in an action for environments that will start again and ignore it."""
+        actions = np.zeros((self._count, *answered.shape[1:]), answered.dtype)
+        actions[~self._has_ended] = answered
+        return actions
+
+    def _ask(self, steps: Steps) -> Array:
+        asked = time.perf_counter()
+        answers = self._client.exchange(steps)
+        self._latency_s += time.perf_counter() - asked
+        self._asked += 1
+        if time.monotonic() >= self._latency_due:
+            latency_s = self._latency_s / self._asked
+            self._client.metrics().scalar("act latency on client", latency_s)
+            self._latency_s, self._asked = 0.0, 0
+            self._latency_due = time.monotonic() + 1.0
+        return answers.actions
+
+    def _count_steps(self, rewards: Array, stepped: Array, is_over: Array) -> None:
+        self._returns[stepped] += rewards[stepped]
+        self._lengths[stepped] += 1
+        self._observer.on_step(int(np.count_nonzero(stepped)))
+        for index in np.flatnonzero(is_over):
+            seconds = time.perf_counter() - self._began[index]
+            self._observer.on_episode(
+                EpisodeSummary(float(self._returns[index]), int(self._lengths[index]), seconds)
+            )
+            self._played += 1
+            self._returns[index], self._lengths[index] = 0.0, 0
+            self._began[index] = time.perf_counter()
+
+    def _ended_by(self, failure: Failure) -> Ended:
+        if self._is_stopped():
+            return Ended(Outcome.STOPPED, "stopped")
+        outcome = Outcome.SERVER_GONE if self._was_connected else Outcome.UNREACHED
+        return Ended(outcome, failure.message)
+
+
+def _rows(finals: Any, wanted: Array, observations: Array) -> Any:
+    """Return those final observations, one array [F, ...]; Gymnasium keeps them as objects."""
+    if not wanted.any():
+        return ()
+    return np.stack([np.asarray(finals[i], observations.dtype) for i in np.flatnonzero(wanted)])

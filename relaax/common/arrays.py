@@ -1,0 +1,19 @@
+"""Arrays with room for more."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+def zero_padded(array: Array, size: int, axis: int) -> Array:
+    """Return ``array`` with zeros behind it, so that it has ``size`` entries along ``axis``."""
+    if array.shape[axis] == size:
+        return array
+    shape = list(array.shape)
+    shape[axis] = size
+    padded = np.zeros(shape, array.dtype)
+    padded[(slice(None),) * axis + (slice(array.shape[axis]),)] = array
+    return padded

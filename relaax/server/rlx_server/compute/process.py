@@ -1,0 +1,173 @@
+"""The compute process: waits for workers, answers everybody who waits at once."""
+
+import logging
+import os
+import selectors
+import socket
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.algorithm_base import BatchAgentBase
+from relaax.common.errors import ComputeError
+from relaax.common.interval_metrics import IntervalMetrics
+from relaax.common.metrics import Metrics
+from relaax.common.steps import IntArray
+from relaax.server.rlx_server.compute.exchange import Exchange, Layout, merged
+from relaax.server.rlx_server.compute.link import Link
+
+_log = logging.getLogger(__name__)
+
+READY = b"ready"
+
+#: The network is made ready for batches of up to so many environments before anybody is admitted.
+WARMED_ENVIRONMENTS = 128
+
+#: A thread that learns must not keep the one that acts waiting: Python's default is 5 ms.
+_THREAD_SWITCH_S = 0.0002
+
+_DOORBELL_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True)
+class Client:
+    """A worker whose environments are served."""
+
+    link: Link
+    exchange: Exchange
+    slots: IntArray
+
+
+class ComputeLoop:
+    """Answers workers until the RLX server closes its end of ``introductions``.
+
+    ``introductions`` brings the links of new workers, ``doorbell`` the numbers of those that wait.
+    """
+
+    def __init__(
+        self,
+        agent: BatchAgentBase,
+        metrics: Metrics,
+        introductions: socket.socket,
+        doorbell: int,
+    ) -> None:
+        self._agent = agent
+        self._metrics = metrics
+        self._means = IntervalMetrics(metrics)
+        self._introductions = introductions
+        self._doorbell = doorbell
+        self._clients: dict[int, Client] = {}
+        self._numbers: dict[Link, int] = {}
+        self._next_number = 0
+        self._observations: tuple[str, tuple[int, ...]] | None = None
+        self._is_open = True
+
+    def run(self) -> None:
+        """Serve; whatever the agent raises ends the process, and with it all links."""
+        sys.setswitchinterval(_THREAD_SWITCH_S)
+        self._agent.warm_up(WARMED_ENVIRONMENTS)
+        self._introductions.send(READY)
+        with selectors.DefaultSelector() as self._selector:
+            self._selector.register(self._doorbell, selectors.EVENT_READ)
+            self._selector.register(self._introductions, selectors.EVENT_READ)
+            while self._is_open:
+                for key, _ in self._selector.select():
+                    self._handle(key)
+
+    def _handle(self, key: selectors.SelectorKey) -> None:
+        if key.fileobj == self._doorbell:
+            self._answer(np.frombuffer(os.read(self._doorbell, _DOORBELL_BYTES), "<u4"))
+        elif key.fileobj is self._introductions:
+            self._meet()
+        else:
+            self._listen(key.data)
+
+    def _meet(self) -> None:
+        """Take the link of a new worker."""
+        data, descriptors, _, _ = socket.recv_fds(self._introductions, 16, 1)
+        if not data:
+            self._is_open = False
+        for descriptor in descriptors:
+            link = Link(socket.socket(fileno=descriptor))
+            self._selector.register(link, selectors.EVENT_READ, data=link)
+
+    def _listen(self, link: Link) -> None:
+        """Take what a worker tells beside its observations."""
+        try:
+            message, _ = link.receive()
+            if "metrics" in message:
+                for name, y, x in message["metrics"]:
+                    self._metrics.scalar(name, y, x)
+            else:
+                self._admit(link, message)
+        except ComputeError:
+            self._forget(link)
+
+    def _admit(self, link: Link, message: dict[str, Any]) -> None:
+        kind = (message["dtype"], tuple(message["shape"]))
+        if self._observations not in (None, kind):
+            said, others = _words(kind), _words(self._observations)
+            link.send({"refused": f"observations are {said}, those of others here {others}"})
+            return
+        self._observations = kind
+        dtype, shape = self._agent.action_type()
+        layout = Layout(message["environments"], *kind, dtype.str, shape)
+        number, self._next_number = self._next_number, self._next_number + 1
+        slots = self._agent.open(layout.environments)
+        descriptor = Exchange.new_memory()
+        try:
+            self._clients[number] = Client(link, Exchange(layout, descriptor), slots)
+            self._numbers[link] = number
+            link.send(
+                {"number": number, "slots": slots.tolist(), "layout": layout.as_json()},
+                (descriptor,),
+            )
+        finally:
+            os.close(descriptor)
+
+    def _forget(self, link: Link) -> None:
+        self._selector.unregister(link)
+        link.close()
+        number = self._numbers.pop(link, None)
+        if number is not None:
+            self._agent.close_slots(self._clients.pop(number).slots)
+
+    def _answer(self, numbers: npt.NDArray[np.uint32]) -> None:
+        """Answer all workers that wait, with one evaluation of the network."""
+        clients = [self._clients[n] for n in numbers.tolist() if n in self._clients]
+        if not clients:
+            return
+        began_at = time.monotonic()
+        parts = [client.exchange.read() for client in clients]
+        actions = self._agent.act(merged(parts))
+        acted_at = time.monotonic()
+        begin = 0
+        for client, part in zip(clients, parts, strict=True):
+            end = begin + len(part[1])
+            client.exchange.write_actions(actions[begin:end])
+            begin = end
+            _wake(client.link)
+        self._report(parts, began_at, acted_at)
+
+    def _report(self, parts: list[Any], began_at: float, acted_at: float) -> None:
+        waits = np.array([began_at - part[3] for part in parts])
+        size = sum(len(part[1]) for part in parts)
+        self._means.spread("inference batch size", np.array([size]))
+        self._means.spread("inference queue wait", waits)
+        self._means.spread("inference time", np.array([acted_at - began_at]))
+        self._means.store_if_due()
+
+
+def _wake(link: Link) -> None:
+    try:
+        link.wake()
+    except OSError:
+        return  # the worker has gone; its link says so next
+
+
+def _words(kind: tuple[str, tuple[int, ...]] | None) -> str:
+    return "unknown" if kind is None else f"{np.dtype(kind[0]).name}{list(kind[1])}"

@@ -1,0 +1,94 @@
+"""What a worker counts about the episodes that go on."""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.common.errors import ProtocolError
+from relaax.common.interval_metrics import IntervalMetrics
+from relaax.common.metrics import Metrics
+from relaax.common.steps import ENDED, START, IntArray, Steps
+
+FloatArray = npt.NDArray[np.float64]
+
+#: The goal of a training is measured by this one, so that a client may not use the name.
+EPISODE_REWARD = "episode reward"
+
+
+class Episodes:
+    """Rewards, steps and seconds of the episodes of a connection's environments."""
+
+    def __init__(
+        self, environments: int, metrics: Metrics, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._metrics = metrics
+        self._means = IntervalMetrics(metrics, clock=clock)
+        self._clock = clock
+        self._is_running = np.zeros(environments, np.bool_)
+        self._rewards = np.zeros(environments)
+        self._lengths = np.zeros(environments, np.int64)
+        self._started_at = np.zeros(environments)
+
+    def count(self, steps: Steps) -> tuple[FloatArray, bool]:
+        """Count what environments report.
+
+        Return the sums of rewards of the episodes that ended, float64 [E], and whether any ended
+        or was given up. ProtocolError for a reward where no episode goes on.
+        """
+        environments, flags = steps.environments, steps.flags
+        if not flags.any():
+            if not self._is_running[environments].all():
+                self._refuse(environments)
+            self._rewards[environments] += steps.rewards
+            self._lengths[environments] += 1
+            return np.zeros(0), False
+        has_ended, starts = (flags & ENDED) != 0, (flags & START) != 0
+        given_up = starts & ~has_ended & self._is_running[environments]
+        stepped = has_ended | ~starts
+        if not self._is_running[environments[stepped]].all():
+            self._refuse(environments[stepped])
+        self._rewards[environments[stepped]] += steps.rewards[stepped]
+        self._lengths[environments[stepped]] += 1
+        scores = self._rewards[environments[has_ended]]
+        self._end(environments[has_ended | given_up])
+        self._start(environments[starts])
+        return scores, bool(has_ended.any() or given_up.any())
+
+    def add_latency(self, seconds: float) -> None:
+        """Count the seconds that choosing actions took, without the network."""
+        self._means.add("act latency", seconds)
+        self._means.store_if_due()
+
+    def close(self) -> None:
+        """Store what is left."""
+        self._means.store()
+
+    def _start(self, environments: IntArray) -> None:
+        self._is_running[environments] = True
+        self._rewards[environments] = 0.0
+        self._lengths[environments] = 0
+        self._started_at[environments] = self._clock()
+
+    def _end(self, environments: IntArray) -> None:
+        """Store the episodes' metrics; nothing for one without a single step."""
+        now = self._clock()
+        self._is_running[environments] = False
+        for environment in environments.tolist():
+            reward, length = float(self._rewards[environment]), int(self._lengths[environment])
+            if not np.isfinite(reward):
+                raise ProtocolError("the sum of an episode's rewards is not finite")
+            if length == 0:
+                continue
+            seconds = now - float(self._started_at[environment])
+            self._metrics.scalar(EPISODE_REWARD, reward)
+            self._means.add("episode length", length)
+            self._means.add("episode time", seconds)
+            self._means.add("reward per time", reward / max(seconds, 1e-9))
+
+    def _refuse(self, environments: IntArray) -> None:
+        (first,) = environments[~self._is_running[environments]][:1].tolist()
+        raise ProtocolError(
+            f"a reward came before act: no episode is going on in environment {first}"
+        )
