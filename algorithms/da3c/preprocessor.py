@@ -68,6 +68,8 @@ class Preprocessor(PreprocessorBase):
 
 def _as_numbers(states: Sequence[Any]) -> Array:
     """Return bytes as they are and all other numbers as float32."""
+    if type(states) is np.ndarray and states.dtype == np.float32:
+        return _finite(states)
     try:
         array = np.asarray(states)
     except ValueError as error:
@@ -78,6 +80,10 @@ def _as_numbers(states: Sequence[Any]) -> Array:
         raise InvalidState(f"a state is not an array of numbers, but of {array.dtype}")
     with np.errstate(over="ignore"):
         array = array.astype(np.float32, copy=False)
-    if not np.isfinite(array).all():
+    return _finite(array)
+
+
+def _finite(array: Array) -> Array:
+    if not np.logical_and.reduce(np.isfinite(array), axis=None):  # faster than .all() if small
         raise InvalidState("a state has a value that is not finite in float32")
     return array

@@ -106,7 +106,7 @@ class RolloutStore:
         """Drop the unfinished rollouts of ``slots``."""
         self._positions[slots] = 0
 
-    def reward(self, slots: IntArray, rewards: FloatArray, terminated: Array) -> None:
+    def reward(self, slots: IntArray, rewards: FloatArray, terminated: Array | bool) -> None:
         """Complete the last row of ``slots``: what its action earned, and whether it ended."""
         last = self._positions[slots] - 1
         self._rewards[last, slots] = rewards
@@ -116,7 +116,9 @@ class RolloutStore:
         """Take back the last action of ``slots``: the episode was cut off in that state."""
         self._valid[self._positions[slots] - 1, slots] = 0
 
-    def observe(self, slots: IntArray, observations: Array, starts: Array) -> RolloutBatch | None:
+    def observe(
+        self, slots: IntArray, observations: Array, starts: Array | bool
+    ) -> RolloutBatch | None:
         """Begin a row in each of ``slots``; return the rollouts that this completes, if any."""
         if self._observations is None:
             shape = (self._length + 1, self._capacity, *observations.shape[1:])
@@ -168,3 +170,35 @@ class RolloutStore:
         self._valid[0, slots] = 0
         self._positions[slots] = 1
         return taken
+
+
+class NoRollouts(RolloutStore):
+    """Keeps nothing: where nobody learns."""
+
+    def grow(self, capacity: int) -> None:
+        """Do nothing."""
+
+    def forget(self, slots: IntArray) -> None:
+        """Do nothing."""
+
+    def reward(self, slots: IntArray, rewards: FloatArray, terminated: Array | bool) -> None:
+        """Do nothing."""
+
+    def cut_last(self, slots: IntArray) -> None:
+        """Do nothing."""
+
+    def observe(
+        self, slots: IntArray, observations: Array, starts: Array | bool
+    ) -> RolloutBatch | None:
+        """Complete nothing."""
+        return None
+
+    def act(
+        self,
+        slots: IntArray,
+        actions: Array,
+        log_probabilities: FloatArray,
+        recurrent_state: FloatArray,
+        version: int,
+    ) -> None:
+        """Do nothing."""

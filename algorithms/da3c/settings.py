@@ -58,12 +58,18 @@ class Settings(BaseModel):
     value_loss_weight: PositiveFloat = 0.5
     #: Discount factor.
     rewards_gamma: float = Field(0.99, gt=0, le=1)
+    #: Lambda of the returns: 1 for n-step returns, less to trust the values more than the rewards.
+    trace_decay: float = Field(1.0, ge=0, le=1)
+    #: Give the advantages of each update mean 0 and standard deviation 1.
+    normalize_advantages: bool = False
     #: Learn from rewards cut to [-1, 1]; scores are reported uncut.
     clip_rewards: bool = False
     #: Learn with V-trace from rollouts of older parameters; None takes them as they are.
     vtrace: VTraceSection | None = None
     #: Rollouts that one update is made of, at most, where many environments share a learner.
     rollouts_per_update: PositiveInt = 32
+    #: Learn from what happens; without it the parameters are served as they are.
+    learn: bool = True
     #: Let TensorFlow see the GPU.
     gpu: bool = False
     #: Seed of initial parameters and of action sampling; None draws one.

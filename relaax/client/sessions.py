@@ -87,6 +87,8 @@ class BinarySession:
 
     def __init__(self, line: Line) -> None:
         self._line = line
+        self._writer = binary.StepsWriter()
+        self._reader = binary.AnswersReader()
 
     def start(self, state: Any) -> Any:
         """Begin an episode and return its first action."""
@@ -110,9 +112,8 @@ class BinarySession:
 
     def _act(self, flags: int, reward: float, state: Any) -> Any:
         observation = required_array(state)[np.newaxis]
-        answers = self._line.ask(
-            binary.encode_steps(self._steps(flags, reward, observation, ())), binary.decode_answers
-        )
+        steps = self._steps(flags, reward, observation, ())
+        answers = self._line.ask(self._writer.write(steps), self._reader.read)
         (action,) = answers.actions
         return action.item() if action.ndim == 0 else action
 
@@ -130,6 +131,7 @@ class BinarySession:
             np.array([reward], np.float64),
             observations,
             finals,
+            is_plain=flags == 0,
         )
 
 

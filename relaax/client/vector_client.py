@@ -65,6 +65,8 @@ class VectorClient:
         self._run_id = secrets.token_hex(16)
         self._everybody = np.arange(environments)
         self._nothing_happened = np.zeros(environments, np.uint8)
+        self._writer = binary.StepsWriter()
+        self._reader = binary.AnswersReader()
 
     def init(self, observations: Array) -> Array:
         """Start an episode in every environment; return the first actions [N, ...].
@@ -92,15 +94,20 @@ class VectorClient:
         truncated in the same step. finals: [F, ...], the last observations of the truncated
         episodes, in their order.
         """
-        if terminated is None or truncated is None:
-            flags = self._nothing_happened
-        else:
+        flags = self._nothing_happened
+        if terminated is not None and truncated is not None:
             flags = end_flags(terminated, truncated)
             flags[flags != 0] |= START
-        steps = Steps(
-            self._everybody, flags, rewards, observations, () if finals is None else finals
-        )
-        return self.exchange(steps).actions
+        return self.exchange(
+            Steps(
+                self._everybody,
+                flags,
+                rewards,
+                observations,
+                () if finals is None else finals,
+                is_plain=not flags.any(),
+            )
+        ).actions
 
     def exchange(self, steps: Steps) -> Answers:
         """Report whatever happened in some environments; return the answers.
@@ -108,7 +115,7 @@ class VectorClient:
         For environments that are ready at different times, and for episodes of which the end and
         the next start are reported apart.
         """
-        return self._line.ask(binary.encode_steps(steps), binary.decode_answers)
+        return self._line.ask(self._writer.write(steps), self._reader.read)
 
     def metrics(self) -> Metrics:
         """Return where the environments' scalars go: to the server, with its other metrics."""

@@ -1,15 +1,13 @@
 """One point a second, made of what happens thousands of times a second."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from relaax.common.metrics import Metrics
-
-FloatArray = npt.NDArray[np.floating[Any]]
 
 
 class IntervalMetrics:
@@ -26,16 +24,16 @@ class IntervalMetrics:
         self._clock = clock
         self._due = clock() + interval_s
         self._sums: dict[str, tuple[float, int]] = {}
-        self._distributions: dict[str, list[npt.NDArray[Any]]] = {}
+        self._distributions: dict[str, list[float]] = {}
 
     def add(self, name: str, value: float) -> None:
         """Add a value; what is stored is the mean."""
         total, count = self._sums.get(name, (0.0, 0))
         self._sums[name] = (total + value, count + 1)
 
-    def spread(self, name: str, values: npt.NDArray[Any]) -> None:
-        """Add values [K]; what is stored is mean, min, max, and the 50th and 99th percentiles."""
-        self._distributions.setdefault(name, []).append(values)
+    def spread(self, name: str, values: Iterable[float]) -> None:
+        """Add values; what is stored is mean, min, max, and the 50th and 99th percentiles."""
+        self._distributions.setdefault(name, []).extend(values)
 
     def store_if_due(self, x: float | None = None) -> None:
         """Store at ``x`` when the interval is over."""
@@ -46,8 +44,8 @@ class IntervalMetrics:
         """Store what there is at ``x``, the global step by default, and start again."""
         for name, (total, count) in self._sums.items():
             self._metrics.scalar(name, total / count, x)
-        for name, parts in self._distributions.items():
-            self._store_spread(name, np.concatenate(parts), x)
+        for name, values in self._distributions.items():
+            self._store_spread(name, np.array(values), x)
         self._sums.clear()
         self._distributions.clear()
         self._due = self._clock() + self._interval_s

@@ -38,6 +38,8 @@ class Steps:
     observations: Sequence[Any] | npt.NDArray[Any]
     #: [F, ...], or a sequence of F states: in which episodes ended; always for a truncated one.
     finals: Sequence[Any] | npt.NDArray[Any]
+    #: True where it is known that no flag is set: everybody goes on and wants an action.
+    is_plain: bool = False
 
     @property
     def acting(self) -> npt.NDArray[np.bool_]:

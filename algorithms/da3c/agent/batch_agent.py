@@ -13,7 +13,7 @@ from relaax.common.steps import ENDED, START, TERMINATED, TRUNCATED, IntArray
 from ..config import Config
 from ..learner import BackgroundLearner, Learner, Policy
 from ..model import Decision, Model, padded_size
-from ..rollouts import RolloutBatch, RolloutStore
+from ..rollouts import NoRollouts, RolloutBatch, RolloutStore
 from ..tensorflow_runtime import configure_tensorflow
 
 Array = npt.NDArray[Any]
@@ -45,7 +45,8 @@ class BatchAgent(BatchAgentBase):
             else None
         )
         self._learner = self._background or learner
-        self._rollouts = RolloutStore(settings.episode_len, config.network.lstm_size)
+        rollouts = RolloutStore if settings.learn else NoRollouts
+        self._rollouts = rollouts(settings.episode_len, config.network.lstm_size)
         self._slots = SlotPool()
         self._most_at_once = MOST_AT_ONCE
         self._is_running = np.zeros(0, np.bool_)

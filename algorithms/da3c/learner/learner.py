@@ -1,8 +1,6 @@
 """Computes gradients, synchronises with the parameter server, publishes the new parameters."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -10,7 +8,7 @@ from relaax.algorithm_base import BridgeBase, FloatVector, Values, Version
 from relaax.common.interval_metrics import IntervalMetrics
 
 from ..gradient_norm import clip_by_global_norm
-from ..model import Gradients, Model
+from ..model import Gradients, Model, Parameters
 from ..rollouts import RolloutBatch
 
 
@@ -19,8 +17,7 @@ class Policy:
     """Parameters that actions are chosen with."""
 
     version: Version
-    #: Tensors by name.
-    parameters: Mapping[str, Any]
+    parameters: Parameters
 
 
 class Learner:
@@ -62,7 +59,7 @@ class Learner:
         # Updates by others between the first action of a rollout and its gradient; a restarted
         # parameter server counts from its checkpoint again.
         lags = np.maximum(values.version.number - 1 - rollouts.versions, 0)
-        self._metrics.spread("policy lag", lags)
+        self._metrics.spread("policy lag", lags.tolist())
         self._metrics.store_if_due(values.global_t)
 
 

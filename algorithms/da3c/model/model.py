@@ -14,14 +14,22 @@ from relaax.common.arrays import zero_padded
 from ..network import Network
 from ..rollouts import RolloutBatch
 from ..settings import Settings
-from . import layers, losses, targets
+from . import dense, layers, losses, targets
 from .compiled import CompiledFunction
 
 FloatArray = npt.NDArray[np.float32]
-Parameters = Mapping[str, tf.Tensor]
+Tensors = Mapping[str, tf.Tensor]
 
 #: The one key of parameters that a graph splits by itself.
 _WHOLE = "vector"
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """The network's parameters at one version, as TensorFlow and as numpy want them."""
+
+    tensors: Tensors
+    arrays: Mapping[str, FloatArray]
 
 
 @dataclass(frozen=True)
@@ -66,6 +74,7 @@ class Model:
         # Under XLA splitting the vector in the graph is free, and one argument is passed faster
         # than many; elsewhere it would cost a millisecond a call (2.7 MB).
         self._splits_in_graph = is_dense
+        self._acts_in_numpy = is_dense and not network.lstm_size
         self._act = CompiledFunction(self._act_graph, jit_compile=is_dense)
         self._gradients = CompiledFunction(
             self._gradients_graph, jit_compile=is_dense and not network.lstm_size
@@ -74,9 +83,8 @@ class Model:
     def unpack(self, vector: FloatVector) -> Parameters:
         """Return the tensors of a flat vector [size]; do it once for each new version."""
         views = self.manifest.unpack(vector)
-        if self._splits_in_graph:
-            return {_WHOLE: tf.convert_to_tensor(vector)}
-        return {name: tf.convert_to_tensor(view) for name, view in views.items()}
+        parts = {_WHOLE: vector} if self._splits_in_graph else views
+        return Parameters({name: tf.convert_to_tensor(part) for name, part in parts.items()}, views)
 
     def initial_recurrent_state(self, batch: int = 1) -> FloatArray:
         """Return the state at the start of an episode: zeros [2, B, H]."""
@@ -94,10 +102,13 @@ class Model:
         ``noise`` [B, A] makes the choice: with independent standard Gumbel values it is a sample
         of the policy (the Gumbel-max trick, Gumbel 1954), with zeros the most probable action.
         """
+        if self._acts_in_numpy:
+            logits, values = dense.forward(self.network, parameters.arrays, observations)
+            return Decision(*dense.choose(logits, noise), values, recurrent_state)
         count = len(observations)
         size = padded_size(count)
         actions, log_probabilities, values, state = self._act(
-            parameters,
+            parameters.tensors,
             zero_padded(observations, size, axis=0),
             zero_padded(recurrent_state, size, axis=1),
             zero_padded(noise, size, axis=0),
@@ -117,7 +128,7 @@ class Model:
         count = rollouts.count
         size = padded_size(count)
         vector, policy_loss, value_loss, entropy = self._gradients(
-            parameters,
+            parameters.tensors,
             *(zero_padded(array, size, axis=1) for array in rollouts.arrays()),
             np.array(1 / count, np.float32),
         )
@@ -125,7 +136,7 @@ class Model:
 
     def _act_graph(
         self,
-        parameters: Parameters,
+        parameters: Tensors,
         observations: tf.Tensor,
         recurrent_state: tf.Tensor,
         noise: tf.Tensor,
@@ -142,7 +153,7 @@ class Model:
 
     def _gradients_graph(
         self,
-        parameters: Parameters,
+        parameters: Tensors,
         observations: tf.Tensor,
         starts: tf.Tensor,
         actions: tf.Tensor,
@@ -166,6 +177,8 @@ class Model:
                 tf.stop_gradient(values),
                 tf.stop_gradient(chosen) - behaviour,
             )
+            if settings.normalize_advantages:
+                advantages = targets.normalized(advantages, valid)
             policy_loss = losses.policy_loss(chosen, advantages, valid)
             value_loss = losses.value_loss(values[:-1], expected, valid)
             entropy = losses.entropy(logits[:-1], valid)
@@ -177,7 +190,7 @@ class Model:
         gradient = self._flat(tape.gradient(loss, parameters))
         return gradient, policy_loss, value_loss, entropy
 
-    def _tensors(self, parameters: Parameters) -> Parameters:
+    def _tensors(self, parameters: Tensors) -> Tensors:
         """Return the tensors by name, inside a graph."""
         if not self._splits_in_graph:
             return parameters
@@ -187,7 +200,7 @@ class Model:
             for spec, part in zip(self.manifest.specs, parts, strict=True)
         }
 
-    def _flat(self, by_name: Parameters) -> tf.Tensor:
+    def _flat(self, by_name: Tensors) -> tf.Tensor:
         """Return gradients by name as one vector."""
         if self._splits_in_graph:
             return by_name[_WHOLE]
@@ -205,7 +218,12 @@ class Model:
         settings = self._settings
         if settings.vtrace is None:
             return targets.n_step_targets(
-                rewards, terminated, valid, values, settings.rewards_gamma
+                rewards,
+                terminated,
+                valid,
+                values,
+                settings.rewards_gamma,
+                settings.trace_decay,
             )
         return targets.vtrace_targets(
             rewards,
@@ -214,13 +232,14 @@ class Model:
             values,
             log_ratios,
             settings.rewards_gamma,
+            settings.trace_decay,
             settings.vtrace.clip_rho,
             settings.vtrace.clip_c,
         )
 
     def _unroll(
         self,
-        parameters: Parameters,
+        parameters: Tensors,
         observations: tf.Tensor,
         starts: tf.Tensor,
         recurrent_state: tf.Tensor,

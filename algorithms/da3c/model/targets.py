@@ -16,18 +16,23 @@ def n_step_targets(
     valid: tf.Tensor,
     values: tf.Tensor,
     discount: float,
+    trace_decay: float = 1.0,
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Return n-step returns and their advantages, [T, K] each.
 
     Mnih et al. 2016 (https://arxiv.org/abs/1602.01783), algorithm S3: ``R_t = r_t + discount *
     R_{t+1}``; nothing follows a terminated step, and ``R_t`` of a row that is not valid is its
-    value.
+    value. With a ``trace_decay`` (lambda) below 1 they are lambda-returns, Sutton and Barto 2018,
+    equation (12.2) in recursive form: ``R_t = r_t + discount * ((1 - lambda) * V_{t+1} + lambda *
+    R_{t+1})``; the advantages then are those of Schulman et al. 2016
+    (https://arxiv.org/abs/1506.02438), equation (16).
     """
     continues = discount * (1.0 - terminated)
     following = values[-1]
     returns = []
     for step in reversed(range(rewards.shape[0])):
-        earned = rewards[step] + continues[step] * following
+        mixed = (1.0 - trace_decay) * values[step + 1] + trace_decay * following
+        earned = rewards[step] + continues[step] * mixed
         following = tf.where(valid[step] > 0, earned, values[step])
         returns.append(following)
     stacked = tf.stack(returns[::-1])
@@ -41,6 +46,7 @@ def vtrace_targets(
     values: tf.Tensor,
     log_ratios: tf.Tensor,
     discount: float,
+    trace_decay: float,
     clip_rho: float,
     clip_c: float,
 ) -> tuple[tf.Tensor, tf.Tensor]:
@@ -50,11 +56,12 @@ def vtrace_targets(
     remark 1, and section 4.2 for the advantages ``rho_t * (r_t + discount * v_{t+1} - V_t)``.
 
     log_ratios: float32 [T, K], ``log pi(a_t | x_t) - log mu(a_t | x_t)``: the policy that learns
-    against the one that acted. ``clip_rho`` and ``clip_c`` are the paper's rho-bar and c-bar.
+    against the one that acted. ``clip_rho`` and ``clip_c`` are the paper's rho-bar and c-bar;
+    ``trace_decay`` multiplies each c, as in remark 2.
     """
     ratios = tf.exp(log_ratios)
     rho = valid * tf.minimum(ratios, clip_rho)
-    trace = valid * tf.minimum(ratios, clip_c)
+    trace = valid * trace_decay * tf.minimum(ratios, clip_c)
     continues = discount * (1.0 - terminated)
     following = values[-1]
     targets, advantages = [], []
@@ -66,3 +73,15 @@ def vtrace_targets(
         following = value + delta + correction
         targets.append(following)
     return tf.stack(targets[::-1]), tf.stack(advantages[::-1])
+
+
+def normalized(advantages: tf.Tensor, valid: tf.Tensor) -> tf.Tensor:
+    """Return advantages [T, K] with mean 0 and standard deviation 1 over the steps that are valid.
+
+    As many implementations of policy gradients do; Andrychowicz et al. 2021
+    (https://arxiv.org/abs/2006.05990), section 3.4, looks at its effect.
+    """
+    count = tf.maximum(tf.reduce_sum(valid), 1.0)
+    mean = tf.reduce_sum(valid * advantages) / count
+    variance = tf.reduce_sum(valid * tf.square(advantages - mean)) / count
+    return (advantages - mean) / (tf.sqrt(variance) + 1e-8)

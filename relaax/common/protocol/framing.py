@@ -11,6 +11,7 @@ DEFAULT_MAX_FRAME_BYTES = 64 * 1024 * 1024
 DEFAULT_FRAME_TIMEOUT_S = 30.0
 
 _HEADER = struct.Struct("<I")
+_RECEIVE_BYTES_AT_FIRST = 2 * 1024
 _RECEIVE_BYTES = 64 * 1024
 _RECEIVE_BYTES_OF_A_BIG_FRAME = 1024 * 1024
 _SEND_NOW_OR_NOT = getattr(socket, "MSG_DONTWAIT", 0)
@@ -37,6 +38,7 @@ class FrameConnection:
         self._frame_timeout_s = frame_timeout_s
         self._idle_timeout_s = idle_timeout_s
         self._received = bytearray()
+        self._likely_bytes = _RECEIVE_BYTES_AT_FIRST
         sock.settimeout(idle_timeout_s)
         _answer_at_once_and_notice_dead_peers(sock)
 
@@ -63,9 +65,13 @@ class FrameConnection:
         ``OSError`` when the connection is lost.
         """
         if not self._received:
-            self._received += self._sock.recv(_RECEIVE_BYTES)
-            if not self._received:
+            chunk = self._sock.recv(self._likely_bytes)
+            if not chunk:
                 return None
+            if self._is_whole_frame(chunk):
+                return chunk[_HEADER.size :]
+            self._received += chunk
+            self._likely_bytes = _RECEIVE_BYTES
         deadline = time.monotonic() + self._frame_timeout_s
         self._receive_until(_HEADER.size, deadline)
         end = _HEADER.size + self._announced_length()
@@ -81,6 +87,11 @@ class FrameConnection:
     def fileno(self) -> int:
         """Return the socket's descriptor, for ``select``; -1 after ``close``."""
         return self._sock.fileno()
+
+    def _is_whole_frame(self, chunk: bytes) -> bool:
+        """Return whether ``chunk`` is one frame and nothing else, as it mostly is."""
+        length = len(chunk) - _HEADER.size
+        return 0 < length <= self._max_frame_bytes and length == _HEADER.unpack_from(chunk)[0]
 
     def _send_what_fits(self, frame: bytes) -> int:
         try:

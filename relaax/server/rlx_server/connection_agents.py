@@ -6,6 +6,7 @@ import numpy as np
 
 from relaax.algorithm_base import AgentBase, BatchAgentBase, PreprocessorBase
 from relaax.common.metrics import Metrics
+from relaax.common.protocol.binary import MAX_ENVIRONMENTS
 from relaax.common.steps import ENDED, FINAL, START, TRUNCATED, Steps
 from relaax.server.rlx_server.conversation import Actions
 
@@ -77,7 +78,14 @@ class InlineAgents:
         """Preprocess and act."""
         observations, finals = preprocess(self._preprocessor, steps)
         return self._batch_agent.act(
-            Steps(self._slots[steps.environments], steps.flags, steps.rewards, observations, finals)
+            Steps(
+                self._slots[steps.environments],
+                steps.flags,
+                steps.rewards,
+                observations,
+                finals,
+                steps.is_plain,
+            )
         )
 
     def metrics(self) -> Metrics:
@@ -89,20 +97,20 @@ class InlineAgents:
         self._batch_agent.close()
 
 
-_NO_START = np.zeros(1, np.bool_)
+_NO_STARTS = np.zeros(MAX_ENVIRONMENTS, np.bool_)
 
 
 def preprocess(preprocessor: PreprocessorBase, steps: Steps) -> tuple[Any, Any]:
     """Return the observations and final observations of ``steps``, preprocessed."""
     environments, flags = steps.environments, steps.flags
-    if not flags.any():
-        starts = np.broadcast_to(_NO_START, len(environments))
+    if steps.is_plain or not flags.any():
+        starts = _NO_STARTS[: len(environments)]
         return preprocessor.observe(environments, starts, steps.observations), ()
     finals: Any = ()
     has_final = steps.has_final
     if has_final.any():
         ended = environments[has_final]
-        finals = preprocessor.observe(ended, np.zeros(len(ended), np.bool_), steps.finals)
+        finals = preprocessor.observe(ended, _NO_STARTS[: len(ended)], steps.finals)
     acting = steps.acting
     if not acting.any():
         return (), finals

@@ -74,10 +74,12 @@ class BinaryConversation:
     def __init__(self, hello: Hello) -> None:
         self.hello = hello
         self.environments = hello.environments
+        self._reader = binary.StepsReader(hello.environments)
+        self._writer = binary.AnswersWriter()
 
     def decode(self, payload: bytes) -> Steps | Metric:
         """Return what a client says."""
-        return binary.decode_metric(payload) or binary.decode_steps(payload, self.environments)
+        return binary.decode_metric(payload) or self._reader.read(payload)
 
     def encode(self, steps: Steps, actions: Actions, scores: FloatArray) -> bytes:
         """Return the actions and scores."""
@@ -85,7 +87,7 @@ class BinaryConversation:
             array = np.asarray(actions)
         except ValueError as error:
             raise InvalidState(f"the algorithm's actions are no array: {error}") from error
-        return binary.encode_answers(steps.environments, steps.flags, array, scores)
+        return self._writer.write(steps, array, scores)
 
     def encode_error(self, code: ErrorCode, text: str) -> bytes | None:
         """Return the error's code and text."""

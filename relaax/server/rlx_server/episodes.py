@@ -17,6 +17,9 @@ FloatArray = npt.NDArray[np.float64]
 EPISODE_REWARD = "episode reward"
 
 
+_NO_SCORES: FloatArray = np.zeros(0)
+
+
 class Episodes:
     """Rewards, steps and seconds of the episodes of a connection's environments."""
 
@@ -30,6 +33,8 @@ class Episodes:
         self._rewards = np.zeros(environments)
         self._lengths = np.zeros(environments, np.int64)
         self._started_at = np.zeros(environments)
+        #: The last ones that were seen to be running, all of them; None after any has ended.
+        self._running: IntArray | None = None
 
     def count(self, steps: Steps) -> tuple[FloatArray, bool]:
         """Count what environments report.
@@ -38,17 +43,17 @@ class Episodes:
         or was given up. ProtocolError for a reward where no episode goes on.
         """
         environments, flags = steps.environments, steps.flags
-        if not flags.any():
-            if not self._is_running[environments].all():
-                self._refuse(environments)
+        if steps.is_plain or not flags.any():
+            if environments is not self._running:
+                self._require_running(environments)
+                self._running = environments
             self._rewards[environments] += steps.rewards
             self._lengths[environments] += 1
-            return np.zeros(0), False
+            return _NO_SCORES, False
         has_ended, starts = (flags & ENDED) != 0, (flags & START) != 0
         given_up = starts & ~has_ended & self._is_running[environments]
         stepped = has_ended | ~starts
-        if not self._is_running[environments[stepped]].all():
-            self._refuse(environments[stepped])
+        self._require_running(environments[stepped])
         self._rewards[environments[stepped]] += steps.rewards[stepped]
         self._lengths[environments[stepped]] += 1
         scores = self._rewards[environments[has_ended]]
@@ -74,6 +79,7 @@ class Episodes:
     def _end(self, environments: IntArray) -> None:
         """Store the episodes' metrics; nothing for one without a single step."""
         now = self._clock()
+        self._running = None
         self._is_running[environments] = False
         for environment in environments.tolist():
             reward, length = float(self._rewards[environment]), int(self._lengths[environment])
@@ -87,8 +93,9 @@ class Episodes:
             self._means.add("episode time", seconds)
             self._means.add("reward per time", reward / max(seconds, 1e-9))
 
-    def _refuse(self, environments: IntArray) -> None:
-        (first,) = environments[~self._is_running[environments]][:1].tolist()
-        raise ProtocolError(
-            f"a reward came before act: no episode is going on in environment {first}"
-        )
+    def _require_running(self, environments: IntArray) -> None:
+        idle = environments[~self._is_running[environments]]
+        if len(idle):
+            raise ProtocolError(
+                f"a reward came before act: no episode is going on in environment {idle[0]}"
+            )

@@ -3,6 +3,7 @@
 ``arrays``    arrays as their dtype, their shape and their bytes
 ``spaces``    what observations and actions look like, as JSON
 ``messages``  hello and welcome, steps and actions, metrics and errors
+``plain``     a short cut for the messages that are nearly all there are
 
 ``docs/protocol.md`` specifies it.
 """
@@ -30,15 +31,25 @@ from relaax.common.protocol.binary.messages import (
     is_hello,
     raise_if_error,
 )
+from relaax.common.protocol.binary.plain import (
+    AnswersReader,
+    AnswersWriter,
+    StepsReader,
+    StepsWriter,
+)
 
 __all__ = [
     "MAX_ENVIRONMENTS",
     "VERSION",
     "Answers",
+    "AnswersReader",
+    "AnswersWriter",
     "Error",
     "ErrorCode",
     "Hello",
     "Metric",
+    "StepsReader",
+    "StepsWriter",
     "Welcome",
     "decode_answers",
     "decode_hello",

@@ -35,9 +35,6 @@ _HEAD = struct.Struct("<BBH")
 _METRIC_HEAD = struct.Struct("<BBHdd")
 _VERSION_FIELD = struct.Struct("<HH")
 
-#: One environment in a request and in a reply: number, flags, zero, reward or score.
-_ENTRY = np.dtype([("environment", "<u2"), ("flags", "u1"), ("zero", "u1"), ("number", "<f8")])
-
 _POSSIBLE_FLAGS = np.zeros(256, np.bool_)
 for _flags in (0, START, TERMINATED, TERMINATED | FINAL, TRUNCATED | FINAL):
     _POSSIBLE_FLAGS[[_flags, _flags | START]] = True
@@ -170,15 +167,12 @@ def decode_welcome(payload: bytes) -> Welcome:
 
 def encode_steps(steps: Steps) -> bytes:
     """Return the payload of a message of steps, whose observations and finals are blocks."""
-    count = len(steps.environments)
-    entries = np.zeros(count, _ENTRY)
-    entries["environment"] = steps.environments
-    entries["flags"] = steps.flags
-    entries["number"] = steps.rewards
     return b"".join(
         (
-            _HEAD.pack(_STEPS, 0, count),
-            entries.tobytes(),
+            _HEAD.pack(_STEPS, 0, len(steps.environments)),
+            np.asarray(steps.environments, "<u2").tobytes(),
+            np.asarray(steps.flags, "u1").tobytes(),
+            np.asarray(steps.rewards, "<f8").tobytes(),
             *encode_block(_as_block(steps.observations)),
             *encode_block(_as_block(steps.finals)),
         )
@@ -203,16 +197,16 @@ def encode_answers(
 
     actions: [A, ...], of those that want one; scores: float64 [E], of those that have ended.
     """
-    entries = np.zeros(len(environments), _ENTRY)
-    entries["environment"] = environments
-    if flags.any():
-        has_ended = (flags & ENDED) != 0
-        entries["flags"] = wants_action(flags) * _HAS_ACTION + has_ended * _HAS_SCORE
-        entries["number"][has_ended] = scores
-    else:
-        entries["flags"] = _HAS_ACTION
-    block = encode_block(actions if len(actions) else None)
-    return b"".join((_HEAD.pack(_ACTIONS, 0, len(environments)), entries.tobytes(), *block))
+    answer_flags = wants_action(flags) * _HAS_ACTION + ((flags & ENDED) != 0) * _HAS_SCORE
+    return b"".join(
+        (
+            _HEAD.pack(_ACTIONS, 0, len(environments)),
+            np.asarray(environments, "<u2").tobytes(),
+            answer_flags.astype("u1").tobytes(),
+            np.asarray(scores, "<f8").tobytes(),
+            *encode_block(actions if len(actions) else None),
+        )
+    )
 
 
 def decode_answers(payload: bytes) -> Answers:
@@ -220,19 +214,19 @@ def decode_answers(payload: bytes) -> Answers:
     _expect(payload, _ACTIONS, "actions")
     try:
         _, _, count = _HEAD.unpack_from(payload)
-        entries, offset = _entries(payload, count)
+        environments, flags, offset = _numbers_and_flags(payload, count)
+        ended = int(np.count_nonzero(flags & _HAS_SCORE))
+        scores, offset = _column(payload, "<f8", ended, offset)
         block, offset = decode_block(payload, offset)
     except (IndexError, struct.error) as error:
         raise ProtocolError("a message of actions breaks off") from error
     _require_end(payload, offset)
-    flags = entries["flags"]
     if isinstance(block, dict):
         raise ProtocolError("actions are one array")
     actions = np.zeros(0, np.int64) if block is None else np.asarray(block)
     if block_length(block) != np.count_nonzero(flags & _HAS_ACTION):
         raise ProtocolError("there are not as many actions as environments that have one")
-    scores = entries["number"][(flags & _HAS_SCORE) != 0]
-    return Answers(entries["environment"].astype(np.int64), actions, scores)
+    return Answers(environments, actions, scores)
 
 
 def encode_metric(metric: Metric) -> bytes:
@@ -283,14 +277,13 @@ def _decode_steps(payload: bytes, environments: int) -> Steps:
     kind, _, count = _HEAD.unpack_from(payload)
     if kind != _STEPS:
         raise ProtocolError(f"a message of kind {kind} came where steps ({_STEPS}) are expected")
-    entries, offset = _entries(payload, count)
+    numbers, flags, offset = _numbers_and_flags(payload, count)
+    rewards, offset = _column(payload, "<f8", count, offset)
     observations, offset = decode_block(payload, offset)
     finals, offset = decode_block(payload, offset)
     _require_end(payload, offset)
-    numbers = entries["environment"].astype(np.int64)
-    flags = entries["flags"]
     _check_environments(numbers, environments)
-    if not np.isfinite(entries["number"]).all():
+    if not np.isfinite(rewards).all():
         raise ProtocolError("a reward is not finite")
     acting = count
     if flags.any():
@@ -299,7 +292,7 @@ def _decode_steps(payload: bytes, environments: int) -> Steps:
         acting = int(np.count_nonzero(wants_action(flags)))
     _check_length("observations", observations, acting)
     _check_length("final observations", finals, int(np.count_nonzero(flags & FINAL)))
-    return Steps(numbers, flags, entries["number"], _one_array(observations), _one_array(finals))
+    return Steps(numbers, flags, rewards, _one_array(observations), _one_array(finals))
 
 
 def _check_environments(numbers: npt.NDArray[np.int64], environments: int) -> None:
@@ -330,11 +323,22 @@ def _as_block(states: Any) -> Block:
     return None if len(states) == 0 else states
 
 
-def _entries(payload: bytes, count: int) -> tuple[Any, int]:
-    end = _HEAD.size + count * _ENTRY.itemsize
+def _numbers_and_flags(
+    payload: bytes, count: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8], int]:
+    """Return the columns that both directions begin with, and where they end."""
+    numbers, offset = _column(payload, "<u2", count, _HEAD.size)
+    flags, offset = _column(payload, "u1", count, offset)
+    return numbers.astype(np.int64), flags, offset
+
+
+def _column(payload: bytes, dtype: str, count: int, offset: int) -> tuple[Any, int]:
+    end = offset + count * np.dtype(dtype).itemsize
     if end > len(payload):
         raise IndexError
-    return np.frombuffer(payload, _ENTRY, count, _HEAD.size), end
+    if count == 0:
+        return np.zeros(0, dtype), end
+    return np.frombuffer(payload, dtype, count, offset), end
 
 
 def _require_end(payload: bytes, offset: int) -> None:

@@ -70,6 +70,11 @@ class Exchange:
             for (dtype, shape), offset in zip(places, offsets, strict=True)
         ]
         self._entries, self._observations, self._finals, self._actions = views
+        self._slots, self._rewards, self._flags = (
+            self._entries[name] for name in ("slot", "reward", "flags")
+        )
+        #: Whose slots and flags stand there already: none of these flags is set.
+        self._plain: npt.NDArray[np.int64] | None = None
 
     @staticmethod
     def new_memory() -> int:
@@ -79,10 +84,11 @@ class Exchange:
     def write(self, steps: Steps) -> None:
         """Put down what environments report; observations are arrays [A, ...] and [F, ...]."""
         count, acting, finals = len(steps.flags), len(steps.observations), len(steps.finals)
-        entries = self._entries[:count]
-        entries["slot"] = steps.environments
-        entries["reward"] = steps.rewards
-        entries["flags"] = steps.flags
+        if not steps.is_plain or steps.environments is not self._plain:
+            self._slots[:count] = steps.environments
+            self._flags[:count] = steps.flags
+            self._plain = steps.environments if steps.is_plain else None
+        self._rewards[:count] = steps.rewards
         if acting:
             self._observations[:acting] = steps.observations
         if finals:

@@ -2,7 +2,7 @@
 
 import logging
 import os
-import selectors
+import select
 import socket
 import sys
 import time
@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from relaax.algorithm_base import BatchAgentBase
 from relaax.common.errors import ComputeError
@@ -62,6 +61,8 @@ class ComputeLoop:
         self._doorbell = doorbell
         self._clients: dict[int, Client] = {}
         self._numbers: dict[Link, int] = {}
+        #: By descriptor.
+        self._links: dict[int, Link] = {}
         self._next_number = 0
         self._observations: tuple[str, tuple[int, ...]] | None = None
         self._is_open = True
@@ -71,20 +72,18 @@ class ComputeLoop:
         sys.setswitchinterval(_THREAD_SWITCH_S)
         self._agent.warm_up(WARMED_ENVIRONMENTS)
         self._introductions.send(READY)
-        with selectors.DefaultSelector() as self._selector:
-            self._selector.register(self._doorbell, selectors.EVENT_READ)
-            self._selector.register(self._introductions, selectors.EVENT_READ)
+        introductions = self._introductions.fileno()
+        with select.epoll() as self._poll:
+            for descriptor in (self._doorbell, introductions):
+                self._poll.register(descriptor, select.EPOLLIN)
             while self._is_open:
-                for key, _ in self._selector.select():
-                    self._handle(key)
-
-    def _handle(self, key: selectors.SelectorKey) -> None:
-        if key.fileobj == self._doorbell:
-            self._answer(np.frombuffer(os.read(self._doorbell, _DOORBELL_BYTES), "<u4"))
-        elif key.fileobj is self._introductions:
-            self._meet()
-        else:
-            self._listen(key.data)
+                for descriptor, _ in self._poll.poll():
+                    if descriptor == self._doorbell:
+                        self._answer(os.read(descriptor, _DOORBELL_BYTES))
+                    elif descriptor == introductions:
+                        self._meet()
+                    else:
+                        self._listen(self._links[descriptor])
 
     def _meet(self) -> None:
         """Take the link of a new worker."""
@@ -93,7 +92,8 @@ class ComputeLoop:
             self._is_open = False
         for descriptor in descriptors:
             link = Link(socket.socket(fileno=descriptor))
-            self._selector.register(link, selectors.EVENT_READ, data=link)
+            self._links[descriptor] = link
+            self._poll.register(descriptor, select.EPOLLIN)
 
     def _listen(self, link: Link) -> None:
         """Take what a worker tells beside its observations."""
@@ -130,15 +130,18 @@ class ComputeLoop:
             os.close(descriptor)
 
     def _forget(self, link: Link) -> None:
-        self._selector.unregister(link)
+        descriptor = link.fileno()
+        self._poll.unregister(descriptor)
+        del self._links[descriptor]
         link.close()
         number = self._numbers.pop(link, None)
         if number is not None:
             self._agent.close_slots(self._clients.pop(number).slots)
 
-    def _answer(self, numbers: npt.NDArray[np.uint32]) -> None:
-        """Answer all workers that wait, with one evaluation of the network."""
-        clients = [self._clients[n] for n in numbers.tolist() if n in self._clients]
+    def _answer(self, rung: bytes) -> None:
+        """Answer all workers that have rung, with one evaluation of the network."""
+        numbers = memoryview(rung).cast("I")
+        clients = [self._clients[number] for number in numbers if number in self._clients]
         if not clients:
             return
         began_at = time.monotonic()
@@ -154,11 +157,10 @@ class ComputeLoop:
         self._report(parts, began_at, acted_at)
 
     def _report(self, parts: list[Any], began_at: float, acted_at: float) -> None:
-        waits = np.array([began_at - part[3] for part in parts])
         size = sum(len(part[1]) for part in parts)
-        self._means.spread("inference batch size", np.array([size]))
-        self._means.spread("inference queue wait", waits)
-        self._means.spread("inference time", np.array([acted_at - began_at]))
+        self._means.spread("inference batch size", (size,))
+        self._means.spread("inference queue wait", [began_at - part[3] for part in parts])
+        self._means.spread("inference time", (acted_at - began_at,))
         self._means.store_if_due()
 
 

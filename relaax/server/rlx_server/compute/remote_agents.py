@@ -1,6 +1,7 @@
 """The worker's end: agents whose network runs in the compute process."""
 
 import os
+import sys
 import time
 from typing import Any
 
@@ -61,14 +62,26 @@ class RemoteAgents:
         self._environments = environments
         self._metrics = LinkMetrics(link)
         self._exchange: Exchange | None = None
+        self._environments_before: Array | None = None
 
     def act(self, steps: Steps) -> Array:
         """Preprocess here, act there."""
         observations, finals = preprocess(self._preprocessor, steps)
         if self._exchange is None:
             self._exchange = self._register(observations)
-        slots = self._slots[steps.environments]
-        self._exchange.write(Steps(slots, steps.flags, steps.rewards, observations, finals))
+        if steps.environments is not self._environments_before:
+            self._environments_before = steps.environments
+            self._slots_before = self._slots[steps.environments]
+        self._exchange.write(
+            Steps(
+                self._slots_before,
+                steps.flags,
+                steps.rewards,
+                observations,
+                finals,
+                steps.is_plain,
+            )
+        )
         os.write(self._doorbell, self._number)
         self._link.wait()
         self._metrics.flush_if_due()
@@ -95,7 +108,7 @@ class RemoteAgents:
         if "refused" in reply:
             raise InvalidState(reply["refused"])
         self._slots = np.array(reply["slots"], np.int64)
-        self._number = int(reply["number"]).to_bytes(4, "little")
+        self._number = int(reply["number"]).to_bytes(4, sys.byteorder)
         (descriptor,) = descriptors
         try:
             return Exchange(Layout.from_json(reply["layout"]), descriptor)

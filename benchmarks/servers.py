@@ -1,0 +1,146 @@
+"""The servers that are measured: real ones, on free ports of the loopback interface."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+import yaml
+
+REPOSITORY = Path(__file__).parent.parent
+COMMANDS = Path(sys.executable).parent
+START_DEADLINE_S = 120.0
+STOP_DEADLINE_S = 30.0
+MIB = 1024 * 1024
+
+CARTPOLE: dict[str, Any] = {"action_size": 2, "state_size": [4], "hidden_layers": [64, 64]}
+ATARI: dict[str, Any] = {"action_size": 18, "state_size": [84, 84], "history_len": 4}
+
+
+@dataclass(frozen=True)
+class Servers:
+    """A parameter server and an RLX server that are running."""
+
+    parameter_server: subprocess.Popen[bytes]
+    rlx_server: subprocess.Popen[bytes]
+    parameter_server_url: str
+    rlx_server_url: str
+    directory: Path
+
+
+def free_address() -> str:
+    """Return an address of this machine that nobody listens at."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{probe.getsockname()[1]}"
+
+
+@contextlib.contextmanager
+def running_servers(
+    algorithm: dict[str, Any],
+    inference: str,
+    parameter_server: dict[str, Any] | None = None,
+) -> Iterator[Servers]:
+    """Start both servers with DA3C and stop them, and whatever they started, at the end."""
+    with tempfile.TemporaryDirectory(prefix="relaax-benchmark-") as name:
+        directory = Path(name)
+        urls = free_address(), free_address()
+        configuration = directory / "benchmark.yaml"
+        configuration.write_text(
+            yaml.safe_dump(
+                {
+                    "relaax-parameter-server": {
+                        "--bind": urls[0],
+                        **{f"--{key}": value for key, value in (parameter_server or {}).items()},
+                    },
+                    "relaax-rlx-server": {
+                        "--bind": urls[1],
+                        "--parameter-server": urls[0],
+                        "--inference": inference,
+                        "--worker-memory": 16,
+                        "--log-level": "INFO",
+                    },
+                    "algorithm": {"path": str(REPOSITORY / "algorithms" / "da3c"), **algorithm},
+                }
+            )
+        )
+        with contextlib.ExitStack() as stack:
+            processes = [
+                stack.enter_context(_running(command, configuration, directory))
+                for command in ("relaax-parameter-server", "relaax-rlx-server")
+            ]
+            _wait_until(directory / "relaax-rlx-server.log", "serving at", processes[1])
+            yield Servers(*processes, *urls, directory)
+
+
+@contextlib.contextmanager
+def _running(
+    command: str, configuration: Path, directory: Path
+) -> Iterator[subprocess.Popen[bytes]]:
+    with (directory / f"{command}.log").open("wb") as log:
+        process = subprocess.Popen(  # noqa: S603 - our own command
+            [COMMANDS / command, "--config", configuration],
+            cwd=directory,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+    try:
+        yield process
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(STOP_DEADLINE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _wait_until(log: Path, said: str, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + START_DEADLINE_S
+    while said not in log.read_text():
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise RuntimeError(f"a server did not start:\n{log.read_text()}")
+        time.sleep(0.05)
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What some processes use, in bytes."""
+
+    #: Shared pages counted once for everybody who shares them.
+    resident: int
+    #: Shared pages divided among those who share them.
+    proportional: int
+    #: What would be free again if the process ended; the mean where there are several.
+    private: int
+
+
+def memory_of(processes: list[psutil.Process]) -> Memory:
+    """Measure ``processes`` together."""
+    infos = []
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            infos.append(process.memory_full_info())
+    if not infos:
+        return Memory(0, 0, 0)
+    return Memory(
+        resident=sum(info.rss for info in infos),
+        proportional=sum(info.pss for info in infos),
+        private=sum(info.uss for info in infos) // len(infos),
+    )
+
+
+def family_of(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    """Return a process and all that it started."""
+    parent = psutil.Process(process.pid)
+    return [parent, *parent.children(recursive=True)]
