@@ -6,11 +6,11 @@ import pytest
 
 PUBLIC = {
     "relaax.algorithm_base": """
-        AgentBase BridgeBase BridgeControlBase Checkpoint CheckpointMismatch ConfigBase FloatVector
-        InvalidState Metrics NullMetrics NullSaver ParameterServerBase Phase RunningParameterServer
-        Saver Values Version
+        AgentBase BatchAgentBase BridgeBase BridgeControlBase Checkpoint CheckpointMismatch
+        ConfigBase FloatVector InvalidState Metrics NullMetrics NullSaver ParameterServerBase Phase
+        PreprocessorBase RunningParameterServer Saver Steps Values Version
     """,
-    "relaax.client": "Backoff Client Failure",
+    "relaax.client": "Backoff Client Failure VectorClient",
     "relaax.common.bridge": "Bridge BridgeControl",
     "relaax.common.parameters": "Manifest ParameterStore RMSProp TensorSpec linear_anneal",
     "relaax.common.protocol": """

@@ -6,10 +6,14 @@ import numpy as np
 
 from relaax.algorithm_base import BridgeBase, FloatVector, Values, Version
 from relaax.common.interval_metrics import IntervalMetrics
+from relaax.common.native_memory import release_unused_memory
 
 from ..gradient_norm import clip_by_global_norm
 from ..model import Gradients, Model, Parameters
 from ..rollouts import RolloutBatch
+
+#: By then everything is compiled, which took tens of MB that are free again.
+UPDATES_BEFORE_RELEASE = 5
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,7 @@ class Learner:
         self._parameter_server = parameter_server
         self._gradient_norm_clipping = gradient_norm_clipping
         self._metrics = IntervalMetrics(parameter_server.metrics())
+        self._updates = 0
         values = parameter_server.get_values()
         self.policy = Policy(values.version, model.unpack(_present(values)))
 
@@ -44,6 +49,9 @@ class Learner:
         steps = rollouts.steps
         values = self._parameter_server.synchronize(vector, steps, policy.version)
         self._report(gradients, norm, rollouts, values)
+        self._updates += 1
+        if self._updates == UPDATES_BEFORE_RELEASE:
+            release_unused_memory()
         if values.vector is not None:
             self.policy = Policy(values.version, self._model.unpack(values.vector))
 

@@ -42,6 +42,19 @@ class Episodes:
         Return the sums of rewards of the episodes that ended, float64 [E], and whether any ended
         or was given up. ProtocolError for a reward where no episode goes on.
         """
+        with np.errstate(over="ignore"):  # a sum that is not finite is refused at the end
+            return self._count(steps)
+
+    def add_latency(self, seconds: float) -> None:
+        """Count the seconds that choosing actions took, without the network."""
+        self._means.add("act latency", seconds)
+        self._means.store_if_due()
+
+    def close(self) -> None:
+        """Store what is left."""
+        self._means.store()
+
+    def _count(self, steps: Steps) -> tuple[FloatArray, bool]:
         environments, flags = steps.environments, steps.flags
         if steps.is_plain or not flags.any():
             if environments is not self._running:
@@ -60,15 +73,6 @@ class Episodes:
         self._end(environments[has_ended | given_up])
         self._start(environments[starts])
         return scores, bool(has_ended.any() or given_up.any())
-
-    def add_latency(self, seconds: float) -> None:
-        """Count the seconds that choosing actions took, without the network."""
-        self._means.add("act latency", seconds)
-        self._means.store_if_due()
-
-    def close(self) -> None:
-        """Store what is left."""
-        self._means.store()
 
     def _start(self, environments: IntArray) -> None:
         self._is_running[environments] = True

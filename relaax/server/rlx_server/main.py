@@ -47,7 +47,7 @@ def _serve(arguments: list[str]) -> int:
         timeout_s=options.timeout,
         max_frame_bytes=options.max_frame_bytes,
     )
-    RlxServer(listener, settings, Admission(options.worker_memory), is_batched).run()
+    RlxServer(listener, settings, Admission(options.first_worker_mib()), is_batched).run()
     return 0
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from relaax.algorithm_base import BridgeBase, ConfigBase, InvalidState, Phase
 from relaax.common.errors import BridgeError, ComputeError, ConfigurationError, ProtocolError
+from relaax.common.native_memory import spare_memory
 from relaax.common.protocol import binary
 from relaax.common.protocol.binary import ErrorCode, Hello, Welcome
 from relaax.common.protocol.binary.spaces import differ, written
@@ -171,6 +172,7 @@ def _serve_remotely(
 def _serve_inline(
     settings: WorkerSettings, conversation: Conversation, frames: FrameConnection, first: bytes
 ) -> None:
+    spare_memory()
     stub = settings.stub()
     try:
         _serve(settings, conversation, frames, first, _inline_agents(settings, stub, conversation))

@@ -26,7 +26,7 @@ def test_the_client_loads_nothing_heavy() -> None:
 
 
 def test_the_public_names() -> None:
-    assert relaax.client.__all__ == ["Backoff", "Client", "Failure"]
+    assert relaax.client.__all__ == ["Backoff", "Client", "Failure", "VectorClient"]
 
 
 def test_an_episode_as_messages(start_server) -> None:

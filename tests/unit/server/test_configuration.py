@@ -75,8 +75,9 @@ class TestValues:
             "bind": Address("localhost", 7001),
             "parameter_server": Address("localhost", 7000),
             "log_level": "WARNING",
+            "inference": "inline",
             "timeout": None,
-            "worker_memory": 128.0,
+            "worker_memory": None,
             "max_frame_bytes": DEFAULT_MAX_FRAME_BYTES,
         }
 

@@ -156,9 +156,19 @@ class RlxServerOptions(_Options):
         "close a connection at the first end of an episode after this many seconds, so that a "
         "load balancer can send the client elsewhere; no need to use it on a local run",
     )
-    worker_memory: Annotated[PositiveFloat, BeforeValidator(_no_bool), Flag("MIB")] = _option(
-        128.0, "free memory that the first worker needs; later ones need the mean of those running"
+    worker_memory: Annotated[PositiveFloat, BeforeValidator(_no_bool), Flag("MIB")] | None = (
+        _option(
+            None,
+            "free memory that the first worker needs, 128 inline and 16 batched unless given; "
+            "later ones need the mean of those running",
+        )
     )
+
+    def first_worker_mib(self) -> float:
+        """Return ``worker_memory``, the default filled in."""
+        if self.worker_memory is not None:
+            return self.worker_memory
+        return 16.0 if self.inference == "batched" else 128.0
     max_frame_bytes: Annotated[PositiveInt, BeforeValidator(_count), Flag("BYTES")] = _option(
         MAX_FRAME_BYTES, "close a connection whose message is larger"
     )

@@ -8,9 +8,12 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tensorboardX.proto.event_pb2 import Event
-from tensorboardX.proto.summary_pb2 import Summary
-from tensorboardX.record_writer import RecordWriter
+from relaax.server.parameter_server.metrics.without_torch import without_torch
+
+with without_torch():
+    from tensorboardX.proto.event_pb2 import Event
+    from tensorboardX.proto.summary_pb2 import Summary
+    from tensorboardX.record_writer import RecordWriter
 
 _NOT_IN_TAGS = re.compile(r"[^-/\w.]")
 

@@ -1,9 +1,12 @@
-"""The agent on a real parameter server in this process, with a recorder between them."""
+"""The agents on a real parameter server in this process, with a recorder between them."""
+
+import threading
 
 import numpy as np
 import pytest
 
-from relaax.algorithm_base import BridgeBase, NullMetrics, NullSaver
+from relaax.algorithm_base import BridgeBase, Metrics, NullSaver, Steps
+from relaax.common.steps import FINAL, START, TERMINATED, TRUNCATED
 
 SECTION = {
     "action_size": 2, "state_size": [2], "hidden_layers": [8], "episode_len": 3, "seed": 5,
@@ -11,12 +14,24 @@ SECTION = {
 }  # fmt: skip
 
 
+class Stored(Metrics):
+    def __init__(self):
+        self.values = []
+
+    def scalar(self, name, y, x=None):
+        self.values.append((name, y))
+
+
 class Recorder(BridgeBase):
-    """Passes calls on and remembers the gradients."""
+    """Passes calls on and remembers the gradients; may be told to wait, or to fail."""
 
     def __init__(self, service):
         self.service = service
         self.gradients = []
+        self.stored = Stored()
+        self.goes_on = threading.Event()
+        self.goes_on.set()
+        self.error = None
 
     def increment_global_t(self, steps=1):
         return self.service.increment_global_t(steps)
@@ -28,154 +43,370 @@ class Recorder(BridgeBase):
         return self.service.get_values(known)
 
     def synchronize(self, gradients, steps, computed_with=None):
+        assert self.goes_on.wait(30)
+        if self.error is not None:
+            raise self.error
         self.gradients.append((gradients, steps, computed_with.number))
         return self.service.synchronize(gradients, steps, computed_with)
 
     def metrics(self):
-        return NullMetrics()
+        return self.stored
 
 
-class Learner:
-    """An agent, its parameter server, and the batches that it learnt from."""
+class Learning:
+    """Agents, their parameter server, and the rollouts that they learnt from."""
 
     def __init__(self, da3c, monkeypatch, **changes):
-        config = da3c.Config({**SECTION, **changes})
-        self.parameter_server = da3c.ParameterServer(config, NullSaver(), NullMetrics())
+        self.da3c = da3c
+        self.config = da3c.Config({**SECTION, **changes})
+        self.parameter_server = da3c.ParameterServer(self.config, NullSaver(), Stored())
         self.bridge = Recorder(self.parameter_server.bridge())
-        self.agent = da3c.Agent(config, self.bridge)
-        self.batches = []
-        compute = self.agent._model.gradients
-        monkeypatch.setattr(
-            self.agent._model,
+        self.rollouts = []
+        self._monkeypatch = monkeypatch
+
+    def agent(self):
+        """An agent of one environment."""
+        agent = self.da3c.Agent(self.config, self.bridge)
+        self._watch(agent._batch_agent)
+        return agent
+
+    def batch_agent(self, in_background=False):
+        agent = self.da3c.BatchAgent(self.config, self.bridge, in_background)
+        self._watch(agent)
+        return agent
+
+    def vector(self):
+        return self.parameter_server.bridge().get_values().vector
+
+    def _watch(self, agent):
+        compute = agent._model.gradients
+        self._monkeypatch.setattr(
+            agent._model,
             "gradients",
-            lambda parameters, batch: (self.batches.append(batch), compute(parameters, batch))[1],
+            lambda parameters, batch: (self.rollouts.append(batch), compute(parameters, batch))[1],
         )
 
-    def value_of(self, *observation):
-        model = self.agent._model
-        parameters = model.unpack(self.parameter_server.bridge().get_values().vector)
-        batch = np.array([observation], np.float32)
-        noise = np.zeros((1, 2), np.float32)
-        return model.act(parameters, batch, model.initial_recurrent_state(), noise).values[0]
+
+@pytest.fixture(name="learning_with")
+def _learning_with(da3c, monkeypatch):
+    return lambda **changes: Learning(da3c, monkeypatch, **changes)
 
 
-@pytest.fixture(name="learner")
-def _learner(da3c, monkeypatch):
-    return lambda **changes: Learner(da3c, monkeypatch, **changes)
+def only(column):
+    """The one rollout of a batch as a list."""
+    return column[:, 0].tolist()
 
 
-def test_a_full_rollout_is_learnt_from_and_the_new_values_are_used(learner):
-    learning = learner()
-    before = learning.parameter_server.bridge().get_values().vector
-    learning.agent.act([0, 0])
+def test_a_full_rollout_is_learnt_from_and_the_new_values_are_used(learning_with):
+    learning = learning_with()
+    agent = learning.agent()
+    before = learning.vector()
+    agent.act([0, 0])
     for number in (1, 2, 3):
-        learning.agent.reward_and_act(1.0, [number, 0])
+        agent.reward_and_act(1.0, [number, 0])
     assert [(steps, version) for _, steps, version in learning.bridge.gradients] == [(3, 0)]
     assert learning.parameter_server.global_t() == 3
-    after = learning.parameter_server.bridge().get_values().vector
+    after = learning.vector()
     assert not np.array_equal(before, after)
-    in_use = [
-        learning.agent._parameters[spec.name] for spec in learning.agent._model.manifest.specs
-    ]
-    np.testing.assert_array_equal(np.concatenate([np.ravel(t) for t in in_use]), after)
+    in_use = agent._batch_agent._learner.policy.parameters.arrays
+    np.testing.assert_array_equal(np.concatenate([a.ravel() for a in in_use.values()]), after)
 
 
-def test_an_unfinished_episode_bootstraps_from_its_next_state(learner):
-    learning = learner()
-    value = learning.value_of(3, 0)
-    learning.agent.act([0, 0])
+def test_an_unfinished_episode_brings_its_next_state_to_bootstrap_from(learning_with):
+    learning = learning_with()
+    agent = learning.agent()
+    agent.act([0, 0])
     for number in (1, 2, 3):
-        learning.agent.reward_and_act(1.0, [number, 0])
-    batch = learning.batches[0]
-    assert batch.observations.tolist() == [[0, 0], [1, 0], [2, 0]]
-    np.testing.assert_allclose(
-        batch.returns, [1.75 + value / 8, 1.5 + value / 4, 1 + value / 2], rtol=1e-5
-    )
+        agent.reward_and_act(number / 2, [number, 0])
+    (rollout,) = learning.rollouts
+    assert rollout.observations[:, 0, 0].tolist() == [0, 1, 2, 3]
+    assert only(rollout.rewards) == [0.5, 1.0, 1.5]
+    assert only(rollout.valid) == [1, 1, 1]
+    assert only(rollout.terminated) == [0, 0, 0]
+    assert only(rollout.starts) == [1, 0, 0, 0]
 
 
-def test_a_terminated_episode_earns_nothing_more(learner):
-    learning = learner()
-    learning.agent.act([0, 0])
-    learning.agent.reward_and_act(1.0, [1, 0])
-    learning.agent.reward_and_act(1.0, [2, 0])
-    learning.agent.reward_and_reset(1.0)
-    np.testing.assert_allclose(learning.batches[0].returns, [1.75, 1.5, 1.0])
+def test_the_rollout_after_it_goes_on_from_that_state(learning_with):
+    learning = learning_with()
+    agent = learning.agent()
+    agent.act([0, 0])
+    for number in range(1, 7):
+        agent.reward_and_act(1.0, [number, 0])
+    assert learning.rollouts[1].observations[:, 0, 0].tolist() == [3, 4, 5, 6]
+    assert only(learning.rollouts[1].starts) == [0, 0, 0, 0]
 
 
-def test_a_truncated_episode_bootstraps_from_its_last_state(learner):
+def test_a_terminated_episode_is_followed_by_the_next_in_the_same_rollout(learning_with):
+    learning = learning_with()
+    agent = learning.agent()
+    agent.act([0, 0])
+    assert agent.reward_and_reset(2.0) == 2.0
+    agent.act([1, 0])
+    agent.reward_and_act(3.0, [2, 0])
+    assert agent.reward_and_reset(4.0) == 7.0
+    assert not learning.rollouts
+    agent.act([7, 0])
+    (rollout,) = learning.rollouts
+    assert only(rollout.terminated) == [1, 0, 1]
+    assert only(rollout.rewards) == [2, 3, 4]
+    assert only(rollout.starts) == [1, 1, 0, 1]
+
+
+def test_an_episode_that_is_given_up_was_cut_off_in_its_last_state(learning_with):
     """The state of the last reward_and_act was the last; the action chosen there never happened."""
-    learning = learner()
-    value = learning.value_of(2, 0)
-    learning.agent.act([0, 0])
-    learning.agent.reward_and_act(1.0, [1, 0])
-    learning.agent.reward_and_act(1.0, [2, 0])
-    learning.agent.act([9, 0])
-    learning.agent.reward_and_act(5.0, [8, 0])
-    batch = learning.batches[0]
-    assert batch.observations.tolist() == [[0, 0], [1, 0], [9, 0]]
-    assert batch.continues.tolist() == [0, 1, 0]
-    np.testing.assert_allclose(batch.returns[:2], [1.5 + value / 4, 1 + value / 2], rtol=1e-5)
+    learning = learning_with()
+    agent = learning.agent()
+    agent.act([0, 0])
+    agent.reward_and_act(1.0, [1, 0])
+    agent.act([9, 0])
+    agent.reward_and_act(5.0, [8, 0])
+    (rollout,) = learning.rollouts
+    assert rollout.observations[:, 0, 0].tolist() == [0, 1, 9, 8]
+    assert only(rollout.valid) == [1, 0, 1]
+    assert only(rollout.starts) == [1, 0, 1, 0]
+    assert rollout.steps == 2
+    assert learning.parameter_server.global_t() == 2
 
 
-def test_a_rollout_goes_on_across_episodes(learner):
-    learning = learner()
-    learning.agent.act([0, 0])
-    assert learning.agent.reward_and_reset(2.0) == 2.0
-    learning.agent.act([1, 0])
-    learning.agent.reward_and_act(3.0, [2, 0])
-    assert learning.agent.reward_and_reset(4.0) == 7.0
-    batch = learning.batches[0]
-    assert batch.continues.tolist() == [0, 0, 1]
-    np.testing.assert_allclose(batch.returns, [2.0, 5.0, 4.0])
+def test_clipped_rewards_are_learnt_from_and_whole_ones_reported(learning_with):
+    learning = learning_with(clip_rewards=True)
+    agent = learning.agent()
+    agent.act([0, 0])
+    agent.reward_and_act(10.0, [1, 0])
+    agent.reward_and_act(-7.0, [2, 0])
+    assert agent.reward_and_reset(0.5) == 3.5
+    agent.act([0, 0])
+    assert only(learning.rollouts[0].rewards) == [1, -1, 0.5]
 
 
-def test_clipped_rewards_are_learnt_from_and_whole_ones_reported(learner):
-    learning = learner(clip_rewards=True)
-    learning.agent.act([0, 0])
-    learning.agent.reward_and_act(10.0, [1, 0])
-    learning.agent.reward_and_act(-7.0, [2, 0])
-    assert learning.agent.reward_and_reset(0.5) == 3.5
-    np.testing.assert_allclose(learning.batches[0].returns, [1 - 0.5 + 0.125, -1 + 0.25, 0.5])
-
-
-def test_gradients_longer_than_the_limit_are_cut_to_it(learner):
-    section = {"RMSProp": {"gradient_norm_clipping": 0.5}}
-    learning = learner(**section)
-    learning.agent.act([0, 0])
+def test_gradients_longer_than_the_limit_are_cut_to_it(learning_with):
+    learning = learning_with(RMSProp={"gradient_norm_clipping": 0.5})
+    agent = learning.agent()
+    agent.act([0, 0])
     for number in (1, 2, 3):
-        learning.agent.reward_and_act(100.0, [number, 0])
+        agent.reward_and_act(100.0, [number, 0])
     gradient, _, _ = learning.bridge.gradients[0]
     assert np.linalg.norm(gradient) == pytest.approx(0.5, rel=1e-5)
 
 
-def test_the_same_seed_chooses_the_same_actions(learner):
+def test_the_same_seed_chooses_the_same_actions(learning_with):
     def actions():
-        agent = learner().agent
+        agent = learning_with().agent()
         chosen = [agent.act([0, 0])]
         return chosen + [agent.reward_and_act(1.0, [n % 3, 1]) for n in range(30)]
 
     assert actions() == actions()
 
 
-def test_recurrent_state_starts_at_zero_with_each_episode(learner):
-    learning = learner(lstm=True, lstm_size=4)
-    learning.agent.act([0, 0])
-    learning.agent.reward_and_act(1.0, [1, 0])
-    assert np.abs(learning.agent._recurrent_state).max() > 0
-    learning.agent.reward_and_reset(1.0)
-    learning.agent.act([0, 0])
-    assert np.abs(learning.agent._pending.recurrent_state).max() == 0
-
-
-def test_nothing_is_learnt_after_the_training(learner):
-    learning = learner(max_global_step=3)
-    learning.agent.act([0, 0])
+def test_nothing_is_learnt_after_the_training(learning_with):
+    learning = learning_with(max_global_step=3)
+    agent = learning.agent()
+    agent.act([0, 0])
     for number in (1, 2, 3):
-        learning.agent.reward_and_act(1.0, [number, 0])
+        agent.reward_and_act(1.0, [number, 0])
     assert learning.parameter_server.training_is_over()
     learning.parameter_server.stop_training()
-    values = learning.parameter_server.bridge().get_values().vector
+    values = learning.vector()
     for number in (1, 2, 3):
-        learning.agent.reward_and_act(1.0, [number, 0])
+        agent.reward_and_act(1.0, [number, 0])
     assert learning.parameter_server.global_t() == 3
-    np.testing.assert_array_equal(values, learning.parameter_server.bridge().get_values().vector)
+    np.testing.assert_array_equal(values, learning.vector())
+
+
+def test_without_learning_the_parameters_stay_as_they_are(learning_with):
+    learning = learning_with(learn=False)
+    agent = learning.agent()
+    actions = {agent.act([0, 0])} | {agent.reward_and_act(1.0, [n, 0]) for n in range(20)}
+    assert actions <= {0, 1}
+    assert (learning.bridge.gradients, learning.parameter_server.global_t()) == ([], 0)
+
+
+def report(slots, flags, rewards, observations, finals=()):
+    return Steps(
+        np.array(slots),
+        np.array(flags, np.uint8),
+        np.array(rewards, float),
+        np.array(observations, np.float32).reshape(-1, 2),
+        np.array(finals, np.float32).reshape(-1, 2),
+    )
+
+
+def test_environments_fill_their_rollouts_each_in_its_own_time(learning_with):
+    learning = learning_with()
+    agent = learning.batch_agent()
+    first, second = agent.open(2).tolist()
+    agent.act(report([first, second], [START, START], [0, 0], [[0, 0], [50, 0]]))
+    agent.act(report([first], [0], [1], [[1, 0]]))
+    agent.act(report([first, second], [0, 0], [2, 20], [[2, 0], [51, 0]]))
+    agent.act(report([first], [0], [3], [[3, 0]]))
+    agent.act(report([second], [0], [21], [[52, 0]]))
+    agent.act(report([second], [0], [22], [[53, 0]]))
+    assert [only(rollout.rewards) for rollout in learning.rollouts] == [[1, 2, 3], [20, 21, 22]]
+    assert learning.rollouts[1].observations[:, 0, 0].tolist() == [50, 51, 52, 53]
+
+
+def test_rollouts_that_are_full_at_once_make_one_update(learning_with):
+    learning = learning_with()
+    agent = learning.batch_agent()
+    slots = agent.open(3)
+    agent.act(report(slots, [START] * 3, [0] * 3, [[n, 0] for n in range(3)]))
+    for step in range(1, 4):
+        agent.act(report(slots, [0] * 3, [step] * 3, [[n, step] for n in range(3)]))
+    (rollouts,) = learning.rollouts
+    assert rollouts.count == 3
+    assert rollouts.observations[:, 2].tolist() == [[2, 0], [2, 1], [2, 2], [2, 3]]
+    assert len(learning.bridge.gradients) == 1
+    assert learning.parameter_server.global_t() == 9
+
+
+def test_a_truncated_episode_and_the_next_start_come_in_one_message(learning_with):
+    learning = learning_with()
+    agent = learning.batch_agent()
+    slots = agent.open(1)
+    agent.act(report(slots, [START], [0], [[0, 0]]))
+    agent.act(report(slots, [TRUNCATED | FINAL | START], [4], [[7, 0]], finals=[[1, 0]]))
+    agent.act(report(slots, [0], [5], [[8, 0]]))
+    (rollout,) = learning.rollouts
+    assert rollout.observations[:, 0, 0].tolist() == [0, 1, 7, 8]
+    assert only(rollout.valid) == [1, 0, 1]
+    assert only(rollout.rewards)[0] == 4
+    assert only(rollout.starts) == [1, 0, 1, 0]
+
+
+def test_only_those_that_want_an_action_get_one(learning_with):
+    agent = learning_with().batch_agent()
+    slots = agent.open(3)
+    agent.act(report(slots, [START] * 3, [0] * 3, [[0, 0]] * 3))
+    ends = [TERMINATED, 0, TRUNCATED | FINAL]
+    assert len(agent.act(report(slots, ends, [1] * 3, [[1, 0]], finals=[[2, 0]]))) == 1
+    assert len(agent.act(report(slots[:1], [START], [0], [[0, 0]]))) == 1
+    assert len(agent.act(report(slots[:1], [TERMINATED], [0], []))) == 0
+
+
+def test_the_final_observation_of_a_terminated_episode_is_no_row(learning_with):
+    learning = learning_with()
+    agent = learning.batch_agent()
+    slots = agent.open(1)
+    agent.act(report(slots, [START], [0], [[0, 0]]))
+    agent.act(report(slots, [TERMINATED | FINAL | START], [4], [[7, 0]], finals=[[1, 0]]))
+    agent.act(report(slots, [0], [5], [[8, 0]]))
+    agent.act(report(slots, [0], [6], [[9, 0]]))
+    assert learning.rollouts[0].observations[:, 0, 0].tolist() == [0, 7, 8, 9]
+
+
+def test_a_slot_that_is_used_again_remembers_nothing(learning_with):
+    learning = learning_with(lstm=True, lstm_size=4)
+    agent = learning.batch_agent()
+    slots = agent.open(1)
+    agent.act(report(slots, [START], [0], [[1, 1]]))
+    agent.act(report(slots, [0], [1], [[1, 2]]))
+    agent.close_slots(slots)
+    assert agent.open(1).tolist() == slots.tolist()
+    agent.act(report(slots, [START], [0], [[5, 0]]))
+    for number in (1, 2, 3):
+        agent.act(report(slots, [0], [number], [[number, 0]]))
+    (rollout,) = learning.rollouts
+    assert rollout.observations[:, 0, 0].tolist() == [5, 1, 2, 3]
+    assert not rollout.recurrent_state.any()
+
+
+def test_recurrent_state_is_kept_by_environment_and_starts_at_zero_with_each_episode(
+    learning_with,
+):
+    learning = learning_with(lstm=True, lstm_size=4)
+    agent = learning.batch_agent()
+    slots = agent.open(2)
+    agent.act(report(slots, [START] * 2, [0] * 2, [[1, 0], [0, 1]]))
+    states = agent._recurrent_state.copy()
+    assert np.abs(states).min(axis=(0, 2)).min() > 0
+    agent.act(report(slots[1:], [TERMINATED | START], [1], [[0, 1]]))
+    np.testing.assert_array_equal(agent._recurrent_state[:, 0], states[:, 0])
+    np.testing.assert_allclose(agent._recurrent_state[:, 1], states[:, 1], rtol=1e-5)
+
+
+def test_a_large_batch_is_cut_into_pieces(learning_with):
+    learning = learning_with(learn=False)
+    agent = learning.batch_agent()
+    agent.warm_up(4)
+    observations = np.random.default_rng(0).normal(size=(11, 2)).astype(np.float32) * 100
+    sizes = []
+    model_act = agent._model.act
+    agent._model.act = lambda p, o, r, n: (sizes.append(len(o)), model_act(p, o, r, n))[1]
+    actions = agent.act(report(agent.open(11), [START] * 11, [0] * 11, observations))
+    assert actions.shape == (11,)
+    assert sizes == [4, 4, 3]
+
+
+@pytest.fixture(name="background")
+def _background(learning_with):
+    learning = learning_with(rollouts_per_update=2)
+    learning.in_background = learning.batch_agent(in_background=True)
+    learning.slots = learning.in_background.open(1)
+    learning.in_background.act(report(learning.slots, [START], [0], [[0, 0]]))
+    yield learning
+    learning.bridge.goes_on.set()
+    learning.in_background.close()
+
+
+def act(learning, times):
+    for _ in range(times):
+        assert len(learning.in_background.act(report(learning.slots, [0], [1], [[1, 0]]))) == 1
+
+
+def wait_until(condition):
+    deadline = threading.Event()
+    for _ in range(3000):
+        if condition():
+            return
+        deadline.wait(0.01)
+    raise AssertionError("it did not happen")
+
+
+def test_in_the_background_acting_does_not_wait_for_learning(background):
+    background.bridge.goes_on.clear()
+    act(background, 300)
+    assert background.bridge.gradients == []
+    background.bridge.goes_on.set()
+    wait_until(lambda: len(background.bridge.gradients) >= 2)
+
+
+def test_rollouts_that_nobody_has_time_for_are_dropped_and_counted(background):
+    background.bridge.goes_on.clear()
+    act(background, 300)
+    background.bridge.goes_on.set()
+    wait_until(
+        lambda: any(name == "rollouts dropped" for name, _ in background.bridge.stored.values)
+    )
+    (dropped,) = (y for name, y in background.bridge.stored.values if name == "rollouts dropped")
+    assert 80 < dropped < 100
+
+
+def test_waiting_rollouts_are_learnt_from_together_up_to_the_limit(background):
+    background.bridge.goes_on.clear()
+    act(background, 30)
+    background.bridge.goes_on.set()
+    wait_until(lambda: len(background.rollouts) >= 4)
+    assert max(rollouts.count for rollouts in background.rollouts) == 2
+
+
+def test_an_error_of_the_learner_is_raised_where_it_is_noticed(background):
+    background.bridge.error = RuntimeError("the parameter server refused")
+    with pytest.raises(RuntimeError, match="refused"):
+        for _ in range(3000):
+            act(background, 1)
+            threading.Event().wait(0.002)
+
+
+def test_the_lag_of_the_policy_is_counted_in_updates(learning_with):
+    learning = learning_with()
+    agent = learning.agent()
+    agent._batch_agent._learner._metrics._interval_s = 0.0
+    agent._batch_agent._learner._metrics._due = 0.0
+    agent.act([0, 0])
+    others = np.zeros_like(learning.vector())
+    for _ in range(4):
+        learning.parameter_server.bridge().apply_gradients(others)
+    for number in (1, 2, 3):
+        agent.reward_and_act(1.0, [number, 0])
+    assert ("policy lag", 4.0) in learning.bridge.stored.values
+    assert ("policy lag max", 4.0) in learning.bridge.stored.values

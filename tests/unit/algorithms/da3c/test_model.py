@@ -1,5 +1,6 @@
 """The network and its loss against an independent computation in numpy, in float64."""
 
+import dataclasses
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,7 +17,12 @@ IMAGE = {
 }
 IMAGE_RECURRENT = {**IMAGE, "lstm": True, "lstm_size": 4}
 ALL = pytest.mark.parametrize("section", [VECTOR, RECURRENT, IMAGE, IMAGE_RECURRENT])
-ENTROPY_BETA, VALUE_LOSS_WEIGHT = 0.3, 0.7
+ENTROPY_BETA, VALUE_LOSS_WEIGHT, DISCOUNT = 0.3, 0.7, 0.9
+LOSS = {
+    "entropy_beta": ENTROPY_BETA,
+    "value_loss_weight": VALUE_LOSS_WEIGHT,
+    "rewards_gamma": DISCOUNT,
+}
 
 
 def relu(x):
@@ -44,8 +50,10 @@ def convolve(images, kernel, stride):
 class NumpyNetwork:
     """DA3C's network written a second time."""
 
-    def __init__(self, network, tensors):
+    def __init__(self, network, tensors, held=None):
         self.network = network
+        #: Targets and advantages by rollout: they are no functions of the parameters.
+        self.held = {} if held is None else held
         self.weights = {name: np.asarray(value, np.float64) for name, value in tensors.items()}
 
     def forward(self, observations, state, continues):
@@ -81,70 +89,139 @@ class NumpyNetwork:
         return np.array(outputs), np.array([[cell], [output]])
 
     def losses(self, rollout):
-        """Return policy loss, value loss and entropy, with the advantages held fixed."""
-        logits, values, _ = self.forward(
-            rollout.observations, rollout.recurrent_state, rollout.continues
+        """Return policy loss, value loss and entropy of rollouts, with the targets held fixed."""
+        terms = [self._losses_of(rollout, column) for column in range(rollout.count)]
+        return SimpleNamespace(
+            policy=sum(term.policy for term in terms),
+            value=sum(term.value for term in terms),
+            entropy=sum(term.entropy for term in terms),
         )
+
+    def _losses_of(self, rollout, column):
+        logits, values, _ = self.forward(
+            rollout.observations[:, column],
+            rollout.recurrent_state[:, column : column + 1],
+            1 - rollout.starts[:, column],
+        )
+        valid = rollout.valid[:, column]
         exponents = np.exp(logits - logits.max(axis=1, keepdims=True))
         probabilities = exponents / exponents.sum(axis=1, keepdims=True)
-        chosen = np.log(probabilities[np.arange(len(logits)), rollout.actions])
+        chosen = np.log(probabilities[np.arange(len(valid)), rollout.actions[:, column]])
+        returns = self.held.setdefault(column, returns_of(rollout, column, values))
+        advantages = self.held.setdefault((column, "advantages"), returns - values[:-1])
+        entropies = -np.sum(probabilities * np.log(probabilities), axis=1)
         return SimpleNamespace(
-            values=values,
-            log_probabilities=chosen,
-            value=0.5 * np.sum((rollout.returns - values) ** 2),
-            entropy=-np.sum(probabilities * np.log(probabilities)),
+            policy=-np.sum(valid * chosen * advantages),
+            value=0.5 * np.sum(valid * (returns - values[:-1]) ** 2),
+            entropy=np.sum(valid * entropies[:-1]),
         )
 
-    def loss(self, rollout, advantages):
+    def loss(self, rollout):
         terms = self.losses(rollout)
-        policy = -np.sum(terms.log_probabilities * advantages)
-        return policy - ENTROPY_BETA * terms.entropy + VALUE_LOSS_WEIGHT * terms.value
+        total = terms.policy - ENTROPY_BETA * terms.entropy + VALUE_LOSS_WEIGHT * terms.value
+        return total / rollout.count
 
 
-@pytest.fixture(name="case")
-def _case(da3c, da3c_module, section):
-    """A model, its parameters, its numpy twin and a rollout with an episode's start inside."""
-    settings = da3c.Config(section).settings
-    network = da3c_module("network").Network.of(settings)
-    model = da3c_module("model").Model(network, ENTROPY_BETA, VALUE_LOSS_WEIGHT)
-    vector = network.initial_parameters(settings.seed)
+def returns_of(rollout, column, values):
+    """N-step returns, from the last row backwards."""
+    following, returns = values[-1], []
+    for step in reversed(range(len(rollout.rewards))):
+        if rollout.valid[step, column]:
+            goes_on = 1 - rollout.terminated[step, column]
+            following = rollout.rewards[step, column] + DISCOUNT * goes_on * following
+        else:
+            following = values[step]
+        returns.append(following)
+    return np.array(returns[::-1])
+
+
+def random_rollouts(da3c_module, settings, lstm_size, count, steps=5):
+    """Rollouts with an episode's end, a cut and starts in different places."""
     generator = np.random.default_rng(11)
-    shape = (5, *settings.observation_shape)
+    shape = (steps + 1, count, *settings.observation_shape)
     if settings.is_image:
         observations = generator.integers(0, 256, shape, np.uint8)
     else:
         observations = generator.normal(size=shape).astype(np.float32)
-    state = generator.normal(size=model.initial_recurrent_state().shape).astype(np.float32)
-    rollout = da3c_module("model").RolloutBatch(
+    ends = generator.integers(0, steps, count)
+    cuts = (ends + 2) % steps
+    columns = np.arange(count)
+    terminated = np.zeros((steps, count), np.float32)
+    valid = np.ones((steps, count), np.float32)
+    starts = np.zeros((steps + 1, count), np.float32)
+    terminated[ends, columns] = 1
+    valid[cuts, columns] = 0
+    starts[ends + 1, columns] = 1
+    starts[cuts + 1, columns] = 1
+    return da3c_module("rollouts").RolloutBatch(
         observations=observations,
-        actions=generator.integers(0, 3, 5).astype(np.int32),
-        returns=generator.normal(size=5).astype(np.float32),
-        continues=np.array([1, 1, 1, 0, 1], np.float32),
-        recurrent_state=state,
+        starts=starts,
+        actions=generator.integers(0, 3, (steps, count)).astype(np.int32),
+        log_probabilities=-generator.random((steps, count)).astype(np.float32),
+        rewards=generator.normal(size=(steps, count)).astype(np.float32),
+        terminated=terminated,
+        valid=valid,
+        recurrent_state=generator.normal(size=(2, count, lstm_size)).astype(np.float32),
+        versions=np.zeros(count, np.int64),
     )
-    twin = NumpyNetwork(network, model.manifest.unpack(vector))
-    return SimpleNamespace(model=model, vector=vector, rollout=rollout, twin=twin)
+
+
+def column_of(rollouts, column):
+    """One of several rollouts, alone."""
+    parts = {
+        field.name: getattr(rollouts, field.name)[:, column : column + 1]
+        for field in dataclasses.fields(rollouts)
+        if field.name != "versions"
+    }
+    return dataclasses.replace(rollouts, **parts, versions=rollouts.versions[:1])
+
+
+@pytest.fixture(name="make_case")
+def _make_case(da3c, da3c_module):
+    def make(section, count=3, **changes):
+        config = da3c.Config({**section, **LOSS, **changes})
+        _ = da3c.Agent
+        model = da3c_module("model").Model(config.network, config.settings)
+        vector = config.network.initial_parameters(config.settings.seed)
+        rollout = random_rollouts(da3c_module, config.settings, config.network.lstm_size, count)
+        twin = NumpyNetwork(config.network, model.manifest.unpack(vector))
+        return SimpleNamespace(model=model, vector=vector, rollout=rollout, twin=twin)
+
+    return make
+
+
+@pytest.fixture(name="case")
+def _case(make_case, section):
+    """A model, its parameters, its numpy twin and three rollouts."""
+    return make_case(section)
 
 
 @ALL
 def test_acting_agrees_with_numpy(case):
+    """Three environments, which the model pads to four."""
     parameters = case.model.unpack(case.vector)
-    observation = case.rollout.observations[:1]
-    for noise in np.random.default_rng(5).gumbel(size=(20, 1, 3)).astype(np.float32):
-        decision = case.model.act(parameters, observation, case.rollout.recurrent_state, noise)
-        logits, values, state = case.twin.forward(observation, case.rollout.recurrent_state, [1])
-        assert decision.actions.tolist() == np.argmax(logits + noise, axis=1).tolist()
-        np.testing.assert_allclose(decision.values, values, rtol=1e-4, atol=1e-5)
-        np.testing.assert_allclose(decision.recurrent_state, state, rtol=1e-4, atol=1e-5)
+    observations, state = case.rollout.observations[0], case.rollout.recurrent_state
+    for noise in np.random.default_rng(5).gumbel(size=(20, 3, 3)).astype(np.float32):
+        decision = case.model.act(parameters, observations, state, noise)
+        for row in range(3):
+            logits, values, after = case.twin.forward(
+                observations[row : row + 1], state[:, row : row + 1], [1]
+            )
+            action = np.argmax(logits[0] + noise[row])
+            log_probability = logits[0, action] - np.log(np.exp(logits[0]).sum())
+            assert decision.actions[row] == action
+            np.testing.assert_allclose(decision.values[row], values[0], rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(decision.log_probabilities[row], log_probability, rtol=1e-4)
+            np.testing.assert_allclose(
+                decision.recurrent_state[:, row : row + 1], after, rtol=1e-4, atol=1e-5
+            )
 
 
 @ALL
 def test_each_loss_term_agrees_with_numpy(case):
     gradients = case.model.gradients(case.model.unpack(case.vector), case.rollout)
     expected = case.twin.losses(case.rollout)
-    advantages = case.rollout.returns - expected.values
-    policy_loss = -np.sum(expected.log_probabilities * advantages)
-    assert gradients.policy_loss == pytest.approx(policy_loss, rel=1e-4)
+    assert gradients.policy_loss == pytest.approx(expected.policy, rel=1e-4)
     assert gradients.value_loss == pytest.approx(expected.value, rel=1e-4)
     assert gradients.entropy == pytest.approx(expected.entropy, rel=1e-4)
 
@@ -152,27 +229,56 @@ def test_each_loss_term_agrees_with_numpy(case):
 @ALL
 def test_the_gradient_agrees_with_finite_differences_of_the_numpy_loss(case):
     gradient = case.model.gradients(case.model.unpack(case.vector), case.rollout).vector
-    advantages = case.rollout.returns - case.twin.losses(case.rollout).values
+    case.twin.loss(case.rollout)  # fixes targets and advantages
     directions = np.random.default_rng(2).normal(size=(8, case.vector.size))
     for direction in directions / np.linalg.norm(directions, axis=1, keepdims=True):
-        slope = _slope(case, advantages, direction)
-        assert gradient @ direction == pytest.approx(slope, rel=2e-3, abs=2e-4)
+        assert gradient @ direction == pytest.approx(_slope(case, direction), rel=2e-3, abs=2e-4)
 
 
-def _slope(case, advantages, direction, step=1e-5):
+def _slope(case, direction, step=1e-5):
     """The loss's derivative along ``direction``, by central differences in float64."""
     sides = []
     for sign in (1, -1):
         moved = case.vector.astype(np.float64) + sign * step * direction
-        tensors = case.model.manifest.unpack(moved)
-        sides.append(NumpyNetwork(case.twin.network, tensors).loss(case.rollout, advantages))
+        twin = NumpyNetwork(case.twin.network, case.model.manifest.unpack(moved), case.twin.held)
+        sides.append(twin.loss(case.rollout))
     return (sides[0] - sides[1]) / (2 * step)
+
+
+@ALL
+def test_a_batch_has_the_mean_of_its_rollouts_gradients(case):
+    parameters = case.model.unpack(case.vector)
+    whole = case.model.gradients(parameters, case.rollout).vector
+    parts = [
+        case.model.gradients(parameters, column_of(case.rollout, column)).vector
+        for column in range(3)
+    ]
+    np.testing.assert_allclose(whole, np.mean(parts, axis=0), rtol=1e-3, atol=1e-5)
+
+
+def test_vtrace_weighs_by_what_the_acting_policy_thought(make_case):
+    """With the policy's own probabilities it is n-step, and with others it is not."""
+    plain, corrected = make_case(VECTOR), make_case(VECTOR, vtrace=True)
+    parameters = plain.model.unpack(plain.vector)
+    rollout = plain.rollout
+    own = np.zeros_like(rollout.log_probabilities)
+    for step, column in np.ndindex(own.shape):
+        logits = plain.twin.forward(rollout.observations[step, column : column + 1], None, [1])[0]
+        own[step, column] = logits[0, rollout.actions[step, column]] - np.log(
+            np.exp(logits[0]).sum()
+        )
+    on_policy = dataclasses.replace(rollout, log_probabilities=own)
+    expected = plain.model.gradients(parameters, rollout).vector
+    same = corrected.model.gradients(parameters, on_policy).vector
+    other = corrected.model.gradients(parameters, rollout).vector
+    np.testing.assert_allclose(same, expected, rtol=1e-3, atol=1e-5)
+    assert np.abs(other - expected).max() > 0.01
 
 
 @pytest.mark.parametrize("section", [VECTOR])
 def test_actions_are_drawn_as_often_as_the_policy_says(case):
     parameters = case.model.unpack(case.vector)
-    observations = np.repeat(case.rollout.observations[:1], 4000, axis=0)
+    observations = np.repeat(case.rollout.observations[0, :1], 4000, axis=0)
     state = case.model.initial_recurrent_state(4000)
     noise = np.random.default_rng(1).gumbel(size=(4000, 3)).astype(np.float32)
     actions = case.model.act(parameters, observations, state, noise).actions
@@ -182,27 +288,23 @@ def test_actions_are_drawn_as_often_as_the_policy_says(case):
 
 
 @pytest.mark.parametrize("section", [RECURRENT])
-def test_a_new_episode_inside_a_rollout_forgets_the_one_before(case, da3c_module):
-    """The losses of the steps from an episode's start on do not depend on what came before."""
-    rollout = case.rollout
-
-    def entropy_of_the_end(first_rows):
-        observations = np.concatenate([first_rows, rollout.observations[3:]])
-        batch = da3c_module("model").RolloutBatch(
-            observations, rollout.actions, rollout.returns, rollout.continues,
-            rollout.recurrent_state,
-        )  # fmt: skip
-        head = da3c_module("model").RolloutBatch(
-            observations[:3], rollout.actions[:3], rollout.returns[:3], rollout.continues[:3],
-            rollout.recurrent_state,
-        )  # fmt: skip
-        parameters = case.model.unpack(case.vector)
-        whole = case.model.gradients(parameters, batch)
-        return whole.entropy - case.model.gradients(parameters, head).entropy
-
-    before = entropy_of_the_end(rollout.observations[:3])
-    after = entropy_of_the_end(rollout.observations[:3] * -5)
-    assert before == pytest.approx(after, abs=1e-5)
+def test_a_new_episode_inside_a_rollout_forgets_the_one_before(case):
+    """The entropies from an episode's start on do not depend on what came before."""
+    rollout = column_of(case.rollout, 0)
+    starts = np.zeros_like(rollout.starts)
+    starts[3] = 1
+    valid = np.zeros_like(rollout.valid)
+    valid[3:] = 1
+    entropies = []
+    for factor in (1, -5):
+        observations = rollout.observations.copy()
+        observations[:3] *= factor
+        changed = dataclasses.replace(
+            rollout, observations=observations, starts=starts, valid=valid
+        )
+        gradients = case.model.gradients(case.model.unpack(case.vector), changed)
+        entropies.append(gradients.entropy)
+    assert entropies[0] == pytest.approx(entropies[1], abs=1e-6)
 
 
 def test_the_seeds_image_network_has_as_many_parameters_as_in_2017(da3c, da3c_module):
