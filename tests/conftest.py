@@ -28,9 +28,12 @@ def da3c_module(da3c: ModuleType) -> Callable[[str], ModuleType]:
 
 
 @pytest.fixture(name="training")
-def _training(tmp_path: Path) -> Iterator[Training]:
-    """A training of real processes; nothing of it is left when the test ends."""
-    training = Training(tmp_path)
+def _training(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Training]:
+    """A training of real processes; nothing of it is left when the test ends.
+
+    It is inline, unless the test is parametrized with inference modes.
+    """
+    training = Training(tmp_path, getattr(request, "param", "inline"))
     try:
         yield training
     finally:

@@ -4,13 +4,14 @@ import signal
 
 import numpy as np
 import pytest
+from inference_modes import IN_BOTH_MODES
 from processes import SMALL_DA3C, Training, wait_for
 
 from relaax.algorithm_base import Phase
 from relaax.client.rlx_client import Client
 from relaax.common.bridge import Bridge
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, IN_BOTH_MODES]
 
 SHORT = {**SMALL_DA3C, "max_global_step": 300}
 

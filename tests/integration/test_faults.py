@@ -5,11 +5,12 @@ import signal
 
 import psutil
 import pytest
+from inference_modes import IN_BOTH_MODES
 from processes import SMALL_DA3C, Process, Training, wait_for
 
 from relaax.common.bridge import Bridge
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, IN_BOTH_MODES]
 
 
 def steps(bridge: Bridge) -> int:
@@ -87,7 +88,8 @@ def test_a_killed_rlx_server_leaves_nothing_behind_and_its_clients_come_back(
     global_t = wait_for_progress(bridge)
     version = bridge.get_values().version
     family = rlx_server.children()
-    assert len(family) == 3  # two workers and the watcher
+    # Two workers, the watcher and, batched, the compute process.
+    assert len(family) == (3 if training.inference == "inline" else 4)
     rlx_server.kill()
     wait_for(lambda: not any(process.is_running() for process in family), "the children's end")
     restarted = training.start_rlx_server()

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from inference_modes import IN_BOTH_MODES
 from processes import Process, Training
 
 from relaax.client.rlx_client import Client
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, IN_BOTH_MODES]
 
 
 def frame(payload: bytes) -> bytes:

@@ -169,6 +169,7 @@ class RlxServerOptions(_Options):
         if self.worker_memory is not None:
             return self.worker_memory
         return 16.0 if self.inference == "batched" else 128.0
+
     max_frame_bytes: Annotated[PositiveInt, BeforeValidator(_count), Flag("BYTES")] = _option(
         MAX_FRAME_BYTES, "close a connection whose message is larger"
     )

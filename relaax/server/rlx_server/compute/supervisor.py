@@ -66,6 +66,7 @@ class ComputeSupervisor:
         finally:
             theirs.close()
             os.close(doorbell_read)
+        _log.info("compute process %d starts", self._pid)
         self._introductions, self._doorbell = ours, doorbell_write
         self.is_lost = False
         return True
