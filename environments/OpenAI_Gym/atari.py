@@ -15,6 +15,9 @@ FRAME_SIZE = 84
 FRAME_SKIP = 4
 MAX_IDLE_ACTIONS = 30
 
+#: The probability of a repeated action in version 5 of all games.
+STICKY_IN_V5 = 0.25
+
 _PREFIX = "ALE/"
 
 
@@ -48,6 +51,44 @@ class AtariFactory:
             grayscale_obs=True,
             scale_obs=False,
         )
+
+    def vector(self, count: int) -> gymnasium.vector.VectorEnv[Any, Any, Any]:
+        """Return ``count`` games that step together, emulated and preprocessed by ale-py in C++."""
+        _prepare_libraries()
+        settings = {
+            "repeat_action_probability": STICKY_IN_V5 if self.sticky is None else self.sticky,
+            "full_action_space": False,
+            **self.kwargs,
+        }
+        games = gymnasium.make_vec(
+            self.env_id,
+            num_envs=count,
+            stack_num=1,
+            img_height=FRAME_SIZE,
+            img_width=FRAME_SIZE,
+            frameskip=FRAME_SKIP,
+            noop_max=MAX_IDLE_ACTIONS,
+            reward_clipping=False,
+            use_fire_reset=False,
+            num_threads=1,
+            **settings,
+        )
+        return _WithoutStack(games)
+
+
+class _WithoutStack(gymnasium.vector.VectorObservationWrapper):
+    """Takes away the axis along which ale-py stacks frames: [N, 1, 84, 84] to [N, 84, 84]."""
+
+    def __init__(self, games: gymnasium.vector.VectorEnv[Any, Any, Any]) -> None:
+        super().__init__(games)
+        single = games.single_observation_space
+        self.single_observation_space = gymnasium.spaces.Box(
+            single.low[0], single.high[0], dtype=single.dtype
+        )
+
+    def observations(self, observations: Any) -> Any:
+        """Return the one frame of each stack."""
+        return observations[:, 0]
 
 
 def _prepare_libraries() -> None:

@@ -1,5 +1,10 @@
 """What a client raises."""
 
+from relaax.common.protocol.binary import ErrorCode
+
+#: Trying again would end in the same way.
+_FINAL = (ErrorCode.PROTOCOL, ErrorCode.MISMATCH, ErrorCode.VERSION, ErrorCode.TRAINING_IS_OVER)
+
 
 class Failure(Exception):
     """The server is away, closed the connection or answered nonsense; ``message`` says which.
@@ -13,3 +18,8 @@ class Failure(Exception):
         super().__init__(message)
         self.message = message
         self.code = code
+
+    @property
+    def is_final(self) -> bool:
+        """Whether there is no point in trying again: a mistake, or the end of the training."""
+        return self.code in _FINAL

@@ -2,6 +2,7 @@
 
 import contextlib
 import enum
+import logging
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -16,9 +17,11 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from typing import Any, TypeAlias
 
+from relaax.client.failure import Failure
 from relaax.client.observer import EpisodeSummary, RunObserver
 from relaax.client.progress import Progress, ProgressDisplay
 from relaax.common.errors import RelaaxError
+from relaax.common.protocol.binary import ErrorCode
 
 _POLL_S = 0.2
 _PATIENCE_WITH_MEMBERS_S = 5.0
@@ -42,6 +45,14 @@ class Ended:
 
     outcome: Outcome
     message: str
+
+
+def ended_by(failure: Failure, was_connected: bool) -> Ended:
+    """Return how a run ends by a failure to start an episode."""
+    if failure.is_final and failure.code != ErrorCode.TRAINING_IS_OVER:
+        return Ended(Outcome.UNUSABLE, failure.message)
+    outcome = Outcome.SERVER_GONE if was_connected else Outcome.UNREACHED
+    return Ended(outcome, failure.message)
 
 
 class MemberReport(RunObserver):
@@ -183,6 +194,8 @@ def _run_member(
     # A terminal sends SIGINT to the members too: it is the parent who decides what follows.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _exit)
+    # Who waits for a server is in the progress line of the parent.
+    logging.getLogger("relaax.client").setLevel(logging.ERROR)
     try:
         ended = member(index, MemberReport(pipe, steps))
     except RelaaxError as error:

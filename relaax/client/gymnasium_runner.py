@@ -17,7 +17,14 @@ from typing import Any, Protocol, TypeAlias
 import gymnasium
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from relaax.client.fleet import Ended, MemberFunction, MemberReport, Outcome, run_fleet
+from relaax.client.fleet import (
+    Ended,
+    MemberFunction,
+    MemberReport,
+    Outcome,
+    ended_by,
+    run_fleet,
+)
 from relaax.client.gymnasium_spaces import action_decoder, space_as_json, state_encoder
 from relaax.client.observer import EpisodeSummary, RunObserver
 from relaax.client.rlx_client import Client, Failure
@@ -99,8 +106,7 @@ class GymnasiumRunner:
     def _ended_by(self, failure: Failure) -> Ended:
         if self._is_stopped():
             return Ended(Outcome.STOPPED, "stopped")
-        outcome = Outcome.SERVER_GONE if self._was_connected else Outcome.UNREACHED
-        return Ended(outcome, failure.message)
+        return ended_by(failure, self._was_connected)
 
     def _play(self, episode: "_Episode", action: Any) -> bool:
         """Play an episode; return whether it came to its end."""

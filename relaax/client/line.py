@@ -1,5 +1,6 @@
 """The line to an RLX server: connecting, with patience, and exchanging messages."""
 
+import logging
 import random
 import socket
 import time
@@ -15,6 +16,8 @@ from relaax.common.protocol import FrameConnection, binary
 from relaax.common.protocol.binary import Hello, Welcome
 
 _Reply = TypeVar("_Reply")
+
+_log = logging.getLogger(__name__)
 
 
 class OldServer(Exception):
@@ -42,6 +45,7 @@ class Line:
         self._patience = patience
         self._rng = random.Random()  # noqa: S311 - it spreads clients in time, it hides nothing
         self._connection: FrameConnection | None = None
+        self._final: Failure | None = None
 
     @property
     def is_connected(self) -> bool:
@@ -101,7 +105,14 @@ class Line:
             self.close()
 
     def patiently(self, attempt: Callable[[], _Reply]) -> _Reply:
-        """Return what ``attempt`` returns; try it again after a Failure, as often as allowed."""
+        """Return what ``attempt`` returns; try it again after a Failure, as often as allowed.
+
+        A Failure that is final is raised at once; one that came in the middle of an episode, by
+        the next attempt to start another.
+        """
+        final, self._final = self._final, None
+        if final is not None:
+            raise final
         reconnect = self._patience.reconnect
         if reconnect is None:
             return attempt()
@@ -113,6 +124,11 @@ class Line:
             try:
                 return attempt()
             except Failure as failure:
+                if failure.is_final:
+                    self._final = None
+                    raise
+                if attempts == 1:
+                    _log.warning("waiting for the RLX server: %s", failure.message)
                 delay_s = next(delays, None)
                 if delay_s is None or self._patience.wait(delay_s):
                     seconds = time.monotonic() - began
@@ -147,9 +163,12 @@ class Line:
             return decode(payload)
         except binary.Error as error:
             self.close()
-            raise Failure(
+            failure = Failure(
                 f"the RLX server at {self._address} closed the connection: {error}", error.code
-            ) from error
+            )
+            if failure.is_final:
+                self._final = failure
+            raise failure from error
         except ProtocolError as error:
             raise self._broken(error) from error
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from gymnasium.vector import AutoresetMode, VectorEnv
 
 from relaax.client.failure import Failure
-from relaax.client.fleet import Ended, Outcome
+from relaax.client.fleet import Ended, Outcome, ended_by
 from relaax.client.gymnasium_spaces import vector_action_decoder
 from relaax.client.observer import EpisodeSummary, RunObserver
 from relaax.client.vector_client import VectorClient, end_flags
@@ -159,8 +159,7 @@ class VectorRunner:
     def _ended_by(self, failure: Failure) -> Ended:
         if self._is_stopped():
             return Ended(Outcome.STOPPED, "stopped")
-        outcome = Outcome.SERVER_GONE if self._was_connected else Outcome.UNREACHED
-        return Ended(outcome, failure.message)
+        return ended_by(failure, self._was_connected)
 
 
 def _rows(finals: Any, wanted: Array, observations: Array) -> Any:

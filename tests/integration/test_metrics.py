@@ -20,8 +20,13 @@ EXPECTED = {
     "episode_time",
     "grad",
     "policy_lag",
+    "policy_lag_max",
+    "policy_lag_min",
+    "policy_lag_p50",
+    "policy_lag_p99",
     "policy_loss",
     "reward_per_time",
+    "rollouts_per_update",
     "steps_per_second",
     "value_loss",
 }
@@ -55,6 +60,12 @@ def test_every_metric_of_a_training_is_stored_at_its_step(training: Training):
         assert all(math.isfinite(value) for _, value in points), tag
         assert all(0 <= step <= last_step for step, _ in points), tag
     assert max(step for step, _ in stored["episode_reward"]) > 4000
-    assert all(length == reward for (_, length), (_, reward) in zip(
-        stored["episode_length"], stored["episode_reward"], strict=True
-    ))  # fmt: skip
+    rewards = [reward for _, reward in stored["episode_reward"]]
+    assert all(reward >= 8 and reward == int(reward) for reward in rewards)  # CartPole's shortest
+    lengths = [length for _, length in stored["episode_length"]]
+    assert min(rewards) <= min(lengths) <= max(lengths) <= max(rewards)
+    assert all(0 < nats <= math.log(2) for _, nats in stored["entropy"])
+    for tag in ("act_latency", "act_latency_on_client", "episode_time", "grad", "value_loss"):
+        assert all(value > 0 for _, value in stored[tag]), tag
+    assert max(value for _, value in stored["steps_per_second"]) > 0
+    assert {value for _, value in stored["rollouts_per_update"]} == {1.0}

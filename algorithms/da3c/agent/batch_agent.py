@@ -34,7 +34,7 @@ class BatchAgent(BatchAgentBase):
     ) -> None:
         super().__init__(config, parameter_server, learns_in_background)
         settings = config.settings
-        configure_tensorflow(gpu=settings.gpu)
+        configure_tensorflow(settings.gpu, has_the_machine=learns_in_background)
         self._settings = settings
         self._parameter_server = parameter_server
         self._model = Model(config.network, settings)

@@ -15,7 +15,9 @@ class CompiledFunction:
     """
 
     def __init__(self, function: Callable[..., Any], jit_compile: bool) -> None:
-        self._function = tf.function(function, jit_compile=jit_compile)
+        # Without autograph, which writes a temporary file for each function and process and
+        # leaves it there: nothing here has control flow to be rewritten.
+        self._function = tf.function(function, jit_compile=jit_compile, autograph=False)
         self._traces: dict[tuple[Any, ...], Callable[..., Any]] = {}
 
     def __call__(self, parameters: Mapping[str, tf.Tensor], *arrays: npt.NDArray[Any]) -> Any:

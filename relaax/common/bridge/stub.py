@@ -92,7 +92,11 @@ class Bridge(BridgeBase):
             )
         except grpc.RpcError as error:
             self._require_away(error)
-            _log.warning("a gradient was dropped: parameter server %s is away", self._url)
+            _log.warning(
+                "a gradient may be lost: parameter server %s did not answer (%s)",
+                self._url,
+                error.code().name,
+            )
             return None
         return reply
 

@@ -57,6 +57,11 @@ class FrameConnection:
         if sent < len(frame):
             self._send_rest(memoryview(frame)[sent:])
 
+    def send_if_possible(self, payload: bytes) -> None:
+        """Send a last frame without waiting; a peer that has no room for it goes without."""
+        with contextlib.suppress(OSError):
+            self._sock.send(_HEADER.pack(len(payload)) + payload, _SEND_NOW_OR_NOT)
+
     def receive(self) -> bytes | None:
         """Return the payload of the next frame, or ``None`` when the peer closed before it.
 

@@ -23,6 +23,9 @@ FAREWELL_S = 2.0
 
 CLOSE_GRACE_S = 1.0
 
+#: Between attempts to save the result of a training.
+LAST_SAVE_PAUSES_S = (1.0, 3.0)
+
 
 @dataclass(frozen=True)
 class Goal:
@@ -71,7 +74,7 @@ class TrainingMonitor:
             self._parameter_server.stop_training()
             if outcome is not Outcome.SIGNAL:  # after a signal, workers wait for the next start
                 self._bridge.set_phase(Phase.SERVING if self._goal.keeps_serving else Phase.CLOSING)
-            self._save()
+            self._save_at_last(stop)
             self._printer.close(self._progress())
             print(self._summary(outcome), flush=True)
             if outcome is not Outcome.SIGNAL:
@@ -109,6 +112,16 @@ class TrainingMonitor:
     def _save(self) -> None:
         self._parameter_server.save_checkpoint()
         self._checkpoints += 1
+
+    def _save_at_last(self, stop: threading.Event) -> None:
+        """Save, and try again where it fails: nothing will be saved after this."""
+        for pause_s in LAST_SAVE_PAUSES_S:
+            try:
+                return self._save()
+            except Exception:  # the last attempt, below, raises
+                _log.exception("saving failed; trying again in %g s", pause_s)
+                time.sleep(pause_s)
+        return self._save()
 
     def _save_or_warn(self) -> None:
         try:

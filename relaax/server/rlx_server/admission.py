@@ -91,10 +91,10 @@ class Admission:
 
 
 def measure(pid: int, now: Callable[[], float] = time.time) -> WorkerMemory | None:
-    """Return the memory of a process, or None when it has just ended."""
+    """Return the memory of a process; None when it has just ended, or may not be looked at."""
     try:
         process = psutil.Process(pid)
         private_bytes: int = process.memory_full_info().uss
         return WorkerMemory(private_bytes, now() - process.create_time())
-    except psutil.NoSuchProcess:
+    except psutil.Error:
         return None

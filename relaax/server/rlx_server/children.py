@@ -14,7 +14,11 @@ _log = logging.getLogger(__name__)
 #: How long children may take to stop before they are killed.
 STOP_DEADLINE_S = 4.0
 
-_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+#: What children are told when the RLX server stops, and when it stops with the training.
+STOP = signal.SIGTERM
+END_OF_TRAINING = signal.SIGUSR1
+
+_STOP_SIGNALS = (signal.SIGINT, STOP, END_OF_TRAINING)
 
 
 @dataclass(frozen=True)
@@ -68,9 +72,9 @@ class Children:
                 ended.append(Ended(pid, self._names.pop(pid), code))
         return ended
 
-    def stop(self) -> None:
-        """End all children: ask, wait, and kill who is left."""
-        self._signal_all(signal.SIGTERM)
+    def stop(self, number: signal.Signals = STOP) -> None:
+        """End all children: ask with a signal, wait, and kill who is left."""
+        self._signal_all(number)
         deadline = time.monotonic() + STOP_DEADLINE_S
         while self._names and time.monotonic() < deadline:
             self.reap()
@@ -95,7 +99,8 @@ class Children:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, who decides
-            signal.signal(signal.SIGTERM, _exit_on_signal)
+            for number in (STOP, END_OF_TRAINING):
+                signal.signal(number, _exit_on_signal)
             signal.pthread_sigmask(signal.SIG_SETMASK, allowed_signals)
             os.close(self._lifeline_write)
             threading.Thread(target=self._die_with_parent, daemon=True).start()

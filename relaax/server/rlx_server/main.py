@@ -1,6 +1,7 @@
 """The command ``relaax-rlx-server``."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ def main() -> int:
 
 
 def _serve(arguments: list[str]) -> int:
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))  # while imports go on
     configuration = load_rlx_server(arguments)
     _keep_numeric_libraries_single_threaded()
     # Imported only now: numpy reads the environment when it is imported.

@@ -1,18 +1,22 @@
 """What runs in the RLX server's children."""
 
 import logging
+import os
+import signal
 import socket
 import time
 from dataclasses import dataclass
+from typing import NoReturn
 
 from relaax.algorithm_base import BridgeBase, ConfigBase, InvalidState, Phase
 from relaax.common.errors import BridgeError, ComputeError, ConfigurationError, ProtocolError
-from relaax.common.native_memory import spare_memory
+from relaax.common.native_memory import keep_memory, spare_memory
 from relaax.common.protocol import binary
 from relaax.common.protocol.binary import ErrorCode, Hello, Welcome
 from relaax.common.protocol.binary.spaces import differ, written
 from relaax.common.protocol.framing import FrameConnection
 from relaax.server.common.algorithm_loader import Algorithm
+from relaax.server.rlx_server.children import END_OF_TRAINING, STOP
 from relaax.server.rlx_server.compute.link import Link
 from relaax.server.rlx_server.compute.process import ComputeLoop
 from relaax.server.rlx_server.compute.remote_agents import RemoteAgents
@@ -75,6 +79,11 @@ def run_worker(
     settings.config.worker_number = worker_number
     frames = FrameConnection(connection, max_frame_bytes=settings.max_frame_bytes)
     closing = _Closing(frames, peer)
+    signal.signal(STOP, lambda number, frame: closing.leave(ErrorCode.GO_ELSEWHERE, "it stops"))
+    signal.signal(
+        END_OF_TRAINING,
+        lambda number, frame: closing.leave(ErrorCode.TRAINING_IS_OVER, "the training is over"),
+    )
     try:
         first = frames.receive()
         if first is None:
@@ -101,6 +110,7 @@ def run_worker(
 
 def run_compute(settings: WorkerSettings, introductions: socket.socket, doorbell: int) -> int:
     """Run the network for all workers until the RLX server ends."""
+    keep_memory()
     stub = settings.stub()
     try:
         agent = settings.algorithm.BatchAgent(settings.config, stub, learns_in_background=True)
@@ -134,6 +144,16 @@ class _Closing:
         self.conversation: Conversation | None = None
         self._frames = frames
         self._peer = peer
+
+    def leave(self, code: ErrorCode, text: str) -> NoReturn:
+        """Tell the client, if that takes no time, and end the process at once.
+
+        Called by a signal, in the middle of anything.
+        """
+        message = None if self.conversation is None else self.conversation.encode_error(code, text)
+        if message is not None:
+            self._frames.send_if_possible(message)
+        os._exit(0)
 
     def say(self, level: int, code: ErrorCode, text: str) -> None:
         """Log ``text`` and send it."""
@@ -222,8 +242,9 @@ def _welcome(config: ConfigBase, hello: Hello) -> Welcome:
         ("actions", hello.action_space, expected.action_space),
     ):
         if differ(told, wanted):
+            name = f" of {hello.environment}" if hello.environment else ""
             raise InvalidState(
-                f"the {what} of the environment {hello.environment} are {written(told)}, "
-                f"the configuration of the server says {written(wanted)}"
+                f"the {what}{name} are {written(told)}, the algorithm section of the server's "
+                f"configuration asks for {written(wanted)}"
             )
     return expected

@@ -11,7 +11,7 @@ from types import FrameType
 
 from relaax.common.address import Address
 from relaax.server.rlx_server.admission import Admission
-from relaax.server.rlx_server.children import Children, Ended
+from relaax.server.rlx_server.children import END_OF_TRAINING, STOP, Children, Ended
 from relaax.server.rlx_server.compute.link import Link
 from relaax.server.rlx_server.compute.supervisor import ComputeSupervisor
 from relaax.server.rlx_server.processes import (
@@ -70,6 +70,7 @@ class RlxServer:
         self._workers_started = 0
         self._compute = ComputeSupervisor(self._children, self._run_compute) if is_batched else None
         self._stops = False
+        self._is_over = False
 
     def run(self) -> None:
         """Serve until stopped; every child is gone when this returns."""
@@ -83,7 +84,7 @@ class RlxServer:
             self._loop()
         finally:
             self._listener.close()
-            self._children.stop()
+            self._children.stop(END_OF_TRAINING if self._is_over else STOP)
             if self._compute is not None:
                 self._compute.close()
             signal.set_wakeup_fd(-1)
@@ -152,7 +153,7 @@ class RlxServer:
             self._watcher_pid = None
             if ended.exit_code == TRAINING_IS_OVER:
                 _log.info("the training is over")
-                self._stops = True
+                self._stops = self._is_over = True
                 return
         if ended.exit_code < 0:
             name = signal.Signals(-ended.exit_code).name

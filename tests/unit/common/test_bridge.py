@@ -169,11 +169,12 @@ def test_a_worker_waits_for_a_parameter_server_that_is_away(serve, bridge):
     assert answers[0].vector.tolist() == [0, 0, 0]
 
 
-def test_a_gradient_for_a_parameter_server_that_is_away_is_dropped_with_a_warning(
+def test_a_gradient_for_a_parameter_server_that_is_away_is_lost_with_a_warning(
     bridge, address, caplog
 ):
     bridge.apply_gradients(np.ones(3, np.float32))
-    assert caplog.messages == [f"a gradient was dropped: parameter server {address} is away"]
+    (said,) = caplog.messages
+    assert said.startswith(f"a gradient may be lost: parameter server {address} did not answer")
 
 
 def test_patience_ends(address):

@@ -127,8 +127,18 @@ def test_training_goes_on_when_a_checkpoint_fails(caplog):
     assert len(case.parameter_server.saved_at) > 1  # one at the end, and one at an interval
 
 
-def test_a_failing_last_checkpoint_is_an_error_and_the_port_is_closed_all_the_same():
-    case = Case(Counting(last=10, failing_saves=1))
+def test_a_last_checkpoint_that_fails_is_tried_again(monkeypatch):
+    monkeypatch.setattr(module, "LAST_SAVE_PAUSES_S", (0.0, 0.0))
+    case = Case(Counting(last=10, failing_saves=2))
+    case.run()
+    assert len(case.parameter_server.saved_at) == 1
+
+
+def test_a_last_checkpoint_that_fails_for_good_is_an_error_and_the_port_is_closed_all_the_same(
+    monkeypatch,
+):
+    monkeypatch.setattr(module, "LAST_SAVE_PAUSES_S", (0.0, 0.0))
+    case = Case(Counting(last=10, failing_saves=3))
     with pytest.raises(OSError, match="the disk is full"):
         case.run()
     assert case.bridge.events[-1] == "stopped"

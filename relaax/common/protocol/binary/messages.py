@@ -53,6 +53,8 @@ class ErrorCode(IntEnum):
     SERVER = 4
     #: The server does not speak the version that was asked for.
     VERSION = 5
+    #: The training has come to its end; there is no need to connect again.
+    TRAINING_IS_OVER = 6
 
 
 class Error(Exception):
