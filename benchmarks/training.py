@@ -117,7 +117,7 @@ def train_relaax(seed: int) -> Trained:
     del algorithm["path"]
     with running_servers(algorithm, "batched", {"goal-return": GOAL}) as servers:
         began = time.monotonic()
-        with environments(servers.rlx_server_url, "CartPole-v1", 16, 16, seed):
+        with environments(servers.rlx_server_url, "CartPole-v1", 8, 8, seed):
             log = servers.directory / "relaax-parameter-server.log"
             while servers.parameter_server.poll() is None and "global step " not in said(log):
                 time.sleep(0.05)
