@@ -203,6 +203,8 @@ def _run_member(
     except Exception as error:  # the parent reports it, and the other members go on
         traceback.print_exc()
         ended = Ended(Outcome.FAILED, f"{type(error).__name__}: {error}")
+    # From here on there is nothing left to be closed in order.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with contextlib.suppress(BrokenPipeError):
         pipe.send(ended)
 

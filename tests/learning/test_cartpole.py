@@ -4,19 +4,23 @@ import time
 from typing import Any
 
 import pytest
+from inference_modes import IN_BOTH_MODES
 from processes import REPOSITORY, Training
 
 from relaax.server.common.configuration.yaml_reader import read_yaml
 
-pytestmark = [pytest.mark.learning, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.learning, pytest.mark.timeout(600), IN_BOTH_MODES]
 
 DEADLINE_S = 400.0
 
 
-def shipped_algorithm() -> dict[str, Any]:
-    """The ``algorithm:`` section that ``make train`` uses, its path made absolute."""
+#: The configuration that is shipped for each inference mode.
+SHIPPED = {"inline": "da3c_cartpole.yaml", "batched": "da3c_cartpole_fast.yaml"}
 
-    section = dict(read_yaml(REPOSITORY / "config" / "da3c_cartpole.yaml")["algorithm"])
+
+def shipped_algorithm(training: Training) -> dict[str, Any]:
+    """The ``algorithm:`` section that the README's commands use, its path made absolute."""
+    section = dict(read_yaml(REPOSITORY / "config" / SHIPPED[training.inference])["algorithm"])
     return {**section, "path": str(REPOSITORY / "algorithms" / "da3c")}
 
 
@@ -26,7 +30,8 @@ def train(training: Training, algorithm: dict[str, Any], goal: float) -> str:
     parameter_server = training.start_parameter_server()
     training.start_rlx_server()
     started = time.monotonic()
-    training.start_environments(8, "--attempts", "3")
+    per_connection = "1" if training.inference == "inline" else "8"
+    training.start_environments(8, "--attempts", "3", "--per-connection", per_connection)
     assert parameter_server.wait(DEADLINE_S) == 0
     seconds = time.monotonic() - started
     assert "the mean return has reached its goal" in parameter_server.output()
@@ -37,15 +42,15 @@ def train(training: Training, algorithm: dict[str, Any], goal: float) -> str:
 def test_the_shipped_configuration_learns_cartpole(
     training: Training, capsys: pytest.CaptureFixture[str]
 ):
-    said = train(training, shipped_algorithm(), goal=195)
+    said = train(training, shipped_algorithm(training), goal=195)
     with capsys.disabled():
-        print(f"\nCartPole-v1: {said}")
+        print(f"\nCartPole-v1, {training.inference}: {said}")
 
 
 def test_a_recurrent_network_learns_cartpole(
     training: Training, capsys: pytest.CaptureFixture[str]
 ):
-    recurrent = {**shipped_algorithm(), "lstm": True, "lstm_size": 32, "episode_len": 8}
+    recurrent = {**shipped_algorithm(training), "lstm": True, "lstm_size": 32, "episode_len": 8}
     said = train(training, recurrent, goal=100)
     with capsys.disabled():
-        print(f"\nCartPole-v1 with LSTM: {said}")
+        print(f"\nCartPole-v1 with LSTM, {training.inference}: {said}")

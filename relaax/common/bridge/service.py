@@ -92,8 +92,17 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
             incarnation=self._incarnation,
             version=values.version.number,
             global_t=values.global_t,
-            vector=None if values.vector is None else values.vector.astype("<f4").tobytes(),
+            vector=None if values.vector is None else _bytes_of(values.vector),
         )
+
+
+def _bytes_of(vector: FloatVector) -> bytes:
+    """Return a vector as little-endian float32, without a copy where it lies in bytes already."""
+    lies_in = vector.base
+    is_ready = vector.dtype == np.dtype("<f4") and isinstance(lies_in, bytes)
+    if is_ready and len(lies_in) == vector.nbytes:
+        return lies_in
+    return vector.astype("<f4", copy=False).tobytes()
 
 
 def _vector_of(data: bytes) -> FloatVector:

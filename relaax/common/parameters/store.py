@@ -119,6 +119,5 @@ class ParameterStore:
 
 
 def _frozen_copy(vector: FloatVector) -> FloatVector:
-    copy = vector.copy()
-    copy.flags.writeable = False
-    return copy
+    """Return a read-only copy that lies in bytes, ready to be sent as it is."""
+    return np.frombuffer(vector.tobytes(), np.float32)

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 
 from relaax.algorithm_base import Metrics, NullMetrics, NullSaver, ParameterServerBase, Saver
 from relaax.common.errors import ConfigurationError
+from relaax.common.native_memory import keep_memory
 from relaax.server.common.algorithm_loader import load_algorithm, make_config
 from relaax.server.common.aws import aws_session, s3_client
 from relaax.server.common.configuration import (
@@ -33,6 +34,7 @@ def _serve(arguments: list[str]) -> int:
     configuration = load_parameter_server(arguments)
     start_logging(configuration.options.log_level)
     stop = _stop_on_signals()
+    keep_memory()  # every update makes and frees vectors of the network's size
     with ExitStack() as resources:
         _monitor(configuration, resources).run(stop)
     return 0
