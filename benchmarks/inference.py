@@ -2,9 +2,10 @@
 
     python benchmarks/inference.py
 
-Prints microseconds a call, the best of several rounds, for a batch of one: through
-``CompiledFunction``, through plain ``tf.function`` with the same graph, and the memory copy of the
-same parameters as a companion.
+Prints microseconds a call, the best of several rounds, for batches of several sizes: ``act`` is
+what agents call (numpy for dense networks, a traced TensorFlow graph for others), ``tf.function``
+the same network as a graph that is called in the usual way, ``copy`` the memory copy of the
+parameters.
 """
 
 import argparse
@@ -33,13 +34,17 @@ def main() -> None:
     calls = parser.parse_args().calls
     algorithm = load_algorithm(DA3C)
     _ = algorithm.Agent
-    print(f"{'network':<22}{'compiled':>12}{'tf.function':>14}{'copy':>10}   us a call")
+    print(f"{'network':<22}{'batch':>6}{'act':>9}{'tf.function':>13}{'copy':>8}   us a call")
     for name, section in SHAPES.items():
-        figures = [best_us(function, calls) for function in cases(algorithm, section)]
-        print(f"{name:<22}{figures[0]:>12.0f}{figures[1]:>14.0f}{figures[2]:>10.1f}")
+        for batch in (1, 8, 32):
+            figures = [best_us(function, calls) for function in cases(algorithm, section, batch)]
+            print(
+                f"{name:<22}{batch:>6}{figures[0]:>9.0f}{figures[1]:>13.0f}{figures[2]:>8.1f}",
+                flush=True,
+            )
 
 
-def cases(algorithm: Any, section: dict[str, Any]) -> list[Callable[[], Any]]:
+def cases(algorithm: Any, section: dict[str, Any], batch: int) -> list[Callable[[], Any]]:
     """The calls to be compared."""
     import importlib
 
@@ -47,19 +52,19 @@ def cases(algorithm: Any, section: dict[str, Any]) -> list[Callable[[], Any]]:
 
     config = algorithm.Config(section)
     model_module = importlib.import_module(f"{algorithm.module.__name__}.model")
-    model = model_module.Model(config.network, 0.01, 0.5)
+    model = model_module.Model(config.network, config.settings)
     vector = config.network.initial_parameters(seed=1)
     parameters = model.unpack(vector)
     is_image = config.settings.is_image
     observation = np.zeros(
-        (1, *config.settings.observation_shape), np.uint8 if is_image else np.float32
+        (batch, *config.settings.observation_shape), np.uint8 if is_image else np.float32
     )
-    state = model.initial_recurrent_state()
-    noise = np.zeros((1, config.settings.action_size), np.float32)
-    plain = tf.function(model._act_graph, jit_compile=not is_image)
+    state = model.initial_recurrent_state(batch)
+    noise = np.zeros((batch, config.settings.action_size), np.float32)
+    plain = tf.function(model._act_graph, jit_compile=not is_image, autograph=False)
 
     def call_plain() -> Any:
-        return plain(parameters, observation, state, noise)[0].numpy()
+        return plain(parameters.tensors, observation, state, noise)[0].numpy()
 
     return [partial(model.act, parameters, observation, state, noise), call_plain, vector.copy]
 
