@@ -98,9 +98,9 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
 
 def _bytes_of(vector: FloatVector) -> bytes:
     """Return a vector as little-endian float32, without a copy where it lies in bytes already."""
-    lies_in = vector.base
-    is_ready = vector.dtype == np.dtype("<f4") and isinstance(lies_in, bytes)
-    if is_ready and len(lies_in) == vector.nbytes:
+    lies_in: object = vector.base
+    is_little_endian = vector.dtype == np.dtype("<f4")
+    if is_little_endian and isinstance(lies_in, bytes) and len(lies_in) == vector.nbytes:
         return lies_in
     return vector.astype("<f4", copy=False).tobytes()
 
