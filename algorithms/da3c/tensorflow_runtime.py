@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 
 def import_tensorflow() -> None:
@@ -26,8 +26,10 @@ def configure_tensorflow(gpu: bool, has_the_machine: bool) -> None:
     import tensorflow as tf
 
     threads = max(2, os.cpu_count() or 1) if has_the_machine else 1
-    tf.config.threading.set_intra_op_parallelism_threads(1)
-    tf.config.threading.set_inter_op_parallelism_threads(threads)
+    # Threads that have been started stay as they are: the first agent of a process decides.
+    with suppress(RuntimeError):
+        tf.config.threading.set_intra_op_parallelism_threads(1)
+        tf.config.threading.set_inter_op_parallelism_threads(threads)
     if not gpu:
         tf.config.set_visible_devices([], "GPU")
 

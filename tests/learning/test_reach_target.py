@@ -1,5 +1,6 @@
 """The environment that people copy from trains with its shipped configuration."""
 
+import re
 import sys
 
 import pytest
@@ -24,7 +25,7 @@ def test_a_simulator_in_plain_python_learns(training: Training, capsys: pytest.C
     )
     assert parameter_server.wait(200) == 0
     assert environment.wait() == 0
-    assert "stopping: gave up after 2 attempts" in environment.output()
+    assert re.search("stopping: .* the training is over", environment.output())
     steps = parameter_server.says(r"has reached its goal: global step ([\d,]+);")[1]
     with capsys.disabled():
         print(f"\nReach_Target: a mean return of {goal:g} took {steps} steps")
