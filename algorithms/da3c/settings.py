@@ -2,7 +2,15 @@
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PositiveFloat,
+    PositiveInt,
+    field_validator,
+    model_validator,
+)
 
 #: A state of this many dimensions is an image: height and width, perhaps channels.
 IMAGE_DIMENSIONS = (2, 3)
@@ -68,6 +76,12 @@ class Settings(BaseModel):
     vtrace: VTraceSection | None = None
     #: Rollouts that one update is made of, at most, where many environments share a learner.
     rollouts_per_update: PositiveInt = 32
+    #: How often each rollout is learnt from, with an update each time; more than once asks for
+    #: ``policy_clip`` or ``vtrace``.
+    passes: PositiveInt = 1
+    #: Stop moving the probability of an action once it is this fraction away from what it was
+    #: when the action was chosen; None moves it freely.
+    policy_clip: float | None = Field(None, gt=0, lt=1)
     #: Learn from what happens; without it the parameters are served as they are.
     learn: bool = True
     #: Let TensorFlow see the GPU.
@@ -75,6 +89,17 @@ class Settings(BaseModel):
     #: Seed of initial parameters and of action sampling; None draws one.
     seed: int | None = Field(None, ge=0)
     RMSProp: RMSPropSection = RMSPropSection()
+
+    @model_validator(mode="after")
+    def _corrects_once(self) -> "Settings":
+        if self.policy_clip is not None and self.vtrace is not None:
+            raise ValueError("policy_clip and vtrace exclude each other")
+        if self.passes > 1 and self.policy_clip is None and self.vtrace is None:
+            raise ValueError(
+                "passes above 1 need policy_clip (0.2, for example) or vtrace: true, since the "
+                "first pass already changes the policy that chose the actions"
+            )
+        return self
 
     @field_validator("vtrace", mode="before")
     @classmethod

@@ -38,7 +38,7 @@ class BatchAgent(BatchAgentBase):
         self._settings = settings
         self._parameter_server = parameter_server
         self._model = Model(config.network, settings)
-        learner = Learner(self._model, parameter_server, settings.RMSProp.gradient_norm_clipping)
+        learner = Learner(self._model, parameter_server, settings)
         self._background = (
             BackgroundLearner(learner, parameter_server.metrics(), settings.rollouts_per_update)
             if learns_in_background

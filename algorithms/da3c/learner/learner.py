@@ -11,6 +11,7 @@ from relaax.common.native_memory import release_unused_memory
 from ..gradient_norm import clip_by_global_norm
 from ..model import Gradients, Model, Parameters
 from ..rollouts import RolloutBatch
+from ..settings import Settings
 
 #: By then everything is compiled, which took tens of MB that are free again.
 UPDATES_BEFORE_RELEASE = 5
@@ -30,23 +31,26 @@ class Learner:
     ``policy`` is replaced as a whole, so that another thread may read it at any time.
     """
 
-    def __init__(
-        self, model: Model, parameter_server: BridgeBase, gradient_norm_clipping: float | None
-    ) -> None:
+    def __init__(self, model: Model, parameter_server: BridgeBase, settings: Settings) -> None:
         self._model = model
         self._parameter_server = parameter_server
-        self._gradient_norm_clipping = gradient_norm_clipping
+        self._gradient_norm_clipping = settings.RMSProp.gradient_norm_clipping
+        self._passes = settings.passes
         self._metrics = IntervalMetrics(parameter_server.metrics())
         self._updates = 0
         values = parameter_server.get_values()
         self.policy = Policy(values.version, model.unpack(_present(values)))
 
     def learn(self, rollouts: RolloutBatch) -> None:
+        """Make one update of ``rollouts`` in each pass; their steps are counted once."""
+        for number in range(self._passes):
+            self._update(rollouts, rollouts.steps if number == 0 else 0)
+
+    def _update(self, rollouts: RolloutBatch, steps: int) -> None:
         """Make one update of ``rollouts`` and fetch the new parameters, in one call."""
         policy = self.policy
         gradients = self._model.gradients(policy.parameters, rollouts)
         vector, norm = clip_by_global_norm(gradients.vector, self._gradient_norm_clipping)
-        steps = rollouts.steps
         values = self._parameter_server.synchronize(vector, steps, policy.version)
         self._report(gradients, norm, rollouts, values)
         self._updates += 1

@@ -179,7 +179,13 @@ class Model:
             )
             if settings.normalize_advantages:
                 advantages = targets.normalized(advantages, valid)
-            policy_loss = losses.policy_loss(chosen, advantages, valid)
+            policy_loss = (
+                losses.policy_loss(chosen, advantages, valid)
+                if settings.policy_clip is None
+                else losses.clipped_policy_loss(
+                    chosen - behaviour, advantages, valid, settings.policy_clip
+                )
+            )
             value_loss = losses.value_loss(values[:-1], expected, valid)
             entropy = losses.entropy(logits[:-1], valid)
             loss = scale * (

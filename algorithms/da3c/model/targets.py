@@ -28,15 +28,11 @@ def n_step_targets(
     (https://arxiv.org/abs/1506.02438), equation (16).
     """
     continues = discount * (1.0 - terminated)
-    following = values[-1]
-    returns = []
-    for step in reversed(range(rewards.shape[0])):
-        mixed = (1.0 - trace_decay) * values[step + 1] + trace_decay * following
-        earned = rewards[step] + continues[step] * mixed
-        following = tf.where(valid[step] > 0, earned, values[step])
-        returns.append(following)
-    stacked = tf.stack(returns[::-1])
-    return stacked, stacked - values[:-1]
+    earned = rewards + continues * (1.0 - trace_decay) * values[1:]
+    returns = _linear_recurrence(
+        tf.where(valid > 0, earned, values[:-1]), valid * continues * trace_decay, values[-1]
+    )
+    return returns, returns - values[:-1]
 
 
 def vtrace_targets(
@@ -63,16 +59,11 @@ def vtrace_targets(
     rho = valid * tf.minimum(ratios, clip_rho)
     trace = valid * trace_decay * tf.minimum(ratios, clip_c)
     continues = discount * (1.0 - terminated)
-    following = values[-1]
-    targets, advantages = [], []
-    for step in reversed(range(rewards.shape[0])):
-        value, next_value = values[step], values[step + 1]
-        delta = rho[step] * (rewards[step] + continues[step] * next_value - value)
-        correction = continues[step] * trace[step] * (following - next_value)
-        advantages.append(rho[step] * (rewards[step] + continues[step] * following - value))
-        following = value + delta + correction
-        targets.append(following)
-    return tf.stack(targets[::-1]), tf.stack(advantages[::-1])
+    deltas = rho * (rewards + continues * values[1:] - values[:-1])
+    corrections = _linear_recurrence(deltas, continues * trace, tf.zeros_like(values[-1]))
+    targets = values[:-1] + corrections
+    following = tf.concat([targets[1:], values[-1:]], axis=0)
+    return targets, rho * (rewards + continues * following - values[:-1])
 
 
 def normalized(advantages: tf.Tensor, valid: tf.Tensor) -> tf.Tensor:
@@ -85,3 +76,21 @@ def normalized(advantages: tf.Tensor, valid: tf.Tensor) -> tf.Tensor:
     mean = tf.reduce_sum(valid * advantages) / count
     variance = tf.reduce_sum(valid * tf.square(advantages - mean)) / count
     return (advantages - mean) / (tf.sqrt(variance) + 1e-8)
+
+
+def _linear_recurrence(added: tf.Tensor, factors: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
+    """Return x [T, K] of ``x_t = added_t + factors_t * x_{t+1}``, where x_T is ``last`` [K].
+
+    In log2(T) rounds of whole tensors (Hillis and Steele 1986) instead of T steps of rows: after a
+    round, each row knows twice as many of the rows that follow it.
+    """
+    rows = added.shape[0] + 1
+    x = tf.concat([added, last[tf.newaxis]], axis=0)
+    factors = tf.concat([factors, tf.zeros_like(last)[tf.newaxis]], axis=0)
+    reach = 1
+    while reach < rows:
+        shifted = [[0, reach], [0, 0]]
+        x += factors * tf.pad(x[reach:], shifted)
+        factors *= tf.pad(factors[reach:], shifted)
+        reach *= 2
+    return x[:-1]

@@ -112,6 +112,22 @@ def test_a_full_rollout_is_learnt_from_and_the_new_values_are_used(learning_with
     np.testing.assert_array_equal(np.concatenate([a.ravel() for a in in_use.values()]), after)
 
 
+def test_each_pass_is_an_update_and_the_steps_count_once(learning_with):
+    learning = learning_with(passes=3, policy_clip=0.2)
+    agent = learning.agent()
+    agent.act([0, 0])
+    for number in (1, 2, 3):
+        agent.reward_and_act(1.0, [number, 0])
+    assert [(steps, version) for _, steps, version in learning.bridge.gradients] == [
+        (3, 0),
+        (0, 1),
+        (0, 2),
+    ]
+    assert learning.parameter_server.global_t() == 3
+    first, second, third = learning.rollouts
+    assert first is second is third
+
+
 def test_an_unfinished_episode_brings_its_next_state_to_bootstrap_from(learning_with):
     learning = learning_with()
     agent = learning.agent()

@@ -33,6 +33,8 @@ def test_history_widens_the_last_axis(da3c):
         ({"RMSProp": {"decay": 1}}, "decay"),
         ({"episode_length": 5}, "episode_length"),
         ({"seed": -1}, "seed"),
+        ({"passes": 2}, "passes above 1 need policy_clip"),
+        ({"policy_clip": 0.2, "vtrace": True}, "policy_clip and vtrace exclude each other"),
     ],
 )
 def test_what_cannot_be_used_is_named(da3c, change, key):

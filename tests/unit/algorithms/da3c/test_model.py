@@ -16,7 +16,8 @@ IMAGE = {
     "seed": 7,
 }
 IMAGE_RECURRENT = {**IMAGE, "lstm": True, "lstm_size": 4}
-ALL = pytest.mark.parametrize("section", [VECTOR, RECURRENT, IMAGE, IMAGE_RECURRENT])
+CLIPPED = {**VECTOR, "policy_clip": 0.1}
+ALL = pytest.mark.parametrize("section", [VECTOR, CLIPPED, RECURRENT, IMAGE, IMAGE_RECURRENT])
 ENTROPY_BETA, VALUE_LOSS_WEIGHT, DISCOUNT = 0.3, 0.7, 0.9
 LOSS = {
     "entropy_beta": ENTROPY_BETA,
@@ -50,8 +51,9 @@ def convolve(images, kernel, stride):
 class NumpyNetwork:
     """DA3C's network written a second time."""
 
-    def __init__(self, network, tensors, held=None):
+    def __init__(self, network, tensors, held=None, clip=None):
         self.network = network
+        self.clip = clip
         #: Targets and advantages by rollout: they are no functions of the parameters.
         self.held = {} if held is None else held
         self.weights = {name: np.asarray(value, np.float64) for name, value in tensors.items()}
@@ -111,9 +113,19 @@ class NumpyNetwork:
         advantages = self.held.setdefault((column, "advantages"), returns - values[:-1])
         entropies = -np.sum(probabilities * np.log(probabilities), axis=1)
         return SimpleNamespace(
-            policy=-np.sum(valid * chosen * advantages),
+            policy=-np.sum(valid * self.gains(rollout, column, chosen, advantages)),
             value=0.5 * np.sum(valid * (returns - values[:-1]) ** 2),
             entropy=np.sum(valid * entropies[:-1]),
+        )
+
+    def gains(self, rollout, column, chosen, advantages):
+        """What the policy loss sums: A3C's, or PPO's with a limit to the change of the policy."""
+        if self.clip is None:
+            return chosen * advantages
+        ratios = np.exp(chosen - rollout.log_probabilities[:, column])
+        low, high = 1 - self.clip, 1 + self.clip
+        return (
+            np.where(advantages > 0, np.minimum(ratios, high), np.maximum(ratios, low)) * advantages
         )
 
     def loss(self, rollout):
@@ -184,7 +196,8 @@ def _make_case(da3c, da3c_module):
         model = da3c_module("model").Model(config.network, config.settings)
         vector = config.network.initial_parameters(config.settings.seed)
         rollout = random_rollouts(da3c_module, config.settings, config.network.lstm_size, count)
-        twin = NumpyNetwork(config.network, model.manifest.unpack(vector))
+        tensors = model.manifest.unpack(vector)
+        twin = NumpyNetwork(config.network, tensors, clip=config.settings.policy_clip)
         return SimpleNamespace(model=model, vector=vector, rollout=rollout, twin=twin)
 
     return make
@@ -240,7 +253,8 @@ def _slope(case, direction, step=1e-5):
     sides = []
     for sign in (1, -1):
         moved = case.vector.astype(np.float64) + sign * step * direction
-        twin = NumpyNetwork(case.twin.network, case.model.manifest.unpack(moved), case.twin.held)
+        tensors = case.model.manifest.unpack(moved)
+        twin = NumpyNetwork(case.twin.network, tensors, case.twin.held, case.twin.clip)
         sides.append(twin.loss(case.rollout))
     return (sides[0] - sides[1]) / (2 * step)
 
