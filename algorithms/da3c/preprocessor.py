@@ -50,10 +50,16 @@ class Preprocessor(PreprocessorBase):
         return stacked
 
     def _stack(self, histories: Array, starts: Array, newest: Array) -> Array:
-        older = histories[..., newest.shape[-1] :]
+        """Push ``newest`` [A, ...] into ``histories`` [A, ...], which are changed in place."""
+        width = newest.shape[-1]
+        # One move of the flat array instead of many short ones: what it brings into the last
+        # places of each row is overwritten.
+        flat = histories.reshape(-1)
+        flat[:-width] = flat[width:]
+        histories[..., -width:] = newest
         for row in np.flatnonzero(starts):
-            older[row] = np.concatenate([newest[row]] * (self._length - 1), axis=-1)
-        return np.concatenate([older, newest], axis=-1)
+            histories[row] = np.concatenate([newest[row]] * self._length, axis=-1)
+        return histories
 
     def _checked(self, states: Sequence[Any]) -> Array:
         """Return ``states`` as uint8 or float32 [A, ...], with an axis to stack along."""

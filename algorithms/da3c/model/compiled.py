@@ -1,6 +1,6 @@
 """Calls a graph without TensorFlow's signature matching."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy.typing as npt
@@ -10,17 +10,18 @@ import tensorflow as tf
 class CompiledFunction:
     """A function of parameters and numpy arrays, traced once for each shape and type of these.
 
-    ``tf.function`` matches every argument against its traces on each call, which takes longer than
-    a small network itself: 285 us a call against 110 us (``benchmarks/inference.py``).
+    ``tf.function`` matches every argument against its traces on each call, and a concrete function
+    still binds them to its signature: that takes longer than a small network itself
+    (``benchmarks/inference.py``). Here the flat tensors go straight to the graph.
     """
 
     def __init__(self, function: Callable[..., Any], jit_compile: bool) -> None:
         # Without autograph, which writes a temporary file for each function and process and
         # leaves it there: nothing here has control flow to be rewritten.
         self._function = tf.function(function, jit_compile=jit_compile, autograph=False)
-        self._traces: dict[tuple[Any, ...], Callable[..., Any]] = {}
+        self._traces: dict[tuple[Any, ...], Any] = {}
 
-    def __call__(self, parameters: Mapping[str, tf.Tensor], *arrays: npt.NDArray[Any]) -> Any:
+    def __call__(self, parameters: Sequence[tf.Tensor], *arrays: npt.NDArray[Any]) -> Any:
         """Return what the function returns, as tensors."""
         tensors = [tf.constant(array) for array in arrays]
         key = tuple((array.shape, array.dtype) for array in arrays)
@@ -28,4 +29,5 @@ class CompiledFunction:
         if trace is None:
             trace = self._function.get_concrete_function(parameters, *tensors)
             self._traces[key] = trace
-        return trace(parameters, *tensors)
+        flat = [*parameters, *tensors, *trace.captured_inputs]
+        return trace.inference_fn.call_preflattened(flat)

@@ -1,6 +1,6 @@
 """The model: choosing actions and computing gradients."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,15 +20,13 @@ from .compiled import CompiledFunction
 FloatArray = npt.NDArray[np.float32]
 Tensors = Mapping[str, tf.Tensor]
 
-#: The one key of parameters that a graph splits by itself.
-_WHOLE = "vector"
-
 
 @dataclass(frozen=True)
 class Parameters:
     """The network's parameters at one version, as TensorFlow and as numpy want them."""
 
-    tensors: Tensors
+    #: One whole vector, or one for each entry of the manifest.
+    tensors: tuple[tf.Tensor, ...]
     arrays: Mapping[str, FloatArray]
 
 
@@ -83,8 +81,8 @@ class Model:
     def unpack(self, vector: FloatVector) -> Parameters:
         """Return the tensors of a flat vector [size]; do it once for each new version."""
         views = self.manifest.unpack(vector)
-        parts = {_WHOLE: vector} if self._splits_in_graph else views
-        return Parameters({name: tf.convert_to_tensor(part) for name, part in parts.items()}, views)
+        parts = [vector] if self._splits_in_graph else list(views.values())
+        return Parameters(tuple(tf.convert_to_tensor(part) for part in parts), views)
 
     def initial_recurrent_state(self, batch: int = 1) -> FloatArray:
         """Return the state at the start of an episode: zeros [2, B, H]."""
@@ -136,7 +134,7 @@ class Model:
 
     def _act_graph(
         self,
-        parameters: Tensors,
+        parameters: Sequence[tf.Tensor],
         observations: tf.Tensor,
         recurrent_state: tf.Tensor,
         noise: tf.Tensor,
@@ -153,7 +151,7 @@ class Model:
 
     def _gradients_graph(
         self,
-        parameters: Tensors,
+        parameters: Sequence[tf.Tensor],
         observations: tf.Tensor,
         starts: tf.Tensor,
         actions: tf.Tensor,
@@ -166,7 +164,7 @@ class Model:
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
         settings = self._settings
         with tf.GradientTape() as tape:
-            tape.watch(parameters)
+            tape.watch(parameters)  # in the order of the manifest
             tensors = self._tensors(parameters)
             logits, values = self._unroll(tensors, observations, starts, recurrent_state)
             chosen = losses.log_probabilities_of(logits[:-1], actions)
@@ -193,25 +191,18 @@ class Model:
                 - settings.entropy_beta * entropy
                 + settings.value_loss_weight * value_loss
             )
-        gradient = self._flat(tape.gradient(loss, parameters))
-        return gradient, policy_loss, value_loss, entropy
+        parts = [tf.reshape(part, [-1]) for part in tape.gradient(loss, parameters)]
+        return tf.concat(parts, axis=0), policy_loss, value_loss, entropy
 
-    def _tensors(self, parameters: Tensors) -> Tensors:
+    def _tensors(self, parameters: Sequence[tf.Tensor]) -> Tensors:
         """Return the tensors by name, inside a graph."""
-        if not self._splits_in_graph:
-            return parameters
-        parts = tf.split(parameters[_WHOLE], [spec.size for spec in self.manifest.specs])
+        specs = self.manifest.specs
+        if self._splits_in_graph:
+            parameters = tf.split(parameters[0], [spec.size for spec in specs])
         return {
             spec.name: tf.reshape(part, spec.shape)
-            for spec, part in zip(self.manifest.specs, parts, strict=True)
+            for spec, part in zip(specs, parameters, strict=True)
         }
-
-    def _flat(self, by_name: Tensors) -> tf.Tensor:
-        """Return gradients by name as one vector."""
-        if self._splits_in_graph:
-            return by_name[_WHOLE]
-        ordered = [tf.reshape(by_name[spec.name], [-1]) for spec in self.manifest.specs]
-        return tf.concat(ordered, axis=0)
 
     def _targets(
         self,
@@ -245,7 +236,7 @@ class Model:
 
     def _unroll(
         self,
-        parameters: Tensors,
+        parameters: Sequence[tf.Tensor],
         observations: tf.Tensor,
         starts: tf.Tensor,
         recurrent_state: tf.Tensor,
