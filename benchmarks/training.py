@@ -182,7 +182,7 @@ def relaax_boxing_rate(seconds: float) -> float:
         from relaax.common.bridge import Bridge
 
         bridge = Bridge(servers.parameter_server_url)
-        with environments(servers.rlx_server_url, "ALE/Boxing-v5", 8, 4, 1):
+        with environments(servers.rlx_server_url, "ALE/Boxing-v5", 8, 8, 1):
             while bridge.increment_global_t(0) < 500:
                 time.sleep(0.1)
             before, began = bridge.increment_global_t(0), time.monotonic()
