@@ -6,9 +6,10 @@
 For each number of connections and of environments on each: steps a second, latency of a message
 (50th and 99th percentile), and beside them the echo limit of the same run, which is what the same
 clients reach with the same messages when a forked process a connection answers at once, without
-evaluating a network. Learning is off (``learn: false``). Clients are the bundled ones, a process
-each, and share the machine with the servers. Memory is that of the RLX server with all that it
-started, shared pages counted once (PSS).
+evaluating a network. Learning is off (``learn: false``) unless ``--learn`` is given; then the last
+column says how many steps a second were learnt from, which the global step counts. Clients are the
+bundled ones, a process each, and share the machine with the servers. Memory is that of the RLX
+server with all that it started, shared pages counted once (PSS).
 """
 
 import argparse
@@ -19,6 +20,8 @@ import multiprocessing
 import os
 import signal
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -41,6 +44,9 @@ SHAPES: dict[str, tuple[dict[str, Any], np.ndarray]] = {
 
 #: Messages in a row that a client sends before it is measured.
 WARM_UP_MESSAGES = 20
+
+#: With learning on, as long as this too: gradients are compiled when the first rollouts are full.
+LEARNING_WARM_UP_S = 10.0
 
 DEFAULT_JSON = Path(__file__).parent / "results" / "serving.json"
 
@@ -73,17 +79,19 @@ class Row:
     served: Figures
     echo: Figures
     memory_mib: float
+    #: None where nobody learns.
+    learnt_per_s: float | None
 
 
 def main() -> None:
     arguments = parse()
     cells = [cell for cell in all_cells(arguments) if is_sensible(cell)]
     print(f"{len(cells)} cells, {arguments.seconds:g} s each and as long for the echo\n")
-    print(HEADINGS)
+    print(HEADINGS + (f"{'learnt/s':>10}" if arguments.learn else ""))
     rows = []
     for group, members in itertools.groupby(cells, key=lambda cell: (cell.shape, cell.mode)):
         for cell in members:
-            rows.append(measure(cell, *group, arguments.seconds))
+            rows.append(measure(cell, *group, arguments.seconds, arguments.learn))
             print(as_line(rows[-1]), flush=True)
     arguments.json.parent.mkdir(parents=True, exist_ok=True)
     arguments.json.write_text(json.dumps([asdict(row) for row in rows], indent=2))
@@ -101,6 +109,7 @@ def parse() -> argparse.Namespace:
                         default=["inline", "batched"])  # fmt: skip
     parser.add_argument("--protocols", type=int, nargs="+", choices=(1, 2), default=[1, 2])
     parser.add_argument("--seconds", type=float, default=4.0, help="for each figure (default 4)")
+    parser.add_argument("--learn", action="store_true", help="with learning on")
     parser.add_argument("--json", type=Path, default=DEFAULT_JSON, help="default %(default)s")
     return parser.parse_args()
 
@@ -125,25 +134,54 @@ def is_sensible(cell: Cell) -> bool:
     return cell.shape == "cartpole" or cell.connections * cell.environments <= 1024
 
 
-def measure(cell: Cell, shape: str, mode: str, seconds: float) -> Row:
+def measure(cell: Cell, shape: str, mode: str, seconds: float, learn: bool) -> Row:
     algorithm, observation = SHAPES[shape]
     with echo_server(cell, observation) as url:
         echo = drive(url, cell, observation, seconds)
-    section = {**algorithm, "learn": False, "seed": 1}
+    section = {**algorithm, "learn": learn, "seed": 1}
     with running_servers(section, mode) as servers:
         memory: list[float] = []
-        served = drive(
-            servers.rlx_server_url,
-            cell,
-            observation,
-            seconds,
-            lambda: memory.append(memory_of(family_of(servers.rlx_server)).proportional / MIB),
-        )
-    return Row(cell, served, echo, memory[0])
+        steps: list[tuple[int, float]] = []
+
+        def look() -> None:
+            memory.append(memory_of(family_of(servers.rlx_server)).proportional / MIB)
+            if learn:
+                steps.append(global_step(servers.parameter_server_url))
+
+        warm_up_s = LEARNING_WARM_UP_S if learn else 0.0
+        served = drive(servers.rlx_server_url, cell, observation, seconds, look, warm_up_s)
+        if learn:
+            steps.append(global_step(servers.parameter_server_url))
+    learnt = None
+    if learn:
+        (before, began), (after, ended) = steps
+        learnt = (after - before) / (ended - began)
+    return Row(cell, served, echo, memory[0], learnt)
+
+
+def global_step(parameter_server_url: str) -> tuple[int, float]:
+    """Return the global step and the time; in a process of its own, for clients are forked here."""
+    program = (
+        "import sys, time; from relaax.common.bridge import Bridge; "
+        "print(Bridge(sys.argv[1]).increment_global_t(0), time.monotonic())"
+    )
+    done = subprocess.run(  # noqa: S603 - our own program
+        [sys.executable, "-c", program, parameter_server_url],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    steps, now = done.stdout.split()
+    return int(steps), float(now)
 
 
 def drive(
-    url: str, cell: Cell, observation: np.ndarray, seconds: float, when_connected: Any = None
+    url: str,
+    cell: Cell,
+    observation: np.ndarray,
+    seconds: float,
+    when_connected: Any = None,
+    warm_up_s: float = 0.0,
 ) -> Figures:
     """Let all clients work for ``seconds`` and return what they reached together."""
     context = multiprocessing.get_context("fork")
@@ -152,7 +190,9 @@ def drive(
     for _ in range(cell.connections):
         ours, theirs = context.Pipe()
         client = context.Process(
-            target=run_client, args=(url, cell, observation, seconds, start, theirs), daemon=True
+            target=run_client,
+            args=(url, cell, observation, seconds, warm_up_s, start, theirs),
+            daemon=True,
         )
         client.start()
         theirs.close()
@@ -177,6 +217,7 @@ def run_client(
     cell: Cell,
     observation: np.ndarray,
     seconds: float,
+    warm_up_s: float,
     start: Any,
     pipe: "Connection[Any, Any]",
 ) -> None:
@@ -185,7 +226,10 @@ def run_client(
         url, cell, observation
     )
     connect()
+    warm_at = time.perf_counter() + warm_up_s
     for _ in range(WARM_UP_MESSAGES):
+        step()
+    while time.perf_counter() < warm_at:
         step()
     pipe.send("connected")
     start.wait()
@@ -272,6 +316,7 @@ def as_line(row: Row) -> str:
         f"{cell.environments:>6}{served.steps_per_s:>10,.0f}{served.p50_ms:>9.2f}"
         f"{served.p99_ms:>9.2f}{echo.steps_per_s:>10,.0f}{echo.p99_ms:>9.2f}"
         f"{served.steps_per_s / echo.steps_per_s:>9.0%}{row.memory_mib:>7,.0f}"
+        + (f"{row.learnt_per_s:>10,.0f}" if row.learnt_per_s is not None else "")
     )
 
 
