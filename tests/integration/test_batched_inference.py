@@ -35,6 +35,8 @@ def test_workers_hold_no_tensorflow_and_little_memory(training: Training):
         with open(f"/proc/{compute}/maps") as maps:
             assert "tensorflow" in maps.read()
         assert psutil.Process(worker).memory_full_info().uss < 12 * 1024 * 1024
+        for process in (worker, compute):
+            assert os.sched_getscheduler(process) == os.SCHED_BATCH  # see _let_others_finish
 
 
 def test_a_killed_compute_process_is_started_again_and_clients_come_back(
