@@ -68,7 +68,7 @@ class Learner:
         self._metrics.add("entropy", gradients.entropy / steps)
         self._metrics.add("grad", norm)
         self._metrics.add("rollouts per update", rollouts.count)
-        # Updates by others between the first action of a rollout and its gradient; a restarted
+        # Updates between the first action of a rollout and its gradient; a restarted
         # parameter server counts from its checkpoint again.
         lags = np.maximum(values.version.number - 1 - rollouts.versions, 0)
         self._metrics.spread("policy lag", lags.tolist())
