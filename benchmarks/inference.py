@@ -53,7 +53,8 @@ def cases(algorithm: Any, section: dict[str, Any], batch: int) -> list[Callable[
     config = algorithm.Config(section)
     model_module = importlib.import_module(f"{algorithm.module.__name__}.model")
     model = model_module.Model(config.network, config.settings)
-    vector = config.network.initial_parameters(seed=1)
+    initialization = importlib.import_module(f"{algorithm.module.__name__}.initialization")
+    vector = initialization.initial_parameters(config.network.manifest(), "uniform", seed=1)
     parameters = model.unpack(vector)
     is_image = config.settings.is_image
     observation = np.zeros(

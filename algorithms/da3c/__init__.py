@@ -1,7 +1,8 @@
 """DA3C: Distributed Advantage Actor-Critic (Mnih et al. 2016, https://arxiv.org/abs/1602.01783).
 
 ``settings``          the YAML's ``algorithm:`` section, typed
-``network``           layers, shapes and initial values; no TensorFlow
+``network``           layers and their shapes; no TensorFlow
+``initialization``    initial parameters; no TensorFlow
 ``model``             the network as pure functions of parameters and a batch
 ``preprocessor``      checks states and stacks them into observations; no TensorFlow
 ``rollouts``          rollouts as arrays; no TensorFlow

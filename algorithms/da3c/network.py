@@ -1,4 +1,4 @@
-"""The layers of DA3C's network: shapes and initial values. Without TensorFlow."""
+"""The layers of DA3C's network: and their shapes. Without TensorFlow."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from relaax.algorithm_base import FloatVector
 from relaax.common.parameters import Manifest, TensorSpec
 
 from .settings import Settings
@@ -81,17 +80,6 @@ class Network:
         specs += _layer("policy", (features, self.action_size), features)
         specs += _layer("value", (features, 1), features)
         return Manifest(tuple(specs))
-
-    def initial_parameters(self, seed: int | None) -> FloatVector:
-        """Return a flat vector: uniform in +-1/sqrt(fan_in), as in the Torch code of Mnih et al."""
-        generator = np.random.default_rng(seed)
-        manifest = self.manifest()
-        tensors = {
-            spec.name: generator.uniform(-1, 1, spec.shape).astype(np.float32)
-            / np.float32(np.sqrt(spec.fan_in))
-            for spec in manifest.specs
-        }
-        return manifest.pack(tensors)
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what a checkpoint must agree on, as JSON values."""

@@ -1,6 +1,6 @@
 """The keys of DA3C's section in the YAML file."""
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import (
     BaseModel,
@@ -55,6 +55,9 @@ class Settings(BaseModel):
     lstm: bool = False
     #: Cells of that layer.
     lstm_size: PositiveInt = 256
+    #: Initial parameters: ``uniform`` as in the seed, or ``orthogonal``, which keeps the size of
+    #: signals through many layers.
+    initialization: Literal["uniform", "orthogonal"] = "uniform"
     #: Steps of one rollout, that is of one update.
     episode_len: PositiveInt = 5
     #: Environment steps of all agents together after which the training is over.

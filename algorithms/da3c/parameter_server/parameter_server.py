@@ -13,6 +13,7 @@ from relaax.common.parameters.rmsprop import RMSPropSettings
 from relaax.common.parameters.store import Snapshot
 
 from ..config import Config
+from ..initialization import initial_parameters
 from .service import ParameterServerService
 
 
@@ -24,7 +25,9 @@ class ParameterServer(ParameterServerBase):
         settings = config.settings
         self._max_global_step = settings.max_global_step
         self._network = config.network
-        initial = self._network.initial_parameters(settings.seed)
+        initial = initial_parameters(
+            self._network.manifest(), settings.initialization, settings.seed
+        )
         self._store = ParameterStore(
             parameters=initial,
             optimizer=RMSProp(

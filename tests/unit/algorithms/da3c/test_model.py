@@ -194,7 +194,9 @@ def _make_case(da3c, da3c_module):
         config = da3c.Config({**section, **LOSS, **changes})
         _ = da3c.Agent
         model = da3c_module("model").Model(config.network, config.settings)
-        vector = config.network.initial_parameters(config.settings.seed)
+        vector = da3c_module("initialization").initial_parameters(
+            config.network.manifest(), config.settings.initialization, config.settings.seed
+        )
         rollout = random_rollouts(da3c_module, config.settings, config.network.lstm_size, count)
         tensors = model.manifest.unpack(vector)
         twin = NumpyNetwork(config.network, tensors, clip=config.settings.policy_clip)
@@ -329,11 +331,3 @@ def test_the_seeds_image_network_has_as_many_parameters_as_in_2017(da3c, da3c_mo
         network = da3c_module("network").Network.of(da3c.Config(section).settings)
         sizes.append(network.manifest().size)
     assert sizes == [681_027, 1_206_339]
-
-
-def test_initial_parameters_follow_the_seed_and_stay_in_their_range(da3c, da3c_module):
-    network = da3c_module("network").Network.of(da3c.Config(VECTOR).settings)
-    assert np.array_equal(network.initial_parameters(3), network.initial_parameters(3))
-    assert not np.array_equal(network.initial_parameters(3), network.initial_parameters(4))
-    tensors = network.manifest().unpack(network.initial_parameters(3))
-    assert 0.3 < np.abs(tensors["dense0/kernel"]).max() <= 0.5
