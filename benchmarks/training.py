@@ -11,9 +11,9 @@ Stable-Baselines3 runs in one process, with the clock around ``learn``; PPO with
 that RL Baselines3 Zoo found for this task, A2C with those of the Zoo, eight environments both.
 
 ALE/Boxing-v5: eight games in all cases, learning, for ``--seconds`` after the first update.
-Stable-Baselines3 runs its own network (32-64-64-512), RELAAX that of the seed (16-32-256). A2C, which
-learns from each step once, is compared with RELAAX doing so; PPO, which makes ten passes, with
-config/da3c_ale_boxing.yaml, which makes four.
+Stable-Baselines3 runs its own network (32-64-64-512), RELAAX that of the seed (16-32-256). A2C,
+which learns from each step once, is compared with RELAAX doing so; PPO, which makes ten passes,
+with config/da3c_ale_boxing.yaml, which makes four.
 """
 
 import argparse
