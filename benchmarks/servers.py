@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -37,11 +38,18 @@ class Servers:
     directory: Path
 
 
+#: Below those that the system gives to outgoing connections: one of these could take a port between
+#: the probe and the server's start.
+PORTS = range(10_000, 32_000)
+
+
 def free_address() -> str:
     """Return an address of this machine that nobody listens at."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{probe.getsockname()[1]}"
+    while True:
+        address = ("127.0.0.1", random.choice(PORTS))  # noqa: S311 - no secret
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(address)
+            return f"{address[0]}:{address[1]}"
 
 
 @contextlib.contextmanager

@@ -1,6 +1,7 @@
 """A training of real processes on free ports of the loopback interface."""
 
 import os
+import random
 import re
 import signal
 import socket
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +44,18 @@ def wait_for(condition: Callable[[], Any], what: str, deadline_s: float = DEADLI
         time.sleep(0.02)
 
 
+#: Below those that the system gives to outgoing connections: one of these could take a port between
+#: the probe and the server's start.
+PORTS = range(10_000, 32_000)
+
+
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """Return a port of the loopback interface that nobody listens at."""
+    while True:
+        port = random.choice(PORTS)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 class Process:

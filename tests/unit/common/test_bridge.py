@@ -1,6 +1,5 @@
 """Both ends of the bridge over real gRPC on the loopback interface."""
 
-import socket
 import threading
 import time
 
@@ -9,6 +8,7 @@ import numpy as np
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from processes import free_port
 
 from relaax.algorithm_base import BridgeBase, Metrics, Phase, Values, Version
 from relaax.common.bridge import Bridge, BridgeControl
@@ -55,12 +55,6 @@ class _Stored(Metrics):
 
     def scalar(self, name, y, x=None):
         self.values.append((name, y, x))
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def wait_for(condition):
