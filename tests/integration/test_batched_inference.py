@@ -1,6 +1,7 @@
 """The compute process: who depends on it, and what happens without it."""
 
 import os
+import re
 import signal
 
 import numpy as np
@@ -20,7 +21,7 @@ STATE = np.zeros(4, np.float32)
 
 def compute_process(rlx_server: Process) -> int:
     """The pid of the latest one."""
-    return int(rlx_server.output().rpartition("compute process ")[2].split(" starts")[0])
+    return int(re.findall(r"compute process (\d+) starts", rlx_server.output())[-1])
 
 
 def test_workers_hold_no_tensorflow_and_little_memory(training: Training):
