@@ -57,6 +57,42 @@ class RolloutBatch:
             if field.name != "versions":
                 yield getattr(self, field.name)
 
+    def pieces(self, most: int) -> list["RolloutBatch"]:
+        """Return batches of at most ``most`` rollouts, views of this one."""
+        if self.count <= most:
+            return [self]
+        names = [field.name for field in fields(self) if field.name != "versions"]
+        return [
+            RolloutBatch(
+                **{name: getattr(self, name)[:, begin : begin + most] for name in names},
+                versions=self.versions[begin : begin + most],
+            )
+            for begin in range(0, self.count, most)
+        ]
+
+    @classmethod
+    def zeros(
+        cls,
+        count: int,
+        length: int,
+        observation_shape: tuple[int, ...],
+        dtype: npt.DTypeLike,
+        lstm_size: int,
+    ) -> "RolloutBatch":
+        """Return ``count`` rollouts of ``length`` rows without a step in them."""
+        rows = (length, count)
+        return cls(
+            observations=np.zeros((length + 1, count, *observation_shape), dtype),
+            starts=np.zeros((length + 1, count), np.float32),
+            actions=np.zeros(rows, np.int32),
+            log_probabilities=np.zeros(rows, np.float32),
+            rewards=np.zeros(rows, np.float32),
+            terminated=np.zeros(rows, np.float32),
+            valid=np.zeros(rows, np.float32),
+            recurrent_state=np.zeros((2, count, lstm_size), np.float32),
+            versions=np.zeros(count, np.int64),
+        )
+
     @classmethod
     def concatenated(cls, batches: list["RolloutBatch"]) -> "RolloutBatch":
         """Return one batch with the rollouts of all."""
@@ -92,14 +128,16 @@ class RolloutStore:
         self._recurrent_state = np.zeros((2, 0, lstm_size), np.float32)
 
     def grow(self, capacity: int) -> None:
-        """Make room for slots below ``capacity``."""
+        """Make room for slots below ``capacity``; all of it, or none and a MemoryError."""
+        observations = self._observations
+        if observations is not None:  # the large one, and so the one that may not fit
+            observations = zero_padded(observations, capacity, axis=1)
         for name in ("starts", "actions", "log_probabilities", "rewards", "terminated", "valid"):
             setattr(self, f"_{name}", zero_padded(getattr(self, f"_{name}"), capacity, axis=1))
         self._recurrent_state = zero_padded(self._recurrent_state, capacity, axis=1)
         self._versions = zero_padded(self._versions, capacity, axis=0)
         self._positions = zero_padded(self._positions, capacity, axis=0)
-        if self._observations is not None:
-            self._observations = zero_padded(self._observations, capacity, axis=1)
+        self._observations = observations
         self._capacity = capacity
 
     def forget(self, slots: IntArray) -> None:
@@ -120,7 +158,17 @@ class RolloutStore:
         self, slots: IntArray, observations: Array, starts: Array | bool
     ) -> RolloutBatch | None:
         """Begin a row in each of ``slots``; return the rollouts that this completes, if any."""
-        if self._observations is None:
+        return self._begin_rows(slots, observations, starts, carried=1)
+
+    def cut_off(self, slots: IntArray, finals: Array) -> RolloutBatch | None:
+        """Note the states in which the episodes of ``slots`` were cut off; else as ``observe``."""
+        return self._begin_rows(slots, finals, starts=False, carried=0)
+
+    def _begin_rows(
+        self, slots: IntArray, observations: Array, starts: Array | bool, carried: int
+    ) -> RolloutBatch | None:
+        """Begin rows; those after a full rollout are the first ``carried`` of the next one."""
+        if self._observations is None or self._observations.dtype != observations.dtype:
             shape = (self._length + 1, self._capacity, *observations.shape[1:])
             self._observations = np.zeros(shape, observations.dtype)
         positions = self._positions[slots]
@@ -129,7 +177,7 @@ class RolloutStore:
         self._valid[positions, slots] = 0
         self._positions[slots] = positions + 1
         full = slots[positions == self._length]
-        return self._take(self._observations, full) if len(full) else None
+        return self._take(self._observations, full, carried) if len(full) else None
 
     def act(
         self,
@@ -151,8 +199,11 @@ class RolloutStore:
             self._versions[slots[first]] = version
             self._recurrent_state[:, slots[first]] = recurrent_state[:, first]
 
-    def _take(self, observations: Array, slots: IntArray) -> RolloutBatch:
-        """Return the full rollouts of ``slots``; the row that follows becomes their first."""
+    def _take(self, observations: Array, slots: IntArray, carried: int) -> RolloutBatch:
+        """Return the full rollouts of ``slots``.
+
+        The row that follows becomes their first, unless ``carried`` is 0: no step begins there.
+        """
         length = self._length
         taken = RolloutBatch(
             observations=observations[:, slots],
@@ -168,7 +219,7 @@ class RolloutStore:
         observations[0, slots] = taken.observations[length]
         self._starts[0, slots] = taken.starts[length]
         self._valid[0, slots] = 0
-        self._positions[slots] = 1
+        self._positions[slots] = carried
         return taken
 
 
@@ -190,6 +241,10 @@ class NoRollouts(RolloutStore):
     def observe(
         self, slots: IntArray, observations: Array, starts: Array | bool
     ) -> RolloutBatch | None:
+        """Complete nothing."""
+        return None
+
+    def cut_off(self, slots: IntArray, finals: Array) -> RolloutBatch | None:
         """Complete nothing."""
         return None
 

@@ -58,7 +58,7 @@ class Settings(BaseModel):
     #: Initial parameters: ``uniform`` as in the seed, or ``orthogonal``, which keeps the size of
     #: signals through many layers.
     initialization: Literal["uniform", "orthogonal"] = "uniform"
-    #: Steps of one rollout, that is of one update.
+    #: Rows of one rollout: steps, and states in which an episode was cut off.
     episode_len: PositiveInt = 5
     #: Environment steps of all agents together after which the training is over.
     max_global_step: float = Field(1e8, ge=1)

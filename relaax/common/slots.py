@@ -28,6 +28,12 @@ class SlotPool:
         self._is_taken[taken] = True
         return taken
 
+    def shrink(self, capacity: int) -> None:
+        """Hand out no number from ``capacity`` on; all of these have been given back."""
+        if self._is_taken[capacity:].any():
+            raise ValueError(f"a number from {capacity} on is still out")
+        self._is_taken = self._is_taken[:capacity]
+
     def give_back(self, numbers: IntArray) -> None:
         """Take back numbers."""
         self._is_taken[numbers] = False

@@ -4,11 +4,12 @@ import re
 import sys
 
 import pytest
+from inference_modes import IN_BOTH_MODES
 from processes import REPOSITORY, Training
 
 from relaax.server.common.configuration.yaml_reader import read_yaml
 
-pytestmark = pytest.mark.learning
+pytestmark = [pytest.mark.learning, IN_BOTH_MODES]
 
 
 def test_a_simulator_in_plain_python_learns(training: Training, capsys: pytest.CaptureFixture[str]):
@@ -28,4 +29,4 @@ def test_a_simulator_in_plain_python_learns(training: Training, capsys: pytest.C
     assert re.search("stopping: .* the training is over", environment.output())
     steps = parameter_server.says(r"has reached its goal: global step ([\d,]+);")[1]
     with capsys.disabled():
-        print(f"\nReach_Target: a mean return of {goal:g} took {steps} steps")
+        print(f"\nReach_Target, {training.inference}: a mean return of {goal:g} took {steps} steps")

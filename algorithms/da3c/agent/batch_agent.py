@@ -18,8 +18,11 @@ from ..tensorflow_runtime import configure_tensorflow
 
 Array = npt.NDArray[Any]
 
-#: Larger batches are cut into pieces, unless ``warm_up`` has prepared for larger ones.
-MOST_AT_ONCE = 256
+#: Larger batches are evaluated in pieces, unless ``warm_up`` has prepared for larger ones.
+MOST_AT_ONCE = 128
+
+#: A float32 draw is 0 once in 10**7, and its logarithm would choose any action, however improbable.
+_LEAST_EXPONENTIAL = np.float32(1e-8)
 
 
 class BatchAgent(BatchAgentBase):
@@ -56,15 +59,22 @@ class BatchAgent(BatchAgentBase):
         )
 
     def warm_up(self, environments: int) -> None:
-        """Trace and compile the network for every size of batch up to ``environments``."""
+        """Trace and compile the network for every size of batch up to ``environments``.
+
+        In the background its gradients too: tracing and compiling would hold up who acts. For
+        observations of the usual type: bytes for images, else float32.
+        """
         dtype = np.uint8 if self._settings.is_image else np.float32
-        self._most_at_once = padded_size(environments)
+        self._most_at_once = max(self._most_at_once, padded_size(environments))
+        policy = self._learner.policy
+        if self._background is not None and self._settings.learn:
+            self._model.prepare_gradients(
+                policy.parameters, dtype, self._settings.rollouts_per_update
+            )
         count = 1
         while count <= self._most_at_once:
             observations = np.zeros((count, *self._settings.observation_shape), dtype)
-            self._decide(
-                self._learner.policy, observations, self._model.initial_recurrent_state(count)
-            )
+            self._decide(policy, observations, self._model.initial_recurrent_state(count))
             count *= 2
 
     def action_type(self) -> tuple[np.dtype[Any], tuple[int, ...]]:
@@ -72,13 +82,14 @@ class BatchAgent(BatchAgentBase):
         return np.dtype(np.int64), ()
 
     def open(self, environments: int) -> IntArray:
-        """Return slots for environments that have come."""
+        """Return slots for environments that have come; MemoryError when there is no room."""
         slots = self._slots.take(environments)
-        capacity = self._slots.capacity
-        if capacity > len(self._is_running):
-            self._is_running = zero_padded(self._is_running, capacity, axis=0)
-            self._recurrent_state = zero_padded(self._recurrent_state, capacity, axis=1)
-            self._rollouts.grow(capacity)
+        try:
+            self._make_room()
+        except MemoryError:
+            self._slots.give_back(slots)
+            self._slots.shrink(len(self._is_running))
+            raise
         return slots
 
     def close_slots(self, slots: IntArray) -> None:
@@ -107,8 +118,15 @@ class BatchAgent(BatchAgentBase):
 
     def close(self) -> None:
         """End the learner."""
-        if self._background is not None:
-            self._background.close()
+        self._learner.close()
+
+    def _make_room(self) -> None:
+        """Grow to the capacity of the slots."""
+        capacity = self._slots.capacity
+        if capacity > len(self._is_running):
+            self._rollouts.grow(capacity)
+            self._recurrent_state = zero_padded(self._recurrent_state, capacity, axis=1)
+            self._is_running = zero_padded(self._is_running, capacity, axis=0)
 
     def _end_and_start(self, steps: Steps, rewards: Array) -> None:
         """Do what the flags say, up to the first observations of episodes that start."""
@@ -122,26 +140,22 @@ class BatchAgent(BatchAgentBase):
         truncated = (flags & TRUNCATED) != 0
         if truncated.any():
             cut = (flags[steps.has_final] & TRUNCATED) != 0
-            self._learn(
-                self._rollouts.observe(
-                    slots[truncated], np.asarray(steps.finals)[cut], starts=False
-                )
-            )
+            self._learn(self._rollouts.cut_off(slots[truncated], np.asarray(steps.finals)[cut]))
         self._is_running[slots] = ~is_end | is_start
         self._recurrent_state[:, slots[is_start]] = 0
 
     def _choose(self, slots: IntArray, observations: Array) -> Array:
-        most = self._most_at_once
+        """Choose actions for all with one policy, which may be replaced meanwhile."""
+        policy, most = self._learner.policy, self._most_at_once
         if len(slots) <= most:
-            return self._choose_at_once(slots, observations)
-        pieces = range(0, len(slots), most)
+            return self._choose_at_once(policy, slots, observations)
+        pieces = [slice(begin, begin + most) for begin in range(0, len(slots), most)]
         return np.concatenate(
-            [self._choose_at_once(slots[i : i + most], observations[i : i + most]) for i in pieces]
+            [self._choose_at_once(policy, slots[piece], observations[piece]) for piece in pieces]
         )
 
-    def _choose_at_once(self, slots: IntArray, observations: Array) -> Array:
+    def _choose_at_once(self, policy: Policy, slots: IntArray, observations: Array) -> Array:
         before = self._recurrent_state[:, slots]
-        policy = self._learner.policy
         decision = self._decide(policy, observations, before)
         self._recurrent_state[:, slots] = decision.recurrent_state
         self._rollouts.act(
@@ -152,7 +166,8 @@ class BatchAgent(BatchAgentBase):
     def _decide(self, policy: Policy, observations: Array, recurrent_state: Array) -> Decision:
         size = (len(observations), self._settings.action_size)
         # The negative logarithm of an exponential variable has Gumbel's distribution.
-        noise = -np.log(self._random.standard_exponential(size, dtype=np.float32))
+        exponential = self._random.standard_exponential(size, dtype=np.float32)
+        noise = -np.log(np.maximum(exponential, _LEAST_EXPONENTIAL))
         return self._model.act(policy.parameters, observations, recurrent_state, noise)
 
     def _learn(self, rollouts: RolloutBatch | None) -> None:

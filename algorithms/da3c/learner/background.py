@@ -11,12 +11,16 @@ from .learner import Learner, Policy
 
 _log = logging.getLogger(__name__)
 
+#: How long ``close`` waits for the update that is being made.
+CLOSE_DEADLINE_S = 5.0
+
 
 class BackgroundLearner:
     """Learns from rollouts on a thread of its own, as many at once as are waiting.
 
     Acting never waits for it: when it does not keep up, the oldest rollouts are dropped and
-    counted. An error ends the thread and is raised by the next ``learn``.
+    counted; their steps count in the global step like all others. An error ends the thread and is
+    raised by the next ``learn``.
     """
 
     def __init__(self, learner: Learner, metrics: Metrics, rollouts_per_update: int) -> None:
@@ -27,6 +31,7 @@ class BackgroundLearner:
         self._queue: deque[RolloutBatch] = deque()
         self._waiting = 0
         self._dropped = 0
+        self._steps_dropped = 0
         self._error: Exception | None = None
         self._changed = threading.Condition()
         self._closes = False
@@ -43,32 +48,44 @@ class BackgroundLearner:
         with self._changed:
             if self._error is not None:
                 raise self._error
-            self._queue.append(rollouts)
+            self._queue.extend(rollouts.pieces(self._at_once))
             self._waiting += rollouts.count
             while self._waiting - self._queue[0].count > self._most_waiting:
-                oldest = self._queue.popleft()
-                self._waiting -= oldest.count
-                self._dropped += oldest.count
+                self._drop(self._queue.popleft())
             self._changed.notify()
 
     def close(self) -> None:
         """End the thread, without learning what still waits."""
+        self._learner.stop()
         with self._changed:
             self._closes = True
             self._changed.notify()
-        self._thread.join()
+        self._thread.join(CLOSE_DEADLINE_S)
+        if self._thread.is_alive():
+            _log.warning("the last update did not end within %g s", CLOSE_DEADLINE_S)
+        else:
+            self._learner.close()
+
+    def _drop(self, rollouts: RolloutBatch) -> None:
+        self._waiting -= rollouts.count
+        self._dropped += rollouts.count
+        self._steps_dropped += rollouts.steps
 
     def _run(self) -> None:
         try:
-            while (rollouts := self._next()) is not None:
-                self._learner.learn(rollouts)
+            while (work := self._next()) is not None:
+                rollouts, steps_dropped = work
+                self._learner.learn(rollouts, steps_dropped)
         except Exception as error:  # raised where somebody can act on it: by the next learn
-            _log.debug("the learner failed", exc_info=True)
+            _log.exception("the learner failed")
             with self._changed:
                 self._error = error
 
-    def _next(self) -> RolloutBatch | None:
-        """Wait for rollouts and return those that one update takes; None when closed."""
+    def _next(self) -> tuple[RolloutBatch, int] | None:
+        """Wait for rollouts; return those that one update takes, and how many steps were dropped.
+
+        None when closed.
+        """
         with self._changed:
             while not self._queue and not self._closes:
                 self._changed.wait()
@@ -81,6 +98,7 @@ class BackgroundLearner:
                 count += taken[-1].count
             self._waiting -= count
             dropped, self._dropped = self._dropped, 0
+            steps_dropped, self._steps_dropped = self._steps_dropped, 0
         if dropped:
             self._metrics.scalar("rollouts dropped", dropped)
-        return RolloutBatch.concatenated(taken)
+        return RolloutBatch.concatenated(taken), steps_dropped

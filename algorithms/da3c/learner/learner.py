@@ -1,5 +1,6 @@
 """Computes gradients, synchronises with the parameter server, publishes the new parameters."""
 
+import logging
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,8 @@ from ..gradient_norm import clip_by_global_norm
 from ..model import Gradients, Model, Parameters
 from ..rollouts import RolloutBatch
 from ..settings import Settings
+
+_log = logging.getLogger(__name__)
 
 #: By then everything is compiled, which took tens of MB that are free again.
 UPDATES_BEFORE_RELEASE = 5
@@ -38,19 +41,44 @@ class Learner:
         self._passes = settings.passes
         self._metrics = IntervalMetrics(parameter_server.metrics())
         self._updates = 0
+        self._stops = False
         values = parameter_server.get_values()
         self.policy = Policy(values.version, model.unpack(_present(values)))
 
-    def learn(self, rollouts: RolloutBatch) -> None:
-        """Make one update of ``rollouts`` in each pass; their steps are counted once."""
-        for number in range(self._passes):
-            self._update(rollouts, rollouts.steps if number == 0 else 0)
+    def learn(self, rollouts: RolloutBatch, steps_dropped: int = 0) -> None:
+        """Make one update of ``rollouts`` in each pass.
 
-    def _update(self, rollouts: RolloutBatch, steps: int) -> None:
-        """Make one update of ``rollouts`` and fetch the new parameters, in one call."""
+        Their steps are counted once, and with them those that nobody learns from.
+        """
+        steps = rollouts.steps + steps_dropped
+        for _ in range(self._passes):
+            if self._stops or not self._update(rollouts, steps):
+                return
+            steps = 0
+
+    def stop(self) -> None:
+        """Begin no other pass."""
+        self._stops = True
+
+    def close(self) -> None:
+        """Store the metrics that are left."""
+        self._metrics.store()
+
+    def _update(self, rollouts: RolloutBatch, steps: int) -> bool:
+        """Make one update of ``rollouts`` and fetch the new parameters, in one call.
+
+        Return False, with nothing but the steps counted, when the gradient is not finite.
+        """
         policy = self.policy
         gradients = self._model.gradients(policy.parameters, rollouts)
         vector, norm = clip_by_global_norm(gradients.vector, self._gradient_norm_clipping)
+        if not np.isfinite(norm):
+            _log.warning(
+                "%d rollouts are not learnt from: their gradient is not finite; their rewards lie "
+                "between %g and %g", rollouts.count, rollouts.rewards.min(), rollouts.rewards.max(),
+            )  # fmt: skip
+            self._parameter_server.increment_global_t(steps)
+            return False
         values = self._parameter_server.synchronize(vector, steps, policy.version)
         self._report(gradients, norm, rollouts, values)
         self._updates += 1
@@ -58,6 +86,7 @@ class Learner:
             release_unused_memory()
         if values.vector is not None:
             self.policy = Policy(values.version, self._model.unpack(values.vector))
+        return True
 
     def _report(
         self, gradients: Gradients, norm: float, rollouts: RolloutBatch, values: Values

@@ -74,6 +74,8 @@ class Model:
         self._splits_in_graph = is_dense
         self._acts_in_numpy = is_dense and not network.lstm_size
         self._act = CompiledFunction(self._act_graph, jit_compile=is_dense)
+        #: Of batches of rollouts, in ascending order; see ``prepare_gradients``.
+        self._prepared_sizes: list[int] = []
         self._gradients = CompiledFunction(
             self._gradients_graph, jit_compile=is_dense and not network.lstm_size
         )
@@ -124,13 +126,39 @@ class Model:
         loss = policy loss - entropy_beta * entropy + value_loss_weight * value loss.
         """
         count = rollouts.count
-        size = padded_size(count)
+        size = self._size_of_gradients(count)
         vector, policy_loss, value_loss, entropy = self._gradients(
             parameters.tensors,
             *(zero_padded(array, size, axis=1) for array in rollouts.arrays()),
             np.array(1 / count, np.float32),
         )
         return Gradients(vector.numpy(), float(policy_loss), float(value_loss), float(entropy))
+
+    def prepare_gradients(self, parameters: Parameters, dtype: npt.DTypeLike, most: int) -> None:
+        """Trace and compile the gradients of up to ``most`` rollouts, of observations ``dtype``.
+
+        Batches are padded to the sizes that are ready. Of dense layers there are two: padding
+        costs them little, and compiling nearly a second.
+        """
+        largest = padded_size(most)
+        sizes = {min(8, largest), largest}
+        if self.network.convolutions:
+            sizes = {2**exponent for exponent in range(largest.bit_length())}
+        for size in sorted(sizes):
+            rollouts = RolloutBatch.zeros(
+                size,
+                self._settings.episode_len,
+                self._settings.observation_shape,
+                dtype,
+                self.network.lstm_size,
+            )
+            self.gradients(parameters, rollouts)
+        self._prepared_sizes = sorted(sizes)
+
+    def _size_of_gradients(self, count: int) -> int:
+        """Return how many rollouts a batch of ``count`` is padded to."""
+        fitting = [size for size in self._prepared_sizes if size >= count]
+        return fitting[0] if fitting else padded_size(count)
 
     def _act_graph(
         self,
@@ -168,7 +196,7 @@ class Model:
             tensors = self._tensors(parameters)
             logits, values = self._unroll(tensors, observations, starts, recurrent_state)
             chosen = losses.log_probabilities_of(logits[:-1], actions)
-            expected, advantages = self._targets(
+            expected, advantages, weights = self._targets(
                 rewards,
                 terminated,
                 valid,
@@ -178,7 +206,7 @@ class Model:
             if settings.normalize_advantages:
                 advantages = targets.normalized(advantages, valid)
             policy_loss = (
-                losses.policy_loss(chosen, advantages, valid)
+                losses.policy_loss(chosen, weights * advantages, valid)
                 if settings.policy_clip is None
                 else losses.clipped_policy_loss(
                     chosen - behaviour, advantages, valid, settings.policy_clip
@@ -211,10 +239,11 @@ class Model:
         valid: tf.Tensor,
         values: tf.Tensor,
         log_ratios: tf.Tensor,
-    ) -> tuple[tf.Tensor, tf.Tensor]:
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """Return value targets, advantages, and the weights of these in the policy loss."""
         settings = self._settings
         if settings.vtrace is None:
-            return targets.n_step_targets(
+            returns, advantages = targets.n_step_targets(
                 rewards,
                 terminated,
                 valid,
@@ -222,6 +251,7 @@ class Model:
                 settings.rewards_gamma,
                 settings.trace_decay,
             )
+            return returns, advantages, tf.ones_like(advantages)
         return targets.vtrace_targets(
             rewards,
             terminated,
@@ -230,8 +260,8 @@ class Model:
             log_ratios,
             settings.rewards_gamma,
             settings.trace_decay,
-            settings.vtrace.clip_rho,
-            settings.vtrace.clip_c,
+            clip_rho=settings.vtrace.clip_rho,
+            clip_c=settings.vtrace.clip_c,
         )
 
     def _unroll(

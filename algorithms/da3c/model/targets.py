@@ -45,11 +45,13 @@ def vtrace_targets(
     trace_decay: float,
     clip_rho: float,
     clip_c: float,
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return V-trace value targets and policy-gradient advantages, [T, K] each.
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Return V-trace value targets, advantages and the weights of these, [T, K] each.
 
     Espeholt et al. 2018 (https://arxiv.org/abs/1802.01561), equation (1) in the recursive form of
-    remark 1, and section 4.2 for the advantages ``rho_t * (r_t + discount * v_{t+1} - V_t)``.
+    remark 1. The policy gradient of section 4.2 takes ``rho_t * (r_t + discount * v_{t+1} - V_t)``:
+    rho_t is the weight, the rest the advantage. They are apart because a baseline is subtracted
+    from the advantage alone.
 
     log_ratios: float32 [T, K], ``log pi(a_t | x_t) - log mu(a_t | x_t)``: the policy that learns
     against the one that acted. ``clip_rho`` and ``clip_c`` are the paper's rho-bar and c-bar;
@@ -63,7 +65,7 @@ def vtrace_targets(
     corrections = _linear_recurrence(deltas, continues * trace, tf.zeros_like(values[-1]))
     targets = values[:-1] + corrections
     following = tf.concat([targets[1:], values[-1:]], axis=0)
-    return targets, rho * (rewards + continues * following - values[:-1])
+    return targets, rewards + continues * following - values[:-1], rho
 
 
 def normalized(advantages: tf.Tensor, valid: tf.Tensor) -> tf.Tensor:

@@ -1,3 +1,5 @@
+import pytest
+
 from relaax.common.slots import SlotPool
 
 
@@ -21,3 +23,15 @@ def test_the_capacity_covers_every_number():
     pool = SlotPool()
     for count in (1, 5, 20):
         assert pool.take(count).max() < pool.capacity
+
+
+def test_a_pool_shrinks_to_what_is_out():
+    pool = SlotPool()
+    pool.take(2)
+    more = pool.take(10)
+    with pytest.raises(ValueError, match="still out"):
+        pool.shrink(2)
+    pool.give_back(more)
+    pool.shrink(2)
+    assert pool.capacity == 2
+    assert pool.take(1).tolist() == [2]

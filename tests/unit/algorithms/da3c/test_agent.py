@@ -289,6 +289,25 @@ def test_a_truncated_episode_and_the_next_start_come_in_one_message(learning_wit
     assert only(rollout.starts) == [1, 0, 1, 0]
 
 
+def test_a_rollout_that_a_truncation_fills_leaves_no_row_to_the_next(learning_with):
+    learning = learning_with()
+    agent = learning.batch_agent()
+    slots = agent.open(1)
+    agent.act(report(slots, [START], [0], [[0, 0]]))
+    agent.act(report(slots, [0], [1], [[1, 0]]))
+    agent.act(report(slots, [0], [2], [[2, 0]]))
+    agent.act(report(slots, [TRUNCATED | FINAL | START], [3], [[7, 0]], finals=[[3, 0]]))
+    for number in (8, 9, 10):
+        agent.act(report(slots, [0], [number], [[number, 0]]))
+    first, second = learning.rollouts
+    assert first.observations[:, 0, 0].tolist() == [0, 1, 2, 3]
+    assert only(first.valid) == [1, 1, 1]
+    assert second.observations[:, 0, 0].tolist() == [7, 8, 9, 10]
+    assert only(second.valid) == [1, 1, 1]
+    assert only(second.starts) == [1, 0, 0, 0]
+    assert (first.versions.tolist(), second.versions.tolist()) == ([0], [1])
+
+
 def test_only_those_that_want_an_action_get_one(learning_with):
     agent = learning_with().batch_agent()
     slots = agent.open(3)
@@ -343,7 +362,7 @@ def test_recurrent_state_is_kept_by_environment_and_starts_at_zero_with_each_epi
 def test_a_large_batch_is_cut_into_pieces(learning_with):
     learning = learning_with(learn=False)
     agent = learning.batch_agent()
-    agent.warm_up(4)
+    agent._most_at_once = 4
     observations = np.random.default_rng(0).normal(size=(11, 2)).astype(np.float32) * 100
     sizes = []
     model_act = agent._model.act
@@ -387,7 +406,7 @@ def test_in_the_background_acting_does_not_wait_for_learning(background):
 
 
 def test_rollouts_that_nobody_has_time_for_are_dropped_and_counted(background):
-    """Of 100 rollouts each is learnt from or counted as dropped."""
+    """Of 100 rollouts each is learnt from or counted as dropped; the global step counts all."""
 
     def dropped():
         stored = background.bridge.stored.values
@@ -398,6 +417,7 @@ def test_rollouts_that_nobody_has_time_for_are_dropped_and_counted(background):
     background.bridge.goes_on.set()
     wait_until(lambda: dropped() + sum(each.count for each in background.rollouts) == 100)
     assert dropped() > 50
+    wait_until(lambda: background.parameter_server.global_t() == 300)
 
 
 def test_waiting_rollouts_are_learnt_from_together_up_to_the_limit(background):
@@ -406,6 +426,84 @@ def test_waiting_rollouts_are_learnt_from_together_up_to_the_limit(background):
     background.bridge.goes_on.set()
     wait_until(lambda: len(background.rollouts) >= 4)
     assert max(rollouts.count for rollouts in background.rollouts) == 2
+
+
+def test_rollouts_that_come_at_once_are_learnt_from_up_to_the_limit(learning_with):
+    learning = learning_with(rollouts_per_update=4)
+    agent = learning.batch_agent(in_background=True)
+    slots = agent.open(11)
+    states = np.random.default_rng(3).normal(size=(11, 2)).astype(np.float32)
+    agent.act(report(slots, [START] * 11, [0] * 11, states))
+    for _ in range(3):
+        agent.act(report(slots, [0] * 11, [1] * 11, states))
+    wait_until(lambda: sum(each.count for each in learning.rollouts) == 11)
+    agent.close()
+    assert [each.count for each in learning.rollouts] == [4, 4, 3]
+    learnt_from = np.concatenate([each.observations[0] for each in learning.rollouts])
+    np.testing.assert_array_equal(learnt_from, states)
+
+
+def test_in_the_background_gradients_are_prepared(learning_with):
+    learning = learning_with(rollouts_per_update=4)
+    agent = learning.batch_agent(in_background=True)
+    agent.warm_up(4)
+    traces = len(agent._model._gradients._traces)
+    assert traces > 0
+    learning.in_background, learning.slots = agent, agent.open(1)
+    agent.act(report(learning.slots, [START], [0], [[0, 0]]))
+    act(learning, 30)
+    wait_until(lambda: len(learning.bridge.gradients) >= 3)
+    agent.close()
+    assert len(agent._model._gradients._traces) == traces
+
+
+def test_a_learner_that_closes_begins_no_other_pass(learning_with):
+    learning = learning_with(passes=50, policy_clip=0.2)
+    agent = learning.batch_agent(in_background=True)
+    learning.in_background, learning.slots = agent, agent.open(1)
+    agent.act(report(learning.slots, [START], [0], [[0, 0]]))
+    learning.bridge.goes_on.clear()
+    act(learning, 3)
+    wait_until(lambda: learning.rollouts)
+    closing = threading.Thread(target=agent.close)
+    closing.start()
+    learning.bridge.goes_on.set()
+    closing.join(30)
+    assert not agent._background._thread.is_alive()
+    assert len(learning.bridge.gradients) < 50
+
+
+def test_a_reward_that_is_too_large_to_learn_from_stops_nobody(learning_with, caplog):
+    learning = learning_with()
+    agent = learning.agent()
+    before = learning.vector()
+    agent.act([0, 0])
+    for reward in (1.0, float(np.finfo(np.float32).max), 1.0):
+        agent.reward_and_act(reward, [1, 0])
+    assert "their gradient is not finite; their rewards lie between 1 and 3.4" in caplog.text
+    np.testing.assert_array_equal(learning.vector(), before)
+    assert learning.parameter_server.global_t() == 3
+    for _ in range(3):
+        agent.reward_and_act(1.0, [1, 0])
+    assert not np.array_equal(learning.vector(), before)
+
+
+def test_there_is_no_room_for_more_than_the_memory_holds(learning_with, monkeypatch):
+    learning = learning_with()
+    agent = learning.batch_agent()
+    first = agent.open(2)
+    grow = agent._rollouts.grow
+
+    def full(capacity):
+        raise MemoryError(f"no room for {capacity}")
+
+    monkeypatch.setattr(agent._rollouts, "grow", full)
+    with pytest.raises(MemoryError):
+        agent.open(1000)
+    monkeypatch.setattr(agent._rollouts, "grow", grow)
+    second = agent.open(2)
+    assert sorted([*first, *second]) == [0, 1, 2, 3]
+    assert len(agent.act(report(second, [START] * 2, [0] * 2, [[0, 0]] * 2))) == 2
 
 
 def test_an_error_of_the_learner_is_raised_where_it_is_noticed(background):

@@ -17,7 +17,13 @@ IMAGE = {
 }
 IMAGE_RECURRENT = {**IMAGE, "lstm": True, "lstm_size": 4}
 CLIPPED = {**VECTOR, "policy_clip": 0.1}
-ALL = pytest.mark.parametrize("section", [VECTOR, CLIPPED, RECURRENT, IMAGE, IMAGE_RECURRENT])
+VTRACE = {**VECTOR, "vtrace": {"clip_rho": 1.5, "clip_c": 0.8}, "trace_decay": 0.7}
+EACH_ALONE = [VECTOR, CLIPPED, VTRACE, RECURRENT, IMAGE, IMAGE_RECURRENT]
+NORMALIZED = {"normalize_advantages": True}
+ALL = pytest.mark.parametrize(
+    "section",
+    [*EACH_ALONE, {**CLIPPED, **NORMALIZED, "trace_decay": 0.7}, {**VTRACE, **NORMALIZED}],
+)
 ENTROPY_BETA, VALUE_LOSS_WEIGHT, DISCOUNT = 0.3, 0.7, 0.9
 LOSS = {
     "entropy_beta": ENTROPY_BETA,
@@ -51,10 +57,10 @@ def convolve(images, kernel, stride):
 class NumpyNetwork:
     """DA3C's network written a second time."""
 
-    def __init__(self, network, tensors, held=None, clip=None):
+    def __init__(self, network, settings, tensors, held=None):
         self.network = network
-        self.clip = clip
-        #: Targets and advantages by rollout: they are no functions of the parameters.
+        self.settings = settings
+        #: Targets and advantages, once they are known: they are no functions of the parameters.
         self.held = {} if held is None else held
         self.weights = {name: np.asarray(value, np.float64) for name, value in tensors.items()}
 
@@ -92,41 +98,60 @@ class NumpyNetwork:
 
     def losses(self, rollout):
         """Return policy loss, value loss and entropy of rollouts, with the targets held fixed."""
-        terms = [self._losses_of(rollout, column) for column in range(rollout.count)]
+        columns = [self._look_at(rollout, column) for column in range(rollout.count)]
+        values, chosen, entropies = (np.stack(each, axis=1) for each in zip(*columns, strict=True))
+        ratios = np.exp(chosen - rollout.log_probabilities)
+        if not self.held:
+            self.held["returns"], self.held["advantages"] = self.targets(rollout, values, ratios)
+        returns, advantages = self.held["returns"], self.held["advantages"]
         return SimpleNamespace(
-            policy=sum(term.policy for term in terms),
-            value=sum(term.value for term in terms),
-            entropy=sum(term.entropy for term in terms),
+            policy=-np.sum(rollout.valid * self.gains(chosen, ratios, advantages)),
+            value=0.5 * np.sum(rollout.valid * (returns - values[:-1]) ** 2),
+            entropy=np.sum(rollout.valid * entropies),
         )
 
-    def _losses_of(self, rollout, column):
+    def _look_at(self, rollout, column):
+        """Return values [T + 1], log-probabilities of the actions [T] and entropies [T]."""
         logits, values, _ = self.forward(
             rollout.observations[:, column],
             rollout.recurrent_state[:, column : column + 1],
             1 - rollout.starts[:, column],
         )
-        valid = rollout.valid[:, column]
-        exponents = np.exp(logits - logits.max(axis=1, keepdims=True))
+        exponents = np.exp(logits - logits.max(axis=1, keepdims=True))[:-1]
         probabilities = exponents / exponents.sum(axis=1, keepdims=True)
-        chosen = np.log(probabilities[np.arange(len(valid)), rollout.actions[:, column]])
-        returns = self.held.setdefault(column, returns_of(rollout, column, values))
-        advantages = self.held.setdefault((column, "advantages"), returns - values[:-1])
-        entropies = -np.sum(probabilities * np.log(probabilities), axis=1)
-        return SimpleNamespace(
-            policy=-np.sum(valid * self.gains(rollout, column, chosen, advantages)),
-            value=0.5 * np.sum(valid * (returns - values[:-1]) ** 2),
-            entropy=np.sum(valid * entropies[:-1]),
-        )
+        actions = rollout.actions[:, column]
+        chosen = np.log(probabilities[np.arange(len(actions)), actions])
+        return values, chosen, -np.sum(probabilities * np.log(probabilities), axis=1)
 
-    def gains(self, rollout, column, chosen, advantages):
+    def targets(self, rollout, values, ratios):
+        """Return what values should be, and what the policy loss weighs actions with, [T, K]."""
+        settings, shape = self.settings, rollout.rewards.shape
+        returns, advantages, weights = np.zeros(shape), np.zeros(shape), np.ones(shape)
+        for column in range(rollout.count):
+            arrays = [
+                array[:, column]
+                for array in (rollout.rewards, rollout.terminated, rollout.valid, values, ratios)
+            ]
+            if settings.vtrace is None:
+                returns[:, column] = returns_of(*arrays[:4], settings.trace_decay)
+                advantages[:, column] = returns[:, column] - arrays[3][:-1]
+            else:
+                found = vtrace_of(*arrays, settings.vtrace, settings.trace_decay)
+                returns[:, column], advantages[:, column], weights[:, column] = found
+        if settings.normalize_advantages:
+            steps = advantages[rollout.valid > 0]
+            advantages = (advantages - steps.mean()) / steps.std()
+        return returns, weights * advantages
+
+    def gains(self, chosen, ratios, advantages):
         """What the policy loss sums: A3C's, or PPO's with a limit to the change of the policy."""
-        if self.clip is None:
+        clip = self.settings.policy_clip
+        if clip is None:
             return chosen * advantages
-        ratios = np.exp(chosen - rollout.log_probabilities[:, column])
-        low, high = 1 - self.clip, 1 + self.clip
-        return (
-            np.where(advantages > 0, np.minimum(ratios, high), np.maximum(ratios, low)) * advantages
+        limited = np.where(
+            advantages > 0, np.minimum(ratios, 1 + clip), np.maximum(ratios, 1 - clip)
         )
+        return limited * advantages
 
     def loss(self, rollout):
         terms = self.losses(rollout)
@@ -134,17 +159,32 @@ class NumpyNetwork:
         return total / rollout.count
 
 
-def returns_of(rollout, column, values):
-    """N-step returns, from the last row backwards."""
+def returns_of(rewards, terminated, valid, values, decay):
+    """Lambda-returns of one rollout, from the last row backwards."""
     following, returns = values[-1], []
-    for step in reversed(range(len(rollout.rewards))):
-        if rollout.valid[step, column]:
-            goes_on = 1 - rollout.terminated[step, column]
-            following = rollout.rewards[step, column] + DISCOUNT * goes_on * following
+    for step in reversed(range(len(rewards))):
+        if valid[step]:
+            mixed = (1 - decay) * values[step + 1] + decay * following
+            following = rewards[step] + DISCOUNT * (1 - terminated[step]) * mixed
         else:
             following = values[step]
         returns.append(following)
     return np.array(returns[::-1])
+
+
+def vtrace_of(rewards, terminated, valid, values, ratios, clips, decay):
+    """V-trace targets, advantages and their weights of one rollout, from the last row backwards."""
+    following, correction, rows = values[-1], 0.0, []
+    for step in reversed(range(len(rewards))):
+        discount = DISCOUNT * (1 - terminated[step])
+        weight = valid[step] * min(ratios[step], clips.clip_rho)
+        advantage = rewards[step] + discount * following - values[step]
+        trace = valid[step] * decay * min(ratios[step], clips.clip_c)
+        difference = rewards[step] + discount * values[step + 1] - values[step]
+        correction = weight * difference + discount * trace * correction
+        following = values[step] + correction
+        rows.append((following, advantage, weight))
+    return np.array(rows[::-1]).T
 
 
 def random_rollouts(da3c_module, settings, lstm_size, count, steps=5):
@@ -199,7 +239,7 @@ def _make_case(da3c, da3c_module):
         )
         rollout = random_rollouts(da3c_module, config.settings, config.network.lstm_size, count)
         tensors = model.manifest.unpack(vector)
-        twin = NumpyNetwork(config.network, tensors, clip=config.settings.policy_clip)
+        twin = NumpyNetwork(config.network, config.settings, tensors)
         return SimpleNamespace(model=model, vector=vector, rollout=rollout, twin=twin)
 
     return make
@@ -256,12 +296,12 @@ def _slope(case, direction, step=1e-5):
     for sign in (1, -1):
         moved = case.vector.astype(np.float64) + sign * step * direction
         tensors = case.model.manifest.unpack(moved)
-        twin = NumpyNetwork(case.twin.network, tensors, case.twin.held, case.twin.clip)
+        twin = NumpyNetwork(case.twin.network, case.twin.settings, tensors, case.twin.held)
         sides.append(twin.loss(case.rollout))
     return (sides[0] - sides[1]) / (2 * step)
 
 
-@ALL
+@pytest.mark.parametrize("section", EACH_ALONE)
 def test_a_batch_has_the_mean_of_its_rollouts_gradients(case):
     parameters = case.model.unpack(case.vector)
     whole = case.model.gradients(parameters, case.rollout).vector
@@ -289,6 +329,41 @@ def test_vtrace_weighs_by_what_the_acting_policy_thought(make_case):
     other = corrected.model.gradients(parameters, rollout).vector
     np.testing.assert_allclose(same, expected, rtol=1e-3, atol=1e-5)
     assert np.abs(other - expected).max() > 0.01
+
+
+def test_no_action_gains_from_vtrace_and_normalized_advantages_together(make_case):
+    """Both actions earn 1, so that no policy is better, whoever chose them.
+
+    A baseline taken off after the weighting would prefer the action that has become improbable.
+    """
+    case = make_case({**VECTOR, "vtrace": {"clip_rho": 100.0}}, normalize_advantages=True, count=2)
+    zeros = np.zeros_like(case.rollout.rewards)
+    rollout = dataclasses.replace(
+        case.rollout,
+        rewards=zeros + 1,
+        terminated=zeros + 1,
+        valid=zeros + 1,
+        log_probabilities=np.log(np.linspace(0.01, 0.9, zeros.size, dtype=np.float32)).reshape(
+            zeros.shape
+        ),
+    )
+    vector = np.zeros_like(case.vector)  # a uniform policy, and all values 0
+    gradients = case.model.gradients(case.model.unpack(vector), rollout)
+    assert gradients.policy_loss == pytest.approx(0.0, abs=1e-4)
+    bias = case.model.manifest.unpack(gradients.vector)["policy/bias"]
+    np.testing.assert_allclose(bias, 0.0, atol=1e-4)
+
+
+@pytest.mark.parametrize("section", [VECTOR, IMAGE])
+def test_prepared_gradients_are_padded_to_sizes_that_are_ready(case):
+    parameters = case.model.unpack(case.vector)
+    expected = case.model.gradients(parameters, case.rollout).vector
+    case.model.prepare_gradients(parameters, case.rollout.observations.dtype, 9)
+    traces = len(case.model._gradients._traces)
+    found = case.model.gradients(parameters, case.rollout).vector
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+    case.model.gradients(parameters, column_of(case.rollout, 0))
+    assert len(case.model._gradients._traces) == traces
 
 
 @pytest.mark.parametrize("section", [VECTOR])

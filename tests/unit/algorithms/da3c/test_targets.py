@@ -115,7 +115,7 @@ def vtrace_value(rewards, terminated, valid, values, ratios, start, decay, clip_
 )
 def test_vtrace_is_the_sum_of_corrected_differences(targets, clip_rho, clip_c, decay):
     rewards, terminated, valid, values, log_ratios = random_rollouts(4)
-    found, advantages = targets.vtrace_targets(
+    found, advantages, weights = targets.vtrace_targets(
         rewards, terminated, valid, values, log_ratios, DISCOUNT, decay, clip_rho, clip_c
     )
     ratios = np.exp(log_ratios.astype(float))
@@ -129,12 +129,13 @@ def test_vtrace_is_the_sum_of_corrected_differences(targets, clip_rho, clip_c, d
         following = np.append(expected[1:], arrays[3][-1])
         earned = arrays[0] + DISCOUNT * (1 - arrays[1]) * following - arrays[3][:-1]
         corrected = arrays[2] * np.minimum(clip_rho, ratios[:, column]) * earned
-        np.testing.assert_allclose(advantages.numpy()[:, column], corrected, rtol=1e-3, atol=1e-3)
+        weighted = (weights * advantages).numpy()[:, column]
+        np.testing.assert_allclose(weighted, corrected, rtol=1e-3, atol=1e-3)
 
 
 def test_vtrace_of_the_acting_policy_itself_is_the_n_step_return(targets):
     rewards, terminated, valid, values, _ = random_rollouts(5)
-    found, _ = targets.vtrace_targets(
+    found, _, _ = targets.vtrace_targets(
         rewards, terminated, valid, values, np.zeros_like(rewards), DISCOUNT, 1.0, 1.0, 1.0
     )
     returns, _ = targets.n_step_targets(rewards, terminated, valid, values, DISCOUNT)
@@ -147,8 +148,12 @@ def test_vtrace_by_hand(targets):
     rewards = np.array([[1], [3]], np.float32)
     ones, zeros = np.ones((2, 1), np.float32), np.zeros((2, 1), np.float32)
     log_ratios = np.log(np.array([[8.0], [0.5]], np.float32))
-    found, _ = targets.vtrace_targets(rewards, zeros, ones, values, log_ratios, 1.0, 1.0, 1.0, 1.0)
+    found, advantages, weights = targets.vtrace_targets(
+        rewards, zeros, ones, values, log_ratios, 1.0, 1.0, 1.0, 1.0
+    )
     np.testing.assert_allclose(found.numpy()[:, 0], [5.5, 4.5], rtol=1e-6)
+    np.testing.assert_allclose(advantages.numpy()[:, 0], [1 + 4.5 - 1, 3 + 4 - 2], rtol=1e-6)
+    np.testing.assert_allclose(weights.numpy()[:, 0], [1, 0.5], rtol=1e-6)
 
 
 def test_normalized_advantages_leave_out_what_is_no_step(targets):
