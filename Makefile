@@ -3,12 +3,14 @@
 PYTHON ?= python3.11
 VENV ?= .venv
 BIN := $(VENV)/bin
+# PyTorch for the benchmarks, as pip is told of it: a version, or the file of a CPU build.
+TORCH ?= torch
 SOURCES_OF_INSTALL := pyproject.toml setup.py $(shell find protos -name '*.proto')
 
-.PHONY: help install install-test train test unit integration learning check format clean
+.PHONY: help install install-test install-benchmarks train test unit integration learning check format clean
 
 help: ## show this list
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-18s %s\n", $$1, $$2}'
 
 install: $(VENV)/.installed ## create .venv with the servers, the environments and TensorBoard
 
@@ -25,6 +27,10 @@ install-test: $(VENV)/.installed-test
 $(VENV)/.installed-test: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
 	@touch $@
+
+install-benchmarks: install ## add what benchmarks/training.py compares with; TORCH=FILE for a CPU build
+	$(BIN)/python -m pip install --quiet '$(TORCH)'
+	$(BIN)/python -m pip install --quiet --editable '.[benchmarks]'
 
 train: install ## train CartPole-v1 until its goal is reached
 	$(BIN)/relaax-train Procfiles/cartpole.Procfile

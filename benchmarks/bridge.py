@@ -2,32 +2,36 @@
 
     python benchmarks/bridge.py
     python benchmarks/bridge.py --sizes 681000 --workers 1 8
+    python benchmarks/bridge.py --sizes 681000 --no-keep-memory
 
 A real parameter server (DA3C's store and RMSProp behind gRPC, a process of its own) is asked by
 worker processes over loopback. ``fetch`` is GetValues with the whole vector, ``update`` is
-ApplyGradients that brings the new values back; milliseconds are those of one call. Beside them,
-from the same run: ``copy`` is a memory copy of the vector, ``rmsprop`` the optimiser's step alone,
+ApplyGradients that brings the new values back; milliseconds are those of one call, and calls a
+second are those of all workers, from the first one's begin to the last one's end. Beside them, from
+the same run: ``copy`` is a memory copy of the vector, ``rmsprop`` the optimiser's step alone,
 ``echo`` a gRPC call that returns the same bytes without looking at them. With several workers the
-version is checked in the end: no update may be lost.
+version is checked in the end: no update may be lost. Server and workers keep the memory that they
+have freed (``relaax.common.native_memory.keep_memory``) as RELAAX does; ``--no-keep-memory`` shows
+what that brings.
 """
 
 import argparse
-import json
+import itertools
 import multiprocessing
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from processes import end_on_sigterm, kill, start_child
+from report import Results, add_json, figure, parser_of
 from servers import free_address
 
 from relaax.common.native_memory import keep_memory
 
-DEFAULT_JSON = Path(__file__).parent / "results" / "bridge.json"
 SIZES = [10_000, 100_000, 681_000, 2_000_000, 20_000_000]
 
 
@@ -54,59 +58,85 @@ class Row:
     lost_updates: int
 
 
+@dataclass(frozen=True)
+class Load:
+    """What one figure is measured with."""
+
+    size: int
+    workers: int
+    seconds: float
+    #: Whether all processes keep the memory that they have freed, as those of RELAAX do.
+    keeps_memory: bool
+
+
+WARM_UP_CALLS = 5
+
+#: Of a worker, however long they take.
+FEWEST_CALLS = 3
+
+START_DEADLINE_S = 60.0
+
+#: Makes the call that is measured, for a server's address and a number of parameters.
+MakeCall = Callable[[str, int], Callable[[], Any]]
+
+
 def main() -> None:
     arguments = parse()
-    print(HEADINGS)
-    rows = []
-    for size in arguments.sizes:
-        for workers in arguments.workers:
-            rows.append(measure(size, workers, arguments.seconds))
-            print(as_line(rows[-1]), flush=True)
-    arguments.json.parent.mkdir(parents=True, exist_ok=True)
-    arguments.json.write_text(json.dumps([asdict(row) for row in rows], indent=2))
-    print(f"\nwritten to {arguments.json}")
+    end_on_sigterm()
+    results = Results(arguments.json)
+    print(HEADINGS, flush=True)
+    for size, workers in itertools.product(arguments.sizes, arguments.workers):
+        row = measure(Load(size, workers, arguments.seconds, arguments.keep_memory))
+        print(as_line(row), flush=True)
+        results.add(row)
+    results.close()
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="parameters")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 8])
     parser.add_argument("--seconds", type=float, default=3.0, help="for each figure (default 3)")
-    parser.add_argument("--json", type=Path, default=DEFAULT_JSON, help="default %(default)s")
+    parser.add_argument("--no-keep-memory", dest="keep_memory", action="store_false",
+                        help="measure without keep_memory")  # fmt: skip
+    add_json(parser, "bridge")
     return parser.parse_args()
 
 
-def measure(size: int, workers: int, seconds: float) -> Row:
-    with serving(serve_parameters, size) as url:
-        fetch, _ = drive(fetching, url, size, workers, seconds)
-        update, counts = drive(updating, url, size, workers, seconds)
-        lost = sum(counts) - version_at(url)
-    with serving(serve_echo, size) as url:
-        echo, _ = drive(echoing, url, size, workers, seconds)
+def measure(load: Load) -> Row:
+    with serving(serve_parameters, load) as url:
+        fetch, _ = drive(fetching, url, load)
+        update, updates = drive(updating, url, load)
+        lost = updates - version_at(url)
+    with serving(serve_echo, load) as url:
+        echo, _ = drive(echoing, url, load)
     return Row(
-        size, workers, fetch, update, echo, copy_ms(size), rmsprop_ms(size), lost_updates=lost
+        load.size,
+        load.workers,
+        fetch,
+        update,
+        echo,
+        copy_ms(load.size),
+        rmsprop_ms(load.size),
+        lost_updates=lost,
     )
 
 
 @contextmanager
-def serving(serve: Callable[[str, int, Any], None], size: int) -> Iterator[str]:
-    """Run a server in a process of its own; it is forked before anything here starts gRPC."""
+def serving(serve: Callable[[str, Load, Any], None], load: Load) -> Iterator[str]:
+    """Run a server in a process of its own, which has not used gRPC before."""
     context = multiprocessing.get_context("spawn")
     url, ready = free_address(), context.Event()
-    process = context.Process(target=serve, args=(url, size, ready), daemon=True)
-    process.start()
+    process = start_child(context, serve, url, load, ready)
     try:
-        if not ready.wait(60):
+        if not ready.wait(START_DEADLINE_S):
             raise RuntimeError("a server did not start")
         yield url
     finally:
-        process.terminate()
-        process.join()
+        kill([process])
 
 
-def serve_parameters(url: str, size: int, ready: Any) -> None:
+def serve_parameters(url: str, load: Load, ready: Any) -> None:
     from servers import REPOSITORY
 
     from relaax.algorithm_base import NullMetrics
@@ -117,17 +147,20 @@ def serve_parameters(url: str, size: int, ready: Any) -> None:
 
     da3c = load_algorithm(REPOSITORY / "algorithms" / "da3c").module
     store = ParameterStore(
-        np.zeros(size, np.float32), RMSProp(size, RMSPropSettings()), lambda global_t: 1e-4
+        np.zeros(load.size, np.float32),
+        RMSProp(load.size, RMSPropSettings()),
+        lambda global_t: 1e-4,
     )
     service = da3c.parameter_server.service.ParameterServerService(store, NullMetrics())
-    keep_memory()  # as the command relaax-parameter-server does
+    if load.keeps_memory:
+        keep_memory()  # as the command relaax-parameter-server does
     server = BridgeControl().start_parameter_server(url, service)
     ready.set()
     time.sleep(3600)
     server.stop(0)
 
 
-def serve_echo(url: str, size: int, ready: Any) -> None:
+def serve_echo(url: str, load: Load, ready: Any) -> None:
     import grpc
 
     from relaax.common.bridge import channel_options
@@ -146,58 +179,45 @@ def serve_echo(url: str, size: int, ready: Any) -> None:
     server.wait_for_termination()
 
 
-def drive(
-    make_call: Callable[[str, int], Callable[[], Any]],
-    url: str,
-    size: int,
-    workers: int,
-    seconds: float,
-) -> tuple[Calls, list[int]]:
-    """Let workers call for ``seconds``; return what they reached and how often each called."""
+def drive(make_call: MakeCall, url: str, load: Load) -> tuple[Calls, int]:
+    """Let workers call; return what they reached, and how often they called in all."""
     context = multiprocessing.get_context("spawn")
     start = context.Event()
     pipes, processes = [], []
-    for _ in range(workers):
-        ours, theirs = context.Pipe()
-        arguments = (make_call, url, size, seconds, start, theirs)
-        process = context.Process(target=run_worker, args=arguments, daemon=True)
-        process.start()
-        pipes.append(ours)
-        processes.append(process)
-    for pipe in pipes:
-        if not pipe.poll(60):
-            raise RuntimeError("a worker did not start")
-        pipe.recv()
-    start.set()
-    durations = [pipe.recv() for pipe in pipes]
-    for process in processes:
-        process.join()
-    counted = [len(each) for each in durations]
-    measured = np.concatenate([each[WARM_UP_CALLS:] for each in durations]) * 1e3
-    per_s = len(measured) / seconds
-    return Calls(per_s, float(measured.mean()), float(np.percentile(measured, 99))), counted
+    try:
+        for _ in range(load.workers):
+            ours, theirs = context.Pipe()
+            processes.append(start_child(context, run_worker, make_call, url, load, start, theirs))
+            theirs.close()
+            pipes.append(ours)
+        for pipe in pipes:
+            if not pipe.poll(START_DEADLINE_S):
+                raise RuntimeError("a worker did not start")
+            pipe.recv()
+        start.set()
+        times = [pipe.recv() for pipe in pipes]
+    finally:
+        kill(processes)
+    durations = np.concatenate([np.diff(each) for each in times]) * 1e3
+    spent = max(each[-1] for each in times) - min(each[0] for each in times)
+    calls = Calls(len(durations) / spent, durations.mean(), float(np.percentile(durations, 99)))
+    return calls, len(durations) + load.workers * WARM_UP_CALLS
 
 
-WARM_UP_CALLS = 5
-
-
-def run_worker(
-    make_call: Callable[[str, int], Callable[[], Any]],
-    url: str,
-    size: int,
-    seconds: float,
-    start: Any,
-    pipe: Any,
-) -> None:
-    keep_memory()  # as the compute process does
-    call = make_call(url, size)
-    durations = [timed(call) for _ in range(WARM_UP_CALLS)]
+def run_worker(make_call: MakeCall, url: str, load: Load, start: Any, pipe: Any) -> None:
+    """Tell when the first call began and when each ended."""
+    if load.keeps_memory:
+        keep_memory()  # as the compute process does
+    call = make_call(url, load.size)
+    for _ in range(WARM_UP_CALLS):
+        call()
     pipe.send("ready")
     start.wait()
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        durations.append(timed(call))
-    pipe.send(np.array(durations))
+    times = [time.monotonic()]
+    while times[-1] - times[0] < load.seconds or len(times) <= FEWEST_CALLS:
+        call()
+        times.append(time.monotonic())
+    pipe.send(np.array(times))
 
 
 def timed(call: Callable[[], Any]) -> float:
@@ -262,9 +282,9 @@ HEADINGS = (
 
 def as_line(row: Row) -> str:
     return (
-        f"{row.parameters:>11,}{row.workers:>8}{row.fetch.per_s:>9,.0f}{row.fetch.mean_ms:>8.2f}"
-        f"{row.update.per_s:>10,.0f}{row.update.mean_ms:>8.2f}{row.update.p99_ms:>8.2f}"
-        f"{row.echo.per_s:>9,.0f}{row.echo.mean_ms:>8.2f}{row.copy_ms:>9.2f}"
+        f"{row.parameters:>11,}{row.workers:>8}{figure(row.fetch.per_s):>9}{row.fetch.mean_ms:>8.2f}"
+        f"{figure(row.update.per_s):>10}{row.update.mean_ms:>8.2f}{row.update.p99_ms:>8.2f}"
+        f"{figure(row.echo.per_s):>9}{row.echo.mean_ms:>8.2f}{row.copy_ms:>9.2f}"
         f"{row.rmsprop_ms:>9.2f}{row.lost_updates:>6}"
     )
 

@@ -1,25 +1,28 @@
 """How long DA3C's network takes to choose an action, and what calling it costs.
 
     python benchmarks/inference.py
+    python benchmarks/inference.py --batches 1 64 --calls 100
 
-Prints microseconds a call, the best of several rounds, for batches of several sizes: ``act`` is
-what agents call (numpy for dense networks, a traced TensorFlow graph for others), ``tf.function``
-the same network as a graph that is called in the usual way, ``copy`` the memory copy of the
-parameters.
+Microseconds a call, the best of several rounds, for batches of several sizes. ``act`` is what
+agents call: numpy for dense networks, a traced TensorFlow graph for others. ``tf.function`` is the
+same network as a TensorFlow graph that is called in the usual way, compiled with XLA where it has
+no convolutions. ``copy`` is a memory copy of the parameters.
 """
 
-import argparse
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from processes import end_on_sigterm
+from report import Results, add_json, parser_of
+from servers import REPOSITORY
 
 from relaax.server.common.algorithm_loader import load_algorithm
 
-DA3C = Path(__file__).parent.parent / "algorithms" / "da3c"
+DA3C = REPOSITORY / "algorithms" / "da3c"
 
 SHAPES: dict[str, dict[str, Any]] = {
     "CartPole (4-64-64)": {"action_size": 2, "state_size": [4]},
@@ -28,20 +31,40 @@ SHAPES: dict[str, dict[str, Any]] = {
 }
 
 
+@dataclass(frozen=True)
+class Row:
+    """One line of the table; microseconds a call."""
+
+    network: str
+    batch: int
+    act_us: float
+    tf_function_us: float
+    copy_us: float
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = parser_of(__doc__)
+    parser.add_argument("--batches", type=int, nargs="+", default=[1, 8, 32], metavar="N",
+                        help="environments at once (default 1 8 32)")  # fmt: skip
     parser.add_argument("--calls", type=int, default=500, help="calls in a round (default 500)")
-    calls = parser.parse_args().calls
+    add_json(parser, "inference")
+    arguments = parser.parse_args()
+    end_on_sigterm()
+    results = Results(arguments.json)
     algorithm = load_algorithm(DA3C)
     _ = algorithm.Agent
     print(f"{'network':<22}{'batch':>6}{'act':>9}{'tf.function':>13}{'copy':>8}   us a call")
     for name, section in SHAPES.items():
-        for batch in (1, 8, 32):
-            figures = [best_us(function, calls) for function in cases(algorithm, section, batch)]
+        for batch in arguments.batches:
+            calls = cases(algorithm, section, batch)
+            row = Row(name, batch, *(best_us(call, arguments.calls) for call in calls))
             print(
-                f"{name:<22}{batch:>6}{figures[0]:>9.0f}{figures[1]:>13.0f}{figures[2]:>8.1f}",
+                f"{name:<22}{batch:>6}{row.act_us:>9.0f}{row.tf_function_us:>13.0f}"
+                f"{row.copy_us:>8.1f}",
                 flush=True,
             )
+            results.add(row)
+    results.close()
 
 
 def cases(algorithm: Any, section: dict[str, Any], batch: int) -> list[Callable[[], Any]]:

@@ -4,132 +4,123 @@
     python benchmarks/memory.py --shapes atari --modes batched --connections 128
 
 Each client plays with the bundled client, learning included, for some seconds before the memory is
-read, so that rollouts and gradients have happened. ``own`` is private memory (USS): what would be
-free again if the process ended; for workers the mean. ``all`` is everything that the RLX server
-started, with shared pages counted once (PSS). ``resident`` counts shared pages for each process.
+read while it goes on, so that rollouts and gradients have happened. For each kind of process, in
+MiB: ``res`` is resident memory, which counts pages that processes share for each of them; ``own``
+is private memory (USS), what would be free again if the process ended. For workers, of which each
+connection has one, both are means. ``all`` is everything together, with shared pages counted once
+(PSS): the parameter server, the RLX server and all that they started. A row is skipped, with the
+reason, where there is not enough memory for it.
 """
 
 import argparse
-import contextlib
 import itertools
-import json
-import multiprocessing
-import time
-from dataclasses import asdict, dataclass
+import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import psutil
-from servers import MIB, Memory, Servers, family_of, memory_of, running_servers
-from serving import SHAPES
+from cells import MODES, SHAPES, Cell, Unmeasured
+from clients import Window, connected_clients
+from processes import end_on_sigterm
+from report import Results, add_json, parser_of
+from servers import (
+    MIB,
+    Servers,
+    everybody,
+    family_of,
+    memory_of,
+    running_servers,
+    temporary_directory,
+)
 
-from relaax.client import Client
+#: Clients play until they are ended.
+LONG_S = 24 * 3600.0
 
-DEFAULT_JSON = Path(__file__).parent / "results" / "memory.json"
+
+@dataclass(frozen=True)
+class Owned:
+    """Memory of a process, or the mean of several; MiB."""
+
+    resident: float
+    private: float
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table; MiB."""
+    """One line of the table; without figures where it was skipped."""
 
     shape: str
     mode: str
     connections: int
-    parameter_server_own: float
-    rlx_server_own: float
-    compute_own: float | None
-    worker_own: float
-    worker_resident: float
-    all_together: float
+    parameter_server: Owned | None = None
+    rlx_server: Owned | None = None
+    #: None where every worker computes for itself.
+    compute: Owned | None = None
+    worker: Owned | None = None
+    all_mib: float | None = None
+    skipped: str | None = None
 
 
 def main() -> None:
     arguments = parse()
-    print(HEADINGS)
-    rows = []
+    end_on_sigterm()
+    results = Results(arguments.json)
+    print(f"{GROUPS}\n{HEADINGS}", flush=True)
     for shape, mode, connections in itertools.product(
         arguments.shapes, arguments.modes, arguments.connections
     ):
-        if mode == "inline" and connections > arguments.most_inline:
-            continue
-        rows.append(measure(shape, mode, connections, arguments.seconds))
-        print(as_line(rows[-1]), flush=True)
-    arguments.json.parent.mkdir(parents=True, exist_ok=True)
-    arguments.json.write_text(json.dumps([asdict(row) for row in rows], indent=2))
-    print(f"\nwritten to {arguments.json}")
+        cell = Cell(shape, mode, protocol=2, connections=connections, environments=1)
+        try:
+            if mode == "inline" and connections > arguments.most_inline:
+                raise Unmeasured(f"more than --most-inline {arguments.most_inline}")
+            cell.require_memory()
+            row = measure(cell, arguments.seconds)
+        except Unmeasured as reason:
+            row = Row(shape, mode, connections, skipped=str(reason))
+        print(as_line(row), flush=True)
+        results.add(row)
+    results.close()
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES))
-    parser.add_argument("--modes", nargs="+", choices=("inline", "batched"),
-                        default=["inline", "batched"])  # fmt: skip
+    parser.add_argument("--modes", nargs="+", choices=MODES, default=list(MODES))
     parser.add_argument("--connections", type=int, nargs="+", default=[1, 32, 128])
-    parser.add_argument("--most-inline", type=int, default=32, help="inline workers take a second "
-                        "of a core each to start (default 32)")  # fmt: skip
+    parser.add_argument("--most-inline", type=int, default=sys.maxsize, metavar="CONNECTIONS",
+                        help="leave out inline rows with more; each starts a worker, which takes a "
+                        "second or two of a core")  # fmt: skip
     parser.add_argument("--seconds", type=float, default=10.0, help="of play (default 10)")
-    parser.add_argument("--json", type=Path, default=DEFAULT_JSON, help="default %(default)s")
+    add_json(parser, "memory")
     return parser.parse_args()
 
 
-def measure(shape: str, mode: str, connections: int, seconds: float) -> Row:
-    algorithm, observation = SHAPES[shape]
+def measure(cell: Cell, seconds: float) -> Row:
     with (
-        running_servers({**algorithm, "seed": 1}, mode) as servers,
-        playing(servers.rlx_server_url, observation, connections),
+        temporary_directory() as name,
+        running_servers(Path(name), {**cell.section, "seed": 1}, cell.mode) as servers,
+        connected_clients(servers.rlx_server_url, cell) as clients,
     ):
-        time.sleep(seconds)
-        return row_of(servers, shape, mode, connections)
+        window = Window.after(seconds, LONG_S)
+        clients.play(window)
+        window.wait_for_begin()
+        return row_of(servers, cell)
 
 
-@contextlib.contextmanager
-def playing(url: str, observation: Any, connections: int) -> Any:
-    """Let clients play; return when every one of them has got an action."""
-    context = multiprocessing.get_context("fork")
-    connected = context.Semaphore(0)
-    clients = [
-        context.Process(target=play, args=(url, observation, connected), daemon=True)
-        for _ in range(connections)
-    ]
-    for client in clients:
-        client.start()
-    try:
-        for _ in clients:
-            if not connected.acquire(timeout=300):
-                raise RuntimeError(f"a client got no action from {url}")
-        yield
-    finally:
-        for client in clients:
-            client.kill()
-            client.join()
-
-
-def play(url: str, observation: Any, connected: Any) -> None:
-    with Client(url) as client:
-        client.init(observation)
-        connected.release()
-        while True:
-            client.send(1.0, observation)
-
-
-def row_of(servers: Servers, shape: str, mode: str, connections: int) -> Row:
+def row_of(servers: Servers, cell: Cell) -> Row:
     parent, *children = family_of(servers.rlx_server)
     workers = [child for child in children if serves_a_client(child)]
     others = [child for child in children if child not in workers]
     compute = max(others, key=lambda child: child.memory_info().rss)
-    worker = memory_of(workers)
     return Row(
-        shape,
-        mode,
-        connections,
-        own(memory_of([psutil.Process(servers.parameter_server.pid)])),
-        own(memory_of([parent])),
-        own(memory_of([compute])) if mode == "batched" else None,
-        own(worker),
-        worker.resident / len(workers) / MIB,
-        memory_of([parent, *children]).proportional / MIB,
+        cell.shape,
+        cell.mode,
+        cell.connections,
+        parameter_server=owned([psutil.Process(servers.parameter_server.pid)]),
+        rlx_server=owned([parent]),
+        compute=owned([compute]) if cell.mode == "batched" else None,
+        worker=owned(workers),
+        all_mib=memory_of(everybody(servers)).proportional / MIB,
     )
 
 
@@ -140,23 +131,30 @@ def serves_a_client(process: psutil.Process) -> bool:
     return any(c.laddr.port in ports for c in process.net_connections("tcp"))
 
 
-def own(memory: Memory) -> float:
-    return memory.private / MIB
+def owned(processes: list[psutil.Process]) -> Owned:
+    memory = memory_of(processes)
+    return Owned(memory.resident / MIB, memory.private / MIB)
 
 
+GROUPS = f"{'':<23}" + "".join(
+    f"{name:>18}" for name in ("parameter server", "RLX server", "compute process", "a worker")
+)
 HEADINGS = (
-    f"{'shape':<9}{'mode':<9}{'conn':>5}{'ps own':>9}{'rlx own':>9}{'compute':>9}"
-    f"{'worker own':>12}{'resident':>10}{'all (PSS)':>11}   MiB"
+    f"{'shape':<9}{'mode':<9}{'conn':>5}" + f"{'res':>10}{'own':>8}" * 4 + f"{'all':>9}   MiB"
 )
 
 
 def as_line(row: Row) -> str:
-    compute = "-" if row.compute_own is None else f"{row.compute_own:.0f}"
-    return (
-        f"{row.shape:<9}{row.mode:<9}{row.connections:>5}{row.parameter_server_own:>9.0f}"
-        f"{row.rlx_server_own:>9.1f}{compute:>9}{row.worker_own:>12.1f}"
-        f"{row.worker_resident:>10.0f}{row.all_together:>11,.0f}"
-    )
+    line = f"{row.shape:<9}{row.mode:<9}{row.connections:>5}"
+    if row.all_mib is None:
+        return f"{line}  skipped: {row.skipped}"
+    for each in (row.parameter_server, row.rlx_server, row.compute, row.worker):
+        line += f"{'-':>10}{'-':>8}" if each is None else columns(each)
+    return f"{line}{row.all_mib:>9,.0f}"
+
+
+def columns(each: Owned) -> str:
+    return f"{each.resident:>10.1f}{each.private:>8.1f}"
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import random
-import signal
 import socket
 import subprocess
 import sys
@@ -16,11 +15,11 @@ from typing import Any
 
 import psutil
 import yaml
+from processes import running
 
 REPOSITORY = Path(__file__).parent.parent
 COMMANDS = Path(sys.executable).parent
 START_DEADLINE_S = 120.0
-STOP_DEADLINE_S = 30.0
 MIB = 1024 * 1024
 
 CARTPOLE: dict[str, Any] = {"action_size": 2, "state_size": [4], "hidden_layers": [64, 64]}
@@ -35,7 +34,6 @@ class Servers:
     rlx_server: subprocess.Popen[bytes]
     parameter_server_url: str
     rlx_server_url: str
-    directory: Path
 
 
 #: Below those that the system gives to outgoing connections: one of these could take a port between
@@ -54,63 +52,63 @@ def free_address() -> str:
 
 @contextlib.contextmanager
 def running_servers(
+    directory: Path,
     algorithm: dict[str, Any],
     inference: str,
     parameter_server: dict[str, Any] | None = None,
 ) -> Iterator[Servers]:
-    """Start both servers with DA3C and stop them, and whatever they started, at the end."""
-    with tempfile.TemporaryDirectory(prefix="relaax-benchmark-") as name:
-        directory = Path(name)
-        urls = free_address(), free_address()
-        configuration = directory / "benchmark.yaml"
-        configuration.write_text(
-            yaml.safe_dump(
-                {
-                    "relaax-parameter-server": {
-                        "--bind": urls[0],
-                        **{f"--{key}": value for key, value in (parameter_server or {}).items()},
-                    },
-                    "relaax-rlx-server": {
-                        "--bind": urls[1],
-                        "--parameter-server": urls[0],
-                        "--inference": inference,
-                        "--worker-memory": 16,
-                        "--log-level": "INFO",
-                    },
-                    "algorithm": {"path": str(REPOSITORY / "algorithms" / "da3c"), **algorithm},
-                }
-            )
+    """Start both servers with DA3C and stop them, and whatever they started, at the end.
+
+    Their configuration, logs and metrics are in ``directory``, and may be read after the end.
+    """
+    urls = free_address(), free_address()
+    configuration = directory / "benchmark.yaml"
+    configuration.write_text(
+        yaml.safe_dump(
+            {
+                "relaax-parameter-server": {
+                    "--bind": urls[0],
+                    **{f"--{key}": value for key, value in (parameter_server or {}).items()},
+                },
+                "relaax-rlx-server": {
+                    "--bind": urls[1],
+                    "--parameter-server": urls[0],
+                    "--inference": inference,
+                    "--worker-memory": 16,
+                    "--log-level": "INFO",
+                },
+                "algorithm": {"path": str(REPOSITORY / "algorithms" / "da3c"), **algorithm},
+            }
         )
-        with contextlib.ExitStack() as stack:
-            processes = [
-                stack.enter_context(_running(command, configuration, directory))
-                for command in ("relaax-parameter-server", "relaax-rlx-server")
-            ]
-            _wait_until(directory / "relaax-rlx-server.log", "serving at", processes[1])
-            yield Servers(*processes, *urls, directory)
+    )
+    with (
+        _running("relaax-parameter-server", configuration, directory) as parameter_server_process,
+        _running("relaax-rlx-server", configuration, directory) as rlx_server_process,
+    ):
+        _wait_until(directory / "relaax-rlx-server.log", "serving at", rlx_server_process)
+        yield Servers(parameter_server_process, rlx_server_process, *urls)
+
+
+def temporary_directory() -> tempfile.TemporaryDirectory[str]:
+    """Return a directory that is removed at the end of a block."""
+    return tempfile.TemporaryDirectory(prefix="relaax-benchmark-")
 
 
 @contextlib.contextmanager
 def _running(
     command: str, configuration: Path, directory: Path
 ) -> Iterator[subprocess.Popen[bytes]]:
-    with (directory / f"{command}.log").open("wb") as log:
-        process = subprocess.Popen(  # noqa: S603 - our own command
+    with (
+        (directory / f"{command}.log").open("wb") as log,
+        running(
             [COMMANDS / command, "--config", configuration],
             cwd=directory,
             stdout=log,
             stderr=subprocess.STDOUT,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        )
-    try:
+        ) as process,
+    ):
         yield process
-    finally:
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(STOP_DEADLINE_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
 
 
 def _wait_until(log: Path, said: str, process: subprocess.Popen[bytes]) -> None:
@@ -125,9 +123,9 @@ def _wait_until(log: Path, said: str, process: subprocess.Popen[bytes]) -> None:
 class Memory:
     """What some processes use, in bytes."""
 
-    #: Shared pages counted once for everybody who shares them.
+    #: Shared pages counted for each process; the mean where there are several.
     resident: int
-    #: Shared pages divided among those who share them.
+    #: Of all together: shared pages are divided among those who share them.
     proportional: int
     #: What would be free again if the process ended; the mean where there are several.
     private: int
@@ -142,10 +140,15 @@ def memory_of(processes: list[psutil.Process]) -> Memory:
     if not infos:
         return Memory(0, 0, 0)
     return Memory(
-        resident=sum(info.rss for info in infos),
+        resident=sum(info.rss for info in infos) // len(infos),
         proportional=sum(info.pss for info in infos),
         private=sum(info.uss for info in infos) // len(infos),
     )
+
+
+def everybody(servers: Servers) -> list[psutil.Process]:
+    """Return both servers and all that they started."""
+    return family_of(servers.parameter_server) + family_of(servers.rlx_server)
 
 
 def family_of(process: subprocess.Popen[bytes]) -> list[psutil.Process]:

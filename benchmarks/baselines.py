@@ -1,0 +1,221 @@
+"""Trainings of Stable-Baselines3, which training.py runs, each in a process of its own.
+
+    python benchmarks/baselines.py cartpole PPO --seed 1
+    python benchmarks/baselines.py boxing A2C --seconds 30
+
+The last line of the output is JSON. Hyperparameters are those of RL Baselines3 Zoo
+(hyperparams/ppo.yml and a2c.yml), but for A2C's 16 games on Atari, which are eight here as
+everywhere, and for the schedules on Atari, which would not move within a measurement.
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import stable_baselines3
+import torch
+from servers import REPOSITORY
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.sb2_compat.rmsprop_tf_like import RMSpropTFLike
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+from stable_baselines3.common.vec_env import (
+    DummyVecEnv,
+    SubprocVecEnv,
+    VecFrameStack,
+    VecTransposeImage,
+)
+
+sys.path.insert(0, str(REPOSITORY / "environments" / "OpenAI_Gym"))
+from atari import AtariFactory
+
+ENVIRONMENTS = 8
+
+#: A training that has not reached its goal by then has failed.
+MOST_STEPS = 1_000_000
+
+#: The Zoo's schedules for PPO on CartPole-v1 fall to zero within so many steps. A training that
+#: takes longer goes on with a tenth of what it began with.
+SCHEDULED_STEPS = 100_000
+LEAST = 0.1
+
+
+class SmallExtractor(BaseFeaturesExtractor):
+    """DA3C's layers: 16 8x8 with stride 4, 32 4x4 with stride 2, 256 units."""
+
+    def __init__(self, observation_space: gymnasium.spaces.Box) -> None:
+        super().__init__(observation_space, features_dim=256)
+        channels = observation_space.shape[0]
+        self._layers = torch.nn.Sequential(
+            torch.nn.Conv2d(channels, 16, 8, stride=4),
+            torch.nn.ReLU(),
+            torch.nn.Conv2d(16, 32, 4, stride=2),
+            torch.nn.ReLU(),
+            torch.nn.Flatten(),
+            torch.nn.Linear(32 * 9 * 9, 256),
+            torch.nn.ReLU(),
+        )
+
+    def forward(self, observations: torch.Tensor) -> torch.Tensor:
+        """Return float32 [B, 256]."""
+        features: torch.Tensor = self._layers(observations)
+        return features
+
+
+#: The same layers as DA3C, with the heads directly on top.
+SAME_NETWORK = {"features_extractor_class": SmallExtractor, "net_arch": []}
+
+A2C_OPTIMIZER = {"optimizer_class": RMSpropTFLike, "optimizer_kwargs": {"eps": 1e-5}}
+A2C_ATARI: dict[str, Any] = {"ent_coef": 0.01, "vf_coef": 0.25}
+PPO_ATARI: dict[str, Any] = {
+    "n_steps": 128,
+    "n_epochs": 4,
+    "batch_size": 256,
+    "learning_rate": 2.5e-4,
+    "clip_range": 0.1,
+    "vf_coef": 0.5,
+    "ent_coef": 0.01,
+}
+BOXING: dict[str, tuple[Any, dict[str, Any]]] = {
+    "A2C": (
+        stable_baselines3.A2C,
+        {**A2C_ATARI, "policy_kwargs": {**A2C_OPTIMIZER, **SAME_NETWORK}},
+    ),
+    "A2C-own-network": (stable_baselines3.A2C, {**A2C_ATARI, "policy_kwargs": A2C_OPTIMIZER}),
+    "PPO": (stable_baselines3.PPO, {**PPO_ATARI, "policy_kwargs": SAME_NETWORK}),
+}
+
+
+def falling(initial: float) -> Callable[[float], float]:
+    """Return the Zoo's linear schedule, whatever the number of steps given to ``learn``."""
+
+    def at(left: float) -> float:
+        steps = (1 - left) * MOST_STEPS
+        return initial * max(1 - steps / SCHEDULED_STEPS, LEAST)
+
+    return at
+
+
+CARTPOLE: dict[str, tuple[Any, dict[str, Any]]] = {
+    "A2C": (stable_baselines3.A2C, {"ent_coef": 0.0}),
+    "PPO": (
+        stable_baselines3.PPO,
+        {
+            "n_steps": 32,
+            "batch_size": 256,
+            "gae_lambda": 0.8,
+            "gamma": 0.98,
+            "n_epochs": 20,
+            "ent_coef": 0.0,
+            "learning_rate": falling(0.001),
+            "clip_range": falling(0.2),
+        },
+    ),
+}
+
+
+def main() -> None:
+    arguments = parse()
+    torch.set_num_threads(arguments.threads)
+    found = cartpole(arguments) if arguments.what == "cartpole" else boxing(arguments)
+    print(json.dumps(found))
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", choices=("cartpole", "boxing"))
+    parser.add_argument("name", choices=BOXING)
+    parser.add_argument("--threads", type=int, default=2, help="of PyTorch (default 2)")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--goal", type=float, default=475.0, help="cartpole's (default 475)")
+    parser.add_argument("--warm-up", type=float, default=10.0, help="boxing's, seconds")
+    parser.add_argument("--seconds", type=float, default=30.0, help="boxing's (default 30)")
+    parser.add_argument("--games", choices=GAMES, default="dummy")
+    return parser.parse_args()
+
+
+def cartpole(arguments: argparse.Namespace) -> dict[str, Any]:
+    algorithm, settings = CARTPOLE[arguments.name]
+    seed = arguments.seed
+    environments = make_vec_env("CartPole-v1", ENVIRONMENTS, seed=seed)
+    model = algorithm("MlpPolicy", environments, seed=seed, **settings)
+    goal = StopAtGoal(arguments.goal)
+    began = time.monotonic()
+    model.learn(MOST_STEPS, callback=goal)
+    return {
+        "seconds": time.monotonic() - began,
+        "steps": model.num_timesteps,
+        "reached": goal.is_reached,
+    }
+
+
+class StopAtGoal(BaseCallback):
+    """Ends a training when the mean return of the last 100 episodes is high enough."""
+
+    def __init__(self, goal: float) -> None:
+        super().__init__()
+        self._goal = goal
+        self.is_reached = False
+
+    def _on_step(self) -> bool:
+        returns = [info["r"] for info in self.model.ep_info_buffer or ()]
+        self.is_reached = len(returns) == 100 and sum(returns) / 100 >= self._goal
+        return not self.is_reached
+
+
+#: One process that steps a game after the other, or a process for each game.
+GAMES: dict[str, Any] = {"dummy": DummyVecEnv, "subproc": SubprocVecEnv}
+
+
+def boxing(arguments: argparse.Namespace) -> dict[str, Any]:
+    algorithm, settings = BOXING[arguments.name]
+    games = GAMES[arguments.games]([framed_game] * ENVIRONMENTS)
+    stacked = VecTransposeImage(VecFrameStack(games, 4))
+    timer = Timer(arguments.warm_up, arguments.seconds)
+    algorithm("CnnPolicy", stacked, seed=1, **settings).learn(10_000_000, callback=timer)
+    stacked.close()
+    return {"steps_per_s": timer.steps_per_s, "seconds": timer.seconds}
+
+
+def framed_game() -> Any:
+    """Return a game whose frames have the axis of channels that Stable-Baselines3 asks for."""
+    game = AtariFactory("ALE/Boxing-v5", None, {})()
+    space = gymnasium.spaces.Box(0, 255, (84, 84, 1), "uint8")
+    return gymnasium.wrappers.TransformObservation(game, lambda frame: frame[..., None], space)
+
+
+class Timer(BaseCallback):
+    """Times whole updates: from one rollout's start, after a warm-up, to that of a later one."""
+
+    def __init__(self, warm_up_s: float, seconds: float) -> None:
+        super().__init__()
+        self._warm_up_s = warm_up_s
+        self._least_s = seconds
+        self._started: float | None = None
+        self._began: tuple[float, int] | None = None
+        self.seconds = 0.0
+        self.steps_per_s = 0.0
+
+    def _on_rollout_start(self) -> None:
+        now, steps = time.monotonic(), self.num_timesteps
+        if self._started is None:
+            self._started = now
+        elif self._began is None:
+            if now - self._started >= self._warm_up_s:
+                self._began = now, steps
+        elif now - self._began[0] >= self._least_s:
+            self.seconds = now - self._began[0]
+            self.steps_per_s = (steps - self._began[1]) / self.seconds
+
+    def _on_step(self) -> bool:
+        return self.seconds == 0
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+"""Trainings of RELAAX: real servers and environments, connected over TCP."""
+
+import argparse
+import contextlib
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from processes import running
+from servers import REPOSITORY, running_servers, temporary_directory
+from steps import dropped_rollouts, global_step
+
+from relaax.server.common.configuration.yaml_reader import read_yaml
+
+ENVIRONMENTS = REPOSITORY / "environments" / "OpenAI_Gym"
+BOXING_ID = "ALE/Boxing-v5"
+
+#: A key of the algorithm's section, its parents before it, and its value.
+Change = tuple[list[str], Any]
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What one training took."""
+
+    who: str
+    seed: int
+    seconds: float
+    steps: int
+    reached: bool
+    #: Steps that nobody learnt from.
+    dropped: int = 0
+
+
+@dataclass(frozen=True)
+class Rate:
+    """How fast one training went."""
+
+    who: str
+    steps_per_s: float
+    #: What it was measured over.
+    seconds: float
+    #: Steps that nobody learnt from, of all.
+    dropped: float = 0.0
+
+
+def configuration(arguments: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    """Return the algorithm's section with what ``--set`` changes, and the kind of inference."""
+    shipped = read_yaml(arguments.config)
+    section = {
+        key: value for key, value in shipped["algorithm"].items() if key not in ("path", "name")
+    }
+    for (*parents, key), value in arguments.changes:
+        place = section
+        for parent in parents:
+            place = place.setdefault(parent, {})
+        place[key] = value
+    inference = arguments.inference or shipped["relaax-rlx-server"].get("--inference", "inline")
+    return section, inference
+
+
+def change_of(text: str) -> Change:
+    """Read ``passes=1`` or ``RMSProp.epsilon=1e-4``; PyYAML takes the latter's value for a text."""
+    key, is_there, value_text = text.partition("=")
+    if not is_there:
+        raise argparse.ArgumentTypeError(f"KEY=VALUE is wanted, not {text!r}")
+    value = yaml.safe_load(value_text)
+    if isinstance(value, str):
+        with contextlib.suppress(ValueError):
+            value = float(value)
+    return key.split("."), value
+
+
+def train_relaax(seed: int, arguments: argparse.Namespace) -> Trained:
+    section, inference = configuration(arguments)
+    with temporary_directory() as name:
+        directory = Path(name)
+        metrics = directory / "metrics"
+        options = {"goal-return": arguments.goal, "metrics-dir": str(metrics)}
+        with running_servers(directory, {**section, "seed": seed}, inference, options) as servers:
+            began = time.monotonic()
+            with environments(
+                servers.rlx_server_url, "CartPole-v1", arguments.per_connection, seed
+            ) as played:
+                log = directory / "relaax-parameter-server.log"
+                wait_for_end(log, servers.parameter_server, played)
+                seconds = time.monotonic() - began
+        said = log.read_text()
+        (steps,) = re.findall(r": global step ([\d,]+);", said)
+        return Trained(
+            f"RELAAX DA3C, {inference}",
+            seed,
+            seconds,
+            int(steps.replace(",", "")),
+            reached="has reached its goal" in said,
+            dropped=dropped_rollouts(metrics) * section["episode_len"],
+        )
+
+
+def wait_for_end(
+    log: Path, parameter_server: subprocess.Popen[bytes], played: subprocess.Popen[bytes]
+) -> None:
+    """Wait until the parameter server says how the training ended."""
+    while parameter_server.poll() is None and "global step " not in log.read_text():
+        if played.poll() not in (None, 0):
+            raise RuntimeError("the environments have failed; what they said is above")
+        time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def environments(
+    url: str, env: str, per_connection: int, seed: int
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run eight environments."""
+    command = [
+        sys.executable, ENVIRONMENTS / "main", "--rlx-server", url, "--env", env, "--seed",
+        str(seed), "--count", "8", "--per-connection", str(per_connection),
+    ]  # fmt: skip
+    with running(command, stdout=subprocess.DEVNULL) as process:
+        yield process
+
+
+def relaax_boxing_rate(
+    variant: str, changes: dict[str, Any], arguments: argparse.Namespace
+) -> Rate:
+    section, inference = configuration(arguments)
+    section.update(changes)
+    with temporary_directory() as name:
+        metrics = Path(name) / "metrics"
+        options = {"metrics-dir": str(metrics)}
+        with (
+            running_servers(Path(name), section, inference, options) as servers,
+            global_step(servers.parameter_server_url) as step,
+            environments(servers.rlx_server_url, BOXING_ID, arguments.per_connection, 1),
+        ):
+            step.at_next_change()
+            time.sleep(arguments.warm_up)
+            before = step.at_next_change()
+            time.sleep(arguments.seconds)
+            after = step.at_next_change()
+        dropped = dropped_rollouts(metrics, before.wall_s, after.wall_s) * section["episode_len"]
+    seconds, steps = after.at_s - before.at_s, after.steps - before.steps
+    return Rate(f"RELAAX DA3C, {variant}", steps / seconds, seconds, dropped / steps)

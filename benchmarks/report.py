@@ -1,0 +1,46 @@
+"""What all benchmarks share: the command line's common part, and rows in a JSON file."""
+
+import argparse
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def parser_of(description: str | None) -> argparse.ArgumentParser:
+    """Return a parser whose ``--help`` is a module's docstring."""
+    return argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+
+
+def add_json(parser: argparse.ArgumentParser, name: str) -> None:
+    """Add ``--json``, the file that rows are written to."""
+    parser.add_argument(
+        "--json", type=Path, default=RESULTS / f"{name}.json", help="default %(default)s"
+    )
+
+
+class Results:
+    """Rows in a JSON file, which is complete after each of them."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._rows: list[dict[str, Any]] = []
+        path.parent.mkdir(parents=True, exist_ok=True)
+
+    def add(self, row: Any) -> None:
+        """Append a row, a dataclass."""
+        self._rows.append(asdict(row))
+        self._path.write_text(json.dumps(self._rows, indent=2) + "\n")
+
+    def close(self) -> None:
+        """Say where the rows are."""
+        print(f"\nwritten to {self._path}")
+
+
+def figure(value: float) -> str:
+    """Write a rate: one decimal below 10."""
+    return f"{value:,.1f}" if value < 10 else f"{value:,.0f}"
