@@ -14,14 +14,13 @@ from relaax.algorithm_base.bridge_base import (
     RunningParameterServer,
 )
 from relaax.common.address import Address
-from relaax.common.bridge import bridge_pb2, bridge_pb2_grpc, channel_options
-from relaax.common.bridge.service import ParameterServerServicer
+from relaax.common.bridge import channel_options
+from relaax.common.bridge.service import ParameterServerServicer, method_handlers
 from relaax.common.bridge.stub import Bridge
+from relaax.common.bridge.vectors import SERVICE_NAME
 
 #: Threads that answer workers; calls are short, so that a few serve many workers.
 THREADS = 16
-
-_SERVICE_NAME = bridge_pb2.DESCRIPTOR.services_by_name["ParameterServer"].full_name
 
 
 class BridgeControl(BridgeControlBase):
@@ -51,9 +50,9 @@ class _GrpcParameterServer:
         self._server = grpc.server(ThreadPoolExecutor(THREADS), options=channel_options.SERVER)
         self._servicer = ParameterServerServicer(service)
         self._health = health.HealthServicer()
-        bridge_pb2_grpc.add_ParameterServerServicer_to_server(self._servicer, self._server)
+        self._server.add_generic_rpc_handlers((method_handlers(self._servicer),))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        names = (_SERVICE_NAME, health.SERVICE_NAME, reflection.SERVICE_NAME)
+        names = (SERVICE_NAME, health.SERVICE_NAME, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(names, self._server)
         try:
             _require_free(Address.parse(address))
@@ -61,7 +60,7 @@ class _GrpcParameterServer:
         except (OSError, RuntimeError) as error:
             raise OSError(f"cannot listen at {address}: {error}") from error
         self._server.start()
-        for name in ("", _SERVICE_NAME):
+        for name in ("", SERVICE_NAME):
             self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
 
     def set_phase(self, phase: Phase) -> None:

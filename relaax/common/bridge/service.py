@@ -7,14 +7,17 @@ from typing import NoReturn, TypeVar
 import grpc
 import numpy as np
 
-from relaax.algorithm_base.bridge_base import BridgeBase, FloatVector, Phase, Values, Version
+from relaax.algorithm_base.bridge_base import BridgeBase, Phase, Values, Version
 from relaax.common.bridge import bridge_pb2, bridge_pb2_grpc
+from relaax.common.bridge.vectors import GRADIENTS, SERVICE_NAME, VALUES, WithVector
 
 _PHASES = {
     Phase.TRAINING: bridge_pb2.Status.TRAINING,
     Phase.SERVING: bridge_pb2.Status.SERVING,
     Phase.CLOSING: bridge_pb2.Status.CLOSING,
 }
+
+_NOTHING = np.zeros(0, np.float32)
 
 Reply = TypeVar("Reply")
 
@@ -39,14 +42,14 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
         return bridge_pb2.GlobalStep(global_t=global_t)
 
     def ApplyGradients(  # noqa: N802
-        self, request: bridge_pb2.Gradients, context: grpc.ServicerContext
-    ) -> bridge_pb2.Values:
+        self, request: WithVector[bridge_pb2.Gradients], context: grpc.ServicerContext
+    ) -> WithVector[bridge_pb2.Values]:
         """Apply a gradient, count its steps, and return newer values to who wants them."""
         return _answer(context, lambda: self._apply(request))
 
     def GetValues(  # noqa: N802
         self, request: bridge_pb2.Known, context: grpc.ServicerContext
-    ) -> bridge_pb2.Values:
+    ) -> WithVector[bridge_pb2.Values]:
         """Return the values, or "not modified"."""
         known = self._version_of(request)
         return _answer(context, lambda: self._values_message(self._service.get_values(known)))
@@ -68,18 +71,18 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
             phase=_PHASES[self.phase], global_t=self._service.increment_global_t(0)
         )
 
-    def _apply(self, request: bridge_pb2.Gradients) -> bridge_pb2.Values:
-        computed_with = None
-        if request.HasField("computed_with"):
-            computed_with = self._version_of(request.computed_with)
+    def _apply(self, request: WithVector[bridge_pb2.Gradients]) -> WithVector[bridge_pb2.Values]:
+        fields, computed_with = request.fields, None
+        if fields.HasField("computed_with"):
+            computed_with = self._version_of(fields.computed_with)
             if computed_with is None:
                 return self._values_message(self._service.get_values())
-        gradients = _vector_of(request.vector)
-        if not request.want_values:
+        gradients = _NOTHING if request.vector is None else request.vector
+        if not fields.want_values:
             self._service.apply_gradients(gradients, computed_with)
-            self._service.increment_global_t(request.steps)
-            return bridge_pb2.Values(incarnation=self._incarnation)
-        values = self._service.synchronize(gradients, request.steps, computed_with)
+            self._service.increment_global_t(fields.steps)
+            return WithVector(bridge_pb2.Values(incarnation=self._incarnation), None)
+        values = self._service.synchronize(gradients, fields.steps, computed_with)
         return self._values_message(values)
 
     def _version_of(self, known: bridge_pb2.Known) -> Version | None:
@@ -87,28 +90,38 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
             return None
         return Version(known.version, known.incarnation)
 
-    def _values_message(self, values: Values) -> bridge_pb2.Values:
-        return bridge_pb2.Values(
+    def _values_message(self, values: Values) -> WithVector[bridge_pb2.Values]:
+        fields = bridge_pb2.Values(
             incarnation=self._incarnation,
             version=values.version.number,
             global_t=values.global_t,
-            vector=None if values.vector is None else _bytes_of(values.vector),
         )
+        return WithVector(fields, values.vector)
 
 
-def _bytes_of(vector: FloatVector) -> bytes:
-    """Return a vector as little-endian float32, without a copy where it lies in bytes already."""
-    lies_in: object = vector.base
-    is_little_endian = vector.dtype == np.dtype("<f4")
-    if is_little_endian and isinstance(lies_in, bytes) and len(lies_in) == vector.nbytes:
-        return lies_in
-    return vector.astype("<f4", copy=False).tobytes()
+def method_handlers(servicer: ParameterServerServicer) -> grpc.GenericRpcHandler:
+    """Return what a gRPC server answers calls with.
 
-
-def _vector_of(data: bytes) -> FloatVector:
-    if len(data) % 4:
-        raise ValueError(f"a float32 vector cannot have {len(data)} bytes")
-    return np.frombuffer(data, "<f4")
+    As the generated ``add_ParameterServerServicer_to_server`` does, but for the vectors.
+    """
+    small = (
+        ("IncrementGlobalT", bridge_pb2.Steps, bridge_pb2.GlobalStep),
+        ("StoreScalarMetric", bridge_pb2.ScalarMetrics, bridge_pb2.Nothing),
+        ("GetStatus", bridge_pb2.Nothing, bridge_pb2.Status),
+    )
+    handlers = {
+        name: grpc.unary_unary_rpc_method_handler(
+            getattr(servicer, name), request.FromString, reply.SerializeToString
+        )
+        for name, request, reply in small
+    }
+    handlers["GetValues"] = grpc.unary_unary_rpc_method_handler(
+        servicer.GetValues, bridge_pb2.Known.FromString, VALUES.encode
+    )
+    handlers["ApplyGradients"] = grpc.unary_unary_rpc_method_handler(
+        servicer.ApplyGradients, GRADIENTS.decode, VALUES.encode
+    )
+    return grpc.method_handlers_generic_handler(SERVICE_NAME, handlers)
 
 
 def _answer(context: grpc.ServicerContext, call: Callable[[], Reply]) -> Reply:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import grpc
-import numpy as np
 
 from relaax.algorithm_base.bridge_base import BridgeBase, FloatVector, Phase, Values, Version
 from relaax.common.bridge import bridge_pb2, bridge_pb2_grpc, channel_options
 from relaax.common.bridge.metrics_sender import MetricsSender
+from relaax.common.bridge.vectors import GRADIENTS, SERVICE_NAME, VALUES, WithVector
 from relaax.common.errors import BridgeError
 from relaax.common.metrics import Metrics
 
@@ -41,6 +41,12 @@ class Bridge(BridgeBase):
         self._patience_s = patience_s
         self._channel = grpc.insecure_channel(parameter_server_url, options=channel_options.CLIENT)
         self._stub = bridge_pb2_grpc.ParameterServerStub(self._channel)
+        self._apply_gradients = self._channel.unary_unary(
+            f"/{SERVICE_NAME}/ApplyGradients", GRADIENTS.encode, VALUES.decode
+        )
+        self._get_values = self._channel.unary_unary(
+            f"/{SERVICE_NAME}/GetValues", bridge_pb2.Known.SerializeToString, VALUES.decode
+        )
         self._metrics: MetricsSender | None = None
 
     def increment_global_t(self, steps: int = 1) -> int:
@@ -55,7 +61,7 @@ class Bridge(BridgeBase):
 
     def get_values(self, known: Version | None = None) -> Values:
         """Return the values, without their vector when ``known`` is current."""
-        reply = self._patiently(self._stub.GetValues, _known_message(known))
+        reply = self._patiently(self._get_values, _known_message(known))
         return _values_of(reply)
 
     def synchronize(
@@ -85,9 +91,11 @@ class Bridge(BridgeBase):
             self._metrics.close()
         self._channel.close()
 
-    def _try_to_apply(self, message: bridge_pb2.Gradients) -> bridge_pb2.Values | None:
+    def _try_to_apply(
+        self, message: WithVector[bridge_pb2.Gradients]
+    ) -> WithVector[bridge_pb2.Values] | None:
         try:
-            reply: bridge_pb2.Values = self._stub.ApplyGradients(
+            reply: WithVector[bridge_pb2.Values] = self._apply_gradients(
                 message, timeout=self._call_timeout_s
             )
         except grpc.RpcError as error:
@@ -126,18 +134,15 @@ def _known_message(known: Version | None) -> bridge_pb2.Known:
 
 def _gradients_message(
     gradients: FloatVector, steps: int, computed_with: Version | None, want_values: bool
-) -> bridge_pb2.Gradients:
-    return bridge_pb2.Gradients(
-        vector=np.ascontiguousarray(gradients, dtype="<f4").tobytes(),
+) -> WithVector[bridge_pb2.Gradients]:
+    fields = bridge_pb2.Gradients(
         computed_with=None if computed_with is None else _known_message(computed_with),
         steps=steps,
         want_values=want_values,
     )
+    return WithVector(fields, gradients)
 
 
-def _values_of(reply: bridge_pb2.Values) -> Values:
-    return Values(
-        version=Version(reply.version, reply.incarnation),
-        global_t=reply.global_t,
-        vector=np.frombuffer(reply.vector, "<f4") if reply.HasField("vector") else None,
-    )
+def _values_of(reply: WithVector[bridge_pb2.Values]) -> Values:
+    fields = reply.fields
+    return Values(Version(fields.version, fields.incarnation), fields.global_t, reply.vector)
