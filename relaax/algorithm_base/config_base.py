@@ -17,8 +17,9 @@ class ConfigBase:
     def __init__(self, config: Mapping[str, Any]) -> None:
         """Keep the section as it is."""
         self.config = config
-        #: How many workers the RLX server has started before this one; set in the worker, before
-        #: its agent is made, so that agents of one seed do not all draw the same numbers.
+        #: Another one in each process that makes agents, on all RLX servers; set before they are
+        #: made, so that agents of one seed do not all draw the same numbers. It depends on the
+        #: RLX server's address and on how many processes it has started before.
         self.worker_number = 0
 
     def observation_space(self) -> Space | None:

@@ -29,9 +29,9 @@ class Backoff:
         if self.attempts < 1:
             raise ValueError(f"attempts must be at least 1, is {self.attempts}")
 
-    def delays(self, rng: random.Random) -> Iterator[float]:
-        """Yield the pauses in seconds between the attempts: one fewer than there are attempts."""
-        delay_s = self.initial_s
-        for _ in range(self.attempts - 1):
-            yield delay_s * (1 - self.jitter * rng.random())
-            delay_s = min(delay_s * self.factor, self.max_s)
+    def pauses(self, rng: random.Random) -> Iterator[float]:
+        """Yield pauses in seconds, without end; counting attempts is left to who pauses."""
+        pause_s = self.initial_s
+        while True:
+            yield pause_s * (1 - self.jitter * rng.random())
+            pause_s = min(pause_s * self.factor, self.max_s)

@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from ctypes import c_uint64
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -83,16 +83,18 @@ MemberFunction: TypeAlias = Callable[[int, MemberReport], Ended]
 """What a member does, given its index; pickled, to reach the new process."""
 
 
-def run_fleet(member: MemberFunction, count: int, server: str) -> int:
-    """Run ``member`` in ``count`` processes and return the exit status.
+def run_fleet(member: MemberFunction, sizes: Sequence[int], server: str) -> int:
+    """Run ``member`` in a process for each of ``sizes`` and return the exit status.
+
+    sizes: how many environments each process has.
 
     0: the episodes are over, somebody stopped the fleet, or the server went away after it had
     answered (training is over). 1: the server was never reached, or an error ended a member. 2: the
     environment cannot be made or used. SIGINT and SIGTERM end the members.
     """
-    progress = Progress(count)
+    progress = Progress(sum(sizes))
     display = ProgressDisplay(progress, sys.stdout)
-    with _stop_signals() as signals, _Fleet(member, count, progress) as fleet:
+    with _stop_signals() as signals, _Fleet(member, sizes, progress) as fleet:
         while fleet.is_running and not signals and not fleet.has(Outcome.UNUSABLE):
             fleet.listen(_POLL_S)
             display.refresh()
@@ -104,13 +106,13 @@ def run_fleet(member: MemberFunction, count: int, server: str) -> int:
 class _Fleet:
     """The processes and what is known of them; leaving its context ends them."""
 
-    def __init__(self, member: MemberFunction, count: int, progress: Progress) -> None:
+    def __init__(self, member: MemberFunction, sizes: Sequence[int], progress: Progress) -> None:
         self.ended: list[Ended] = []
         self.was_connected = False
         self._progress = progress
         _leave_one_thread_to_each_member()
         context = multiprocessing.get_context("spawn")
-        self._members = [_Member(context, member, index) for index in range(count)]
+        self._members = [_Member(context, member, index, size) for index, size in enumerate(sizes)]
 
     def __enter__(self) -> "_Fleet":
         return self
@@ -139,7 +141,9 @@ class _Fleet:
             for event in member.receive():
                 self._take(member, event)
         self._progress.steps = sum(member.steps.value for member in self._members)
-        self._progress.connected = sum(member.is_connected for member in self._members)
+        self._progress.connected = sum(
+            member.environments for member in self._members if member.is_connected
+        )
 
     def _take(self, member: "_Member", event: "bool | EpisodeSummary | Ended") -> None:
         match event:
@@ -157,8 +161,13 @@ class _Member:
     """One process of a fleet, seen from the parent."""
 
     def __init__(
-        self, context: multiprocessing.context.SpawnContext, member: MemberFunction, index: int
+        self,
+        context: multiprocessing.context.SpawnContext,
+        member: MemberFunction,
+        index: int,
+        environments: int,
     ) -> None:
+        self.environments = environments
         self.is_running = True
         self.is_connected = False
         self.steps = context.RawValue(c_uint64, 0)

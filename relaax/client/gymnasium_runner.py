@@ -198,24 +198,23 @@ class _VectorMember:
 
     def __call__(self, index: int, report: MemberReport) -> Ended:
         options = self.options
-        first = index * options.per_connection
-        count = min(options.per_connection, options.environments - first)
+        numbers = options.connections[index]
         try:
-            environments = self.factory.vector(count)
+            environments = self.factory.vector(len(numbers))
         except Exception as error:  # whatever a stranger's environment raises: the user must see it
             return Ended(Outcome.UNUSABLE, f"{options.env}: {error}")
         with (
             contextlib.closing(environments),
             VectorClient(
                 options.rlx_server,
-                count,
+                len(numbers),
                 reconnect=options.backoff,
                 environment=options.env,
                 observation_space=space_as_json(environments.single_observation_space),
                 action_space=space_as_json(environments.single_action_space),
             ) as client,
         ):
-            seed = None if options.seed is None else options.seed + first
+            seed = None if options.seed is None else options.seed + numbers[0]
             try:
                 runner = VectorRunner(environments, client, seed=seed, observer=report)
             except ConfigurationError as error:
@@ -268,7 +267,7 @@ def run_command(options: RunnerOptions, make_environment: EnvironmentFactory) ->
         member = _VectorMember(options, make_environment)
     else:
         raise ConfigurationError("--per-connection needs a factory with a method 'vector'")
-    return run_fleet(member, options.connections, options.rlx_server)
+    return run_fleet(member, [len(c) for c in options.connections], options.rlx_server)
 
 
 def main(argv: list[str] | None = None) -> int:

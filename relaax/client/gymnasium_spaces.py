@@ -1,21 +1,20 @@
 """Between Gymnasium's spaces and RLX: observations as states, replies as actions."""
 
+import functools
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 from gymnasium import spaces
 
 from relaax.common.errors import ConfigurationError, ProtocolError
 from relaax.common.protocol.binary.spaces import Space, box
 
-# As JSON a list of that many numbers is smaller and faster than a compressed array.
-MAX_LISTED_VALUES = 64
-
-_ARRAY_SPACES = (spaces.Box, spaces.MultiBinary, spaces.MultiDiscrete)
+_ARRAY_SPACES = (spaces.Box, spaces.Discrete, spaces.MultiBinary, spaces.MultiDiscrete)
 
 
 class UnsupportedSpace(ConfigurationError):
-    """RLX version 1 cannot carry what this space holds."""
+    """RLX cannot carry what this space holds."""
 
 
 class UnusableAction(ProtocolError):
@@ -26,7 +25,7 @@ class StateEncoder(Protocol):
     """Turns an observation into a state."""
 
     def __call__(self, observation: Any) -> Any:
-        """Return ``observation`` as an int, a list of numbers, or an array."""
+        """Return ``observation`` as an array."""
 
 
 class ActionDecoder(Protocol):
@@ -39,18 +38,14 @@ class ActionDecoder(Protocol):
 def state_encoder(space: spaces.Space[Any]) -> StateEncoder:
     """Return how observations of ``space`` are sent; raise ``UnsupportedSpace`` if they cannot be.
 
-    Short vectors go as lists of numbers, images and the like as arrays, discrete ones as ints.
+    All go as arrays of the space's type, discrete ones without a dimension.
     """
-    if isinstance(space, spaces.Discrete):
-        return _as_int
     if not isinstance(space, _ARRAY_SPACES) or space.dtype is None:
         raise UnsupportedSpace(
             f"observations of {space} cannot be sent: an array or an integer is needed; "
             "gymnasium.wrappers.FlattenObservation makes one array of a Dict or Tuple"
         )
-    if len(space.shape) <= 1 and np.prod(space.shape) <= MAX_LISTED_VALUES:
-        return _as_list
-    return _as_array
+    return functools.partial(_as_array, dtype=space.dtype)
 
 
 def action_decoder(space: spaces.Space[Any]) -> ActionDecoder:
@@ -159,16 +154,12 @@ def space_as_json(space: spaces.Space[Any]) -> Space | None:
             return None
 
 
-def _as_int(observation: Any) -> Any:
-    return int(observation)
-
-
-def _as_list(observation: Any) -> Any:
-    return np.asarray(observation).tolist()
-
-
-def _as_array(observation: Any) -> Any:
-    return np.asarray(observation)
+def _as_array(observation: Any, dtype: npt.DTypeLike) -> Any:
+    """Return an observation in its space's type, unless that would lose more than digits."""
+    array = np.asarray(observation)
+    if array.dtype == dtype or not np.can_cast(array.dtype, dtype, "same_kind"):
+        return array
+    return array.astype(dtype)
 
 
 def _describe(action: Any) -> str:

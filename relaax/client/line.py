@@ -1,15 +1,15 @@
 """The line to an RLX server: connecting, with patience, and exchanging messages."""
 
+import contextlib
 import logging
-import random
 import socket
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
 from relaax.client.backoff import Backoff
 from relaax.client.failure import Failure
+from relaax.client.persistence import Persistence
 from relaax.common.address import Address
 from relaax.common.errors import ProtocolError
 from relaax.common.protocol import FrameConnection, binary
@@ -19,9 +19,12 @@ _Reply = TypeVar("_Reply")
 
 _log = logging.getLogger(__name__)
 
+#: Before a hello that was answered by a close is repeated.
+_PAUSE_BEFORE_SECOND_HELLO_S = 0.1
+
 
 class OldServer(Exception):
-    """The server closed instead of answering a hello: it speaks version 1, or has no room."""
+    """A server that never said welcome closed at every hello: it seems to know version 1 alone."""
 
 
 @dataclass(frozen=True)
@@ -43,57 +46,61 @@ class Line:
     def __init__(self, rlx_server_url: str, patience: Patience) -> None:
         self._address = Address.parse(rlx_server_url)
         self._patience = patience
-        self._rng = random.Random()  # noqa: S311 - it spreads clients in time, it hides nothing
+        self._persistence = Persistence(patience.reconnect or Backoff(), patience.wait)
         self._connection: FrameConnection | None = None
-        self._final: Failure | None = None
+        self._was_welcomed = False
+        #: How the connection was lost in the middle of an episode, until the next is begun.
+        self._loss: Failure | None = None
 
     @property
     def is_connected(self) -> bool:
         """Whether there is a connection, as far as is known."""
         return self._connection is not None
 
-    def connect(self) -> None:
-        """Connect, without a word."""
+    def connect(self) -> FrameConnection:
+        """Connect, without a word; a connection that there is gets closed."""
+        self.close()
         try:
             address = (self._address.host, self._address.port)
             sock = socket.create_connection(address, self._patience.connect_s)
-            self._connection = FrameConnection(sock, idle_timeout_s=self._patience.answer_s)
+            connection = FrameConnection(sock, idle_timeout_s=self._patience.answer_s)
         except OSError as error:
             raise Failure(
                 f"cannot connect to the RLX server at {self._address}: {error}"
             ) from error
+        self._persistence.connected()
+        self._connection = connection
+        return connection
 
     def greet(self, hello: Hello) -> Welcome:
-        """Connect and say hello; OldServer when the server closes instead of answering."""
-        self.connect()
-        try:
-            payload = self._exchanged(binary.encode_hello(hello))
-        except TimeoutError as error:
-            self.close()
-            raise Failure(f"the RLX server at {self._address} did not answer: {error}") from error
-        except OSError as error:
-            self.close()
-            raise OldServer from error
-        if payload is None:
-            self.close()
-            raise OldServer
-        return self._decoded(payload, binary.decode_welcome)
+        """Connect and say hello.
+
+        A server may close instead of answering because it has no room, or because it is an old
+        one. OldServer is raised for one that did so twice and has never answered a hello.
+        """
+        payload = binary.encode_hello(hello)
+        welcome = self._welcome(payload)
+        if welcome is None and not self._was_welcomed:
+            if self._patience.wait(_PAUSE_BEFORE_SECOND_HELLO_S):
+                raise self._refused()
+            welcome = self._welcome(payload)
+            if welcome is None:
+                raise OldServer
+        if welcome is None:
+            raise self._refused()
+        self._was_welcomed = True
+        return welcome
 
     def ask(self, payload: bytes, decode: Callable[[bytes], _Reply]) -> _Reply:
         """Send a message and return the answer, decoded."""
         if self._connection is None:
             raise Failure("there is no connection; start an episode with init")
         try:
-            reply = self._exchanged(payload)
-        except OSError as error:
+            return self._decoded(self._exchanged(self._connection, payload), decode)
+        except Failure as failure:
             self.close()
-            raise Failure(f"lost the RLX server at {self._address}: {error}") from error
-        except ProtocolError as error:
-            raise self._broken(error) from error
-        if reply is None:
-            self.close()
-            raise Failure(f"the RLX server at {self._address} closed the connection")
-        return self._decoded(reply, decode)
+            self._loss = failure
+            raise
 
     def tell(self, payload: bytes) -> None:
         """Send a message that is not answered. Whether it arrived, the next answer tells."""
@@ -101,77 +108,93 @@ class Line:
             return
         try:
             self._connection.send(payload)
+        except TimeoutError:
+            self.close()  # a part of the message may have gone out
         except OSError:
-            self.close()
+            return  # the server may have said why it closed: the next ``ask`` reads it
 
     def patiently(self, attempt: Callable[[], _Reply]) -> _Reply:
         """Return what ``attempt`` returns; try it again after a Failure, as often as allowed.
 
         A Failure that is final is raised at once; one that came in the middle of an episode, by
-        the next attempt to start another.
+        the next attempt to start another. After any other loss there is a pause before the first
+        attempt too.
         """
-        final, self._final = self._final, None
-        if final is not None:
-            raise final
-        reconnect = self._patience.reconnect
-        if reconnect is None:
-            return attempt()
-        began = time.monotonic()
-        delays = reconnect.delays(self._rng)
-        attempts = 0
+        loss, self._loss = self._loss, None
+        if loss is not None:
+            if loss.is_final:
+                raise loss
+            self._persistence.pause_after_loss(loss)
         while True:
-            attempts += 1
             try:
                 return attempt()
             except Failure as failure:
-                if failure.is_final:
-                    self._final = None
+                self._loss = None
+                if failure.is_final or self._patience.reconnect is None:
                     raise
-                if attempts == 1:
-                    _log.warning("waiting for the RLX server: %s", failure.message)
-                delay_s = next(delays, None)
-                if delay_s is None or self._patience.wait(delay_s):
-                    seconds = time.monotonic() - began
-                    raise Failure(
-                        f"gave up after {attempts} attempts over {seconds:.1f} s: "
-                        f"{failure.message}",
-                        failure.code,
-                    ) from failure
+                self._persistence.pause_after_attempt(failure)
+
+    def episode_ended(self) -> None:
+        """Take note that the server has answered the end of an episode."""
+        self._persistence.episode_ended()
 
     def close(self) -> None:
-        """Close the connection, if there is one."""
+        """Close the connection, if there is one, and forget how one was lost."""
+        self._loss = None
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
 
-    def _exchanged(self, payload: bytes) -> bytes | None:
-        connection = self._connection
-        if connection is None:
-            raise Failure("there is no connection; start an episode with init")
+    def _welcome(self, hello: bytes) -> Welcome | None:
+        """Connect and say hello; return None when the server closes without a word."""
+        connection = self.connect()
         try:
-            connection.send(payload)
-        except OSError:
-            # The server may have said why before it closed.
+            return self._decoded(self._exchanged(connection, hello), binary.decode_welcome)
+        except _ClosedWithoutAWord:
+            self.close()
+            return None
+        except Failure:
+            self.close()
+            raise
+
+    def _exchanged(self, connection: FrameConnection, payload: bytes) -> bytes:
+        """Send a message and return the answer."""
+        try:
+            with contextlib.suppress(ConnectionError):
+                # The server may have said why before it closed: whatever there is, is received.
+                connection.send(payload)
             reply = connection.receive()
-            if reply is None:
-                raise
-            return reply
-        return connection.receive()
+        except ConnectionError as error:
+            raise _ClosedWithoutAWord(self._lost(error)) from error
+        except OSError as error:
+            raise Failure(self._lost(error)) from error
+        except ProtocolError as error:
+            raise self._broken(error) from error
+        if reply is None:
+            raise _ClosedWithoutAWord(f"the RLX server at {self._address} closed the connection")
+        return reply
 
     def _decoded(self, payload: bytes, decode: Callable[[bytes], _Reply]) -> _Reply:
         try:
             return decode(payload)
         except binary.Error as error:
-            self.close()
-            failure = Failure(
+            raise Failure(
                 f"the RLX server at {self._address} closed the connection: {error}", error.code
-            )
-            if failure.is_final:
-                self._final = failure
-            raise failure from error
+            ) from error
         except ProtocolError as error:
             raise self._broken(error) from error
 
+    def _refused(self) -> Failure:
+        return Failure(
+            f"the RLX server at {self._address} closed the connection at the hello: it has no room"
+        )
+
+    def _lost(self, error: OSError) -> str:
+        return f"lost the RLX server at {self._address}: {error}"
+
     def _broken(self, error: ProtocolError) -> Failure:
-        self.close()
         return Failure(f"the RLX server at {self._address} broke the protocol: {error}")
+
+
+class _ClosedWithoutAWord(Failure):
+    """The server closed the connection, or it broke, and no reason came."""

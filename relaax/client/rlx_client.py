@@ -13,7 +13,7 @@
 A state is a number, a list or a numpy array; an action is an int or a numpy array.
 """
 
-import math
+import logging
 import secrets
 import time
 from collections.abc import Callable
@@ -21,14 +21,17 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from relaax.client.backoff import Backoff
+from relaax.client.checks import as_array, checked_reward
 from relaax.client.failure import Failure
 from relaax.client.line import Line, OldServer, Patience
-from relaax.client.sessions import BinarySession, JsonSession, Session, as_array
+from relaax.client.sessions import BinarySession, JsonSession, Session
 from relaax.common.metrics import Metrics
 from relaax.common.protocol.binary import Hello
 from relaax.common.protocol.binary.spaces import Space, space_of
 
 __all__ = ["Client", "Failure"]
+
+_log = logging.getLogger(__name__)
 
 #: Which version of the protocol; None takes the best that the server speaks.
 Version = Literal[1, 2]
@@ -44,9 +47,13 @@ class Client:
     event is set) the trying ends. Every method raises ``Failure`` when the server cannot answer,
     and ``ValueError`` or ``TypeError`` for a state or a reward that cannot be sent.
 
-    The client speaks version 2 of the protocol, and version 1 with a server that knows no other or
-    when the first state is no array of numbers; ``protocol`` asks for one of them. ``environment``
-    and the spaces are told to the server, which refuses what does not fit its configuration.
+    After a connection that was lost in the middle of an episode ``init`` pauses before it connects,
+    with ``reconnect`` or without.
+
+    The client speaks version 2 of the protocol, and version 1 when the first state is no array of
+    numbers or with a server that closes at every hello and never answered one; ``protocol`` asks
+    for one of them. ``environment`` (at most 255 characters) and the spaces are told to the server,
+    which refuses what does not fit its configuration.
     """
 
     def __init__(
@@ -89,21 +96,21 @@ class Client:
         """
         if reward is None:
             return self._open_session().start(state)
-        return self._open_session().step(_finite(reward), state)
+        return self._open_session().step(checked_reward(reward), state)
 
     def reset(self, reward: float) -> float:
         """Report the last reward of an episode that is over; return the sum of its rewards.
 
         The sum is the server's. The next episode starts with ``init``.
         """
-        return self._open_session().terminate(_finite(reward))
+        return self._open_session().terminate(checked_reward(reward))
 
     def truncate(self, reward: float, state: Any) -> float:
         """End an episode that was cut off, by a time limit say, although its task was not over.
 
         ``state`` is its last one. Returns the sum of the episode's rewards.
         """
-        return self._open_session().truncate(_finite(reward), state)
+        return self._open_session().truncate(checked_reward(reward), state)
 
     def metrics(self) -> Metrics:
         """Return where the environment's scalars go: to the server, with its other metrics.
@@ -154,18 +161,13 @@ class Client:
             except OldServer as closed:
                 if self._protocol == 2:
                     raise Failure("the RLX server closed the connection at the hello") from closed
+                _log.warning("the RLX server does not answer a hello; speaking version 1 with it")
         self._line.connect()
         return JsonSession(self._line)
 
     def _tell_metric(self, name: str, y: float, x: float | None) -> None:
         if self._session is not None:
             self._session.metric(name, y, x)
-
-
-def _finite(reward: float) -> float:
-    if not math.isfinite(reward):
-        raise ValueError(f"the reward is {float(reward)}, it must be finite")
-    return reward
 
 
 class _ClientMetrics(Metrics):

@@ -29,15 +29,20 @@ class RunnerOptions:
         return self.count if self.episodes is None else min(self.count, self.episodes)
 
     @property
-    def connections(self) -> int:
-        """How many connections there are, a process each."""
-        return -(-self.environments // self.per_connection)
+    def connections(self) -> list[range]:
+        """Which environments each connection carries; a connection is a process."""
+        numbers = range(self.environments)
+        return [
+            numbers[first : first + self.per_connection]
+            for first in range(0, self.environments, self.per_connection)
+        ]
 
     def episodes_of(self, index: int) -> int | None:
-        """Return how many of the episodes connection ``index`` plays."""
+        """Return how many of the episodes connection ``index`` plays: all environments' shares."""
         if self.episodes is None:
             return None
-        return self.episodes // self.connections + (index < self.episodes % self.connections)
+        share, rest = divmod(self.episodes, self.environments)
+        return sum(share + (number < rest) for number in self.connections[index])
 
 
 def build_parser(description: str) -> argparse.ArgumentParser:

@@ -3,26 +3,23 @@
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from relaax.client.checks import checked_state
 from relaax.client.line import Line
+from relaax.client.steps_exchange import StepsExchange
 from relaax.common.protocol import (
     Act,
     RewardAndAct,
     RewardAndReset,
     ScalarMetric,
-    binary,
     decode_action,
     decode_score,
     encode_request,
 )
-from relaax.common.protocol.binary import Metric
 from relaax.common.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
 
-Array = npt.NDArray[Any]
-
-#: numpy's kinds of numbers: bool, signed and unsigned integer, float.
-_NUMBERS = "biuf"
+#: As JSON a list of that many numbers is smaller and faster than a compressed array.
+MAX_LISTED_VALUES = 64
 
 
 class Session(Protocol):
@@ -53,25 +50,28 @@ class JsonSession:
 
     def start(self, state: Any) -> Any:
         """Begin an episode and return its first action."""
-        action = self._line.ask(encode_request(Act(state)), decode_action)
+        action = self._line.ask(encode_request(Act(as_listed(state))), decode_action)
         self._score = 0.0
         return action
 
     def step(self, reward: float, state: Any) -> Any:
         """Report a step and return the next action."""
-        action = self._line.ask(encode_request(RewardAndAct(reward, state)), decode_action)
+        request = RewardAndAct(reward, as_listed(state))
+        action = self._line.ask(encode_request(request), decode_action)
         self._score += float(reward)
         return action
 
     def terminate(self, reward: float) -> float:
         """Report the last step and return the score, which is the server's."""
         score = self._line.ask(encode_request(RewardAndReset(reward)), decode_score)
+        self._line.episode_ended()
         self._score = 0.0
         return score
 
     def truncate(self, reward: float, state: Any) -> float:
         """Report the last step; the score is counted here, since version 1 has no word for this."""
         self.step(reward, state)
+        self._line.episode_ended()
         score, self._score = self._score, 0.0
         return score
 
@@ -86,9 +86,7 @@ class BinarySession:
     _ONLY = np.zeros(1, np.int64)
 
     def __init__(self, line: Line) -> None:
-        self._line = line
-        self._writer = binary.StepsWriter()
-        self._reader = binary.AnswersReader()
+        self._exchange = StepsExchange(line)
 
     def start(self, state: Any) -> Any:
         """Begin an episode and return its first action."""
@@ -104,23 +102,19 @@ class BinarySession:
 
     def truncate(self, reward: float, state: Any) -> float:
         """Report the last step of an episode that was cut off and return its score."""
-        return self._end(TRUNCATED | FINAL, reward, required_array(state)[np.newaxis])
+        return self._end(TRUNCATED | FINAL, reward, checked_state(state)[np.newaxis])
 
     def metric(self, name: str, y: float, x: float | None) -> None:
         """Report a number."""
-        self._line.tell(binary.encode_metric(Metric(name, float(y), x)))
+        self._exchange.tell(name, y, x)
 
     def _act(self, flags: int, reward: float, state: Any) -> Any:
-        observation = required_array(state)[np.newaxis]
-        steps = self._steps(flags, reward, observation, ())
-        answers = self._line.ask(self._writer.write(steps), self._reader.read)
-        (action,) = answers.actions
+        observation = checked_state(state)[np.newaxis]
+        (action,) = self._exchange.ask(self._steps(flags, reward, observation, ())).actions
         return action.item() if action.ndim == 0 else action
 
     def _end(self, flags: int, reward: float, final: Any) -> float:
-        answers = self._line.ask(
-            binary.encode_steps(self._steps(flags, reward, (), final)), binary.decode_answers
-        )
+        answers = self._exchange.ask(self._steps(flags, reward, (), final))
         (score,) = answers.scores.tolist()
         return float(score)
 
@@ -135,28 +129,8 @@ class BinarySession:
         )
 
 
-def as_array(state: Any) -> Array | None:
-    """Return a state as an array of numbers; None for what is none: text, mappings, ragged lists.
-
-    An array keeps its type; plain numbers become 64-bit floats.
-    """
-    if isinstance(state, np.ndarray):
-        return state if state.dtype.kind in _NUMBERS else None
-    try:
-        array = np.asarray(state)
-    except ValueError:
-        return None
-    if array.dtype.kind not in _NUMBERS:
-        return None
-    return array if isinstance(state, np.generic) else array.astype(np.float64)
-
-
-def required_array(state: Any) -> Array:
-    """Return a state as an array of numbers; TypeError for what is none."""
-    array = as_array(state)
-    if array is None:
-        raise TypeError(
-            f"this state is no array of numbers: {type(state).__name__}; RLX version 2 carries "
-            "nothing else, Client(..., protocol=1) carries whatever JSON can hold"
-        )
-    return array
+def as_listed(state: Any) -> Any:
+    """Return a small vector, or a number, of an array as plain numbers; all else as it is."""
+    if isinstance(state, np.ndarray) and state.ndim <= 1 and state.size <= MAX_LISTED_VALUES:
+        return state.tolist()
+    return state

@@ -20,11 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.client.backoff import Backoff
+from relaax.client.checks import checked_flags, checked_rewards, checked_rows, checked_steps
 from relaax.client.failure import Failure
 from relaax.client.line import Line, OldServer, Patience
+from relaax.client.steps_exchange import StepsExchange
 from relaax.common.metrics import Metrics
 from relaax.common.protocol import binary
-from relaax.common.protocol.binary import Answers, Hello, Metric
+from relaax.common.protocol.binary import Answers, Hello
 from relaax.common.protocol.binary.spaces import Space, space_of
 from relaax.common.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
 
@@ -65,8 +67,7 @@ class VectorClient:
         self._run_id = secrets.token_hex(16)
         self._everybody = np.arange(environments)
         self._nothing_happened = np.zeros(environments, np.uint8)
-        self._writer = binary.StepsWriter()
-        self._reader = binary.AnswersReader()
+        self._exchange = StepsExchange(self._line)
 
     def init(self, observations: Array) -> Array:
         """Start an episode in every environment; return the first actions [N, ...].
@@ -75,6 +76,7 @@ class VectorClient:
         as cut off.
         """
         flags = np.full(self.environments, START, np.uint8)
+        observations = checked_rows("observations", observations, self.environments)
         steps = Steps(self._everybody, flags, np.zeros(self.environments), observations, ())
         return self._line.patiently(lambda: self._start(steps)).actions
 
@@ -90,36 +92,40 @@ class VectorClient:
 
         rewards: [N], of the actions before. observations: [N, ...], where the next action is
         wanted: in an environment whose episode ended, the first observation of the next one.
-        terminated, truncated: bool [N]; a terminated episode counts as such even if it was
-        truncated in the same step. finals: [F, ...], the last observations of the truncated
-        episodes, in their order.
+        terminated, truncated: bool [N], without one nobody is; a terminated episode counts as such
+        even if it was truncated in the same step. finals: [F, ...], the last observations of the
+        truncated episodes, in their order.
+
+        ValueError for what has another length, or is not finite.
         """
         flags = self._nothing_happened
-        if terminated is not None and truncated is not None:
-            flags = end_flags(terminated, truncated)
-            flags[flags != 0] |= START
-        return self.exchange(
-            Steps(
-                self._everybody,
-                flags,
-                rewards,
-                observations,
-                () if finals is None else finals,
-                is_plain=not flags.any(),
+        if terminated is not None or truncated is not None:
+            flags = end_flags(
+                checked_flags("terminated", terminated, self.environments),
+                checked_flags("truncated", truncated, self.environments),
             )
-        ).actions
+            flags[flags != 0] |= START
+        steps = Steps(
+            self._everybody,
+            flags,
+            checked_rewards(rewards, self.environments),
+            checked_rows("observations", observations, self.environments),
+            checked_rows("finals", finals, int(np.count_nonzero(flags & FINAL))),
+            is_plain=not flags.any(),
+        )
+        return self._exchange.ask(steps).actions
 
     def exchange(self, steps: Steps) -> Answers:
         """Report whatever happened in some environments; return the answers.
 
         For environments that are ready at different times, and for episodes of which the end and
-        the next start are reported apart.
+        the next start are reported apart. ValueError as in ``send``.
         """
-        return self._line.ask(self._writer.write(steps), self._reader.read)
+        return self._exchange.ask(checked_steps(steps, self.environments))
 
     def metrics(self) -> Metrics:
         """Return where the environments' scalars go: to the server, with its other metrics."""
-        return _LineMetrics(self._line)
+        return _ConnectionMetrics(self._exchange)
 
     def disconnect(self) -> None:
         """Close the connection, if there is one. A later ``init`` connects again."""
@@ -139,7 +145,7 @@ class VectorClient:
     def _start(self, steps: Steps) -> Answers:
         if not self._line.is_connected:
             self._connect(np.asarray(steps.observations))
-        return self.exchange(steps)
+        return self._exchange.ask(steps)
 
     def _connect(self, observations: Array) -> None:
         space = self._observation_space or space_of(observations[0])
@@ -161,11 +167,11 @@ def end_flags(terminated: Array, truncated: Array) -> npt.NDArray[np.uint8]:
     return flags.astype(np.uint8)
 
 
-class _LineMetrics(Metrics):
-    """Metrics that travel over a line."""
+class _ConnectionMetrics(Metrics):
+    """Metrics that travel over a connection."""
 
-    def __init__(self, line: Line) -> None:
-        self._line = line
+    def __init__(self, exchange: StepsExchange) -> None:
+        self._exchange = exchange
 
     def scalar(self, name: str, y: float, x: float | None = None) -> None:
-        self._line.tell(binary.encode_metric(Metric(name, float(y), x)))
+        self._exchange.tell(name, y, x)

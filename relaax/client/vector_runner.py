@@ -10,7 +10,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 
 from relaax.client.failure import Failure
 from relaax.client.fleet import Ended, Outcome, ended_by
-from relaax.client.gymnasium_spaces import vector_action_decoder
+from relaax.client.gymnasium_spaces import state_encoder, vector_action_decoder
 from relaax.client.observer import EpisodeSummary, RunObserver
 from relaax.client.vector_client import VectorClient, end_flags
 from relaax.common.errors import ConfigurationError
@@ -24,7 +24,8 @@ class VectorRunner:
     """Plays episodes in all environments at once, for as long as the server answers.
 
     Both of Gymnasium's ways to start the next episode by itself are understood: in the same step
-    (``AutoresetMode.SAME_STEP``) and in the step that follows (``NEXT_STEP``).
+    (``AutoresetMode.SAME_STEP``) and in the step that follows (``NEXT_STEP``). Raises
+    ``ConfigurationError`` for others, and for spaces that cannot be sent.
     """
 
     def __init__(
@@ -47,19 +48,24 @@ class VectorRunner:
         self._seed = seed
         self._observer = observer or RunObserver()
         self._is_stopped = is_stopped
+        state_encoder(environments.single_observation_space)  # refuses what cannot be sent
         self._decode = vector_action_decoder(environments.single_action_space)
         self._step = (
             self._step_and_start if mode is AutoresetMode.SAME_STEP else self._step_or_start
         )
         self._count = environments.num_envs
+        self._everybody = np.arange(self._count)
+        self._episodes: int | None = None
         self._played = 0
         self._was_connected = False
 
     def run(self, episodes: int | None = None) -> Ended:
         """Play until ``episodes`` are over, the stop condition holds or the server is gone.
 
-        Raises ``UnusableAction`` when the server's actions do not fit the environments.
+        Episodes beyond that number that end in the same step are not counted. Raises
+        ``UnusableAction`` when the server's actions do not fit the environments.
         """
+        self._episodes = episodes
         while True:
             observations, _ = self._environments.reset(seed=self._seed)
             self._seed = None
@@ -71,7 +77,7 @@ class VectorRunner:
             self._was_connected = True
             self._observer.on_connected()
             try:
-                return self._play(actions, episodes)
+                return self._play(actions)
             except Failure:
                 self._observer.on_disconnected()
 
@@ -84,12 +90,16 @@ class VectorRunner:
         self._asked = 0
         self._latency_due = time.monotonic() + 1.0
 
-    def _play(self, actions: Array, episodes: int | None) -> Ended:
-        while episodes is None or self._played < episodes:
+    def _play(self, actions: Array) -> Ended:
+        self._actions = actions
+        while not self._is_finished():
             if self._is_stopped():
                 return Ended(Outcome.STOPPED, "stopped")
-            actions = self._step(self._decode(actions))
+            self._actions = self._step(self._decode(self._actions))
         return Ended(Outcome.FINISHED, f"{self._played} episodes are over")
+
+    def _is_finished(self) -> bool:
+        return self._episodes is not None and self._played >= self._episodes
 
     def _step_and_start(self, actions: Array) -> Array:
         """Step environments that start again within the step."""
@@ -98,10 +108,12 @@ class VectorRunner:
         is_over = flags != 0
         self._count_steps(rewards, np.ones(self._count, np.bool_), is_over)
         if not is_over.any():
-            return self._ask(Steps(np.arange(self._count), flags, rewards, observations, ()))
+            return self._ask(
+                Steps(self._everybody, flags, rewards, observations, (), is_plain=True)
+            )
         finals = _rows(infos["final_obs"], truncated & ~terminated, observations)
         flags[is_over] |= START
-        return self._ask(Steps(np.arange(self._count), flags, rewards, observations, finals))
+        return self._ask(Steps(self._everybody, flags, rewards, observations, finals))
 
     def _step_or_start(self, actions: Array) -> Array:
         """Step environments that take an extra step, without a reward, to start again."""
@@ -117,18 +129,19 @@ class VectorRunner:
         if self._has_ended.any():
             finals = observations[(truncated & ~terminated) & ~had_ended]
             acting = observations[~self._has_ended]
-        steps = Steps(
-            np.arange(self._count), flags, np.where(had_ended, 0, rewards), acting, finals
+        rewards = np.where(had_ended, 0, rewards)
+        answered = self._ask(
+            Steps(self._everybody, flags, rewards, acting, finals, is_plain=not flags.any())
         )
-        answered = self._ask(steps)
         if not self._has_ended.any():
             return answered
         return self._with_any_action(answered)
 
     def _with_any_action(self, answered: Array) -> Array:
-        """Fill in an action for environments that will start again and ignore it."""
-        actions = np.zeros((self._count, *answered.shape[1:]), answered.dtype)
-        actions[~self._has_ended] = answered
+        """Fill in the last action for environments that will start again and ignore it."""
+        actions = self._actions.copy()
+        if len(answered):
+            actions[~self._has_ended] = answered
         return actions
 
     def _ask(self, steps: Steps) -> Array:
@@ -147,14 +160,19 @@ class VectorRunner:
         self._returns[stepped] += rewards[stepped]
         self._lengths[stepped] += 1
         self._observer.on_step(int(np.count_nonzero(stepped)))
-        for index in np.flatnonzero(is_over):
-            seconds = time.perf_counter() - self._began[index]
-            self._observer.on_episode(
-                EpisodeSummary(float(self._returns[index]), int(self._lengths[index]), seconds)
-            )
-            self._played += 1
+        for index in np.flatnonzero(is_over).tolist():
+            self._count_episode(index)
             self._returns[index], self._lengths[index] = 0.0, 0
             self._began[index] = time.perf_counter()
+
+    def _count_episode(self, index: int) -> None:
+        if self._is_finished():
+            return
+        seconds = time.perf_counter() - float(self._began[index])
+        self._observer.on_episode(
+            EpisodeSummary(float(self._returns[index]), int(self._lengths[index]), seconds)
+        )
+        self._played += 1
 
     def _ended_by(self, failure: Failure) -> Ended:
         if self._is_stopped():

@@ -26,6 +26,9 @@ class Steps:
     An environment wants an action unless its episode has ended and no other has started. A flag
     ``START`` without an end, while an episode goes on, means that this one was given up: it was
     cut off in its last observation, and the action chosen there was never taken.
+
+    Nobody changes these arrays: whoever gets the same ``environments`` object again may take it
+    for the same numbers, and does so where messages come by the thousand.
     """
 
     #: int64 [M], no number twice: which environments.

@@ -1,8 +1,10 @@
 """The compute process: who depends on it, and what happens without it."""
 
+import contextlib
 import os
 import re
 import signal
+import socket
 
 import numpy as np
 import psutil
@@ -12,7 +14,8 @@ from processes import SMALL_DA3C, Process, Training, wait_for
 
 from relaax.client import Backoff, Client, Failure, VectorClient
 from relaax.common.bridge import Bridge
-from relaax.common.protocol.binary import ErrorCode
+from relaax.common.protocol import FrameConnection, binary
+from relaax.common.protocol.binary import ErrorCode, Hello
 
 pytestmark = [pytest.mark.integration, BATCHED]
 
@@ -50,7 +53,7 @@ def test_a_killed_compute_process_is_started_again_and_clients_come_back(
     killed = compute_process(rlx_server)
     os.kill(killed, signal.SIGKILL)
     rlx_server.says(rf"compute process \(pid {killed}\) was killed by SIGKILL")
-    rlx_server.says("closing the connection from .*: the compute process is gone")
+    rlx_server.says("closing .* connection.*: the compute process is gone")
     wait_for(lambda: compute_process(rlx_server) != killed, "a new compute process")
     target = bridge.increment_global_t(0) + 500
     wait_for(lambda: bridge.increment_global_t(0) > target, "progress again")
@@ -71,6 +74,22 @@ def test_a_client_is_told_that_the_compute_process_is_gone(training: Training):
             send_until_it_fails(client)
         assert told.value.code == ErrorCode.SERVER
         assert client.init(STATE) in (0, 1)
+
+
+def test_a_client_that_says_nothing_is_told_too(training: Training):
+    training.start_parameter_server()
+    rlx_server = training.start_rlx_server()
+    host, _, port = training.rlx_server_url.rpartition(":")
+    idle = FrameConnection(socket.create_connection((host, int(port))), idle_timeout_s=60)
+    with contextlib.closing(idle):
+        idle.send(binary.encode_hello(Hello("a simulator that thinks for long", "a run", 1)))
+        binary.decode_welcome(idle.receive())
+        os.kill(compute_process(rlx_server), signal.SIGKILL)
+        with pytest.raises(binary.Error, match="the compute process is gone") as told:
+            binary.raise_if_error(idle.receive())
+    assert told.value.code == ErrorCode.SERVER
+    rlx_server.says(r"closing connections \(1\): the compute process is gone")
+    wait_for(lambda: compute_process(rlx_server), "a new compute process")
 
 
 def test_observations_of_two_kinds_are_not_mixed(training: Training):

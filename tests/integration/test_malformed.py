@@ -40,6 +40,18 @@ def saved(array: np.ndarray) -> bytes:
     return file.getvalue()
 
 
+def hello(body: bytes, version: int = 2) -> bytes:
+    return frame(b"\x01RLX" + struct.pack("<HH", version, 0) + body)
+
+
+def steps(flags: int, reward: float, *observation: float) -> bytes:
+    """A report of environment 0 in version 2."""
+    head = struct.pack("<BBHHBd", 3, 0, 1, 0, flags, reward)
+    count = len(observation)
+    array = bytes([1, 0, 11, 2]) + struct.pack(f"<II{count}f", 1, count, *observation)
+    return frame(head + array + b"\0")
+
+
 def zip_bomb() -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -83,6 +95,34 @@ CASES = {
         "an array of 209715200 bytes",
     ),
     "nesting without end": (message("act", "[" * 100_000), "JSON is nested too deeply"),
+    "a reward beyond 32 bits": (
+        START + message("reward_and_act", 1e39, state([0.0] * 4)),
+        "not finite as a 32-bit float",
+    ),
+}
+
+#: In version 2: what is sent, the reason, and the code that comes before the close.
+CASES_OF_VERSION_2 = {
+    "a hello in version 3": (hello(b"{}", version=3), "version 3 was asked for", 5),
+    "a hello that breaks off": (frame(b"\x01RLX\x02"), "this is no hello", 1),
+    "a hello without environments": (hello(b'{"environments": 0}'), "1 to 65535, not 0", 1),
+    "a hello with half a character": (hello(b'{"environment": "\\ud800"}'), "is a string", 1),
+    "a hello of other spaces": (
+        hello(b'{"observation_space": {"type": "Box", "shape": [3]}}'),
+        "the observations are",
+        2,
+    ),
+    "an observation of another shape": (hello(b"{}") + steps(1, 0, 0, 0, 0), "has shape [3]", 2),
+    "a step before the start": (
+        hello(b"{}") + steps(0, 1, 0, 0, 0, 0),
+        "no episode is going on",
+        1,
+    ),
+    "a reward beyond 32 bits, in binary": (
+        hello(b"{}") + steps(1, 0, 0, 0, 0, 0) + steps(0, 1e39, 0, 0, 0, 0),
+        "a reward is not finite as a 32-bit float",
+        1,
+    ),
 }
 
 
@@ -100,18 +140,29 @@ def _neighbour(server: Process, training: Training) -> Iterator[Client]:
         yield client
 
 
-def send_and_wait_for_the_end(address: str, data: bytes, half_close: bool) -> None:
-    """Send, and read until the server closes."""
+def send_and_wait_for_the_end(address: str, data: bytes, half_close: bool) -> bytes:
+    """Send, and return what comes until the server closes."""
     host, _, port = address.rpartition(":")
     with socket.create_connection((host, int(port)), timeout=60) as connection:
         connection.sendall(data)
         if half_close:
             connection.shutdown(socket.SHUT_WR)
+        received = b""
         try:
-            while connection.recv(4096):
-                pass
+            while chunk := connection.recv(4096):
+                received += chunk
         except ConnectionResetError:
             pass  # closed with our bytes unread: closed all the same
+        return received
+
+
+def last_frame(received: bytes) -> bytes:
+    """Return the payload of the last of several frames; nothing where there is none."""
+    payload = b""
+    while received:
+        end = 4 + struct.unpack_from("<I", received)[0]
+        payload, received = received[4:end], received[end:]
+    return payload
 
 
 def test_nonsense_closes_its_connection_with_the_reason_and_nobody_else_notices(
@@ -119,11 +170,16 @@ def test_nonsense_closes_its_connection_with_the_reason_and_nobody_else_notices(
 ):
     """One test for all: starting the servers takes longer than every case together."""
     rewards = 0
-    for name, (data, reason) in CASES.items():
+    cases = {name: (*case, None) for name, case in CASES.items()} | CASES_OF_VERSION_2
+    for name, (data, reason, code) in cases.items():
         already_said = len(server.output())
-        send_and_wait_for_the_end(
+        received = send_and_wait_for_the_end(
             training.rlx_server_url, data, half_close=name == "a frame that breaks off"
         )
+        if code is not None:
+            kind, _, told = struct.unpack_from("<BBH", last_frame(received))
+            assert (kind, told) == (6, code), name
+            assert reason.encode() in last_frame(received), name
         server.says(rf"(?s)^.{{{already_said}}}.*closing the connection from 127.0.0.1")
         said = server.output()[already_said:]
         warnings = [line for line in said.splitlines() if ":WARNING:" in line]

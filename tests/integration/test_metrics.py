@@ -6,10 +6,11 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from inference_modes import IN_BOTH_MODES
 from processes import SMALL_DA3C, Training
 from tensorboardX.proto import event_pb2
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, IN_BOTH_MODES]
 
 EXPECTED = {
     "act_latency",
@@ -29,6 +30,13 @@ EXPECTED = {
     "rollouts_per_update",
     "steps_per_second",
     "value_loss",
+}
+
+#: What the compute process measures about itself.
+OF_INFERENCE = {
+    f"inference_{what}{which}"
+    for what in ("batch_size", "queue_wait", "time")
+    for which in ("", "_min", "_p50", "_p99", "_max")
 }
 
 
@@ -55,7 +63,9 @@ def test_every_metric_of_a_training_is_stored_at_its_step(training: Training):
     assert parameter_server.wait() == 0
     last_step = int(parameter_server.says(r"global step ([\d,]+);")[1].replace(",", ""))
     stored = scalars(metrics)
-    assert set(stored) == EXPECTED
+    is_batched = training.inference == "batched"
+    expected = EXPECTED | OF_INFERENCE if is_batched else EXPECTED
+    assert set(stored) - {"rollouts_dropped"} == expected
     for tag, points in stored.items():
         assert all(math.isfinite(value) for _, value in points), tag
         assert all(0 <= step <= last_step for step, _ in points), tag
@@ -68,4 +78,9 @@ def test_every_metric_of_a_training_is_stored_at_its_step(training: Training):
     for tag in ("act_latency", "act_latency_on_client", "episode_time", "grad", "value_loss"):
         assert all(value > 0 for _, value in stored[tag]), tag
     assert max(value for _, value in stored["steps_per_second"]) > 0
-    assert {value for _, value in stored["rollouts_per_update"]} == {1.0}
+    assert min(value for _, value in stored["rollouts_per_update"]) >= 1
+    if is_batched:
+        assert {value for _, value in stored["inference_batch_size_min"]} <= {0.0, 1.0, 2.0}
+        assert max(value for _, value in stored["inference_batch_size_max"]) <= 2
+    else:
+        assert {value for _, value in stored["rollouts_per_update"]} == {1.0}

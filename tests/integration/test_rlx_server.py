@@ -4,12 +4,13 @@ import socket
 from pathlib import Path
 
 import pytest
+from inference_modes import IN_BOTH_MODES
 from processes import Training, wait_for
 
 from relaax.client.backoff import Backoff
 from relaax.client.rlx_client import Client, Failure
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, IN_BOTH_MODES]
 
 STATE = [0.0] * 4
 

@@ -4,6 +4,8 @@
 ``npz``         one array as the bytes of a compressed ``.npz`` file
 ``json_codec``  values as JSON text
 ``messages``    the requests and the replies
+``rewards``     which rewards can be sent, in version 2 too
+``text``        what can be written as UTF-8
 
 ``docs/protocol.md`` specifies it. Both ends import this package: it needs numpy and nothing else.
 """

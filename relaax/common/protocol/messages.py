@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from relaax.common.errors import ProtocolError
-from relaax.common.protocol import json_codec
+from relaax.common.protocol import json_codec, rewards
 from relaax.common.protocol.json_codec import DEFAULT_MAX_ARRAY_BYTES
+from relaax.common.protocol.text import is_text
 
 DEFAULT_MAX_STATE_BYTES = DEFAULT_MAX_ARRAY_BYTES
 
@@ -141,13 +142,13 @@ def _parse_act(arguments: list[Any], max_state_bytes: int) -> Act:
 
 def _parse_reward_and_act(arguments: list[Any], max_state_bytes: int) -> RewardAndAct:
     _check_count("reward_and_act", arguments, 2)
-    reward = _number(arguments[0], "the reward of 'reward_and_act'")
+    reward = _reward("reward_and_act", arguments[0])
     return RewardAndAct(reward, _decode_state("reward_and_act", arguments[1], max_state_bytes))
 
 
 def _parse_reward_and_reset(arguments: list[Any], max_state_bytes: int) -> RewardAndReset:
     _check_count("reward_and_reset", arguments, 1)
-    return RewardAndReset(_number(arguments[0], "the reward of 'reward_and_reset'"))
+    return RewardAndReset(_reward("reward_and_reset", arguments[0]))
 
 
 def _parse_scalar_metric(arguments: list[Any], max_state_bytes: int) -> ScalarMetric:
@@ -155,7 +156,7 @@ def _parse_scalar_metric(arguments: list[Any], max_state_bytes: int) -> ScalarMe
     name = arguments[0]
     if not isinstance(name, str):
         raise ProtocolError(f"the name of a metric is a string, this is {reprlib.repr(name)}")
-    if not _is_text(name) or not 0 < len(name.encode()) <= MAX_METRIC_NAME_BYTES:
+    if not is_text(name) or not 0 < len(name.encode()) <= MAX_METRIC_NAME_BYTES:
         raise ProtocolError(
             f"the name of a metric has 1 to {MAX_METRIC_NAME_BYTES} bytes of UTF-8, "
             f"this is {reprlib.repr(name)}"
@@ -183,13 +184,11 @@ def _check_count(verb: str, arguments: list[Any], *allowed: int) -> None:
         raise ProtocolError(f"{verb!r} takes {counts} values after the verb, {len(arguments)} came")
 
 
-def _is_text(name: str) -> bool:
-    """Return whether ``name`` can be written as UTF-8: JSON may hold half of a surrogate pair."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+def _reward(verb: str, value: Any) -> float:
+    reward = _number(value, f"the reward of {verb!r}")
+    if not rewards.is_allowed(reward):
+        raise ProtocolError(f"the reward of {verb!r} is {reward:g}, {rewards.NOT_ALLOWED}")
+    return reward
 
 
 def _number(value: Any, what: str) -> float:

@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 _log = logging.getLogger(__name__)
@@ -17,8 +17,10 @@ STOP_DEADLINE_S = 4.0
 #: What children are told when the RLX server stops, and when it stops with the training.
 STOP = signal.SIGTERM
 END_OF_TRAINING = signal.SIGUSR1
+#: What workers are told when the compute process that they depend on is gone.
+COMPUTE_IS_GONE = signal.SIGUSR2
 
-_STOP_SIGNALS = (signal.SIGINT, STOP, END_OF_TRAINING)
+_STOP_SIGNALS = (signal.SIGINT, STOP, END_OF_TRAINING, COMPUTE_IS_GONE)
 
 
 @dataclass(frozen=True)
@@ -72,25 +74,41 @@ class Children:
                 ended.append(Ended(pid, self._names.pop(pid), code))
         return ended
 
+    def tell(self, pids: Iterable[int], number: signal.Signals) -> None:
+        """Send a signal to those of ``pids`` that run."""
+        for pid in pids:
+            if pid in self._names:
+                os.kill(pid, number)
+
+    def wait(self, pids: Collection[int]) -> bool:
+        """Wait for the end of ``pids``; return whether all of them ended in time."""
+        deadline = time.monotonic() + STOP_DEADLINE_S
+        while self._runs_any(pids) and time.monotonic() < deadline:
+            self.reap()
+            time.sleep(0.01)
+        return not self._runs_any(pids)
+
     def stop(self, number: signal.Signals = STOP) -> None:
         """End all children: ask with a signal, wait, and kill who is left."""
-        self._signal_all(number)
-        deadline = time.monotonic() + STOP_DEADLINE_S
-        while self._names and time.monotonic() < deadline:
-            self.reap()
-            time.sleep(0.01)
-        for pid, name in self._names.items():
-            _log.warning("%s (pid %d) did not stop in %g s: killed", name, pid, STOP_DEADLINE_S)
-        self._signal_all(signal.SIGKILL)
-        while self._names:
-            self.reap()
-            time.sleep(0.01)
+        self.end(self.pids, number)
         os.close(self._lifeline_read)
         os.close(self._lifeline_write)
 
-    def _signal_all(self, number: signal.Signals) -> None:
-        for pid in self.pids:
-            os.kill(pid, number)
+    def end(self, pids: Collection[int], number: signal.Signals = STOP) -> None:
+        """End ``pids``: ask with a signal, wait, and kill who is left."""
+        self.tell(pids, number)
+        if self.wait(pids):
+            return
+        for pid, name in self._names.items():
+            if pid in pids:
+                _log.warning("%s (pid %d) did not stop in %g s: killed", name, pid, STOP_DEADLINE_S)
+        self.tell(pids, signal.SIGKILL)
+        while self._runs_any(pids):
+            self.reap()
+            time.sleep(0.01)
+
+    def _runs_any(self, pids: Collection[int]) -> bool:
+        return any(pid in self._names for pid in pids)
 
     def _run_child(self, name: str, function: Callable[[], int], allowed_signals: set[int]) -> None:
         """Never returns: a child must not fall back into its parent's loop."""
@@ -99,7 +117,7 @@ class Children:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, who decides
-            for number in (STOP, END_OF_TRAINING):
+            for number in (STOP, END_OF_TRAINING, COMPUTE_IS_GONE):
                 signal.signal(number, _exit_on_signal)
             signal.pthread_sigmask(signal.SIG_SETMASK, allowed_signals)
             os.close(self._lifeline_write)

@@ -46,7 +46,7 @@ class Episodes:
             return self._count(steps)
 
     def add_latency(self, seconds: float) -> None:
-        """Count the seconds that choosing actions took, without the network."""
+        """Count the seconds from a message's arrival to its answer."""
         self._means.add("act latency", seconds)
         self._means.store_if_due()
 

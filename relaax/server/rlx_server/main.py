@@ -1,6 +1,8 @@
 """The command ``relaax-rlx-server``."""
 
+import contextlib
 import os
+import resource
 import signal
 import sys
 from pathlib import Path
@@ -42,12 +44,14 @@ def _serve(arguments: list[str]) -> int:
         _require_batches(algorithm, configuration.algorithm.directory)
     else:
         _ = algorithm.Agent  # imports it, and TensorFlow, once for all workers to share
+    _allow_many_files()
     settings = WorkerSettings(
         algorithm=algorithm,
         config=config,
         parameter_server=str(options.parameter_server),
         timeout_s=options.timeout,
         max_frame_bytes=options.max_frame_bytes,
+        max_environments=options.max_environments,
     )
     RlxServer(listener, settings, Admission(options.first_worker_mib()), is_batched).run()
     return 0
@@ -63,6 +67,13 @@ def _require_batches(algorithm: "Algorithm", directory: Path) -> None:
             f"--inference: batched needs an algorithm that exports BatchAgent and Preprocessor; "
             f"{directory} does not, use inline"
         )
+
+
+def _allow_many_files() -> None:
+    """Allow as many open files as the system lets us: each connection takes some."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):  # macOS names a limit that it does not accept
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _keep_numeric_libraries_single_threaded() -> None:

@@ -5,7 +5,7 @@ import os
 import signal
 import socket
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -17,7 +17,7 @@ from relaax.common.protocol.binary import ErrorCode, Hello, Welcome
 from relaax.common.protocol.binary.spaces import differ, written
 from relaax.common.protocol.framing import FrameConnection
 from relaax.server.common.algorithm_loader import Algorithm
-from relaax.server.rlx_server.children import END_OF_TRAINING, STOP
+from relaax.server.rlx_server.children import COMPUTE_IS_GONE, END_OF_TRAINING, STOP
 from relaax.server.rlx_server.compute.link import Link
 from relaax.server.rlx_server.compute.process import ComputeLoop
 from relaax.server.rlx_server.compute.remote_agents import RemoteAgents
@@ -51,6 +51,7 @@ class WorkerSettings:
     parameter_server: str
     timeout_s: float | None
     max_frame_bytes: int
+    max_environments: int
 
     def stub(self) -> BridgeBase:
         """Return a stub for the parameter server; only after the fork, since gRPC has threads."""
@@ -81,29 +82,31 @@ def run_worker(
     if compute is not None:
         _let_others_finish()
     frames = FrameConnection(connection, max_frame_bytes=settings.max_frame_bytes)
-    closing = _Closing(frames, peer)
-    signal.signal(STOP, lambda number, frame: closing.leave(ErrorCode.GO_ELSEWHERE, "it stops"))
-    signal.signal(
-        END_OF_TRAINING,
-        lambda number, frame: closing.leave(ErrorCode.TRAINING_IS_OVER, "the training is over"),
-    )
+    parting = _Parting(frames, peer)
+    for number, code, text in (
+        (STOP, ErrorCode.GO_ELSEWHERE, "it stops"),
+        (END_OF_TRAINING, ErrorCode.TRAINING_IS_OVER, "the training is over"),
+        (COMPUTE_IS_GONE, ErrorCode.SERVER, "the compute process is gone"),
+    ):
+        parting.leave_at(number, code, text)
     try:
         first = frames.receive()
         if first is None:
             return 0
-        conversation = closing.conversation = _conversation(settings, frames, first)
+        parting.can_be_told = binary.is_hello(first)
+        conversation = _conversation(settings, first)
         if compute is not None:
             _serve_remotely(settings, conversation, frames, first, compute)
         else:
             _serve_inline(settings, conversation, frames, first)
     except binary.Error as error:
-        closing.say(logging.WARNING, ErrorCode(error.code), str(error))
+        parting.say(logging.WARNING, ErrorCode(error.code), str(error))
     except InvalidState as error:
-        closing.say(logging.WARNING, ErrorCode.MISMATCH, str(error))
+        parting.say(logging.WARNING, ErrorCode.MISMATCH, str(error))
     except ProtocolError as error:
-        closing.say(logging.WARNING, ErrorCode.PROTOCOL, str(error))
+        parting.say(logging.WARNING, ErrorCode.PROTOCOL, str(error))
     except (BridgeError, ComputeError, ConfigurationError) as error:
-        closing.say(logging.ERROR, ErrorCode.SERVER, str(error))
+        parting.say(logging.ERROR, ErrorCode.SERVER, str(error))
     except OSError as error:
         _log.info("lost the connection from %s: %s", peer, error)
     finally:
@@ -111,17 +114,23 @@ def run_worker(
     return 0
 
 
-def run_compute(settings: WorkerSettings, introductions: socket.socket, doorbell: int) -> int:
+def run_compute(
+    settings: WorkerSettings, worker_number: int, introductions: socket.socket, doorbell: int
+) -> int:
     """Run the network for all workers until the RLX server ends."""
+    settings.config.worker_number = worker_number
     keep_memory()
     _let_others_finish()
     stub = settings.stub()
     try:
         agent = settings.algorithm.BatchAgent(settings.config, stub, learns_in_background=True)
-        ComputeLoop(agent, stub.metrics(), introductions, doorbell).run()
+        with closing(agent):
+            ComputeLoop(agent, stub.metrics(), introductions, doorbell).run()
     except (BridgeError, ConfigurationError) as error:
         _log.error("the compute process ends: %s", error)
         return 1
+    finally:
+        stub.close()
     return 0
 
 
@@ -153,43 +162,50 @@ def watch_parameter_server(settings: WorkerSettings) -> int:
         time.sleep(WATCH_INTERVAL_S)
 
 
-class _Closing:
+class _Parting:
     """Says why a connection is closed: to the log, and to a client that can be told."""
 
     def __init__(self, frames: FrameConnection, peer: str) -> None:
-        self.conversation: Conversation | None = None
+        #: Whether the client has said hello: version 1 has no word for an error.
+        self.can_be_told = False
         self._frames = frames
         self._peer = peer
+
+    def leave_at(self, number: signal.Signals, code: ErrorCode, text: str) -> None:
+        """Leave when a signal comes."""
+        signal.signal(number, lambda _, frame: self.leave(code, text))
 
     def leave(self, code: ErrorCode, text: str) -> NoReturn:
         """Tell the client, if that takes no time, and end the process at once.
 
         Called by a signal, in the middle of anything.
         """
-        message = None if self.conversation is None else self.conversation.encode_error(code, text)
-        if message is not None:
-            self._frames.send_if_possible(message)
+        if self.can_be_told:
+            self._frames.send_if_possible(binary.encode_error(code, text))
         os._exit(0)
 
     def say(self, level: int, code: ErrorCode, text: str) -> None:
         """Log ``text`` and send it."""
         _log.log(level, "closing the connection from %s: %s", self._peer, text)
-        if self.conversation is None:
-            return
-        message = self.conversation.encode_error(code, text)
-        if message is None:
+        if not self.can_be_told:
             return
         try:
-            self._frames.send(message)
+            self._frames.send(binary.encode_error(code, text))
         except OSError as error:
             _log.info("%s could not be told: %s", self._peer, error)
 
 
-def _conversation(settings: WorkerSettings, frames: FrameConnection, first: bytes) -> Conversation:
+def _conversation(settings: WorkerSettings, first: bytes) -> Conversation:
     """Return the conversation that ``first`` opens, in version 1 or 2."""
     if not binary.is_hello(first):
         return JsonConversation(settings.max_frame_bytes)
-    return BinaryConversation(binary.decode_hello(first))
+    hello = binary.decode_hello(first)
+    if hello.environments > settings.max_environments:
+        raise InvalidState(
+            f"a connection may carry {settings.max_environments} environments (--max-environments "
+            f"of the RLX server), this one would carry {hello.environments}"
+        )
+    return BinaryConversation(hello)
 
 
 def _serve_remotely(

@@ -6,12 +6,19 @@ import selectors
 import signal
 import socket
 import time
+import zlib
 from collections.abc import Callable
 from types import FrameType
 
 from relaax.common.address import Address
 from relaax.server.rlx_server.admission import Admission
-from relaax.server.rlx_server.children import END_OF_TRAINING, STOP, Children, Ended
+from relaax.server.rlx_server.children import (
+    COMPUTE_IS_GONE,
+    END_OF_TRAINING,
+    STOP,
+    Children,
+    Ended,
+)
 from relaax.server.rlx_server.compute.link import Link
 from relaax.server.rlx_server.compute.supervisor import ComputeSupervisor
 from relaax.server.rlx_server.processes import (
@@ -67,7 +74,8 @@ class RlxServer:
         self._children = Children()
         self._watcher_pid: int | None = None
         self._watcher_due = 0.0
-        self._workers_started = 0
+        #: The last one given to a process that makes agents; no two servers give the same ones.
+        self._worker_number = zlib.crc32(f"{socket.gethostname()} {self._address}".encode()) << 32
         self._compute = ComputeSupervisor(self._children, self._run_compute) if is_batched else None
         self._stops = False
         self._is_over = False
@@ -84,12 +92,22 @@ class RlxServer:
             self._loop()
         finally:
             self._listener.close()
-            self._children.stop(END_OF_TRAINING if self._is_over else STOP)
-            if self._compute is not None:
-                self._compute.close()
+            self._end_children(END_OF_TRAINING if self._is_over else STOP)
             signal.set_wakeup_fd(-1)
             self._wake_reader.close()
             self._wake_writer.close()
+
+    def _end_children(self, number: signal.Signals) -> None:
+        """End the workers, and then the compute process, which they must not miss meanwhile."""
+        self._children.end([self._watcher_pid or 0, *self._workers()], number)
+        if self._compute is not None:
+            self._compute.close()  # it ends by itself, and stores its last metrics
+            self._children.wait(self._children.pids)
+        self._children.stop()
+
+    def _workers(self) -> list[int]:
+        others = {self._watcher_pid, None if self._compute is None else self._compute.pid}
+        return [pid for pid in self._children.pids if pid not in others]
 
     def _install_signals(self) -> None:
         signal.set_wakeup_fd(self._wake_writer.fileno(), warn_on_full_buffer=False)
@@ -125,6 +143,7 @@ class RlxServer:
 
     def _keep_computing(self, selector: selectors.BaseSelector) -> None:
         if self._compute is not None and self._compute.start_if_due():
+            self._worker_number += 1
             selector.register(self._compute, selectors.EVENT_READ)
 
     def _listen_to_compute(
@@ -140,6 +159,14 @@ class RlxServer:
             if was_ready:
                 selector.unregister(self._listener)
             compute.close()
+            self._part_from_clients()
+
+    def _part_from_clients(self) -> None:
+        """Let workers close their connections; one that waits for its client would not notice."""
+        workers = self._workers()
+        if workers:
+            _log.warning("closing connections (%d): the compute process is gone", len(workers))
+            self._children.tell(workers, COMPUTE_IS_GONE)
 
     def _keep_watching(self) -> None:
         if self._watcher_pid is None and time.monotonic() >= self._watcher_due:
@@ -175,8 +202,7 @@ class RlxServer:
 
     def _admit(self, connection: socket.socket, peer: str) -> None:
         """Fork a worker if the client may stay; access control will stand here too."""
-        others = {self._watcher_pid, None if self._compute is None else self._compute.pid}
-        decision = self._admission.decide(pid for pid in self._children.pids if pid not in others)
+        decision = self._admission.decide(self._workers())
         if not decision.is_admitted:
             _log.warning("sending %s away: %s", peer, decision)
             return
@@ -186,7 +212,6 @@ class RlxServer:
         else:
             pid = self._fork_introduced(self._compute, connection, peer)
         if pid is not None:
-            self._workers_started += 1
             _log.info("worker %d serves %s", pid, peer)
 
     def _fork_introduced(
@@ -203,7 +228,7 @@ class RlxServer:
 
     def _run_compute(self, introductions: socket.socket, doorbell: int) -> int:
         self._release_inherited()
-        return run_compute(self._settings, introductions, doorbell)
+        return run_compute(self._settings, self._worker_number, introductions, doorbell)
 
     def _watch(self) -> int:
         self._release_inherited()
@@ -211,7 +236,7 @@ class RlxServer:
 
     def _serve(self, connection: socket.socket, peer: str, compute: ComputeEnd | None) -> int:
         self._release_inherited()
-        return run_worker(self._settings, self._workers_started, connection, peer, compute)
+        return run_worker(self._settings, self._worker_number, connection, peer, compute)
 
     def _release_inherited(self) -> None:
         for inherited in (self._listener, self._wake_reader, self._wake_writer):
@@ -220,6 +245,7 @@ class RlxServer:
             self._compute.release_inherited()
 
     def _fork(self, name: str, function: Callable[[], int]) -> int | None:
+        self._worker_number += 1
         try:
             return self._children.fork(name, function)
         except OSError as error:

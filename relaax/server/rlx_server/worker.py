@@ -55,25 +55,24 @@ class Worker:
     def _answer(self, steps: Steps, started_at: float) -> bool:
         scores, is_end = self._episodes.count(steps)
         is_over = is_end and self._time_is_up()
-        if is_over and len(steps.observations):
-            self._say_goodbye()  # before an episode begins that could not go on
-            return False
+        goodbye = self._goodbye() if is_over else None
+        if is_over and goodbye is None and len(steps.observations):
+            return False  # version 1: before an episode begins that could not go on
         actions = self._agents.act(steps)
         reply = self._conversation.encode(steps, actions, scores)
         self._episodes.add_latency(time.perf_counter() - started_at)
         self._connection.send(reply)
-        if is_over:
-            self._say_goodbye()
+        if goodbye is not None:
+            self._connection.send(goodbye)
         return not is_over
 
     def _time_is_up(self) -> bool:
         return self._closes_at is not None and time.monotonic() >= self._closes_at
 
-    def _say_goodbye(self) -> None:
+    def _goodbye(self) -> bytes | None:
+        """Return what is said before the connection is closed; None in version 1."""
         text = "the connection has lasted as long as it may; connect again"
-        error = self._conversation.encode_error(ErrorCode.GO_ELSEWHERE, text)
-        if error is not None:
-            self._connection.send(error)
+        return self._conversation.encode_error(ErrorCode.GO_ELSEWHERE, text)
 
     def _store(self, metric: Metric) -> None:
         name = metric.name

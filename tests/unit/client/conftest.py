@@ -1,4 +1,8 @@
-"""A server that speaks RLX version 1 by hand, without the code under test."""
+"""Servers to test clients with.
+
+``HandMadeServer`` speaks RLX version 1 by hand, without the code under test; ``RecordingServer``
+speaks version 2 with this project's own pieces.
+"""
 
 import contextlib
 import json
@@ -9,7 +13,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pytest
+
+from relaax.common.errors import ProtocolError
+from relaax.common.protocol import FrameConnection, binary
+from relaax.common.protocol.binary import Hello, Metric, Welcome
+from relaax.common.steps import ENDED, Steps, wants_action
 
 CLOSE = object()
 SILENCE = object()
@@ -111,6 +121,83 @@ class HandMadeServer:
             return
 
 
+@dataclass
+class RecordingServer:
+    """Welcomes clients of version 2, answers ``action`` everywhere and keeps what it was told.
+
+    ``greet`` may return another payload than the welcome to connection ``number``, and ``reply``
+    another answer to steps; ``CLOSE`` closes the connection instead.
+    """
+
+    action: Any = 1
+    greet: Callable[[int], Any] = lambda number: None
+    reply: Callable[[int, Steps], Any] = lambda number, steps: None
+    hellos: list[Hello] = field(default_factory=list)
+    steps: list[Steps] = field(default_factory=list)
+    metrics: list[Metric] = field(default_factory=list)
+    accepted: int = 0
+
+    def __post_init__(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"127.0.0.1:{self._listener.getsockname()[1]}"
+        self._threads = [threading.Thread(target=self._accept, daemon=True)]
+        self._threads[0].start()
+
+    def close(self) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for thread in self._threads:
+            thread.join(10)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            self.accepted += 1
+            thread = threading.Thread(
+                target=self._serve, args=(self.accepted, FrameConnection(connection)), daemon=True
+            )
+            self._threads.append(thread)
+            thread.start()
+
+    def _serve(self, number: int, frames: FrameConnection) -> None:
+        with contextlib.closing(frames), contextlib.suppress(OSError, ProtocolError):
+            self._talk(number, frames)
+
+    def _talk(self, number: int, frames: FrameConnection) -> None:
+        first = frames.receive()
+        if first is None:
+            return
+        hello = binary.decode_hello(first)
+        self.hellos.append(hello)
+        if not _send(frames, self.greet(number), binary.encode_welcome(Welcome())):
+            return
+        while (payload := frames.receive()) is not None:
+            metric = binary.decode_metric(payload)
+            if metric is not None:
+                self.metrics.append(metric)
+                continue
+            steps = binary.decode_steps(payload, hello.environments)
+            self.steps.append(steps)
+            if not _send(frames, self.reply(number, steps), self._usual_answer(steps)):
+                return
+
+    def _usual_answer(self, steps: Steps) -> bytes:
+        actions = np.array([self.action] * int(wants_action(steps.flags).sum()))
+        scores = np.ones(np.count_nonzero(steps.flags & ENDED))
+        return binary.encode_answers(steps.environments, steps.flags, actions, scores)
+
+
+def _send(frames: FrameConnection, payload: Any, usual: bytes) -> bool:
+    """Send ``payload`` or what is usual; return False if the connection is to be closed."""
+    if payload is CLOSE:
+        return False
+    frames.send(usual if payload is None else payload)
+    return not (payload or b"").startswith(b"\6")
+
+
 def framed(answer: Any) -> bytes:
     if isinstance(answer, bytes):
         return answer
@@ -129,6 +216,18 @@ def start_server() -> Iterator[Callable[..., HandMadeServer]]:
     yield start
     for server in servers:
         server.close()
+
+
+@pytest.fixture
+def start_recording_server() -> Iterator[Callable[..., RecordingServer]]:
+    with contextlib.ExitStack() as stack:
+        yield lambda **options: stack.enter_context(contextlib.closing(RecordingServer(**options)))
+
+
+@pytest.fixture
+def server(start_recording_server: Callable[..., RecordingServer]) -> RecordingServer:
+    """A server of version 2 that answers 1 everywhere."""
+    return start_recording_server()
 
 
 @pytest.fixture

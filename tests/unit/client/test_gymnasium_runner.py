@@ -138,6 +138,18 @@ def test_a_server_that_goes_away_ends_the_run(start_server, close, usual_answer)
     assert "gave up after 2 attempts" in ended.message
 
 
+def test_a_server_that_closes_after_every_start_is_tried_less_and_less_often(
+    start_server, close
+) -> None:
+    server = start_server(lambda e: close if e.number == 2 else ["act", 1])
+    pauses: list[float] = []
+    backoff = Backoff(attempts=3, jitter=0)
+    client = Client(server.url, reconnect=backoff, wait=pauses.append, protocol=1)
+    ended = GymnasiumRunner(Corridor(), client).run()
+    assert (ended.outcome, server.accepted) == (Outcome.SERVER_GONE, 3)
+    assert pauses == [0.5, 1.0]
+
+
 def test_a_server_that_was_never_there_is_told_apart(unused_url) -> None:
     ended = GymnasiumRunner(Corridor(), Client(unused_url)).run()
     assert ended.outcome is Outcome.UNREACHED

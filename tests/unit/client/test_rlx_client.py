@@ -190,7 +190,7 @@ def test_init_retries_until_the_server_is_there(start_server, unused_url) -> Non
         if len(pauses) == 3:
             client._line._address = Address.parse(server.url)
 
-    client = Client(unused_url, reconnect=Backoff(jitter=0), wait=wait)
+    client = Client(unused_url, reconnect=Backoff(jitter=0), wait=wait, protocol=1)
     assert client.init(0) == 1
     assert pauses == [0.5, 1.0, 2.0]
     client.disconnect()
@@ -199,16 +199,18 @@ def test_init_retries_until_the_server_is_there(start_server, unused_url) -> Non
 def test_a_server_that_closes_at_once_counts_as_a_failed_attempt(start_server, close) -> None:
     server = start_server(lambda e: ["act", e.connection] if e.connection > 2 else close)
     pauses: list[float] = []
-    client = Client(server.url, reconnect=Backoff(jitter=0), wait=pauses.append)
+    client = Client(server.url, reconnect=Backoff(jitter=0), wait=pauses.append, protocol=1)
     assert client.init(0) == 3
     assert pauses == [0.5, 1.0]
     client.disconnect()
 
 
 def test_attempts_are_used_up_in_a_row(start_server, close) -> None:
-    server = start_server(lambda e: ["act", 1] if e.connection == 2 and e.number == 1 else close)
+    answers = {(2, 1): ["act", 1], (2, 2): ["reset", 1.0]}
+    server = start_server(lambda e: answers.get((e.connection, e.number), close))
     client = Client(server.url, reconnect=Backoff(attempts=3), wait=lambda _: None)
     assert client.init(0) == 1
+    assert client.reset(1.0) == 1.0
     with pytest.raises(Failure, match=r"gave up after 3 attempts over \d+\.\d s: .* closed"):
         client.init(0)
     assert server.accepted == 4

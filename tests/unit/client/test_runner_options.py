@@ -39,6 +39,25 @@ def test_the_episodes_are_shared_out(count: str, episodes: str, shares: list[int
 
 
 @pytest.mark.parametrize(
+    ("count", "per_connection", "episodes", "sizes", "shares"),
+    [
+        (5, 4, 100, [4, 1], [80, 20]),
+        (32, 16, 7, [7], [7]),
+        (6, 3, 10, [3, 3], [6, 4]),
+        (4, 1, 6, [1, 1, 1, 1], [2, 2, 1, 1]),
+        (5, 2, None, [2, 2, 1], [None] * 3),
+    ],
+)
+def test_environments_share_connections_and_each_plays_as_many_episodes(
+    count: int, per_connection: int, episodes: int | None, sizes: list[int], shares: list[int]
+) -> None:
+    arguments = [*REQUIRED, "--count", str(count), "--per-connection", str(per_connection)]
+    options = parse_options(arguments + (["--episodes", str(episodes)] if episodes else []))
+    assert [len(numbers) for numbers in options.connections] == sizes
+    assert [options.episodes_of(index) for index in range(len(sizes))] == shares
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ([], "required: --rlx-server, --env"),

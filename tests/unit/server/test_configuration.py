@@ -79,6 +79,7 @@ class TestValues:
             "timeout": None,
             "worker_memory": None,
             "max_frame_bytes": DEFAULT_MAX_FRAME_BYTES,
+            "max_environments": 1024,
         }
 
     def test_a_flag_beats_the_file_and_the_file_beats_the_default(self, yaml):

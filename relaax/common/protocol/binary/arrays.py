@@ -122,4 +122,7 @@ def _decode_array(payload: bytes, offset: int) -> tuple[Array, int]:
         raise ProtocolError(
             f"an array of {end - begin} bytes was announced, {len(payload) - begin} bytes follow"
         )
-    return np.frombuffer(payload, dtype, count, begin).reshape(shape), end
+    try:
+        return np.frombuffer(payload, dtype, count, begin).reshape(shape), end
+    except ValueError as error:  # without elements, and yet too large for numpy to count
+        raise ProtocolError(f"an array of shape {shape} is too large") from error

@@ -11,8 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.common.errors import ProtocolError
+from relaax.common.protocol import rewards as reward_rules
 from relaax.common.protocol.binary.arrays import Block, block_length, decode_block, encode_block
 from relaax.common.protocol.binary.spaces import Space
+from relaax.common.protocol.text import is_text
 from relaax.common.steps import ENDED, FINAL, START, TERMINATED, TRUNCATED, Steps, wants_action
 
 VERSION = 2
@@ -26,7 +28,10 @@ _METRIC = 5
 _ERROR = 6
 
 MAX_NAME_BYTES = 255
+MAX_TEXT_CHARACTERS = 255
 MAX_ENVIRONMENTS = 65535
+
+_SHORT_TEXT = f"is a string of at most {MAX_TEXT_CHARACTERS} characters of Unicode"
 
 _HAS_ACTION = 1
 _HAS_SCORE = 2
@@ -100,6 +105,8 @@ class Answers:
     actions: npt.NDArray[Any]
     #: float64 [E]: sums of the rewards of the episodes that ended.
     scores: npt.NDArray[np.float64]
+    #: uint8 [M]: what each environment got, as ``answer_flags`` says.
+    flags: npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
@@ -117,7 +124,10 @@ def is_hello(payload: bytes) -> bool:
 
 
 def encode_hello(hello: Hello) -> bytes:
-    """Return the payload of a hello."""
+    """Return the payload of a hello; ValueError for texts that are too long."""
+    for what, text in (("run_id", hello.run_id), ("environment", hello.environment)):
+        if not _is_short_text(text):
+            raise ValueError(f"{what} {_SHORT_TEXT}, this has {len(text)}: {text!r:.60}")
     body = {
         "run_id": hello.run_id,
         "environment": hello.environment,
@@ -189,6 +199,12 @@ def decode_steps(payload: bytes, environments: int) -> Steps:
         raise ProtocolError("a message of steps breaks off") from error
 
 
+def answer_flags(flags: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """Return what steps with ``flags`` [M] are answered with: an action, a score or both."""
+    kinds = wants_action(flags) * _HAS_ACTION + ((flags & ENDED) != 0) * _HAS_SCORE
+    return np.asarray(kinds, np.uint8)
+
+
 def encode_answers(
     environments: npt.NDArray[Any],
     flags: npt.NDArray[np.uint8],
@@ -199,12 +215,11 @@ def encode_answers(
 
     actions: [A, ...], of those that want one; scores: float64 [E], of those that have ended.
     """
-    answer_flags = wants_action(flags) * _HAS_ACTION + ((flags & ENDED) != 0) * _HAS_SCORE
     return b"".join(
         (
             _HEAD.pack(_ACTIONS, 0, len(environments)),
             np.asarray(environments, "<u2").tobytes(),
-            answer_flags.astype("u1").tobytes(),
+            answer_flags(flags).tobytes(),
             np.asarray(scores, "<f8").tobytes(),
             *encode_block(actions if len(actions) else None),
         )
@@ -212,7 +227,10 @@ def encode_answers(
 
 
 def decode_answers(payload: bytes) -> Answers:
-    """Return the answers in ``payload``; raises Error when the server closes instead."""
+    """Return the answers in ``payload``; raises Error when the server closes instead.
+
+    The actions are a copy, which may be written to.
+    """
     _expect(payload, _ACTIONS, "actions")
     try:
         _, _, count = _HEAD.unpack_from(payload)
@@ -225,10 +243,10 @@ def decode_answers(payload: bytes) -> Answers:
     _require_end(payload, offset)
     if isinstance(block, dict):
         raise ProtocolError("actions are one array")
-    actions = np.zeros(0, np.int64) if block is None else np.asarray(block)
+    actions = np.zeros(0, np.int64) if block is None else np.array(block)
     if block_length(block) != np.count_nonzero(flags & _HAS_ACTION):
         raise ProtocolError("there are not as many actions as environments that have one")
-    return Answers(environments, actions, scores)
+    return Answers(environments, actions, scores, flags)
 
 
 def encode_metric(metric: Metric) -> bytes:
@@ -263,7 +281,7 @@ def decode_metric(payload: bytes) -> Metric | None:
 
 def encode_error(code: ErrorCode, text: str) -> bytes:
     """Return the payload of an error; the server closes after it."""
-    return _HEAD.pack(_ERROR, 0, code) + text.encode()
+    return _HEAD.pack(_ERROR, 0, code) + text.encode(errors="replace")
 
 
 def raise_if_error(payload: bytes) -> None:
@@ -285,8 +303,8 @@ def _decode_steps(payload: bytes, environments: int) -> Steps:
     finals, offset = decode_block(payload, offset)
     _require_end(payload, offset)
     _check_environments(numbers, environments)
-    if not np.isfinite(rewards).all():
-        raise ProtocolError("a reward is not finite")
+    if not reward_rules.are_allowed(rewards):
+        raise ProtocolError(f"a reward is {reward_rules.NOT_ALLOWED}")
     acting = count
     if flags.any():
         if not _POSSIBLE_FLAGS[flags].all():
@@ -366,9 +384,13 @@ def _decode_json(data: bytes, what: str) -> dict[str, Any]:
 
 def _text(body: dict[str, Any], key: str) -> str:
     value = body.get(key, "")
-    if not isinstance(value, str) or len(value) > MAX_NAME_BYTES:
-        raise ProtocolError(f"{key} is a string of at most {MAX_NAME_BYTES} characters")
+    if not isinstance(value, str) or not _is_short_text(value):
+        raise ProtocolError(f"{key} {_SHORT_TEXT}")
     return value
+
+
+def _is_short_text(text: str) -> bool:
+    return len(text) <= MAX_TEXT_CHARACTERS and is_text(text)
 
 
 def _space(body: dict[str, Any], key: str) -> Space | None:

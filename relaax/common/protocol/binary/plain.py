@@ -19,6 +19,7 @@ from relaax.common.protocol.binary.messages import (
     encode_answers,
     encode_steps,
 )
+from relaax.common.protocol.rewards import NOT_ALLOWED, are_allowed
 from relaax.common.steps import Steps
 
 Array = npt.NDArray[Any]
@@ -110,8 +111,8 @@ class StepsReader:
             and pattern.matches(payload)
         ):
             rewards = np.frombuffer(payload, "<f8", len(like.flags), len(pattern.head))
-            if not np.logical_and.reduce(np.isfinite(rewards)):
-                raise ProtocolError("a reward is not finite")
+            if not are_allowed(rewards):
+                raise ProtocolError(f"a reward is {NOT_ALLOWED}")
             return Steps(
                 like.environments, like.flags, rewards, pattern.array_in(payload), (), True
             )
@@ -153,7 +154,10 @@ class AnswersReader:
         self._like: Answers | None = None
 
     def read(self, payload: bytes) -> Answers:
-        """Return the answers, as ``decode_answers`` does."""
+        """Return the answers, as ``decode_answers`` does.
+
+        While plain answers follow each other, ``environments`` is one object.
+        """
         pattern, like = self._pattern, self._like
         if (
             pattern is not None
@@ -161,7 +165,8 @@ class AnswersReader:
             and len(payload) == pattern.array_end
             and pattern.matches(payload)
         ):
-            return Answers(like.environments, pattern.array_in(payload), like.scores)
+            actions = pattern.array_in(payload).copy()
+            return Answers(like.environments, actions, like.scores, like.flags)
         answers = decode_answers(payload)
         if len(answers.scores) == 0 and len(answers.actions) == len(answers.environments):
             head = payload[: _HEAD_BYTES + 3 * len(answers.environments)]

@@ -173,3 +173,6 @@ class RlxServerOptions(_Options):
     max_frame_bytes: Annotated[PositiveInt, BeforeValidator(_count), Flag("BYTES")] = _option(
         MAX_FRAME_BYTES, "close a connection whose message is larger"
     )
+    max_environments: CountOption = _option(
+        1024, "how many environments one connection may carry, at most"
+    )

@@ -56,6 +56,7 @@ class Exchange:
         n = layout.environments
         observation = np.dtype(layout.observation_dtype)
         places = [
+            (np.dtype(np.int64), (n,)),
             (_ENTRY, (n,)),
             (observation, (n, *layout.observation_shape)),
             (observation, (n, *layout.observation_shape)),
@@ -69,7 +70,9 @@ class Exchange:
             np.ndarray(shape, dtype, self._memory, offset)
             for (dtype, shape), offset in zip(places, offsets, strict=True)
         ]
-        self._entries, self._observations, self._finals, self._actions = views
+        #: int64 [N]: what the compute process calls the worker's environments.
+        self.slots: Array = views[0]
+        self._entries, self._observations, self._finals, self._actions = views[1:]
         self._slots, self._rewards, self._flags = (
             self._entries[name] for name in ("slot", "reward", "flags")
         )

@@ -4,6 +4,7 @@ Messages are JSON, one a packet; a packet of one byte wakes a worker.
 """
 
 import json
+import os
 import socket
 from typing import Any
 
@@ -31,20 +32,31 @@ class Link:
 
     def send(self, message: dict[str, Any], descriptors: tuple[int, ...] = ()) -> None:
         """Send a message, with open files; ComputeError when the other end is gone."""
-        data = json.dumps(message).encode()
         try:
-            socket.send_fds(self._socket, [data], descriptors)
+            socket.send_fds(self._socket, [json.dumps(message).encode()], descriptors)
         except OSError as error:
-            raise ComputeError(f"the compute process is gone: {error}") from error
+            raise _gone(error) from error
+
+    def send_if_possible(self, message: dict[str, Any]) -> bool:
+        """Send a message unless that would take time; return whether it was sent."""
+        try:
+            self._socket.send(json.dumps(message).encode(), socket.MSG_DONTWAIT)
+        except OSError:  # nobody reads, or nobody is there, as the next to wait will be told
+            return False
+        return True
 
     def receive(self) -> tuple[dict[str, Any], list[int]]:
         """Return the next message and the open files with it; ComputeError when nobody is there."""
         try:
-            data, descriptors, _, _ = socket.recv_fds(self._socket, _MAX_PACKET_BYTES, 1)
+            data, descriptors, flags, _ = socket.recv_fds(self._socket, _MAX_PACKET_BYTES, 1)
         except OSError as error:
-            raise ComputeError(f"the compute process is gone: {error}") from error
+            raise _gone(error) from error
         if not data:
-            raise ComputeError("the compute process is gone")
+            raise _gone()
+        if flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC):
+            for descriptor in descriptors:
+                os.close(descriptor)
+            raise ComputeError("a message to or from the compute process did not arrive whole")
         return json.loads(data), descriptors
 
     def wake(self) -> None:
@@ -56,10 +68,14 @@ class Link:
         try:
             woken = self._socket.recv(1)
         except OSError as error:
-            raise ComputeError(f"the compute process is gone: {error}") from error
+            raise _gone(error) from error
         if not woken:
-            raise ComputeError("the compute process is gone")
+            raise _gone()
 
     def close(self) -> None:
         """Close this end."""
         self._socket.close()
+
+
+def _gone(error: OSError | None = None) -> ComputeError:
+    return ComputeError("the compute process is gone" + (f": {error}" if error else ""))

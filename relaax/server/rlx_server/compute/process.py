@@ -65,25 +65,34 @@ class ComputeLoop:
         self._links: dict[int, Link] = {}
         self._next_number = 0
         self._observations: tuple[str, tuple[int, ...]] | None = None
+        self._warmed = WARMED_ENVIRONMENTS
         self._is_open = True
 
     def run(self) -> None:
         """Serve; whatever the agent raises ends the process, and with it all links."""
         sys.setswitchinterval(_THREAD_SWITCH_S)
-        self._agent.warm_up(WARMED_ENVIRONMENTS)
+        self._agent.warm_up(self._warmed)
         self._introductions.send(READY)
         introductions = self._introductions.fileno()
         with select.epoll() as self._poll:
             for descriptor in (self._doorbell, introductions):
                 self._poll.register(descriptor, select.EPOLLIN)
-            while self._is_open:
-                for descriptor, _ in self._poll.poll():
-                    if descriptor == self._doorbell:
-                        self._answer(os.read(descriptor, _DOORBELL_BYTES))
-                    elif descriptor == introductions:
-                        self._meet()
-                    else:
-                        self._listen(self._links[descriptor])
+            try:
+                self._serve(introductions)
+            finally:
+                for link in list(self._links.values()):
+                    self._forget(link)
+
+    def _serve(self, introductions: int) -> None:
+        """Do what there is to do, as it comes."""
+        while self._is_open:
+            for descriptor, _ in self._poll.poll():
+                if descriptor == self._doorbell:
+                    self._answer(os.read(descriptor, _DOORBELL_BYTES))
+                elif descriptor == introductions:
+                    self._meet()
+                else:
+                    self._listen(self._links[descriptor])
 
     def _meet(self) -> None:
         """Take the link of a new worker."""
@@ -104,7 +113,8 @@ class ComputeLoop:
                     self._metrics.scalar(name, y, x)
             else:
                 self._admit(link, message)
-        except ComputeError:
+        except ComputeError as error:
+            _log.debug("a worker has gone: %s", error)
             self._forget(link)
 
     def _admit(self, link: Link, message: dict[str, Any]) -> None:
@@ -113,21 +123,36 @@ class ComputeLoop:
             said, others = _words(kind), _words(self._observations)
             link.send({"refused": f"observations are {said}, those of others here {others}"})
             return
-        self._observations = kind
         dtype, shape = self._agent.action_type()
         layout = Layout(message["environments"], *kind, dtype.str, shape)
-        number, self._next_number = self._next_number, self._next_number + 1
-        slots = self._agent.open(layout.environments)
-        descriptor = Exchange.new_memory()
         try:
-            self._clients[number] = Client(link, Exchange(layout, descriptor), slots)
+            slots, descriptor = self._make_room(layout)
+        except (MemoryError, OSError) as error:
+            _log.warning("no room for %d more environments: %s", layout.environments, error)
+            link.send({"no room": f"there is no room for {layout.environments} more environments"})
+            return
+        number, self._next_number = self._next_number, self._next_number + 1
+        try:
+            exchange = Exchange(layout, descriptor)
+            exchange.slots[:] = slots
+            self._clients[number] = Client(link, exchange, slots)
             self._numbers[link] = number
-            link.send(
-                {"number": number, "slots": slots.tolist(), "layout": layout.as_json()},
-                (descriptor,),
-            )
+            self._observations = kind
+            link.send({"number": number, "layout": layout.as_json()}, (descriptor,))
         finally:
             os.close(descriptor)
+
+    def _make_room(self, layout: Layout) -> tuple[IntArray, int]:
+        """Return slots, and the descriptor of memory; MemoryError or OSError without traces."""
+        if layout.environments > self._warmed:
+            self._warmed = layout.environments
+            self._agent.warm_up(self._warmed)
+        slots = self._agent.open(layout.environments)
+        try:
+            return slots, Exchange.new_memory()
+        except OSError:
+            self._agent.close_slots(slots)
+            raise
 
     def _forget(self, link: Link) -> None:
         descriptor = link.fileno()
@@ -137,6 +162,8 @@ class ComputeLoop:
         number = self._numbers.pop(link, None)
         if number is not None:
             self._agent.close_slots(self._clients.pop(number).slots)
+        if not self._clients:
+            self._observations = None  # others may come with another kind
 
     def _answer(self, rung: bytes) -> None:
         """Answer all workers that have rung, with one evaluation of the network."""

@@ -1,27 +1,34 @@
 """The worker's end: agents whose network runs in the compute process."""
 
+import logging
 import os
 import sys
 import time
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from relaax.algorithm_base import InvalidState, PreprocessorBase
+from relaax.common.errors import ComputeError
 from relaax.common.metrics import Metrics
 from relaax.common.steps import Steps
 from relaax.server.rlx_server.compute.exchange import Exchange, Layout
 from relaax.server.rlx_server.compute.link import Link
 from relaax.server.rlx_server.connection_agents import preprocess
 
+_log = logging.getLogger(__name__)
+
 Array = npt.NDArray[Any]
 
 
 class LinkMetrics(Metrics):
-    """Scalars on their way to the parameter server, by way of the compute process, in batches."""
+    """Scalars on their way to the parameter server, by way of the compute process, in batches.
 
-    def __init__(self, link: Link, interval_s: float = 0.5, most: int = 500) -> None:
+    ``most`` is what fits into one packet, however long the names are. A batch that the compute
+    process has no time for is dropped.
+    """
+
+    def __init__(self, link: Link, interval_s: float = 0.5, most: int = 100) -> None:
         self._link = link
         self._interval_s = interval_s
         self._most = most
@@ -33,6 +40,8 @@ class LinkMetrics(Metrics):
         self._waiting.append((name, float(y), x))
         if len(self._waiting) >= self._most:
             self.flush()
+        else:
+            self.flush_if_due()
 
     def flush_if_due(self) -> None:
         """Send what waits when the interval is over."""
@@ -43,8 +52,8 @@ class LinkMetrics(Metrics):
         """Send what waits."""
         waiting, self._waiting = self._waiting, []
         self._due = time.monotonic() + self._interval_s
-        if waiting:
-            self._link.send({"metrics": waiting})
+        if waiting and not self._link.send_if_possible({"metrics": waiting}):
+            _log.debug("%d metrics were dropped", len(waiting))
 
 
 class RemoteAgents:
@@ -71,7 +80,7 @@ class RemoteAgents:
             self._exchange = self._register(observations)
         if steps.environments is not self._environments_before:
             self._environments_before = steps.environments
-            self._slots_before = self._slots[steps.environments]
+            self._slots_before = self._exchange.slots[steps.environments]
         self._exchange.write(
             Steps(
                 self._slots_before,
@@ -82,7 +91,7 @@ class RemoteAgents:
                 steps.is_plain,
             )
         )
-        os.write(self._doorbell, self._number)
+        self._ring()
         self._link.wait()
         self._metrics.flush_if_due()
         return self._exchange.read_actions(len(observations))
@@ -95,8 +104,17 @@ class RemoteAgents:
         """Send the metrics that are left."""
         self._metrics.flush()
 
+    def _ring(self) -> None:
+        try:
+            os.write(self._doorbell, self._number)
+        except OSError as error:
+            raise ComputeError(f"the compute process is gone: {error}") from error
+
     def _register(self, observations: Array) -> Exchange:
-        """Tell what is coming, and take the memory for it; InvalidState when it does not fit."""
+        """Tell what is coming, and take the memory for it; InvalidState when it does not fit.
+
+        ComputeError when there is no room for so many environments.
+        """
         self._link.send(
             {
                 "environments": self._environments,
@@ -107,7 +125,8 @@ class RemoteAgents:
         reply, descriptors = self._link.receive()
         if "refused" in reply:
             raise InvalidState(reply["refused"])
-        self._slots = np.array(reply["slots"], np.int64)
+        if "no room" in reply:
+            raise ComputeError(reply["no room"])
         self._number = int(reply["number"]).to_bytes(4, sys.byteorder)
         (descriptor,) = descriptors
         try:

@@ -49,6 +49,7 @@ class ComputeSupervisor:
             return False
         self._due = time.monotonic() + RESTART_S
         ours, theirs = socket_pair()
+        ours.setblocking(False)  # a compute process that hangs must not hold up the RLX server
         doorbell_read, doorbell_write = os.pipe()
 
         def compute() -> int:

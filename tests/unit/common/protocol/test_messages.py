@@ -98,6 +98,8 @@ def test_a_metric_may_have_null_for_x() -> None:
         (b'["reward_and_reset", null]', "is a number, this is None"),
         (b'["reward_and_reset", NaN]', "NaN is not allowed"),
         (b'["reward_and_reset", 1e999]', "too large"),
+        (b'["reward_and_reset", 3.5e38]', "is 3.5e.38, not finite as a 32-bit float"),
+        (b'["reward_and_act", -1e39, "1"]', "is -1e.39, not finite as a 32-bit float"),
         (b'["reward_and_reset", 1' + b"0" * 400 + b"]", "too large"),
         (b'["scalar_metric", 5, 1]', "the name of a metric is a string, this is 5"),
         (b'["scalar_metric", "loss", "1"]', "the value of the metric 'loss' is a number"),

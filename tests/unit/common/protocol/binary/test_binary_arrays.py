@@ -75,6 +75,7 @@ def test_what_has_no_words_is_the_callers_error(array):
         (bytes([1, 0, 12, 2]) + b"\xff" * 8, "bytes was announced, 0 bytes follow"),
         (bytes([2]) + bytes([1, 65, 2, 1, 0, 0, 0, 0]) * 2, "two arrays are named 'A'"),
         (bytes([1, 1, 255, 2, 0]), "not UTF-8"),
+        (bytes([1, 0, 2, 5, 1, 0, 0, 0, 0, 0, 0, 0]) + b"\xff" * 12, "is too large"),
     ],
 )
 def test_what_is_no_block_is_refused_with_the_reason(data, reason):

@@ -113,6 +113,7 @@ def test_an_error_is_raised_wherever_something_else_is_expected():
         (steps([TERMINATED], rows(1)), 3, "0 observations are expected, 1 came"),
         (steps([TRUNCATED | FINAL], ()), 3, "1 final observations are expected, 0 came"),
         (steps([0], rows(1), rewards=[np.nan]), 3, "a reward is not finite"),
+        (steps([0, 0], rows(2), rewards=[0, 3.5e38]), 3, "a reward is not finite as a 32-bit"),
         (steps([0], {"a": rows(1)}), 3, "one unnamed array is expected"),
     ],
 )
@@ -137,6 +138,27 @@ def test_steps_that_contradict_themselves_are_refused(changed, environments, rea
 def test_a_hello_that_is_none_is_refused(body, reason):
     with pytest.raises(ProtocolError, match=reason):
         binary.decode_hello(b"\x01RLX\x02\0\0\0" + body)
+
+
+@pytest.mark.parametrize("key", ["run_id", "environment"])
+@pytest.mark.parametrize("text", ["x" * 256, "half a pair: \ud800"])
+def test_a_text_of_a_hello_is_short_and_unicode(key, text):
+    texts = {"run_id": "a", "environment": "b"} | {key: text}
+    with pytest.raises(ValueError, match=f"{key} is a string of at most 255 characters"):
+        binary.encode_hello(Hello(**texts))
+    payload = b"\x01RLX\x02\0\0\0" + json.dumps(texts).encode()
+    with pytest.raises(ProtocolError, match=f"{key} is a string of at most 255 characters"):
+        binary.decode_hello(payload)
+
+
+def test_the_longest_texts_of_a_hello_arrive():
+    hello = Hello("ü" * 255, "ß" * 255)
+    assert binary.decode_hello(binary.encode_hello(hello)) == hello
+
+
+def test_an_error_with_half_a_character_can_be_sent_all_the_same():
+    with pytest.raises(Error, match=r"^a name: \?$"):
+        binary.raise_if_error(binary.encode_error(ErrorCode.MISMATCH, "a name: \ud800"))
 
 
 def test_another_version_is_refused_with_those_that_are_spoken():
@@ -263,8 +285,9 @@ class TestTheShortCut:
     def test_a_reward_that_is_not_finite_is_refused_there_too(self):
         reader = StepsReader(1)
         reader.read(binary.encode_steps(steps([0], rows(1))))
-        with pytest.raises(ProtocolError, match="a reward is not finite"):
-            reader.read(binary.encode_steps(steps([0], rows(1), rewards=[np.inf])))
+        for reward in (np.inf, np.nan, -3.5e38):
+            with pytest.raises(ProtocolError, match="a reward is not finite"):
+                reader.read(binary.encode_steps(steps([0], rows(1), rewards=[reward])))
 
     def test_a_changed_payload_of_the_same_length_is_not_taken_for_plain(self):
         reader = StepsReader(2)
@@ -281,6 +304,15 @@ class TestTheShortCut:
             else:
                 same(reader.read(bytes(changed)), expected)
 
+    def test_actions_may_be_written_to(self):
+        reader, environments = binary.AnswersReader(), np.arange(2)
+        flags = np.zeros(2, np.uint8)
+        payload = binary.encode_answers(environments, flags, np.zeros((2, 3)), np.zeros(0))
+        for _ in range(3):
+            actions = reader.read(payload).actions
+            assert not actions.any()
+            actions += 1
+
     def test_answers_take_it_in_both_directions(self):
         writer, reader = binary.AnswersWriter(), binary.AnswersReader()
         environments, flags = np.arange(3), np.zeros(3, np.uint8)
@@ -294,6 +326,7 @@ class TestTheShortCut:
             answers: Answers = reader.read(payload)
             assert answers.actions.tolist() == actions.tolist()
             assert answers.scores.tolist() == scores.tolist()
+            assert answers.flags.tolist() == binary.answer_flags(asked.flags).tolist()
 
 
 @pytest.mark.parametrize(

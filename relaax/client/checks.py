@@ -1,0 +1,115 @@
+"""What can be sent in version 2, checked where a program hands it over."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.common.protocol import rewards as reward_rules
+from relaax.common.steps import FINAL, Steps, wants_action
+
+Array = npt.NDArray[Any]
+
+#: numpy's kinds of numbers: bool, signed and unsigned integer, float.
+_NUMBERS = "biuf"
+
+
+def checked_reward(reward: float) -> float:
+    """Return ``reward``; ValueError unless it is finite as a 32-bit float."""
+    if not reward_rules.is_allowed(reward):
+        raise ValueError(
+            f"the reward is {float(reward)}, {reward_rules.NOT_ALLOWED}: at most "
+            f"{reward_rules.MAX_REWARD:.2g} in magnitude can be sent"
+        )
+    return reward
+
+
+def as_array(state: Any) -> Array | None:
+    """Return a state as an array of numbers; None for what is none: text, mappings, ragged lists.
+
+    An array keeps its type; plain numbers become 64-bit floats.
+    """
+    if isinstance(state, np.ndarray):
+        return state if state.dtype.kind in _NUMBERS else None
+    try:
+        array = np.asarray(state)
+    except ValueError:
+        return None
+    if array.dtype.kind not in _NUMBERS:
+        return None
+    return array if isinstance(state, np.generic) else array.astype(np.float64)
+
+
+def checked_state(state: Any) -> Array:
+    """Return a state as an array; TypeError for no numbers, ValueError for those not finite."""
+    array = as_array(state)
+    if array is None:
+        raise TypeError(
+            f"this state is no array of numbers: {type(state).__name__}; RLX version 2 carries "
+            "nothing else, Client(..., protocol=1) carries whatever JSON can hold"
+        )
+    _require_finite("the state", array)
+    return array
+
+
+def checked_rewards(rewards: Any, count: int) -> npt.NDArray[np.float64]:
+    """Return ``rewards`` as float64 [count]; ValueError for anything else, and not finite ones."""
+    try:
+        array = np.asarray(rewards, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"rewards are {count} numbers: {error}") from error
+    if array.shape != (count,):
+        raise ValueError(f"rewards are {count} numbers, not an array of shape {array.shape}")
+    if not reward_rules.are_allowed(array):
+        (index, *_) = np.flatnonzero(~(np.abs(array) <= reward_rules.MAX_REWARD))
+        raise ValueError(f"rewards[{index}] is {array[index]}, {reward_rules.NOT_ALLOWED}")
+    return array
+
+
+def checked_rows(what: str, rows: Any, count: int) -> Array:
+    """Return ``rows`` as an array [count, ...] of finite numbers; ValueError for anything else.
+
+    None is as good as no rows.
+    """
+    array = as_array(() if rows is None else rows)
+    if array is None:
+        raise ValueError(f"{what} are no array of numbers: {type(rows).__name__}")
+    if array.ndim == 0 or len(array) != count:
+        raise ValueError(f"{what} are {count} rows, not an array of shape {array.shape}")
+    _require_finite(what, array)
+    return array
+
+
+def checked_flags(what: str, flags: Any, count: int) -> npt.NDArray[np.bool_]:
+    """Return ``flags`` as bool [count], nobody's where there are none; ValueError for others."""
+    if flags is None:
+        return np.zeros(count, np.bool_)
+    array = np.asarray(flags, np.bool_)
+    if array.shape != (count,):
+        raise ValueError(f"{what} is {count} flags, not an array of shape {array.shape}")
+    return array
+
+
+def checked_steps(steps: Steps, environments: int) -> Steps:
+    """Return ``steps`` with arrays in it; ValueError where something is missing or too much."""
+    numbers, flags = np.asarray(steps.environments), np.asarray(steps.flags, np.uint8)
+    count = len(numbers)
+    if count == 0 or flags.shape != (count,):
+        raise ValueError(f"steps have an environment or more, and as many flags, not {steps}")
+    if numbers.min() < 0 or numbers.max() >= environments or len(set(numbers.tolist())) != count:
+        raise ValueError(f"environments are different numbers from 0 to {environments - 1}")
+    acting, ended = int(wants_action(flags).sum()), int(np.count_nonzero(flags & FINAL))
+    return Steps(
+        numbers,
+        flags,
+        checked_rewards(steps.rewards, count),
+        checked_rows("observations", steps.observations, acting),
+        checked_rows("finals", steps.finals, ended),
+        steps.is_plain,
+    )
+
+
+def _require_finite(what: str, array: Array) -> None:
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        place = np.argwhere(~np.isfinite(array))[0].tolist()
+        raise ValueError(f"{what}{place or ''} is {array[tuple(place)]}, it must be finite")

@@ -1,0 +1,213 @@
+"""When a client pauses, tries again, gives up, or changes to version 1."""
+
+import logging
+import socket
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from relaax.client import Backoff, Client, Failure, VectorClient
+from relaax.client.line import Line, Patience
+from relaax.client.persistence import Persistence
+from relaax.common.protocol import FrameConnection, binary
+from relaax.common.protocol.binary import ErrorCode
+from relaax.common.steps import START
+
+BROKEN = binary.encode_error(ErrorCode.SERVER, "the network is gone")
+OVER = binary.encode_error(ErrorCode.TRAINING_IS_OVER, "well done")
+STATE = np.zeros(1, np.float32)
+
+
+def fails_after_the_start(number, steps):
+    return None if steps.flags[0] & START else BROKEN
+
+
+def try_an_episode(client):
+    """Start an episode and lose it at its first step."""
+    client.init(STATE)
+    with pytest.raises(Failure, match="the network is gone"):
+        client.send(1.0, STATE)
+
+
+class TestPauses:
+    def test_a_server_that_fails_right_after_the_start_is_tried_less_and_less_often(self, server):
+        server.reply = fails_after_the_start
+        pauses = []
+        backoff = Backoff(attempts=4, jitter=0)
+        with Client(server.url, reconnect=backoff, wait=pauses.append) as client:
+            for _ in range(4):
+                try_an_episode(client)
+            with pytest.raises(Failure, match=r"gave up after 4 attempts.*the network is gone"):
+                client.init(STATE)
+        assert pauses == [0.5, 1.0, 2.0]
+        assert server.accepted == 4
+
+    def test_many_environments_do_the_same(self, server):
+        server.reply = fails_after_the_start
+        pauses = []
+        backoff = Backoff(attempts=3, jitter=0)
+        with VectorClient(server.url, 2, reconnect=backoff, wait=pauses.append) as client:
+            states = np.zeros((2, 1))
+            for _ in range(3):
+                client.init(states)
+                with pytest.raises(Failure):
+                    client.send(np.ones(2), states)
+            with pytest.raises(Failure, match="gave up after 3 attempts"):
+                client.init(states)
+        assert pauses == [0.5, 1.0]
+
+    def test_the_end_of_an_episode_starts_the_count_anew(self, server):
+        pauses = []
+        backoff = Backoff(attempts=2, jitter=0)
+        with Client(server.url, reconnect=backoff, wait=pauses.append) as client:
+            for _ in range(5):
+                server.reply = lambda number, steps: None
+                client.init(STATE)
+                client.reset(1.0)
+                server.reply = fails_after_the_start
+                try_an_episode(client)
+        assert pauses == [0.5] * 4
+        assert server.accepted == 5
+
+    def test_without_a_backoff_there_is_a_pause_after_a_loss_too(self, server):
+        server.reply = fails_after_the_start
+        pauses = []
+        with Client(server.url, wait=pauses.append) as client:
+            for _ in range(3):
+                try_an_episode(client)
+        assert len(pauses) == 2
+
+    def test_a_disconnected_client_connects_at_once(self, server):
+        server.reply = fails_after_the_start
+        pauses = []
+        with Client(server.url, wait=pauses.append) as client:
+            for _ in range(3):
+                try_an_episode(client)
+                client.disconnect()
+        assert pauses == []
+
+    def test_a_connection_that_lasted_is_no_failure_though_no_episode_ended(self):
+        pauses = []
+        persistence = Persistence(Backoff(initial_s=0, max_s=0, attempts=1), pauses.append)
+        for _ in range(3):
+            persistence.connected()
+            persistence.pause_after_loss(Failure("lost"))
+        assert pauses == [0, 0, 0]
+
+    def test_who_stops_the_waiting_gets_the_loss(self):
+        persistence = Persistence(Backoff(initial_s=0, max_s=0), lambda _: True)
+        with pytest.raises(Failure, match=r"^lost$"):
+            persistence.pause_after_loss(Failure("lost"))
+
+
+class TestTheServersReason:
+    def test_a_refusal_at_the_start_is_not_repeated_without_connecting(self, server):
+        refusal = binary.encode_error(ErrorCode.MISMATCH, "too few")
+        server.greet = lambda number: refusal if number == 1 else None
+        with Client(server.url) as client:
+            with pytest.raises(Failure, match="too few"):
+                client.init(STATE)
+            assert client.init(STATE) == 1
+        assert server.accepted == 2
+
+    def test_a_refusal_of_the_first_state_is_not_repeated_either(self, server):
+        refusal = binary.encode_error(ErrorCode.MISMATCH, "too few")
+        server.reply = lambda number, steps: refusal if number == 1 else None
+        with Client(server.url) as client:
+            with pytest.raises(Failure, match="too few"):
+                client.init(STATE)
+            assert client.init(STATE) == 1
+
+    @pytest.mark.parametrize("reconnect", [None, Backoff()])
+    def test_a_final_one_in_an_episode_is_raised_by_the_next_start_and_once(
+        self, server, reconnect
+    ):
+        server.reply = lambda number, steps: OVER if len(server.steps) == 2 else None
+        with Client(server.url, reconnect=reconnect) as client:
+            client.init(STATE)
+            for attempt in (lambda: client.send(1.0, STATE), lambda: client.init(STATE)):
+                with pytest.raises(Failure, match="well done") as said:
+                    attempt()
+                assert said.value.code == ErrorCode.TRAINING_IS_OVER
+            assert client.init(STATE) == 1
+
+    def test_it_is_not_lost_when_metrics_meet_the_closed_connection(self):
+        ours, theirs = socket.socketpair()
+        line = Line("localhost:1", Patience(10, 10, None, time.sleep))
+        line._connection = FrameConnection(ours)
+        FrameConnection(theirs).send(OVER)
+        theirs.close()
+        for _ in range(3):
+            line.tell(b"a metric")
+        with pytest.raises(Failure, match="well done"):
+            line.ask(b"steps", binary.decode_answers)
+
+
+class TestVersions:
+    def test_a_server_that_said_welcome_once_is_never_spoken_to_in_version_one(self, server, close):
+        server.reply = lambda number, steps: (
+            close if number == 1 and len(server.steps) > 1 else None
+        )
+        server.greet = lambda number: close if number in (2, 3) else None
+        with Client(server.url, reconnect=Backoff(), wait=lambda _: None) as client:
+            client.init(STATE)
+            with pytest.raises(Failure):
+                client.send(1.0, STATE)
+            assert client.init(STATE) == 1
+        assert (server.accepted, len(server.hellos)) == (4, 4)
+
+    def test_a_server_that_closes_at_the_first_hello_hears_a_second_one(self, server, close):
+        server.greet = lambda number: close if number == 1 else None
+        pauses = []
+        with Client(server.url, wait=pauses.append) as client:
+            assert client.init(STATE) == 1
+        assert (server.accepted, len(server.hellos), len(pauses)) == (2, 2, 1)
+
+    def test_falling_back_to_version_one_is_logged(self, start_server, caplog):
+        server = start_server()
+        with caplog.at_level(logging.WARNING), Client(server.url, wait=lambda _: None) as client:
+            client.init([1, 2])
+        assert (server.hellos, server.accepted, server.verbs) == (2, 1, ["act"])
+        assert "speaking version 1" in caplog.text
+
+    def test_waiting_for_the_second_hello_can_be_stopped(self, start_server):
+        server = start_server()
+        with (
+            Client(server.url, wait=lambda _: True) as client,
+            pytest.raises(Failure, match="closed the connection at the hello"),
+        ):
+            client.init([1, 2])
+        assert (server.hellos, server.accepted) == (1, 0)
+
+
+def test_nonsense_instead_of_a_welcome_is_a_failure_and_closes():
+    """A frame that is none, which no decoder ever sees."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        closed = threading.Event()
+
+        def serve():
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(4096)
+                connection.sendall(b"\0\0\0\0")
+                while connection.recv(4096):
+                    pass
+                closed.set()
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        client = Client(f"127.0.0.1:{listener.getsockname()[1]}")
+        with pytest.raises(Failure, match="broke the protocol: a frame of 0 bytes"):
+            client.init(STATE)
+        assert closed.wait(10)
+        thread.join(10)
+
+
+def test_connecting_closes_the_connection_before(server):
+    line = Line(server.url, Patience(10, 10, None, time.sleep))
+    first = line.connect()
+    line.connect()
+    assert first.fileno() == -1
+    line.close()

@@ -1,0 +1,232 @@
+"""Gymnasium's vector environments, and the processes that hold them."""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+from relaax.client import Backoff, VectorClient
+from relaax.client.fleet import Outcome
+from relaax.client.gymnasium_runner import GymnasiumFactory, _VectorMember, run_command
+from relaax.client.gymnasium_spaces import UnsupportedSpace, UnusableAction
+from relaax.client.observer import RunObserver
+from relaax.client.runner_options import parse_options
+from relaax.client.vector_runner import VectorRunner
+from relaax.common.errors import ConfigurationError
+from relaax.common.protocol import binary
+from relaax.common.protocol.binary import ErrorCode
+from relaax.common.steps import FINAL, START, TERMINATED, TRUNCATED
+
+
+class Corridor(gymnasium.Env):
+    """Counts its steps; is over after ``length`` of them, in the way that ``ending`` says."""
+
+    observation_space = gymnasium.spaces.Box(0, 100, (1,), np.float32)
+
+    def __init__(self, length, ending, action_space=None):
+        self.length, self.ending = length, ending
+        self.action_space = action_space or gymnasium.spaces.Discrete(2)
+        self.actions = []
+
+    def reset(self, *, seed=None, options=None):
+        self.place = 0
+        return np.float32([0]), {}
+
+    def step(self, action):
+        self.actions.append(action)
+        self.place += 1
+        is_over = self.place == self.length
+        ended = (is_over and self.ending == "terminated", is_over and self.ending == "truncated")
+        return np.float32([self.place]), self.place, *ended, {}
+
+
+def corridors(mode, *kinds):
+    return SyncVectorEnv([lambda kind=kind: Corridor(*kind) for kind in kinds], autoreset_mode=mode)
+
+
+def told(server):
+    """What was told: by message, flags, rewards, observations and final observations."""
+    return [
+        (
+            steps.flags.tolist(),
+            steps.rewards.tolist(),
+            np.ravel(steps.observations).tolist(),
+            np.ravel(steps.finals).tolist(),
+        )
+        for steps in server.steps
+    ]
+
+
+class Notes(RunObserver):
+    def __init__(self):
+        self.steps = 0
+        self.returns = []
+
+    def on_step(self, count=1):
+        self.steps += count
+
+    def on_episode(self, summary):
+        self.returns.append((summary.episode_return, summary.length))
+
+
+def test_environments_that_start_again_within_a_step(server):
+    environments = corridors(AutoresetMode.SAME_STEP, (2, "terminated"), (3, "truncated"))
+    notes = Notes()
+    with VectorClient(server.url, 2) as client:
+        ended = VectorRunner(environments, client, observer=notes).run(episodes=2)
+    assert ended.outcome is Outcome.FINISHED
+    assert told(server) == [
+        ([START, START], [0, 0], [0, 0], []),
+        ([0, 0], [1, 1], [1, 1], []),
+        ([TERMINATED | START, 0], [2, 2], [0, 2], []),
+        ([0, TRUNCATED | FINAL | START], [1, 3], [1, 0], [3]),
+    ]
+    assert notes.returns == [(3.0, 2), (6.0, 3)]
+    assert notes.steps == 6
+
+
+def test_environments_that_take_a_step_to_start_again(server):
+    environments = corridors(AutoresetMode.NEXT_STEP, (2, "terminated"), (3, "truncated"))
+    notes = Notes()
+    with VectorClient(server.url, 2) as client:
+        VectorRunner(environments, client, observer=notes).run(episodes=3)
+    assert told(server) == [
+        ([START, START], [0, 0], [0, 0], []),
+        ([0, 0], [1, 1], [1, 1], []),
+        ([TERMINATED, 0], [2, 2], [2], []),
+        ([START, TRUNCATED | FINAL], [0, 3], [0], [3]),
+        ([0, START], [1, 0], [1, 0], []),
+        ([TERMINATED, 0], [2, 1], [1], []),
+    ]
+    assert notes.returns == [(3.0, 2), (6.0, 3), (3.0, 2)]
+    assert notes.steps == 8
+
+
+def test_environments_that_do_not_start_again_are_refused(server):
+    environments = corridors(AutoresetMode.DISABLED, (2, "terminated"))
+    with (
+        VectorClient(server.url, 1) as client,
+        pytest.raises(ConfigurationError, match="must start episodes by themselves"),
+    ):
+        VectorRunner(environments, client)
+
+
+def test_an_action_that_does_not_fit_is_named(start_recording_server):
+    server = start_recording_server(action=5)
+    environments = corridors(AutoresetMode.SAME_STEP, (2, "terminated"))
+    with (
+        VectorClient(server.url, 1) as client,
+        pytest.raises(UnusableAction, match="takes the actions 0 to 1, the server sent 5"),
+    ):
+        VectorRunner(environments, client).run(episodes=1)
+
+
+def test_after_a_lost_connection_all_environments_start_again(server, close):
+    server.reply = lambda number, steps: close if len(server.steps) == 3 else None
+    environments = corridors(AutoresetMode.SAME_STEP, (5, "terminated"), (5, "terminated"))
+    with VectorClient(server.url, 2) as client:
+        VectorRunner(environments, client).run(episodes=2)
+    assert [flags for flags, *_ in told(server)[:5]] == [
+        [START] * 2,
+        [0, 0],
+        [0, 0],
+        [START] * 2,
+        [0, 0],
+    ]
+    assert len(server.hellos) == 2
+    assert server.hellos[0].run_id == server.hellos[1].run_id
+
+
+@pytest.mark.parametrize("ending", ["terminated", "truncated"])
+@pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP])
+def test_all_environments_may_end_in_one_step_with_continuous_actions(
+    start_recording_server, mode, ending
+):
+    server = start_recording_server(action=np.float32([0.5, 2.0]))
+    space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
+    environments = corridors(mode, *[(2, ending, space)] * 3)
+    with VectorClient(server.url, 3) as client:
+        ended = VectorRunner(environments, client).run(episodes=6)
+    assert ended.outcome is Outcome.FINISHED
+    for environment in environments.envs:
+        assert all(action.tolist() == [0.5, 1.0] for action in environment.actions)
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP])
+def test_no_more_episodes_are_counted_than_were_asked_for(server, mode):
+    notes = Notes()
+    with VectorClient(server.url, 4) as client:
+        environments = corridors(mode, *[(2, "terminated")] * 4)
+        ended = VectorRunner(environments, client, observer=notes).run(episodes=6)
+    assert len(notes.returns) == 6
+    assert ended.message == "6 episodes are over"
+
+
+def test_observations_that_cannot_be_sent_are_refused_as_for_one_environment():
+    class TwoSensors(Corridor):
+        observation_space = gymnasium.spaces.Dict({"place": Corridor.observation_space})
+
+    environments = SyncVectorEnv(
+        [lambda: TwoSensors(2, "terminated")], autoreset_mode=AutoresetMode.SAME_STEP
+    )
+    with (
+        VectorClient("localhost:1", 1) as client,
+        pytest.raises(UnsupportedSpace, match="FlattenObservation makes one array of a Dict"),
+    ):
+        VectorRunner(environments, client)
+
+
+def test_a_server_that_fails_after_every_start_ends_the_run(server):
+    server.reply = lambda number, steps: (
+        None if steps.flags[0] & START else binary.encode_error(ErrorCode.SERVER, "no luck")
+    )
+    pauses = []
+    backoff = Backoff(attempts=3, jitter=0)
+    with VectorClient(server.url, 1, reconnect=backoff, wait=pauses.append) as client:
+        environments = corridors(AutoresetMode.SAME_STEP, (5, "terminated"))
+        ended = VectorRunner(environments, client).run()
+    assert (ended.outcome, server.accepted) == (Outcome.SERVER_GONE, 3)
+    assert pauses == [0.5, 1.0]
+
+
+class TestThePrograms:
+    """``--per-connection`` and what it stands on."""
+
+    REQUIRED = ("--env", "CartPole-v1", "--rlx-server")
+
+    def test_gymnasiums_own_vector_environment_is_taken_where_there_is_one(self):
+        environments = GymnasiumFactory("CartPole-v1", {}).vector(3)
+        assert type(environments.unwrapped).__name__ == "CartPoleVectorEnv"
+        assert environments.num_envs == 3
+        environments.close()
+
+    def test_all_others_are_stepped_one_after_the_other(self):
+        environments = GymnasiumFactory("MountainCar-v0", {}).vector(2)
+        assert isinstance(environments, SyncVectorEnv)
+        assert environments.num_envs == 2
+        assert environments.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
+        environments.close()
+
+    def test_a_member_has_its_part_of_the_environments_the_seeds_and_the_episodes(self, server):
+        arguments = ("--count", "5", "--per-connection", "3", "--episodes", "10", "--seed", "7")
+        options = parse_options([*self.REQUIRED, server.url, *arguments])
+        notes = Notes()
+        ended = _VectorMember(options, GymnasiumFactory("CartPole-v1", {}))(1, notes)
+        assert (ended.outcome, len(notes.returns)) == (Outcome.FINISHED, 4)
+        assert server.hellos[0].environments == 2
+        first = GymnasiumFactory("CartPole-v1", {}).vector(2)
+        expected, _ = first.reset(seed=10)
+        first.close()
+        np.testing.assert_array_equal(server.steps[0].observations, expected)
+
+    def test_a_member_tells_what_cannot_be_made_or_used(self, server):
+        options = parse_options([*self.REQUIRED, server.url, "--per-connection", "2"])
+        for env_id, message in (("NoSuchThing-v1", "NoSuchThing"), ("Blackjack-v1", "Flatten")):
+            ended = _VectorMember(options, GymnasiumFactory(env_id, {}))(0, Notes())
+            assert ended.outcome is Outcome.UNUSABLE
+            assert message in ended.message
+
+    def test_a_factory_of_single_environments_is_named(self):
+        options = parse_options([*self.REQUIRED, "localhost:1", "--per-connection", "2"])
+        with pytest.raises(ConfigurationError, match="needs a factory with a method 'vector'"):
+            run_command(options, lambda: gymnasium.make("CartPole-v1"))
