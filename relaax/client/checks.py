@@ -1,6 +1,6 @@
 """What can be sent in version 2, checked where a program hands it over."""
 
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +13,16 @@ Array = npt.NDArray[Any]
 #: numpy's kinds of numbers: bool, signed and unsigned integer, float.
 _NUMBERS = "biuf"
 
+_DOUBLE = np.dtype(np.float64)
+
 
 def checked_reward(reward: float) -> float:
     """Return ``reward``; ValueError unless it is finite as a 32-bit float."""
-    if not reward_rules.is_allowed(reward):
+    try:
+        is_allowed = reward_rules.is_allowed(reward)
+    except TypeError as error:
+        raise TypeError(f"the reward is {reward!r}, it must be a number") from error
+    if not is_allowed:
         raise ValueError(
             f"the reward is {float(reward)}, {reward_rules.NOT_ALLOWED}: at most "
             f"{reward_rules.MAX_REWARD:.2g} in magnitude can be sent"
@@ -54,6 +60,8 @@ def checked_state(state: Any) -> Array:
 
 def checked_rewards(rewards: Any, count: int) -> npt.NDArray[np.float64]:
     """Return ``rewards`` as float64 [count]; ValueError for anything else, and not finite ones."""
+    if _are_doubles(rewards, count) and reward_rules.are_allowed(rewards):
+        return rewards  # as nearly always
     try:
         array = np.asarray(rewards, np.float64)
     except (TypeError, ValueError) as error:
@@ -64,6 +72,12 @@ def checked_rewards(rewards: Any, count: int) -> npt.NDArray[np.float64]:
         (index, *_) = np.flatnonzero(~(np.abs(array) <= reward_rules.MAX_REWARD))
         raise ValueError(f"rewards[{index}] is {array[index]}, {reward_rules.NOT_ALLOWED}")
     return array
+
+
+def _are_doubles(rewards: Any, count: int) -> TypeGuard[npt.NDArray[np.float64]]:
+    return (
+        isinstance(rewards, np.ndarray) and rewards.shape == (count,) and rewards.dtype == _DOUBLE
+    )
 
 
 def checked_rows(what: str, rows: Any, count: int) -> Array:
@@ -110,6 +124,6 @@ def checked_steps(steps: Steps, environments: int) -> Steps:
 
 
 def _require_finite(what: str, array: Array) -> None:
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
+    if array.dtype.kind == "f" and not np.logical_and.reduce(np.isfinite(array), axis=None):
         place = np.argwhere(~np.isfinite(array))[0].tolist()
         raise ValueError(f"{what}{place or ''} is {array[tuple(place)]}, it must be finite")

@@ -3,7 +3,8 @@
 import contextlib
 import logging
 import socket
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -13,7 +14,7 @@ from relaax.client.persistence import Persistence
 from relaax.common.address import Address
 from relaax.common.errors import ProtocolError
 from relaax.common.protocol import FrameConnection, binary
-from relaax.common.protocol.binary import Hello, Welcome
+from relaax.common.protocol.binary import ErrorCode, Hello, Welcome
 
 _Reply = TypeVar("_Reply")
 
@@ -21,6 +22,9 @@ _log = logging.getLogger(__name__)
 
 #: Before a hello that was answered by a close is repeated.
 _PAUSE_BEFORE_SECOND_HELLO_S = 0.1
+
+#: How long a hello may go unanswered before that is said.
+_LONG_S = 5.0
 
 
 class OldServer(Exception):
@@ -99,8 +103,8 @@ class Line:
             return self._decoded(self._exchanged(self._connection, payload), decode)
         except Failure as failure:
             self.close()
-            self._loss = failure
-            raise
+            self._loss = Failure(failure.message, failure.code)
+            raise self._loss from failure.__cause__
 
     def tell(self, payload: bytes) -> None:
         """Send a message that is not answered. Whether it arrived, the next answer tells."""
@@ -116,15 +120,16 @@ class Line:
     def patiently(self, attempt: Callable[[], _Reply]) -> _Reply:
         """Return what ``attempt`` returns; try it again after a Failure, as often as allowed.
 
-        A Failure that is final is raised at once; one that came in the middle of an episode, by
-        the next attempt to start another. After any other loss there is a pause before the first
-        attempt too.
+        A Failure that is final is raised at once. Where the training ended in the middle of an
+        episode, starting another raises that again. After any other loss there is a pause before
+        the first attempt too.
         """
         loss, self._loss = self._loss, None
         if loss is not None:
-            if loss.is_final:
+            if loss.code == ErrorCode.TRAINING_IS_OVER:
                 raise loss
-            self._persistence.pause_after_loss(loss)
+            if not loss.is_final:
+                self._persistence.pause_after_loss(loss)
         while True:
             try:
                 return attempt()
@@ -149,13 +154,31 @@ class Line:
         """Connect and say hello; return None when the server closes without a word."""
         connection = self.connect()
         try:
-            return self._decoded(self._exchanged(connection, hello), binary.decode_welcome)
+            with self._impatience():
+                reply = self._exchanged(connection, hello)
+            return self._decoded(reply, binary.decode_welcome)
         except _ClosedWithoutAWord:
             self.close()
             return None
         except Failure:
             self.close()
             raise
+
+    @contextlib.contextmanager
+    def _impatience(self) -> Iterator[None]:
+        """Say so when what happens inside takes long: nobody should look at a silent terminal."""
+        timer = threading.Timer(
+            _LONG_S,
+            _log.warning,
+            ("the RLX server at %s is there but does not answer yet; is its parameter server?",
+             self._address),
+        )  # fmt: skip
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     def _exchanged(self, connection: FrameConnection, payload: bytes) -> bytes:
         """Send a message and return the answer."""
@@ -171,7 +194,10 @@ class Line:
         except ProtocolError as error:
             raise self._broken(error) from error
         if reply is None:
-            raise _ClosedWithoutAWord(f"the RLX server at {self._address} closed the connection")
+            raise _ClosedWithoutAWord(
+                f"the RLX server at {self._address} closed the connection without a word; "
+                "its log may say why"
+            )
         return reply
 
     def _decoded(self, payload: bytes, decode: Callable[[bytes], _Reply]) -> _Reply:

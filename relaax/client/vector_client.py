@@ -98,20 +98,14 @@ class VectorClient:
 
         ValueError for what has another length, or is not finite.
         """
-        flags = self._nothing_happened
-        if terminated is not None or truncated is not None:
-            flags = end_flags(
-                checked_flags("terminated", terminated, self.environments),
-                checked_flags("truncated", truncated, self.environments),
-            )
-            flags[flags != 0] |= START
+        flags, ended = self._flags_of(terminated, truncated)
         steps = Steps(
             self._everybody,
             flags,
             checked_rewards(rewards, self.environments),
             checked_rows("observations", observations, self.environments),
-            checked_rows("finals", finals, int(np.count_nonzero(flags & FINAL))),
-            is_plain=not flags.any(),
+            () if finals is None and not ended else checked_rows("finals", finals, ended),
+            is_plain=flags is self._nothing_happened,
         )
         return self._exchange.ask(steps).actions
 
@@ -141,6 +135,21 @@ class VectorClient:
         traceback: TracebackType | None,
     ) -> None:
         self.disconnect()
+
+    def _flags_of(
+        self, terminated: Array | None, truncated: Array | None
+    ) -> tuple[npt.NDArray[np.uint8], int]:
+        """Return the flags [N] of a step, and how many final observations come with it."""
+        if terminated is None and truncated is None:
+            return self._nothing_happened, 0
+        flags = end_flags(
+            checked_flags("terminated", terminated, self.environments),
+            checked_flags("truncated", truncated, self.environments),
+        )
+        if not flags.any():
+            return self._nothing_happened, 0
+        flags[flags != 0] |= START
+        return flags, int(np.count_nonzero(flags & FINAL))
 
     def _start(self, steps: Steps) -> Answers:
         if not self._line.is_connected:

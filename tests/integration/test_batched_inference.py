@@ -92,6 +92,15 @@ def test_a_client_that_says_nothing_is_told_too(training: Training):
     wait_for(lambda: compute_process(rlx_server), "a new compute process")
 
 
+def test_two_servers_with_different_networks_say_so_and_the_rlx_server_ends(training: Training):
+    training.start_parameter_server()
+    training.configure({**SMALL_DA3C, "action_size": 3})
+    rlx_server = training.start_command("relaax-rlx-server")
+    assert rlx_server.wait() == 2
+    assert "do the parameter server and the RLX server read the same" in rlx_server.output()
+    assert rlx_server.output().count("compute process") == 2  # its start and its end
+
+
 def test_observations_of_two_kinds_are_not_mixed(training: Training):
     training.configure({**SMALL_DA3C, "state_size": [84, 84], "hidden_layers": [8]})
     training.start_parameter_server()

@@ -10,7 +10,9 @@ PUBLIC = {
         ConfigBase FloatVector InvalidState Metrics NullMetrics NullSaver ParameterServerBase Phase
         PreprocessorBase RunningParameterServer Saver Steps Values Version
     """,
-    "relaax.client": "Backoff Client Failure VectorClient",
+    "relaax.client": """
+        Backoff Client FINAL Failure START Steps TERMINATED TRUNCATED VectorClient
+    """,
     "relaax.common.bridge": "Bridge BridgeControl",
     "relaax.common.parameters": "Manifest ParameterStore RMSProp TensorSpec linear_anneal",
     "relaax.common.protocol": """

@@ -19,8 +19,8 @@ class BackgroundLearner:
     """Learns from rollouts on a thread of its own, as many at once as are waiting.
 
     Acting never waits for it: when it does not keep up, the oldest rollouts are dropped and
-    counted; their steps count in the global step like all others. An error ends the thread and is
-    raised by the next ``learn``.
+    counted; their steps count in the global step like all others, unless the parameter server was
+    away meanwhile. An error ends the thread and is raised by the next ``learn``.
     """
 
     def __init__(self, learner: Learner, metrics: Metrics, rollouts_per_update: int) -> None:
@@ -75,11 +75,22 @@ class BackgroundLearner:
         try:
             while (work := self._next()) is not None:
                 rollouts, steps_dropped = work
+                incarnation = self.policy.version.incarnation
                 self._learner.learn(rollouts, steps_dropped)
+                if self.policy.version.incarnation != incarnation:
+                    self._forget_dropped_steps()
         except Exception as error:  # raised where somebody can act on it: by the next learn
             _log.exception("the learner failed")
             with self._changed:
                 self._error = error
+
+    def _forget_dropped_steps(self) -> None:
+        """Do not count what was dropped while the parameter server was away.
+
+        It goes on from its last checkpoint; nobody could learn from these steps.
+        """
+        with self._changed:
+            self._steps_dropped = 0
 
     def _next(self) -> tuple[RolloutBatch, int] | None:
         """Wait for rollouts; return those that one update takes, and how many steps were dropped.

@@ -19,6 +19,9 @@ _log = logging.getLogger(__name__)
 #: What a parameter server that is away or starting again answers.
 _AWAY = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
 
+#: Whoever starts an RLX server alone should not wait for long to be told.
+_FIRST_WAIT_S = 2.0
+
 _PHASES = {
     bridge_pb2.Status.TRAINING: Phase.TRAINING,
     bridge_pb2.Status.SERVING: Phase.SERVING,
@@ -110,9 +113,10 @@ class Bridge(BridgeBase):
 
     def _patiently(self, call: Callable[..., Any], message: Any) -> Any:
         deadline = time.monotonic() + self._patience_s
+        timeout_s = min(self._call_timeout_s, _FIRST_WAIT_S)
         while True:
             try:
-                return call(message, timeout=self._call_timeout_s, wait_for_ready=True)
+                return call(message, timeout=timeout_s, wait_for_ready=True)
             except grpc.RpcError as error:
                 self._require_away(error)
                 if time.monotonic() > deadline:
@@ -120,6 +124,7 @@ class Bridge(BridgeBase):
                         f"parameter server {self._url} was away for {self._patience_s:g} s"
                     ) from error
                 _log.warning("waiting for parameter server %s (%s)", self._url, error.details())
+                timeout_s = self._call_timeout_s
 
     def _require_away(self, error: grpc.RpcError) -> None:
         if error.code() not in _AWAY:

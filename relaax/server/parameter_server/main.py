@@ -14,6 +14,7 @@ from relaax.server.common.aws import aws_session, s3_client
 from relaax.server.common.configuration import (
     ParameterServerConfiguration,
     ParameterServerOptions,
+    leave_undisturbed,
     load_parameter_server,
     run_command,
 )
@@ -27,7 +28,9 @@ _log = logging.getLogger(__name__)
 
 def main() -> int:
     """Run a parameter server; the exit status says how it ended."""
-    return run_command("relaax-parameter-server", lambda: _serve(sys.argv[1:]))
+    status = run_command("relaax-parameter-server", lambda: _serve(sys.argv[1:]))
+    leave_undisturbed()
+    return status
 
 
 def _serve(arguments: list[str]) -> int:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from relaax.server.common.configuration import load_rlx_server, run_command
+from relaax.server.common.configuration import leave_undisturbed, load_rlx_server, run_command
 
 if TYPE_CHECKING:
     from relaax.server.common.algorithm_loader import Algorithm
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 def main() -> int:
     """Run an RLX server; the exit status says how it ended."""
-    return run_command("relaax-rlx-server", lambda: _serve(sys.argv[1:]))
+    status = run_command("relaax-rlx-server", lambda: _serve(sys.argv[1:]))
+    leave_undisturbed()
+    return status
 
 
 def _serve(arguments: list[str]) -> int:
@@ -36,7 +38,8 @@ def _serve(arguments: list[str]) -> int:
     try:
         listener = listen(options.bind)
     except OSError as error:
-        raise ConfigurationError(f"--bind: cannot listen at {options.bind}: {error}") from error
+        reason = str(error.strerror or error).split(" (while attempting")[0]  # the address again
+        raise ConfigurationError(f"--bind: cannot listen at {options.bind}: {reason}") from error
     algorithm = load_algorithm(configuration.algorithm.directory)
     config = make_config(algorithm, configuration.algorithm)
     is_batched = options.inference == "batched"
@@ -53,8 +56,8 @@ def _serve(arguments: list[str]) -> int:
         max_frame_bytes=options.max_frame_bytes,
         max_environments=options.max_environments,
     )
-    RlxServer(listener, settings, Admission(options.first_worker_mib()), is_batched).run()
-    return 0
+    admission = Admission(options.first_worker_mib())
+    return RlxServer(listener, settings, admission, is_batched).run()
 
 
 def _require_batches(algorithm: "Algorithm", directory: Path) -> None:

@@ -38,6 +38,9 @@ _log = logging.getLogger(__name__)
 #: Exit status of the watcher when the training is over: the RLX server closes too.
 TRAINING_IS_OVER = 10
 
+#: Exit status of the compute process when starting it again would not help: the RLX server too.
+CONFIGURATION_IS_WRONG = 2
+
 #: How often the watcher asks.
 WATCH_INTERVAL_S = 0.5
 
@@ -126,7 +129,10 @@ def run_compute(
         agent = settings.algorithm.BatchAgent(settings.config, stub, learns_in_background=True)
         with closing(agent):
             ComputeLoop(agent, stub.metrics(), introductions, doorbell).run()
-    except (BridgeError, ConfigurationError) as error:
+    except ConfigurationError as error:
+        _log.error("%s", error)
+        return CONFIGURATION_IS_WRONG
+    except BridgeError as error:
         _log.error("the compute process ends: %s", error)
         return 1
     finally:

@@ -22,6 +22,7 @@ from relaax.server.rlx_server.children import (
 from relaax.server.rlx_server.compute.link import Link
 from relaax.server.rlx_server.compute.supervisor import ComputeSupervisor
 from relaax.server.rlx_server.processes import (
+    CONFIGURATION_IS_WRONG,
     TRAINING_IS_OVER,
     ComputeEnd,
     WorkerSettings,
@@ -79,9 +80,10 @@ class RlxServer:
         self._compute = ComputeSupervisor(self._children, self._run_compute) if is_batched else None
         self._stops = False
         self._is_over = False
+        self._exit_status = 0
 
-    def run(self) -> None:
-        """Serve until stopped; every child is gone when this returns."""
+    def run(self) -> int:
+        """Serve until stopped and return the exit status; every child is gone by then."""
         gc.collect()
         gc.freeze()  # a collection in a child would copy the pages it shares with its parent
         self._wake_reader, self._wake_writer = socket.socketpair()
@@ -96,6 +98,7 @@ class RlxServer:
             signal.set_wakeup_fd(-1)
             self._wake_reader.close()
             self._wake_writer.close()
+        return self._exit_status
 
     def _end_children(self, number: signal.Signals) -> None:
         """End the workers, and then the compute process, which they must not miss meanwhile."""
@@ -176,6 +179,8 @@ class RlxServer:
     def _note_end(self, ended: Ended) -> None:
         if self._compute is not None and ended.pid == self._compute.pid:
             self._compute.note_end()
+            if ended.exit_code == CONFIGURATION_IS_WRONG:
+                self._stops, self._exit_status = True, CONFIGURATION_IS_WRONG
         if ended.pid == self._watcher_pid:
             self._watcher_pid = None
             if ended.exit_code == TRAINING_IS_OVER:

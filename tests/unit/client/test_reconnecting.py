@@ -133,6 +133,23 @@ class TestTheServersReason:
                 assert said.value.code == ErrorCode.TRAINING_IS_OVER
             assert client.init(STATE) == 1
 
+    def test_a_mistake_in_an_episode_does_not_spoil_the_next(self, server):
+        refusal = binary.encode_error(ErrorCode.MISMATCH, "too few")
+        server.reply = lambda number, steps: refusal if len(server.steps) == 2 else None
+        with Client(server.url) as client:
+            client.init(STATE)
+            with pytest.raises(Failure, match="too few"):
+                client.send(1.0, STATE)
+            assert client.init(STATE) == 1
+
+    def test_a_close_without_a_word_points_at_the_log(self, server, close):
+        server.reply = lambda number, steps: close if len(server.steps) == 2 else None
+        with Client(server.url) as client:
+            client.init(STATE)
+            with pytest.raises(Failure, match="without a word; its log may say why") as said:
+                client.send(1.0, STATE)
+        assert type(said.value) is Failure
+
     def test_it_is_not_lost_when_metrics_meet_the_closed_connection(self):
         ours, theirs = socket.socketpair()
         line = Line("localhost:1", Patience(10, 10, None, time.sleep))

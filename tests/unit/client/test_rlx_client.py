@@ -7,7 +7,6 @@ import threading
 import numpy as np
 import pytest
 
-import relaax.client
 from relaax.client import Backoff, Client, Failure
 from relaax.common.address import Address
 from relaax.common.errors import ConfigurationError
@@ -23,10 +22,6 @@ def test_the_client_loads_nothing_heavy() -> None:
     assert "numpy" in loaded
     assert HEAVY.isdisjoint(name.partition(".")[0] for name in loaded)
     assert not any(name.startswith("relaax.server") for name in loaded)
-
-
-def test_the_public_names() -> None:
-    assert relaax.client.__all__ == ["Backoff", "Client", "Failure", "VectorClient"]
 
 
 def test_an_episode_as_messages(start_server) -> None:

@@ -1,6 +1,6 @@
 """The servers' configuration: one YAML file for both, the command line on top of it."""
 
-from relaax.server.common.configuration.exit_status import run_command
+from relaax.server.common.configuration.exit_status import leave_undisturbed, run_command
 from relaax.server.common.configuration.load import (
     AlgorithmSection,
     ParameterServerConfiguration,
@@ -21,6 +21,7 @@ __all__ = [
     "RlxServerConfiguration",
     "RlxServerOptions",
     "S3Location",
+    "leave_undisturbed",
     "load_parameter_server",
     "load_rlx_server",
     "run_command",

@@ -1,5 +1,6 @@
 """What a command's end says to the shell."""
 
+import signal
 import sys
 from collections.abc import Callable
 
@@ -19,6 +20,16 @@ def run_command(program: str, command: Callable[[], int]) -> int:
         return _explain(program, error, USAGE)
     except CheckpointError as error:
         return _explain(program, error, FAILURE)
+
+
+def leave_undisturbed() -> None:
+    """Ignore what would stop a command that is over.
+
+    While Python ends, its own handlers are gone, and SIGTERM would kill the process: to whoever
+    waits for it the command would seem to have failed.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _explain(program: str, error: Exception, status: int) -> int:

@@ -16,6 +16,7 @@ _WORDS = {
     "bool_": "must be true or false",
     "string_type": "must be text",
     "list_type": "must be a list",
+    "tuple_type": "must be a list",
     "dict_type": "must be a section of keys",
     "model_type": "must be a section of keys",
 }

@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-from relaax.algorithm_base import BridgeBase, Metrics, NullSaver, Steps
+from relaax.algorithm_base import BridgeBase, Metrics, NullSaver, Steps, Values, Version
 from relaax.common.steps import FINAL, START, TERMINATED, TRUNCATED
 
 SECTION = {
@@ -51,6 +51,17 @@ class Recorder(BridgeBase):
 
     def metrics(self):
         return self.stored
+
+
+class Restarted:
+    """A parameter server of another incarnation."""
+
+    def __init__(self, service):
+        self._service = service
+
+    def synchronize(self, gradients, steps, computed_with=None):
+        values = self._service.synchronize(gradients, steps)
+        return Values(Version(values.version.number, 77), values.global_t, values.vector)
 
 
 class Learning:
@@ -418,6 +429,20 @@ def test_rollouts_that_nobody_has_time_for_are_dropped_and_counted(background):
     wait_until(lambda: dropped() + sum(each.count for each in background.rollouts) == 100)
     assert dropped() > 50
     wait_until(lambda: background.parameter_server.global_t() == 300)
+
+
+def test_steps_dropped_while_the_parameter_server_was_away_are_not_counted(background):
+    """The one that is there again goes on from its last checkpoint, here step 0."""
+    background.bridge.goes_on.clear()
+    act(background, 300)
+    wait_until(lambda: background.rollouts)
+    again = background.da3c.ParameterServer(background.config, NullSaver(), Stored()).bridge()
+    background.bridge.service = background.parameter_server_again = Restarted(again)
+    background.bridge.goes_on.set()
+    wait_until(lambda: len(background.bridge.gradients) >= 3)
+    background.in_background.close()
+    learnt = sum(each.steps for each in background.rollouts)
+    assert again.increment_global_t(0) <= learnt < 150
 
 
 def test_waiting_rollouts_are_learnt_from_together_up_to_the_limit(background):
