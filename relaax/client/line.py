@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 _PAUSE_BEFORE_SECOND_HELLO_S = 0.1
 
 #: How long a hello may go unanswered before that is said.
-_LONG_S = 5.0
+_LONG_S = 10.0
 
 
 class OldServer(Exception):
@@ -170,8 +170,8 @@ class Line:
         timer = threading.Timer(
             _LONG_S,
             _log.warning,
-            ("the RLX server at %s is there but does not answer yet; is its parameter server?",
-             self._address),
+            ("the RLX server at %s is there, but for %g s it has not answered a hello: it starts, "
+             "has much to do, or waits for its parameter server", self._address, _LONG_S),
         )  # fmt: skip
         timer.daemon = True
         timer.start()

@@ -102,6 +102,18 @@ class TestPauses:
             persistence.pause_after_loss(Failure("lost"))
 
 
+class TestASilentServer:
+    @pytest.mark.parametrize(("patience_s", "is_said"), [(0.1, True), (60.0, False)])
+    def test_that_it_does_not_answer_a_hello_is_said(
+        self, server, caplog, monkeypatch, patience_s, is_said
+    ):
+        monkeypatch.setattr("relaax.client.line._LONG_S", patience_s)
+        server.greet = lambda number: time.sleep(1.0)
+        with Client(server.url) as client:
+            assert client.init(STATE) == 1
+        assert ("waits for its parameter server" in caplog.text) == is_said
+
+
 class TestTheServersReason:
     def test_a_refusal_at_the_start_is_not_repeated_without_connecting(self, server):
         refusal = binary.encode_error(ErrorCode.MISMATCH, "too few")
