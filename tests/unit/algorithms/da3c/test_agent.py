@@ -434,8 +434,9 @@ def test_rollouts_that_nobody_has_time_for_are_dropped_and_counted(background):
 def test_steps_dropped_while_the_parameter_server_was_away_are_not_counted(background):
     """The one that is there again goes on from its last checkpoint, here step 0."""
     background.bridge.goes_on.clear()
+    act(background, 3)
+    wait_until(lambda: background.rollouts)  # the learner has begun; what follows is dropped
     act(background, 300)
-    wait_until(lambda: background.rollouts)
     again = background.da3c.ParameterServer(background.config, NullSaver(), Stored()).bridge()
     background.bridge.service = background.parameter_server_again = Restarted(again)
     background.bridge.goes_on.set()
