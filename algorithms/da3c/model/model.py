@@ -144,7 +144,7 @@ class Model:
         sizes = {min(8, largest), largest}
         if self.network.convolutions:
             sizes = {2**exponent for exponent in range(largest.bit_length())}
-        for size in sorted(sizes):
+        for size in sorted(sizes.difference(self._prepared_sizes)):
             rollouts = RolloutBatch.zeros(
                 size,
                 self._settings.episode_len,
@@ -153,7 +153,7 @@ class Model:
                 self.network.lstm_size,
             )
             self.gradients(parameters, rollouts)
-        self._prepared_sizes = sorted(sizes)
+        self._prepared_sizes = sorted(sizes.union(self._prepared_sizes))
 
     def _size_of_gradients(self, count: int) -> int:
         """Return how many rollouts a batch of ``count`` is padded to."""
