@@ -46,20 +46,11 @@ def answer_as_a_server(exchange: Exchange) -> Any:
     )
 
 
-@dataclass
-class HandMadeServer:
-    """Accepts connections one after another; ``answer`` says what each message gets.
+@dataclass(kw_only=True)
+class Listening:
+    """Accepts connections one after another and serves each on a thread, until it is closed."""
 
-    Like every server that knows version 1 alone it closes a connection that starts with a hello;
-    such connections are counted apart.
-
-    An answer is a JSON value, bytes to send as they are, ``SILENCE`` or ``CLOSE``.
-    """
-
-    answer: Callable[[Exchange], Any] = answer_as_a_server
-    exchanges: list[Exchange] = field(default_factory=list)
     accepted: int = 0
-    hellos: int = 0
 
     def __post_init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -68,14 +59,6 @@ class HandMadeServer:
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
         self._threads[0].start()
 
-    @property
-    def messages(self) -> list[list[Any]]:
-        return [exchange.message for exchange in self.exchanges]
-
-    @property
-    def verbs(self) -> list[str]:
-        return [message[0] for message in self.messages]
-
     def close(self) -> None:
         for sock in [self._listener, *self._connections]:
             with contextlib.suppress(OSError):
@@ -83,6 +66,9 @@ class HandMadeServer:
             sock.close()
         for thread in self._threads:
             thread.join(10)
+
+    def _serve(self, index: int, connection: socket.socket) -> None:
+        raise NotImplementedError
 
     def _accept(self) -> None:
         while True:
@@ -97,6 +83,29 @@ class HandMadeServer:
             )
             self._threads.append(thread)
             thread.start()
+
+
+@dataclass
+class HandMadeServer(Listening):
+    """Answers by hand; ``answer`` says what each message gets.
+
+    Like every server that knows version 1 alone it closes a connection that starts with a hello;
+    such connections are counted apart.
+
+    An answer is a JSON value, bytes to send as they are, ``SILENCE`` or ``CLOSE``.
+    """
+
+    answer: Callable[[Exchange], Any] = answer_as_a_server
+    exchanges: list[Exchange] = field(default_factory=list)
+    hellos: int = 0
+
+    @property
+    def messages(self) -> list[list[Any]]:
+        return [exchange.message for exchange in self.exchanges]
+
+    @property
+    def verbs(self) -> list[str]:
+        return [message[0] for message in self.messages]
 
     def _serve(self, index: int, connection: socket.socket) -> None:
         try:
@@ -122,7 +131,7 @@ class HandMadeServer:
 
 
 @dataclass
-class RecordingServer:
+class RecordingServer(Listening):
     """Welcomes clients of version 2, answers ``action`` everywhere and keeps what it was told.
 
     ``greet`` may return another payload than the welcome to connection ``number``, and ``reply``
@@ -135,36 +144,24 @@ class RecordingServer:
     hellos: list[Hello] = field(default_factory=list)
     steps: list[Steps] = field(default_factory=list)
     metrics: list[Metric] = field(default_factory=list)
-    accepted: int = 0
 
-    def __post_init__(self) -> None:
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"127.0.0.1:{self._listener.getsockname()[1]}"
-        self._threads = [threading.Thread(target=self._accept, daemon=True)]
-        self._threads[0].start()
-
-    def close(self) -> None:
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        for thread in self._threads:
-            thread.join(10)
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
-                return
-            self.accepted += 1
-            thread = threading.Thread(
-                target=self._serve, args=(self.accepted, FrameConnection(connection)), daemon=True
+    @property
+    def told(self) -> list[tuple[Any, ...]]:
+        """By message: flags, rewards, observations and final observations."""
+        return [
+            (
+                steps.flags.tolist(),
+                steps.rewards.tolist(),
+                np.ravel(steps.observations).tolist(),
+                np.ravel(steps.finals).tolist(),
             )
-            self._threads.append(thread)
-            thread.start()
+            for steps in self.steps
+        ]
 
-    def _serve(self, number: int, frames: FrameConnection) -> None:
+    def _serve(self, index: int, connection: socket.socket) -> None:
+        frames = FrameConnection(connection)
         with contextlib.closing(frames), contextlib.suppress(OSError, ProtocolError):
-            self._talk(number, frames)
+            self._talk(index, frames)
 
     def _talk(self, number: int, frames: FrameConnection) -> None:
         first = frames.receive()

@@ -9,19 +9,6 @@ from relaax.common.protocol.binary import ErrorCode
 from relaax.common.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
 
 
-def told(server):
-    """What was told: by message, flags, rewards, observations and final observations."""
-    return [
-        (
-            steps.flags.tolist(),
-            steps.rewards.tolist(),
-            np.ravel(steps.observations).tolist(),
-            np.ravel(steps.finals).tolist(),
-        )
-        for steps in server.steps
-    ]
-
-
 def test_the_hello_tells_what_the_connection_carries(server):
     space = {"type": "Box", "dtype": "float32", "shape": [1]}
     with VectorClient(server.url, 3, environment="Corridor", action_space=None) as client:
@@ -47,7 +34,7 @@ def test_a_step_of_everybody_is_one_message(server):
         observations = np.array([[1], [2]], np.float32)
         assert client.init(observations).tolist() == [1, 1]
         assert client.send(np.array([0.5, -1.0]), observations + 1).tolist() == [1, 1]
-    assert told(server) == [
+    assert server.told == [
         ([START, START], [0, 0], [1, 2], []),
         ([0, 0], [0.5, -1.0], [2, 3], []),
     ]
@@ -61,7 +48,7 @@ def test_episodes_that_ended_start_again_in_the_same_message(server):
         finals = np.array([[7]], np.float32)
         client.send(np.ones(3), observations, terminated, truncated, finals)
     ends = [TERMINATED | START, TRUNCATED | FINAL | START, TERMINATED | START]
-    assert told(server)[1] == (ends, [1, 1, 1], [0, 0, 0], [7])
+    assert server.told[1] == (ends, [1, 1, 1], [0, 0, 0], [7])
 
 
 def test_those_that_are_ready_go_ahead(server):
@@ -113,7 +100,7 @@ class TestOneEnvironmentInVersionTwo:
             assert client.reset(3.0) == 1.0
             client.init(np.zeros(2, np.float32))
             assert client.truncate(4.0, [3, 4]) == 1.0
-        assert told(server) == [
+        assert server.told == [
             ([START], [0], [0.5, 1], []),
             ([0], [2], [1, 2], []),
             ([TERMINATED], [3], [], []),

@@ -44,19 +44,6 @@ def corridors(mode, *kinds):
     return SyncVectorEnv([lambda kind=kind: Corridor(*kind) for kind in kinds], autoreset_mode=mode)
 
 
-def told(server):
-    """What was told: by message, flags, rewards, observations and final observations."""
-    return [
-        (
-            steps.flags.tolist(),
-            steps.rewards.tolist(),
-            np.ravel(steps.observations).tolist(),
-            np.ravel(steps.finals).tolist(),
-        )
-        for steps in server.steps
-    ]
-
-
 class Notes(RunObserver):
     def __init__(self):
         self.steps = 0
@@ -75,7 +62,7 @@ def test_environments_that_start_again_within_a_step(server):
     with VectorClient(server.url, 2) as client:
         ended = VectorRunner(environments, client, observer=notes).run(episodes=2)
     assert ended.outcome is Outcome.FINISHED
-    assert told(server) == [
+    assert server.told == [
         ([START, START], [0, 0], [0, 0], []),
         ([0, 0], [1, 1], [1, 1], []),
         ([TERMINATED | START, 0], [2, 2], [0, 2], []),
@@ -90,7 +77,7 @@ def test_environments_that_take_a_step_to_start_again(server):
     notes = Notes()
     with VectorClient(server.url, 2) as client:
         VectorRunner(environments, client, observer=notes).run(episodes=3)
-    assert told(server) == [
+    assert server.told == [
         ([START, START], [0, 0], [0, 0], []),
         ([0, 0], [1, 1], [1, 1], []),
         ([TERMINATED, 0], [2, 2], [2], []),
@@ -126,7 +113,7 @@ def test_after_a_lost_connection_all_environments_start_again(server, close):
     environments = corridors(AutoresetMode.SAME_STEP, (5, "terminated"), (5, "terminated"))
     with VectorClient(server.url, 2) as client:
         VectorRunner(environments, client).run(episodes=2)
-    assert [flags for flags, *_ in told(server)[:5]] == [
+    assert [flags for flags, *_ in server.told[:5]] == [
         [START] * 2,
         [0, 0],
         [0, 0],
