@@ -11,7 +11,7 @@ second are those of all workers, from the first one's begin to the last one's en
 the same run: ``copy`` is a memory copy of the vector, ``rmsprop`` the optimiser's step alone,
 ``echo`` a gRPC call that returns the same bytes without looking at them. With several workers the
 version is checked in the end: no update may be lost. Server and workers keep the memory that they
-have freed (``relaax.common.native_memory.keep_memory``) as RELAAX does; ``--no-keep-memory`` shows
+have freed (``relaax.allocator.keep_memory``) as RELAAX does; ``--no-keep-memory`` shows
 what that brings.
 """
 
@@ -30,7 +30,7 @@ from processes import end_on_sigterm, kill, start_child
 from report import Results, add_json, figure, parser_of
 from servers import free_address
 
-from relaax.common.native_memory import keep_memory
+from relaax.allocator import keep_memory
 
 SIZES = [10_000, 100_000, 681_000, 2_000_000, 20_000_000]
 
@@ -140,9 +140,10 @@ def serve_parameters(url: str, load: Load, ready: Any) -> None:
     from servers import REPOSITORY
 
     from relaax.algorithm_base import NullMetrics
-    from relaax.common.bridge import BridgeControl
-    from relaax.common.parameters import ParameterStore, RMSProp
-    from relaax.common.parameters.rmsprop import RMSPropSettings
+    from relaax.bridge import BridgeControl
+    from relaax.learning.optimizers import RMSProp
+    from relaax.learning.optimizers.rmsprop import RMSPropSettings
+    from relaax.learning.parameter_store import ParameterStore
     from relaax.server.common.algorithm_loader import load_algorithm
 
     da3c = load_algorithm(REPOSITORY / "algorithms" / "da3c").module
@@ -163,7 +164,7 @@ def serve_parameters(url: str, load: Load, ready: Any) -> None:
 def serve_echo(url: str, load: Load, ready: Any) -> None:
     import grpc
 
-    from relaax.common.bridge import channel_options
+    from relaax.bridge import channel_options
 
     def echo(request: bytes, context: Any) -> bytes:
         return request
@@ -227,13 +228,13 @@ def timed(call: Callable[[], Any]) -> float:
 
 
 def fetching(url: str, size: int) -> Callable[[], Any]:
-    from relaax.common.bridge import Bridge
+    from relaax.bridge import Bridge
 
     return Bridge(url).get_values
 
 
 def updating(url: str, size: int) -> Callable[[], Any]:
-    from relaax.common.bridge import Bridge
+    from relaax.bridge import Bridge
 
     bridge, gradient = Bridge(url), np.full(size, 1e-3, np.float32)
     version = bridge.get_values().version
@@ -243,7 +244,7 @@ def updating(url: str, size: int) -> Callable[[], Any]:
 def echoing(url: str, size: int) -> Callable[[], Any]:
     import grpc
 
-    from relaax.common.bridge import channel_options
+    from relaax.bridge import channel_options
 
     call = grpc.insecure_channel(url, options=channel_options.CLIENT).unary_unary("/benchmark/Echo")
     data = bytes(4 * size)
@@ -251,7 +252,7 @@ def echoing(url: str, size: int) -> Callable[[], Any]:
 
 
 def version_at(url: str) -> int:
-    from relaax.common.bridge import Bridge
+    from relaax.bridge import Bridge
 
     return Bridge(url).get_values().version.number
 
@@ -262,8 +263,8 @@ def copy_ms(size: int) -> float:
 
 
 def rmsprop_ms(size: int) -> float:
-    from relaax.common.parameters import RMSProp
-    from relaax.common.parameters.rmsprop import RMSPropSettings
+    from relaax.learning.optimizers import RMSProp
+    from relaax.learning.optimizers.rmsprop import RMSPropSettings
 
     optimizer = RMSProp(size, RMSPropSettings())
     parameters, gradient = np.zeros(size, np.float32), np.ones(size, np.float32)

@@ -4,7 +4,7 @@
 
 Version 1 carries arrays as compressed npz archives. Microseconds a call, the best of several
 rounds: ``write`` and ``read`` by numpy (``savez_compressed``, ``load``) and by this project
-(``relaax.common.protocol.npz``). ``bytes`` is the size before base64; version 2 of the protocol
+(``relaax.protocol.json.npz``). ``bytes`` is the size before base64; version 2 of the protocol
 carries the frame as it is.
 """
 
@@ -21,7 +21,7 @@ from processes import end_on_sigterm
 from report import Results, add_json, parser_of
 from servers import REPOSITORY
 
-from relaax.common.protocol import npz
+from relaax.protocol.json import npz
 
 #: More than a frame, so that it is not refused.
 MOST_BYTES = 1024 * 1024

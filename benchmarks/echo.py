@@ -12,8 +12,9 @@ from cells import Cell
 from processes import die_with_parent, kill, start_child
 from servers import free_address
 
-from relaax.common.protocol import FrameConnection, binary, encode_action
-from relaax.common.protocol.binary import Welcome
+from relaax.protocol import FrameConnection, binary
+from relaax.protocol.binary import Welcome
+from relaax.protocol.json import encode_action
 
 
 @contextlib.contextmanager

@@ -74,7 +74,7 @@ def global_step(parameter_server_url: str) -> Iterator[GlobalStep]:
 
 
 def _answer(parameter_server_url: str, pipe: Any) -> None:
-    from relaax.common.bridge import Bridge
+    from relaax.bridge import Bridge
 
     bridge = Bridge(parameter_server_url)
 

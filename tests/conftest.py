@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 from processes import REPOSITORY, Training, wait_for
 
-from relaax.common.bridge import Bridge
+from relaax.bridge import Bridge
 from relaax.server.common.algorithm_loader import load_algorithm
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")

@@ -13,7 +13,7 @@
 
 from typing import Any
 
-from relaax.common.bridge import Bridge, BridgeControl
+from relaax.bridge import Bridge, BridgeControl
 
 from .config import Config
 from .parameter_server import ParameterServer

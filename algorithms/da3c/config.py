@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from relaax.algorithm_base import ConfigBase
-from relaax.common.protocol.binary.spaces import Space, discrete
+from relaax.spaces import Space, discrete
 
 from .network import Network
 from .settings import Settings

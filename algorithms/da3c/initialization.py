@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from relaax.algorithm_base import FloatVector
-from relaax.common.parameters import Manifest, TensorSpec
+from relaax.learning.networks import Manifest, TensorSpec
 
 #: What ReLU takes away is given back: He et al. 2015 (https://arxiv.org/abs/1502.01852).
 _RELU_GAIN = np.sqrt(2.0)

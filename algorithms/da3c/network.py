@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from relaax.common.parameters import Manifest, TensorSpec
+from relaax.learning.networks import Manifest, TensorSpec
 
 from .settings import Settings
 

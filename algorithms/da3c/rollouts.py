@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relaax.common.arrays import zero_padded
+from relaax.learning.arrays import zero_padded
 
 Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float32]

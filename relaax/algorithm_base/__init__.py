@@ -16,13 +16,13 @@ from relaax.algorithm_base.bridge_base import (
     Values,
     Version,
 )
+from relaax.algorithm_base.checkpoint import Checkpoint, NullSaver, Saver
 from relaax.algorithm_base.config_base import ConfigBase
 from relaax.algorithm_base.parameter_server_base import ParameterServerBase
 from relaax.algorithm_base.preprocessor_base import PreprocessorBase
-from relaax.common.checkpoint import Checkpoint, NullSaver, Saver
-from relaax.common.errors import CheckpointMismatch, InvalidState
-from relaax.common.metrics import Metrics, NullMetrics
-from relaax.common.steps import Steps
+from relaax.errors import CheckpointMismatch, InvalidState
+from relaax.metrics import Metrics, NullMetrics
+from relaax.steps import Steps
 
 __all__ = [
     "AgentBase",

@@ -5,7 +5,7 @@ from typing import Any
 
 from relaax.algorithm_base.bridge_base import BridgeBase
 from relaax.algorithm_base.config_base import ConfigBase
-from relaax.common.metrics import Metrics
+from relaax.metrics import Metrics
 
 
 class AgentBase(ABC):

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from relaax.algorithm_base.bridge_base import BridgeBase
 from relaax.algorithm_base.config_base import ConfigBase
-from relaax.common.steps import IntArray, Steps
+from relaax.steps import IntArray, Steps
 
 
 class BatchAgentBase(ABC):

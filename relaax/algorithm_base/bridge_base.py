@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from relaax.common.metrics import Metrics
+from relaax.metrics import Metrics
 
 FloatVector = npt.NDArray[np.float32]
 

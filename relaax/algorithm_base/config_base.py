@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from relaax.common.protocol.binary.spaces import Space
+from relaax.spaces import Space
 
 
 class ConfigBase:

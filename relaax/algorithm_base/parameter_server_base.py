@@ -3,9 +3,9 @@
 from abc import ABC, abstractmethod
 
 from relaax.algorithm_base.bridge_base import BridgeBase
+from relaax.algorithm_base.checkpoint import Saver
 from relaax.algorithm_base.config_base import ConfigBase
-from relaax.common.checkpoint import Saver
-from relaax.common.metrics import Metrics
+from relaax.metrics import Metrics
 
 
 class ParameterServerBase(ABC):

@@ -12,7 +12,7 @@ from relaax.client.backoff import Backoff
 from relaax.client.failure import Failure
 from relaax.client.rlx_client import Client
 from relaax.client.vector_client import VectorClient
-from relaax.common.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
+from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
 
 __all__ = [
     "FINAL",

@@ -5,8 +5,8 @@ from typing import Any, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from relaax.common.protocol import rewards as reward_rules
-from relaax.common.steps import FINAL, Steps, wants_action
+from relaax.protocol import rewards as reward_rules
+from relaax.steps import FINAL, Steps, wants_action
 
 Array = npt.NDArray[Any]
 

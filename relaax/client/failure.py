@@ -1,6 +1,6 @@
 """What a client raises."""
 
-from relaax.common.protocol.binary import ErrorCode
+from relaax.protocol.binary import ErrorCode
 
 #: Trying again would end in the same way.
 _FINAL = (ErrorCode.PROTOCOL, ErrorCode.MISMATCH, ErrorCode.VERSION, ErrorCode.TRAINING_IS_OVER)
@@ -11,7 +11,7 @@ class Failure(Exception):
 
     The connection is closed and the server's part of the episodes is lost: reset the environment
     and call ``init``, which connects again. ``code`` is the server's own reason where it gave one
-    (``relaax.common.protocol.binary.ErrorCode``).
+    (``relaax.protocol.binary.ErrorCode``).
     """
 
     def __init__(self, message: str, code: int | None = None) -> None:

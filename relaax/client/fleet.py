@@ -20,8 +20,8 @@ from typing import Any, TypeAlias
 from relaax.client.failure import Failure
 from relaax.client.observer import EpisodeSummary, RunObserver
 from relaax.client.progress import Progress, ProgressDisplay
-from relaax.common.errors import RelaaxError
-from relaax.common.protocol.binary import ErrorCode
+from relaax.errors import RelaaxError
+from relaax.protocol.binary import ErrorCode
 
 _POLL_S = 0.2
 _PATIENCE_WITH_MEMBERS_S = 5.0

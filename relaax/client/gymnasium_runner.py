@@ -31,7 +31,7 @@ from relaax.client.rlx_client import Client, Failure
 from relaax.client.runner_options import RunnerOptions, parse_options
 from relaax.client.vector_client import VectorClient
 from relaax.client.vector_runner import Environments, VectorRunner
-from relaax.common.errors import ConfigurationError
+from relaax.errors import ConfigurationError
 
 Environment: TypeAlias = gymnasium.Env[Any, Any]
 EnvironmentFactory: TypeAlias = Callable[[], Environment]

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from relaax.common.errors import ConfigurationError, ProtocolError
-from relaax.common.protocol.binary.spaces import Space, box
+from relaax.errors import ConfigurationError, ProtocolError
+from relaax.spaces import Space, box
 
 _ARRAY_SPACES = (spaces.Box, spaces.Discrete, spaces.MultiBinary, spaces.MultiDiscrete)
 

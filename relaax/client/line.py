@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
+from relaax.address import Address
 from relaax.client.backoff import Backoff
 from relaax.client.failure import Failure
 from relaax.client.persistence import Persistence
-from relaax.common.address import Address
-from relaax.common.errors import ProtocolError
-from relaax.common.protocol import FrameConnection, binary
-from relaax.common.protocol.binary import ErrorCode, Hello, Welcome
+from relaax.errors import ProtocolError
+from relaax.protocol import FrameConnection, binary
+from relaax.protocol.binary import ErrorCode, Hello, Welcome
 
 _Reply = TypeVar("_Reply")
 

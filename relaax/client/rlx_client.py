@@ -25,9 +25,9 @@ from relaax.client.checks import as_array, checked_reward
 from relaax.client.failure import Failure
 from relaax.client.line import Line, OldServer, Patience
 from relaax.client.sessions import BinarySession, JsonSession, Session
-from relaax.common.metrics import Metrics
-from relaax.common.protocol.binary import Hello
-from relaax.common.protocol.binary.spaces import Space, space_of
+from relaax.metrics import Metrics
+from relaax.protocol.binary import Hello
+from relaax.spaces import Space, space_of
 
 __all__ = ["Client", "Failure"]
 

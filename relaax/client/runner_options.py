@@ -5,9 +5,9 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from relaax.address import Address
 from relaax.client.backoff import Backoff
-from relaax.common.address import Address
-from relaax.common.errors import ConfigurationError
+from relaax.errors import ConfigurationError
 
 
 @dataclass(frozen=True)

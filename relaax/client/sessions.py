@@ -7,7 +7,7 @@ import numpy as np
 from relaax.client.checks import checked_state
 from relaax.client.line import Line
 from relaax.client.steps_exchange import StepsExchange
-from relaax.common.protocol import (
+from relaax.protocol.json import (
     Act,
     RewardAndAct,
     RewardAndReset,
@@ -16,7 +16,7 @@ from relaax.common.protocol import (
     decode_score,
     encode_request,
 )
-from relaax.common.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
+from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
 
 #: As JSON a list of that many numbers is smaller and faster than a compressed array.
 MAX_LISTED_VALUES = 64

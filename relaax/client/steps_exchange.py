@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.client.line import Line
-from relaax.common.errors import ProtocolError
-from relaax.common.protocol import binary
-from relaax.common.protocol.binary import Answers, Metric
-from relaax.common.steps import ENDED, Steps
+from relaax.errors import ProtocolError
+from relaax.protocol import binary
+from relaax.protocol.binary import Answers, Metric
+from relaax.steps import ENDED, Steps
 
 Array = npt.NDArray[Any]
 

@@ -24,11 +24,11 @@ from relaax.client.checks import checked_flags, checked_rewards, checked_rows, c
 from relaax.client.failure import Failure
 from relaax.client.line import Line, OldServer, Patience
 from relaax.client.steps_exchange import StepsExchange
-from relaax.common.metrics import Metrics
-from relaax.common.protocol import binary
-from relaax.common.protocol.binary import Answers, Hello
-from relaax.common.protocol.binary.spaces import Space, space_of
-from relaax.common.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
+from relaax.metrics import Metrics
+from relaax.protocol import binary
+from relaax.protocol.binary import Answers, Hello
+from relaax.spaces import Space, space_of
+from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
 
 Array = npt.NDArray[Any]
 

@@ -13,8 +13,8 @@ from relaax.client.fleet import Ended, Outcome, ended_by
 from relaax.client.gymnasium_spaces import state_encoder, vector_action_decoder
 from relaax.client.observer import EpisodeSummary, RunObserver
 from relaax.client.vector_client import VectorClient, end_flags
-from relaax.common.errors import ConfigurationError
-from relaax.common.steps import START, Steps
+from relaax.errors import ConfigurationError
+from relaax.steps import START, Steps
 
 Array = npt.NDArray[Any]
 Environments: TypeAlias = VectorEnv[Any, Any, Any]

@@ -12,10 +12,10 @@ import pytest
 from inference_modes import BATCHED
 from processes import SMALL_DA3C, Process, Training, wait_for
 
+from relaax.bridge import Bridge
 from relaax.client import Backoff, Client, Failure, VectorClient
-from relaax.common.bridge import Bridge
-from relaax.common.protocol import FrameConnection, binary
-from relaax.common.protocol.binary import ErrorCode, Hello
+from relaax.protocol import FrameConnection, binary
+from relaax.protocol.binary import ErrorCode, Hello
 
 pytestmark = [pytest.mark.integration, BATCHED]
 

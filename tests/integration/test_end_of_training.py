@@ -8,8 +8,8 @@ from inference_modes import IN_BOTH_MODES
 from processes import SMALL_DA3C, Training, wait_for
 
 from relaax.algorithm_base import Phase
+from relaax.bridge import Bridge
 from relaax.client.rlx_client import Client
-from relaax.common.bridge import Bridge
 
 pytestmark = [pytest.mark.integration, IN_BOTH_MODES]
 

@@ -8,7 +8,7 @@ import pytest
 from inference_modes import IN_BOTH_MODES
 from processes import SMALL_DA3C, Process, Training, wait_for
 
-from relaax.common.bridge import Bridge
+from relaax.bridge import Bridge
 
 pytestmark = [pytest.mark.integration, IN_BOTH_MODES]
 

@@ -83,6 +83,6 @@ def test_the_client_needs_nothing_but_numpy(installed: Path, tmp_path: Path):
 
 
 def test_generated_code_is_in_the_package(installed: Path):
-    bridge = installed / "relaax" / "common" / "bridge"
+    bridge = installed / "relaax" / "bridge"
     generated = {"bridge_pb2.py", "bridge_pb2.pyi", "bridge_pb2_grpc.py"}
     assert generated <= {path.name for path in bridge.iterdir()}

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from moto.server import ThreadedMotoServer
 
-from relaax.common.checkpoint import Checkpoint
-from relaax.common.errors import CheckpointError, ConfigurationError, DamagedCheckpoint
+from relaax.algorithm_base.checkpoint import Checkpoint
+from relaax.errors import CheckpointError, ConfigurationError, DamagedCheckpoint
 from relaax.server.common.aws import aws_session, s3_client
 from relaax.server.common.saver import CheckpointSaver, S3Store
 from relaax.server.parameter_server.metrics import EventWriter, S3Mirror

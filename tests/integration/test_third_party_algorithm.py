@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from processes import Training
 
-from relaax.common.bridge import Bridge
+from relaax.bridge import Bridge
 
 pytestmark = pytest.mark.integration
 

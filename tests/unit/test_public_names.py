@@ -13,10 +13,12 @@ PUBLIC = {
     "relaax.client": """
         Backoff Client FINAL Failure START Steps TERMINATED TRUNCATED VectorClient
     """,
-    "relaax.common.bridge": "Bridge BridgeControl",
-    "relaax.common.parameters": "Manifest ParameterStore RMSProp TensorSpec linear_anneal",
-    "relaax.common.protocol": """
-        Act FrameConnection Request RewardAndAct RewardAndReset ScalarMetric
+    "relaax.bridge": "Bridge BridgeControl",
+    "relaax.learning.networks": "Manifest TensorSpec",
+    "relaax.learning.optimizers": "RMSProp RMSPropSettings linear_anneal",
+    "relaax.protocol": "FrameConnection",
+    "relaax.protocol.json": """
+        Act Request RewardAndAct RewardAndReset ScalarMetric
         decode_action decode_request decode_score encode_action encode_request encode_score
     """,
 }

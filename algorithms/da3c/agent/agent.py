@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from relaax.algorithm_base import AgentBase, BridgeBase, Steps
-from relaax.common.steps import START, TERMINATED
+from relaax.steps import START, TERMINATED
 
 from ..config import Config
 from ..preprocessor import Preprocessor

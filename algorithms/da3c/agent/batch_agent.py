@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.algorithm_base import BatchAgentBase, BridgeBase, Steps
-from relaax.common.arrays import zero_padded
-from relaax.common.slots import SlotPool
-from relaax.common.steps import ENDED, START, TERMINATED, TRUNCATED, IntArray
+from relaax.learning.arrays import zero_padded
+from relaax.learning.slots import SlotPool
+from relaax.steps import ENDED, START, TERMINATED, TRUNCATED, IntArray
 
 from ..config import Config
 from ..learner import BackgroundLearner, Learner, Policy

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from relaax.algorithm_base import BridgeBase, FloatVector, Values, Version
-from relaax.common.interval_metrics import IntervalMetrics
-from relaax.common.native_memory import release_unused_memory
+from relaax.allocator import release_unused_memory
+from relaax.interval_metrics import IntervalMetrics
 
 from ..gradient_norm import clip_by_global_norm
 from ..model import Gradients, Model, Parameters

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from relaax.algorithm_base import FloatVector
-from relaax.common.arrays import zero_padded
+from relaax.learning.arrays import zero_padded
 
 from ..network import Network
 from ..rollouts import RolloutBatch

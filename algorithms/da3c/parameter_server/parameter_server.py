@@ -7,10 +7,10 @@ from relaax.algorithm_base import (
     ParameterServerBase,
     Saver,
 )
-from relaax.common.checkpoint import require_same_fingerprint, require_same_shapes
-from relaax.common.parameters import ParameterStore, RMSProp, linear_anneal
-from relaax.common.parameters.rmsprop import RMSPropSettings
-from relaax.common.parameters.store import Snapshot
+from relaax.algorithm_base.checkpoint import require_same_fingerprint, require_same_shapes
+from relaax.learning.optimizers import RMSProp, linear_anneal
+from relaax.learning.optimizers.rmsprop import RMSPropSettings
+from relaax.learning.parameter_store import ParameterStore, Snapshot
 
 from ..config import Config
 from ..initialization import initial_parameters

@@ -1,7 +1,7 @@
 """What answers the workers."""
 
 from relaax.algorithm_base import BridgeBase, FloatVector, Metrics, Values, Version
-from relaax.common.parameters import ParameterStore
+from relaax.learning.parameter_store import ParameterStore
 
 
 class ParameterServerService(BridgeBase):

@@ -20,7 +20,7 @@ from relaax.algorithm_base import (
     ParameterServerBase,
     PreprocessorBase,
 )
-from relaax.common.errors import ConfigurationError
+from relaax.errors import ConfigurationError
 from relaax.server.common.configuration.load import AlgorithmSection
 from relaax.server.common.configuration.mistakes import explain
 

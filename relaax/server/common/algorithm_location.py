@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import relaax
-from relaax.common.errors import ConfigurationError
+from relaax.errors import ConfigurationError
 
 
 def locate_algorithm(section: Mapping[str, Any], source: Path) -> Path:

@@ -17,7 +17,7 @@ from botocore.exceptions import (
     PartialCredentialsError,
 )
 
-from relaax.common.errors import CheckpointError, ConfigurationError, RelaaxError
+from relaax.errors import CheckpointError, ConfigurationError, RelaaxError
 
 #: Everything that a call of an S3 client raises.
 S3_ERRORS = (BotoCoreError, ClientError, Boto3Error)

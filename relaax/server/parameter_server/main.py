@@ -7,8 +7,8 @@ import threading
 from contextlib import ExitStack
 
 from relaax.algorithm_base import Metrics, NullMetrics, NullSaver, ParameterServerBase, Saver
-from relaax.common.errors import ConfigurationError
-from relaax.common.native_memory import keep_memory
+from relaax.allocator import keep_memory
+from relaax.errors import ConfigurationError
 from relaax.server.common.algorithm_loader import load_algorithm, make_config
 from relaax.server.common.aws import aws_session, s3_client
 from relaax.server.common.configuration import (

@@ -5,10 +5,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from relaax.algorithm_base import AgentBase, BatchAgentBase, PreprocessorBase
-from relaax.common.metrics import Metrics
-from relaax.common.protocol.binary import MAX_ENVIRONMENTS
-from relaax.common.steps import ENDED, FINAL, START, TRUNCATED, Steps
+from relaax.metrics import Metrics
+from relaax.protocol.binary import MAX_ENVIRONMENTS
 from relaax.server.rlx_server.conversation import Actions
+from relaax.steps import ENDED, FINAL, START, TRUNCATED, Steps
 
 
 class ConnectionAgents(Protocol):

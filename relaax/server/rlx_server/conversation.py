@@ -6,11 +6,12 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from relaax.common.errors import InvalidState
-from relaax.common.protocol import binary, messages
-from relaax.common.protocol.binary import ErrorCode, Hello, Metric
-from relaax.common.protocol.framing import DEFAULT_MAX_FRAME_BYTES
-from relaax.common.steps import START, TERMINATED, Steps
+from relaax.errors import InvalidState
+from relaax.protocol import binary
+from relaax.protocol.binary import ErrorCode, Hello, Metric
+from relaax.protocol.framing import DEFAULT_MAX_FRAME_BYTES
+from relaax.protocol.json import messages
+from relaax.steps import START, TERMINATED, Steps
 
 FloatArray = npt.NDArray[np.float64]
 Actions: TypeAlias = Sequence[Any] | npt.NDArray[Any]

@@ -6,10 +6,10 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from relaax.common.errors import ProtocolError
-from relaax.common.interval_metrics import IntervalMetrics
-from relaax.common.metrics import Metrics
-from relaax.common.steps import ENDED, START, IntArray, Steps
+from relaax.errors import ProtocolError
+from relaax.interval_metrics import IntervalMetrics
+from relaax.metrics import Metrics
+from relaax.steps import ENDED, START, IntArray, Steps
 
 FloatArray = npt.NDArray[np.float64]
 

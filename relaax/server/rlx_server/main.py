@@ -26,7 +26,7 @@ def _serve(arguments: list[str]) -> int:
     configuration = load_rlx_server(arguments)
     _keep_numeric_libraries_single_threaded()
     # Imported only now: numpy reads the environment when it is imported.
-    from relaax.common.errors import ConfigurationError
+    from relaax.errors import ConfigurationError
     from relaax.server.common.algorithm_loader import load_algorithm, make_config
     from relaax.server.common.logs import start_logging
     from relaax.server.rlx_server.admission import Admission
@@ -61,7 +61,7 @@ def _serve(arguments: list[str]) -> int:
 
 
 def _require_batches(algorithm: "Algorithm", directory: Path) -> None:
-    from relaax.common.errors import ConfigurationError
+    from relaax.errors import ConfigurationError
 
     if not sys.platform.startswith("linux"):
         raise ConfigurationError("--inference: batched needs Linux; use inline here")

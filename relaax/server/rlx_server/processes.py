@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from relaax.algorithm_base import BridgeBase, ConfigBase, InvalidState, Phase
-from relaax.common.errors import BridgeError, ComputeError, ConfigurationError, ProtocolError
-from relaax.common.native_memory import keep_memory, spare_memory
-from relaax.common.protocol import binary
-from relaax.common.protocol.binary import ErrorCode, Hello, Welcome
-from relaax.common.protocol.binary.spaces import differ, written
-from relaax.common.protocol.framing import FrameConnection
+from relaax.allocator import keep_memory, spare_memory
+from relaax.errors import BridgeError, ComputeError, ConfigurationError, ProtocolError
+from relaax.protocol import binary
+from relaax.protocol.binary import ErrorCode, Hello, Welcome
+from relaax.protocol.framing import FrameConnection
 from relaax.server.common.algorithm_loader import Algorithm
 from relaax.server.rlx_server.children import COMPUTE_IS_GONE, END_OF_TRAINING, STOP
 from relaax.server.rlx_server.compute.link import Link
@@ -32,6 +31,7 @@ from relaax.server.rlx_server.conversation import (
     JsonConversation,
 )
 from relaax.server.rlx_server.worker import Worker
+from relaax.spaces import differ, written
 
 _log = logging.getLogger(__name__)
 

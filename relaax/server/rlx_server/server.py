@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable
 from types import FrameType
 
-from relaax.common.address import Address
+from relaax.address import Address
 from relaax.server.rlx_server.admission import Admission
 from relaax.server.rlx_server.children import (
     COMPUTE_IS_GONE,

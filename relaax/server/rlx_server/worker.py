@@ -2,12 +2,12 @@
 
 import time
 
-from relaax.common.protocol.binary import ErrorCode, Metric
-from relaax.common.protocol.framing import FrameConnection
-from relaax.common.steps import Steps
+from relaax.protocol.binary import ErrorCode, Metric
+from relaax.protocol.framing import FrameConnection
 from relaax.server.rlx_server.connection_agents import ConnectionAgents
 from relaax.server.rlx_server.conversation import Conversation
 from relaax.server.rlx_server.episodes import EPISODE_REWARD, Episodes
+from relaax.steps import Steps
 
 
 class Worker:

@@ -4,7 +4,7 @@ The parameter server keeps the weights with the best score so far. An agent pert
 one episode, and sends its score and its weights as "the gradients".
 """
 
-from relaax.common.bridge import Bridge, BridgeControl
+from relaax.bridge import Bridge, BridgeControl
 
 from .agent import Agent
 from .config import Config

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from relaax.common.errors import ProtocolError
-from relaax.common.protocol import FrameConnection, binary
-from relaax.common.protocol.binary import Hello, Metric, Welcome
-from relaax.common.steps import ENDED, Steps, wants_action
+from relaax.errors import ProtocolError
+from relaax.protocol import FrameConnection, binary
+from relaax.protocol.binary import Hello, Metric, Welcome
+from relaax.steps import ENDED, Steps, wants_action
 
 CLOSE = object()
 SILENCE = object()

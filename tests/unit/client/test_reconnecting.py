@@ -11,9 +11,9 @@ import pytest
 from relaax.client import Backoff, Client, Failure, VectorClient
 from relaax.client.line import Line, Patience
 from relaax.client.persistence import Persistence
-from relaax.common.protocol import FrameConnection, binary
-from relaax.common.protocol.binary import ErrorCode
-from relaax.common.steps import START
+from relaax.protocol import FrameConnection, binary
+from relaax.protocol.binary import ErrorCode
+from relaax.steps import START
 
 BROKEN = binary.encode_error(ErrorCode.SERVER, "the network is gone")
 OVER = binary.encode_error(ErrorCode.TRAINING_IS_OVER, "well done")

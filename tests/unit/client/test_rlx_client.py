@@ -7,9 +7,9 @@ import threading
 import numpy as np
 import pytest
 
+from relaax.address import Address
 from relaax.client import Backoff, Client, Failure
-from relaax.common.address import Address
-from relaax.common.errors import ConfigurationError
+from relaax.errors import ConfigurationError
 
 HEAVY = {"tensorflow", "grpc", "pydantic", "yaml", "gymnasium", "psutil", "boto3", "google", "rich"}
 

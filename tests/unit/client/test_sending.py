@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from relaax.client import Client, Failure, VectorClient
-from relaax.common.protocol import binary, encode_action
-from relaax.common.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
+from relaax.protocol import binary
+from relaax.protocol.json import encode_action
+from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
 
 STATES = np.zeros((2, 1), np.float32)
 NAN_STATES = np.array([[0], [np.nan]], np.float32)

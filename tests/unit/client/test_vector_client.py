@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from relaax.client import Client, Failure, VectorClient
-from relaax.common.protocol import binary
-from relaax.common.protocol.binary import ErrorCode
-from relaax.common.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
+from relaax.protocol import binary
+from relaax.protocol.binary import ErrorCode
+from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
 
 
 def test_the_hello_tells_what_the_connection_carries(server):

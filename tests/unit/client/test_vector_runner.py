@@ -12,10 +12,10 @@ from relaax.client.gymnasium_spaces import UnsupportedSpace, UnusableAction
 from relaax.client.observer import RunObserver
 from relaax.client.runner_options import parse_options
 from relaax.client.vector_runner import VectorRunner
-from relaax.common.errors import ConfigurationError
-from relaax.common.protocol import binary
-from relaax.common.protocol.binary import ErrorCode
-from relaax.common.steps import FINAL, START, TERMINATED, TRUNCATED
+from relaax.errors import ConfigurationError
+from relaax.protocol import binary
+from relaax.protocol.binary import ErrorCode
+from relaax.steps import FINAL, START, TERMINATED, TRUNCATED
 
 
 class Corridor(gymnasium.Env):

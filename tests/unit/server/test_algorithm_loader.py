@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from relaax.common.errors import ConfigurationError
+from relaax.errors import ConfigurationError
 from relaax.server.common.algorithm_loader import load_algorithm, make_config
 from relaax.server.common.configuration import AlgorithmSection
 

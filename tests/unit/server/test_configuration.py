@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from relaax.common.address import Address
-from relaax.common.errors import ConfigurationError
-from relaax.common.protocol.framing import DEFAULT_MAX_FRAME_BYTES
+from relaax.address import Address
+from relaax.errors import ConfigurationError
+from relaax.protocol.framing import DEFAULT_MAX_FRAME_BYTES
 from relaax.server.common.algorithm_location import bundled_algorithms
 from relaax.server.common.configuration import (
     ParameterServerOptions,

@@ -3,7 +3,7 @@
 import pytest
 
 from relaax import __version__
-from relaax.common.errors import (
+from relaax.errors import (
     BridgeError,
     CheckpointError,
     CheckpointMismatch,

@@ -5,7 +5,7 @@ import datetime
 import pytest
 import yaml as pyyaml
 
-from relaax.common.errors import ConfigurationError
+from relaax.errors import ConfigurationError
 from relaax.server.common.configuration.yaml_reader import read_yaml
 
 

@@ -11,7 +11,7 @@ from tensorboardX.proto.event_pb2 import Event
 from tensorboardX.record_writer import RecordWriter, masked_crc32c
 
 import relaax.server.parameter_server.metrics as package
-from relaax.common.errors import ConfigurationError
+from relaax.errors import ConfigurationError
 from relaax.server.parameter_server.metrics import EventWriter, event_file
 from relaax.server.parameter_server.metrics.event_log import EventLog
 

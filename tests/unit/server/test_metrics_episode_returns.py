@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from relaax.common.errors import ConfigurationError
-from relaax.common.metrics import Metrics, NullMetrics
+from relaax.errors import ConfigurationError
+from relaax.metrics import Metrics, NullMetrics
 from relaax.server.parameter_server.metrics import EpisodeReturns
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import relaax.server.common.saver as package
-from relaax.common.checkpoint import Checkpoint
-from relaax.common.errors import CheckpointError, CheckpointMismatch, ConfigurationError
+from relaax.algorithm_base.checkpoint import Checkpoint
+from relaax.errors import CheckpointError, CheckpointMismatch, ConfigurationError
 from relaax.server.common.saver import BlobStore, CheckpointSaver, DirectoryStore
 
 FINGERPRINT = {

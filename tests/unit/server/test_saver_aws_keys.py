@@ -2,7 +2,7 @@
 
 import pytest
 
-from relaax.common.errors import ConfigurationError
+from relaax.errors import ConfigurationError
 from relaax.server.common.aws import aws_session, object_key, s3_client
 
 SECRET = "wJalrXUtnFEMI"  # noqa: S105 (of Amazon's documentation)

@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from relaax.common.errors import CheckpointError, ConfigurationError, DamagedCheckpoint
+from relaax.errors import CheckpointError, ConfigurationError, DamagedCheckpoint
 from relaax.server.common.saver import CheckpointSaver, DirectoryStore
 
 WRITER = """
 import itertools, sys
 from pathlib import Path
 import numpy as np
-from relaax.common.checkpoint import Checkpoint
+from relaax.algorithm_base.checkpoint import Checkpoint
 from relaax.server.common.saver import CheckpointSaver, DirectoryStore
 
 saver = CheckpointSaver(DirectoryStore(Path(sys.argv[1])), keep=2)

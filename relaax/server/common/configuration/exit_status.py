@@ -4,7 +4,7 @@ import signal
 import sys
 from collections.abc import Callable
 
-from relaax.common.errors import CheckpointError, CheckpointMismatch, ConfigurationError
+from relaax.errors import CheckpointError, CheckpointMismatch, ConfigurationError
 
 #: What the user wrote cannot be used.
 USAGE = 2

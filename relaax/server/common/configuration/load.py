@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from relaax.common.errors import ConfigurationError
+from relaax.errors import ConfigurationError
 from relaax.server.common.algorithm_location import locate_algorithm
 from relaax.server.common.configuration.command_line import build_parser
 from relaax.server.common.configuration.mistakes import as_written, explain

@@ -15,8 +15,8 @@ from pydantic import (
     model_validator,
 )
 
-from relaax.common.address import Address
-from relaax.common.errors import ConfigurationError
+from relaax.address import Address
+from relaax.errors import ConfigurationError
 
 #: The protocol's own default. Not imported from there: that imports numpy, which would read the
 #: environment before the RLX server has set its number of threads.

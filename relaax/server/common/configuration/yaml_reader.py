@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from relaax.common.errors import ConfigurationError
+from relaax.errors import ConfigurationError
 
 #: PyYAML follows YAML 1.1, where 1e8 and 7e-4 are strings for want of a dot and a sign.
 #: A float has a dot or an exponent here, so that 08 stays the text it is.

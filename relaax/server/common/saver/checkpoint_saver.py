@@ -6,8 +6,8 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors import numpy as safetensors
 
-from relaax.common.checkpoint import Checkpoint, Saver
-from relaax.common.errors import CheckpointError, ConfigurationError, DamagedCheckpoint
+from relaax.algorithm_base.checkpoint import Checkpoint, Saver
+from relaax.errors import CheckpointError, ConfigurationError, DamagedCheckpoint
 from relaax.server.common.saver.manifest import (
     Manifest,
     describe,

@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
-from relaax.common.errors import CheckpointError, ConfigurationError, DamagedCheckpoint
+from relaax.errors import CheckpointError, ConfigurationError, DamagedCheckpoint
 from relaax.server.common.saver.store import BlobStore
 
 _TEMPORARY_PREFIX = ".tmp-"

@@ -10,8 +10,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from relaax.common.checkpoint import Checkpoint
-from relaax.common.errors import CheckpointError, CheckpointMismatch, DamagedCheckpoint
+from relaax.algorithm_base.checkpoint import Checkpoint
+from relaax.errors import CheckpointError, CheckpointMismatch, DamagedCheckpoint
 
 #: Number of the format; it grows when older readers could not understand newer checkpoints.
 FORMAT = 1

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from relaax.common.errors import ConfigurationError, DamagedCheckpoint
+from relaax.errors import ConfigurationError, DamagedCheckpoint
 from relaax.server.common.aws import S3_ERRORS, error_code, object_key, s3_errors_explained
 from relaax.server.common.saver.store import BlobStore
 

@@ -3,8 +3,8 @@
 import threading
 from collections import deque
 
-from relaax.common.errors import ConfigurationError
-from relaax.common.metrics import Metrics
+from relaax.errors import ConfigurationError
+from relaax.metrics import Metrics
 
 
 class EpisodeReturns(Metrics):

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from relaax.common.errors import ConfigurationError
-from relaax.common.metrics import Metrics
+from relaax.errors import ConfigurationError
+from relaax.metrics import Metrics
 from relaax.server.parameter_server.metrics.event_file import Scalar, tag
 from relaax.server.parameter_server.metrics.event_log import EventLog
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relaax.common.steps import Steps
+from relaax.steps import Steps
 
 Array = npt.NDArray[Any]
 

@@ -8,7 +8,7 @@ import os
 import socket
 from typing import Any
 
-from relaax.common.errors import ComputeError
+from relaax.errors import ComputeError
 
 WAKE = b"\0"
 

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from relaax.algorithm_base import BatchAgentBase
-from relaax.common.errors import ComputeError
-from relaax.common.interval_metrics import IntervalMetrics
-from relaax.common.metrics import Metrics
-from relaax.common.steps import IntArray
+from relaax.errors import ComputeError
+from relaax.interval_metrics import IntervalMetrics
+from relaax.metrics import Metrics
 from relaax.server.rlx_server.compute.exchange import Exchange, Layout, merged
 from relaax.server.rlx_server.compute.link import Link
+from relaax.steps import IntArray
 
 _log = logging.getLogger(__name__)
 

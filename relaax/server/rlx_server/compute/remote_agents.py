@@ -9,12 +9,12 @@ from typing import Any
 import numpy.typing as npt
 
 from relaax.algorithm_base import InvalidState, PreprocessorBase
-from relaax.common.errors import ComputeError
-from relaax.common.metrics import Metrics
-from relaax.common.steps import Steps
+from relaax.errors import ComputeError
+from relaax.metrics import Metrics
 from relaax.server.rlx_server.compute.exchange import Exchange, Layout
 from relaax.server.rlx_server.compute.link import Link
 from relaax.server.rlx_server.connection_agents import preprocess
+from relaax.steps import Steps
 
 _log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from relaax.algorithm_base import BridgeBase, Metrics, NullSaver, Steps, Values, Version
-from relaax.common.steps import FINAL, START, TERMINATED, TRUNCATED
+from relaax.steps import FINAL, START, TERMINATED, TRUNCATED
 
 SECTION = {
     "action_size": 2, "state_size": [2], "hidden_layers": [8], "episode_len": 3, "seed": 5,

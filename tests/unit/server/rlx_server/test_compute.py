@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from relaax.algorithm_base import BatchAgentBase, InvalidState, Metrics, PreprocessorBase
-from relaax.common.errors import ComputeError
-from relaax.common.slots import SlotPool
-from relaax.common.steps import ENDED, FINAL, START, TERMINATED, TRUNCATED, Steps, wants_action
+from relaax.errors import ComputeError
+from relaax.learning.slots import SlotPool
 from relaax.server.rlx_server.compute.exchange import Exchange, Layout
 from relaax.server.rlx_server.compute.link import Link, socket_pair
 from relaax.server.rlx_server.compute.process import READY, ComputeLoop
 from relaax.server.rlx_server.compute.remote_agents import RemoteAgents
+from relaax.steps import ENDED, FINAL, START, TERMINATED, TRUNCATED, Steps, wants_action
 
 
 class Stored(Metrics):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from relaax.algorithm_base import Metrics
-from relaax.common.errors import ProtocolError
-from relaax.common.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
+from relaax.errors import ProtocolError
 from relaax.server.rlx_server.episodes import Episodes
+from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
 
 
 class Stored(Metrics):

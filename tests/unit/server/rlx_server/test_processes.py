@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from relaax.common.protocol import FrameConnection, binary
-from relaax.common.protocol.binary import ErrorCode
+from relaax.protocol import FrameConnection, binary
+from relaax.protocol.binary import ErrorCode
 from relaax.server.rlx_server.children import COMPUTE_IS_GONE, END_OF_TRAINING, STOP
 from relaax.server.rlx_server.processes import WorkerSettings, run_worker
 

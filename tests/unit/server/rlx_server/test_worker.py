@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from relaax.algorithm_base import AgentBase, InvalidState, Metrics
-from relaax.common.errors import ProtocolError
-from relaax.common.protocol.framing import FrameConnection
-from relaax.common.protocol.messages import (
+from relaax.errors import ProtocolError
+from relaax.protocol.framing import FrameConnection
+from relaax.protocol.json.messages import (
     Act,
     RewardAndAct,
     RewardAndReset,

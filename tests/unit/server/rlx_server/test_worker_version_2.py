@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from relaax.algorithm_base import AgentBase, Metrics
-from relaax.common.protocol import FrameConnection, binary
-from relaax.common.protocol.binary import ErrorCode, Hello, Metric
-from relaax.common.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
+from relaax.protocol import FrameConnection, binary
+from relaax.protocol.binary import ErrorCode, Hello, Metric
 from relaax.server.rlx_server.connection_agents import SeparateAgents
 from relaax.server.rlx_server.conversation import BinaryConversation
 from relaax.server.rlx_server.worker import Worker
+from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
 
 
 class NoMetrics(Metrics):

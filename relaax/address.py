@@ -1,0 +1,34 @@
+"""HOST:PORT."""
+
+import re
+from dataclasses import dataclass
+
+from relaax.errors import ConfigurationError
+
+MAX_PORT = 65535
+
+_WRITTEN = re.compile(
+    r"(?P<host>[^\s:/\[\]]+|\[(?P<ipv6>[^\s/\[\]]*:[^\s/\[\]]*)\]):(?P<port>[0-9]{1,5})"
+)
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a server listens."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> "Address":
+        """Return the address of ``HOST:PORT`` or ``[IPv6]:PORT``; else ConfigurationError."""
+        written = _WRITTEN.fullmatch(text)
+        if written is None or int(written["port"]) > MAX_PORT:
+            raise ConfigurationError(
+                f"an address is HOST:PORT with a port up to {MAX_PORT}, such as localhost:7001 "
+                f"or [::1]:7001 with an IPv6 address in brackets; this is {text!r}"
+            )
+        return cls(written["ipv6"] or written["host"], int(written["port"]))
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"

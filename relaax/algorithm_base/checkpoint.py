@@ -1,0 +1,86 @@
+"""A checkpoint as algorithms see it, and the rule for accepting one."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.errors import CheckpointMismatch
+
+#: What a checkpoint must agree on with the configuration: JSON scalars and lists by name.
+Fingerprint = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The state of a training at one global step."""
+
+    #: Arrays by name: parameters and optimiser slots.
+    tensors: Mapping[str, npt.NDArray[Any]]
+    #: Environment steps of all agents together.
+    global_t: int
+    #: Number of updates applied to the parameters.
+    version: int
+    #: What the network is: algorithm, sizes, layers.
+    fingerprint: Fingerprint
+
+
+class Saver(ABC):
+    """Where checkpoints go. Implementations are in ``relaax.server.common.saver``."""
+
+    @abstractmethod
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Make ``checkpoint`` durable, so that a kill at any instant leaves a good one."""
+
+    @abstractmethod
+    def restore_latest(self) -> Checkpoint | None:
+        """Return the newest undamaged checkpoint, or None where there is none."""
+
+    @abstractmethod
+    def location(self) -> str:
+        """Say in words for people where the checkpoints are."""
+
+
+class NullSaver(Saver):
+    """The saver of a training that keeps nothing."""
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Drop the checkpoint."""
+
+    def restore_latest(self) -> Checkpoint | None:
+        """Return None: nothing was ever saved."""
+        return None
+
+    def location(self) -> str:
+        """Say that there is no place."""
+        return "nowhere (neither --checkpoint-dir nor --checkpoint-aws-s3 is given)"
+
+
+def require_same_fingerprint(saved: Fingerprint, expected: Fingerprint, location: str) -> None:
+    """Raise CheckpointMismatch unless both are equal, naming every key that differs."""
+    missing = object()
+    differences = [
+        f"{key} is {_shown(saved, key)} in the checkpoint and {_shown(expected, key)} here"
+        for key in sorted({*saved, *expected})
+        if saved.get(key, missing) != expected.get(key, missing)
+    ]
+    if differences:
+        raise CheckpointMismatch(
+            f"the checkpoint in {location} is of another training: {'; '.join(differences)}. "
+            "Use another checkpoint location or the configuration that made it"
+        )
+
+
+def _shown(fingerprint: Fingerprint, key: str) -> str:
+    return repr(fingerprint[key]) if key in fingerprint else "absent"
+
+
+def require_same_shapes(checkpoint: Checkpoint, expected: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Raise CheckpointMismatch unless the tensors have the expected names, shapes and dtypes."""
+    found = {name: (tensor.shape, tensor.dtype) for name, tensor in checkpoint.tensors.items()}
+    wanted = {name: (tensor.shape, np.dtype(tensor.dtype)) for name, tensor in expected.items()}
+    if found != wanted:
+        raise CheckpointMismatch(f"the checkpoint holds {found}, and the network needs {wanted}")

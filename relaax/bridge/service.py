@@ -1,0 +1,137 @@
+"""The parameter server's end of the bridge."""
+
+import secrets
+from collections.abc import Callable
+from typing import NoReturn, TypeVar
+
+import grpc
+import numpy as np
+
+from relaax.algorithm_base.bridge_base import BridgeBase, Phase, Values, Version
+from relaax.bridge import bridge_pb2, bridge_pb2_grpc
+from relaax.bridge.vectors import GRADIENTS, SERVICE_NAME, VALUES, WithVector
+
+_PHASES = {
+    Phase.TRAINING: bridge_pb2.Status.TRAINING,
+    Phase.SERVING: bridge_pb2.Status.SERVING,
+    Phase.CLOSING: bridge_pb2.Status.CLOSING,
+}
+
+_NOTHING = np.zeros(0, np.float32)
+
+Reply = TypeVar("Reply")
+
+
+class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type: ignore[misc]
+    """Turns gRPC messages into calls of an algorithm's service, and back.
+
+    It knows what survives a restart and what does not: a version of another incarnation is no
+    version here, and a gradient computed with one is dropped.
+    """
+
+    def __init__(self, service: BridgeBase) -> None:
+        self.phase = Phase.TRAINING
+        self._service = service
+        self._incarnation = secrets.randbits(63) + 1
+
+    def IncrementGlobalT(  # noqa: N802
+        self, request: bridge_pb2.Steps, context: grpc.ServicerContext
+    ) -> bridge_pb2.GlobalStep:
+        """Count environment steps."""
+        global_t = _answer(context, lambda: self._service.increment_global_t(request.count))
+        return bridge_pb2.GlobalStep(global_t=global_t)
+
+    def ApplyGradients(  # noqa: N802
+        self, request: WithVector[bridge_pb2.Gradients], context: grpc.ServicerContext
+    ) -> WithVector[bridge_pb2.Values]:
+        """Apply a gradient, count its steps, and return newer values to who wants them."""
+        return _answer(context, lambda: self._apply(request))
+
+    def GetValues(  # noqa: N802
+        self, request: bridge_pb2.Known, context: grpc.ServicerContext
+    ) -> WithVector[bridge_pb2.Values]:
+        """Return the values, or "not modified"."""
+        known = self._version_of(request)
+        return _answer(context, lambda: self._values_message(self._service.get_values(known)))
+
+    def StoreScalarMetric(  # noqa: N802
+        self, request: bridge_pb2.ScalarMetrics, context: grpc.ServicerContext
+    ) -> bridge_pb2.Nothing:
+        """Hand scalars to the metrics of the parameter server."""
+        metrics = self._service.metrics()
+        for metric in request.metrics:
+            metrics.scalar(metric.name, metric.y, metric.x if metric.HasField("x") else None)
+        return bridge_pb2.Nothing()
+
+    def GetStatus(  # noqa: N802
+        self, request: bridge_pb2.Nothing, context: grpc.ServicerContext
+    ) -> bridge_pb2.Status:
+        """Say whether the training goes on."""
+        return bridge_pb2.Status(
+            phase=_PHASES[self.phase], global_t=self._service.increment_global_t(0)
+        )
+
+    def _apply(self, request: WithVector[bridge_pb2.Gradients]) -> WithVector[bridge_pb2.Values]:
+        fields, computed_with = request.fields, None
+        if fields.HasField("computed_with"):
+            computed_with = self._version_of(fields.computed_with)
+            if computed_with is None:
+                return self._values_message(self._service.get_values())
+        gradients = _NOTHING if request.vector is None else request.vector
+        if not fields.want_values:
+            self._service.apply_gradients(gradients, computed_with)
+            self._service.increment_global_t(fields.steps)
+            return WithVector(bridge_pb2.Values(incarnation=self._incarnation), None)
+        values = self._service.synchronize(gradients, fields.steps, computed_with)
+        return self._values_message(values)
+
+    def _version_of(self, known: bridge_pb2.Known) -> Version | None:
+        if known.incarnation != self._incarnation:
+            return None
+        return Version(known.version, known.incarnation)
+
+    def _values_message(self, values: Values) -> WithVector[bridge_pb2.Values]:
+        fields = bridge_pb2.Values(
+            incarnation=self._incarnation,
+            version=values.version.number,
+            global_t=values.global_t,
+        )
+        return WithVector(fields, values.vector)
+
+
+def method_handlers(servicer: ParameterServerServicer) -> grpc.GenericRpcHandler:
+    """Return what a gRPC server answers calls with.
+
+    As the generated ``add_ParameterServerServicer_to_server`` does, but for the vectors.
+    """
+    small = (
+        ("IncrementGlobalT", bridge_pb2.Steps, bridge_pb2.GlobalStep),
+        ("StoreScalarMetric", bridge_pb2.ScalarMetrics, bridge_pb2.Nothing),
+        ("GetStatus", bridge_pb2.Nothing, bridge_pb2.Status),
+    )
+    handlers = {
+        name: grpc.unary_unary_rpc_method_handler(
+            getattr(servicer, name), request.FromString, reply.SerializeToString
+        )
+        for name, request, reply in small
+    }
+    handlers["GetValues"] = grpc.unary_unary_rpc_method_handler(
+        servicer.GetValues, bridge_pb2.Known.FromString, VALUES.encode
+    )
+    handlers["ApplyGradients"] = grpc.unary_unary_rpc_method_handler(
+        servicer.ApplyGradients, GRADIENTS.decode, VALUES.encode
+    )
+    return grpc.method_handlers_generic_handler(SERVICE_NAME, handlers)
+
+
+def _answer(context: grpc.ServicerContext, call: Callable[[], Reply]) -> Reply:
+    """Return what ``call`` returns; a ValueError is the caller's fault and is told to it."""
+    try:
+        return call()
+    except ValueError as error:
+        _refuse(context, str(error))
+
+
+def _refuse(context: grpc.ServicerContext, reason: str) -> NoReturn:
+    context.abort(grpc.StatusCode.INVALID_ARGUMENT, reason)
+    raise AssertionError("abort raises")

@@ -1,0 +1,153 @@
+"""The worker's end of the bridge."""
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+import grpc
+
+from relaax.algorithm_base.bridge_base import BridgeBase, FloatVector, Phase, Values, Version
+from relaax.bridge import bridge_pb2, bridge_pb2_grpc, channel_options
+from relaax.bridge.metrics_sender import MetricsSender
+from relaax.bridge.vectors import GRADIENTS, SERVICE_NAME, VALUES, WithVector
+from relaax.errors import BridgeError
+from relaax.metrics import Metrics
+
+_log = logging.getLogger(__name__)
+
+#: What a parameter server that is away or starting again answers.
+_AWAY = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
+
+#: Whoever starts an RLX server alone should not wait for long to be told.
+_FIRST_WAIT_S = 2.0
+
+_PHASES = {
+    bridge_pb2.Status.TRAINING: Phase.TRAINING,
+    bridge_pb2.Status.SERVING: Phase.SERVING,
+    bridge_pb2.Status.CLOSING: Phase.CLOSING,
+}
+
+
+class Bridge(BridgeBase):
+    """Calls a parameter server at ``host:port``; made after the fork, since gRPC has threads.
+
+    While the parameter server is away, a call for values waits for it, up to ``patience_s``
+    seconds; a gradient is dropped instead, because nobody can tell whether it was applied.
+    """
+
+    def __init__(
+        self, parameter_server_url: str, call_timeout_s: float = 10.0, patience_s: float = 600.0
+    ) -> None:
+        self._url = parameter_server_url
+        self._call_timeout_s = call_timeout_s
+        self._patience_s = patience_s
+        self._channel = grpc.insecure_channel(parameter_server_url, options=channel_options.CLIENT)
+        self._stub = bridge_pb2_grpc.ParameterServerStub(self._channel)
+        self._apply_gradients = self._channel.unary_unary(
+            f"/{SERVICE_NAME}/ApplyGradients", GRADIENTS.encode, VALUES.decode
+        )
+        self._get_values = self._channel.unary_unary(
+            f"/{SERVICE_NAME}/GetValues", bridge_pb2.Known.SerializeToString, VALUES.decode
+        )
+        self._metrics: MetricsSender | None = None
+
+    def increment_global_t(self, steps: int = 1) -> int:
+        """Add environment steps to the global step and return it."""
+        request = bridge_pb2.Steps(count=steps)
+        reply: bridge_pb2.GlobalStep = self._patiently(self._stub.IncrementGlobalT, request)
+        return reply.global_t
+
+    def apply_gradients(self, gradients: FloatVector, computed_with: Version | None = None) -> None:
+        """Send one gradient; drop it with a warning when the parameter server is away."""
+        self._try_to_apply(_gradients_message(gradients, 0, computed_with, want_values=False))
+
+    def get_values(self, known: Version | None = None) -> Values:
+        """Return the values, without their vector when ``known`` is current."""
+        reply = self._patiently(self._get_values, _known_message(known))
+        return _values_of(reply)
+
+    def synchronize(
+        self, gradients: FloatVector, steps: int, computed_with: Version | None = None
+    ) -> Values:
+        """Apply gradients, count their steps and return newer values, in one call."""
+        message = _gradients_message(gradients, steps, computed_with, want_values=True)
+        reply = self._try_to_apply(message)
+        return self.get_values(computed_with) if reply is None else _values_of(reply)
+
+    def metrics(self) -> Metrics:
+        """Return where scalars go: to the parameter server, in batches."""
+        if self._metrics is None:
+            self._metrics = MetricsSender(
+                lambda batch: self._stub.StoreScalarMetric(batch, timeout=self._call_timeout_s)
+            )
+        return self._metrics
+
+    def phase(self) -> Phase:
+        """Return whether the training goes on."""
+        reply: bridge_pb2.Status = self._patiently(self._stub.GetStatus, bridge_pb2.Nothing())
+        return _PHASES.get(reply.phase, Phase.TRAINING)
+
+    def close(self) -> None:
+        """Send the metrics that are left and close the channel."""
+        if self._metrics is not None:
+            self._metrics.close()
+        self._channel.close()
+
+    def _try_to_apply(
+        self, message: WithVector[bridge_pb2.Gradients]
+    ) -> WithVector[bridge_pb2.Values] | None:
+        try:
+            reply: WithVector[bridge_pb2.Values] = self._apply_gradients(
+                message, timeout=self._call_timeout_s
+            )
+        except grpc.RpcError as error:
+            self._require_away(error)
+            _log.warning(
+                "a gradient may be lost: parameter server %s did not answer (%s)",
+                self._url,
+                error.code().name,
+            )
+            return None
+        return reply
+
+    def _patiently(self, call: Callable[..., Any], message: Any) -> Any:
+        deadline = time.monotonic() + self._patience_s
+        timeout_s = min(self._call_timeout_s, _FIRST_WAIT_S)
+        while True:
+            try:
+                return call(message, timeout=timeout_s, wait_for_ready=True)
+            except grpc.RpcError as error:
+                self._require_away(error)
+                if time.monotonic() > deadline:
+                    raise BridgeError(
+                        f"parameter server {self._url} was away for {self._patience_s:g} s"
+                    ) from error
+                _log.warning("waiting for parameter server %s (%s)", self._url, error.details())
+                timeout_s = self._call_timeout_s
+
+    def _require_away(self, error: grpc.RpcError) -> None:
+        if error.code() not in _AWAY:
+            raise BridgeError(f"parameter server {self._url}: {error.details()}") from error
+
+
+def _known_message(known: Version | None) -> bridge_pb2.Known:
+    if known is None:
+        return bridge_pb2.Known()
+    return bridge_pb2.Known(incarnation=known.incarnation, version=known.number)
+
+
+def _gradients_message(
+    gradients: FloatVector, steps: int, computed_with: Version | None, want_values: bool
+) -> WithVector[bridge_pb2.Gradients]:
+    fields = bridge_pb2.Gradients(
+        computed_with=None if computed_with is None else _known_message(computed_with),
+        steps=steps,
+        want_values=want_values,
+    )
+    return WithVector(fields, gradients)
+
+
+def _values_of(reply: WithVector[bridge_pb2.Values]) -> Values:
+    fields = reply.fields
+    return Values(Version(fields.version, fields.incarnation), fields.global_t, reply.vector)

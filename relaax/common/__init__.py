@@ -1,1 +1,0 @@
-"""What client, servers and algorithms share."""

@@ -1,0 +1,123 @@
+"""The global parameters, shared by the threads that answer workers."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.learning.optimizers.rmsprop import RMSProp
+
+FloatVector = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A consistent copy of the state at one version."""
+
+    #: float32 [size], read-only.
+    parameters: FloatVector
+    #: float32 [size], read-only: the optimiser's running mean of squared gradients.
+    mean_square: FloatVector
+    global_t: int
+    version: int
+
+
+class ParameterStore:
+    """One flat vector, its optimiser, the global step and the version.
+
+    Every method may be called by many threads at once. An update is applied whole or not at all,
+    and a reader never sees half of one.
+    """
+
+    def __init__(
+        self,
+        parameters: FloatVector,
+        optimizer: RMSProp,
+        learning_rate: Callable[[int], float],
+    ) -> None:
+        self._parameters = parameters.astype(np.float32)
+        self._optimizer = optimizer
+        self._learning_rate = learning_rate
+        self._global_t = 0
+        self._version = 0
+        self._published: FloatVector | None = None
+        self._is_frozen = False
+        self._lock = threading.Lock()
+
+    @property
+    def global_t(self) -> int:
+        """Environment steps of all agents together."""
+        return self._global_t
+
+    @property
+    def version(self) -> int:
+        """Number of applied updates."""
+        return self._version
+
+    def increment_global_t(self, steps: int) -> int:
+        """Add ``steps`` and return the sum."""
+        with self._lock:
+            if not self._is_frozen:
+                self._global_t += steps
+            return self._global_t
+
+    def freeze(self) -> None:
+        """Change nothing from now on: updates and steps are accepted and ignored."""
+        with self._lock:
+            self._is_frozen = True
+
+    def apply(self, gradient: FloatVector, steps: int) -> tuple[int, int]:
+        """Apply ``gradient`` [size], count its steps; return version and global step after it.
+
+        ValueError for another size, and for a gradient that is not finite: one NaN would spoil
+        the parameters of everybody.
+        """
+        if gradient.shape != self._parameters.shape:
+            raise ValueError(
+                f"the gradient has shape {gradient.shape}, "
+                f"the parameters {self._parameters.shape}: do all servers read one configuration?"
+            )
+        if not np.isfinite(gradient).all():
+            raise ValueError("the gradient is not finite")
+        with self._lock:
+            if self._is_frozen:
+                return self._version, self._global_t
+            rate = self._learning_rate(self._global_t)
+            self._optimizer.apply(self._parameters, gradient, rate)
+            self._global_t += steps
+            self._version += 1
+            self._published = None
+            return self._version, self._global_t
+
+    def read(self) -> tuple[FloatVector, int, int]:
+        """Return parameters (float32 [size], read-only), version and global step, which agree."""
+        with self._lock:
+            if self._published is None:
+                self._published = _frozen_copy(self._parameters)
+            return self._published, self._version, self._global_t
+
+    def snapshot(self) -> Snapshot:
+        """Return what a checkpoint holds."""
+        with self._lock:
+            return Snapshot(
+                parameters=_frozen_copy(self._parameters),
+                mean_square=_frozen_copy(self._optimizer.mean_square),
+                global_t=self._global_t,
+                version=self._version,
+            )
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go on from ``snapshot``."""
+        with self._lock:
+            self._parameters[:] = snapshot.parameters
+            self._optimizer.mean_square[:] = snapshot.mean_square
+            self._global_t = snapshot.global_t
+            self._version = snapshot.version
+            self._published = None
+
+
+def _frozen_copy(vector: FloatVector) -> FloatVector:
+    """Return a read-only copy that lies in bytes, ready to be sent as it is."""
+    return np.frombuffer(vector.tobytes(), np.float32)

@@ -1,0 +1,14 @@
+"""The RLX protocol: what a client and a worker say to each other. Both ends import this package.
+
+``framing``  where a message starts and ends in the byte stream
+``json``     version 1: one environment, messages in JSON
+``binary``   version 2: many environments on one connection, arrays as raw bytes
+``rewards``  which rewards can be sent, in both versions
+``text``     what can be written as UTF-8
+
+``docs/protocol.md`` specifies it. It needs numpy and nothing else.
+"""
+
+from relaax.protocol.framing import FrameConnection
+
+__all__ = ["FrameConnection"]

@@ -1,0 +1,68 @@
+"""The RLX protocol, version 2: the same conversation in binary, for many environments at once.
+
+``arrays``    arrays as their dtype, their shape and their bytes
+``messages``  hello and welcome, steps and actions, metrics and errors
+``plain``     a short cut for the messages that are nearly all there are
+
+``docs/protocol.md`` specifies it.
+"""
+
+from relaax.protocol.binary.messages import (
+    MAX_ENVIRONMENTS,
+    VERSION,
+    Answers,
+    Error,
+    ErrorCode,
+    Hello,
+    Metric,
+    Welcome,
+    answer_flags,
+    decode_answers,
+    decode_hello,
+    decode_metric,
+    decode_steps,
+    decode_welcome,
+    encode_answers,
+    encode_error,
+    encode_hello,
+    encode_metric,
+    encode_steps,
+    encode_welcome,
+    is_hello,
+    raise_if_error,
+)
+from relaax.protocol.binary.plain import (
+    AnswersReader,
+    AnswersWriter,
+    StepsReader,
+    StepsWriter,
+)
+
+__all__ = [
+    "MAX_ENVIRONMENTS",
+    "VERSION",
+    "Answers",
+    "AnswersReader",
+    "AnswersWriter",
+    "Error",
+    "ErrorCode",
+    "Hello",
+    "Metric",
+    "StepsReader",
+    "StepsWriter",
+    "Welcome",
+    "answer_flags",
+    "decode_answers",
+    "decode_hello",
+    "decode_metric",
+    "decode_steps",
+    "decode_welcome",
+    "encode_answers",
+    "encode_error",
+    "encode_hello",
+    "encode_metric",
+    "encode_steps",
+    "encode_welcome",
+    "is_hello",
+    "raise_if_error",
+]

@@ -1,0 +1,400 @@
+"""The messages of RLX version 2. The first byte of a payload says which one it is."""
+
+import json
+import math
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.errors import ProtocolError
+from relaax.protocol import rewards as reward_rules
+from relaax.protocol.binary.arrays import Block, block_length, decode_block, encode_block
+from relaax.protocol.text import is_text
+from relaax.spaces import Space
+from relaax.steps import ENDED, FINAL, START, TERMINATED, TRUNCATED, Steps, wants_action
+
+VERSION = 2
+
+#: A version-1 server finds no JSON behind the first byte and closes.
+_HELLO = b"\x01RLX"
+_WELCOME = 2
+_STEPS = 3
+_ACTIONS = 4
+_METRIC = 5
+_ERROR = 6
+
+MAX_NAME_BYTES = 255
+MAX_TEXT_CHARACTERS = 255
+MAX_ENVIRONMENTS = 65535
+
+_SHORT_TEXT = f"is a string of at most {MAX_TEXT_CHARACTERS} characters of Unicode"
+
+_HAS_ACTION = 1
+_HAS_SCORE = 2
+
+_HEAD = struct.Struct("<BBH")
+_METRIC_HEAD = struct.Struct("<BBHdd")
+_VERSION_FIELD = struct.Struct("<HH")
+
+_POSSIBLE_FLAGS = np.zeros(256, np.bool_)
+for _flags in (0, START, TERMINATED, TERMINATED | FINAL, TRUNCATED | FINAL):
+    _POSSIBLE_FLAGS[[_flags, _flags | START]] = True
+
+
+class ErrorCode(IntEnum):
+    """Why a server closes a connection."""
+
+    #: A message was not what the protocol allows.
+    PROTOCOL = 1
+    #: The environment's spaces or its states do not fit the server's configuration.
+    MISMATCH = 2
+    #: This server has done its part; another one, or this one later, will go on.
+    GO_ELSEWHERE = 3
+    #: The server failed; the client did nothing wrong.
+    SERVER = 4
+    #: The server does not speak the version that was asked for.
+    VERSION = 5
+    #: The training has come to its end; there is no need to connect again.
+    TRAINING_IS_OVER = 6
+
+
+class Error(Exception):
+    """The server closes the connection, and says why."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+        self.text = text
+
+
+@dataclass(frozen=True)
+class Hello:
+    """The first message of a client."""
+
+    #: Random for each incarnation of a client.
+    run_id: str
+    #: What people call the environment.
+    environment: str
+    #: How many environments this connection carries.
+    environments: int = 1
+    #: None where it is not told.
+    observation_space: Space | None = None
+    action_space: Space | None = None
+
+
+@dataclass(frozen=True)
+class Welcome:
+    """The server's answer to a hello that it accepts."""
+
+    #: What the server's configuration asks for; None where any will do.
+    observation_space: Space | None = None
+    action_space: Space | None = None
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What the server says to a message of steps, in the order of its environments."""
+
+    #: int64 [M]
+    environments: npt.NDArray[np.int64]
+    #: [A, ...]: for those that want one.
+    actions: npt.NDArray[Any]
+    #: float64 [E]: sums of the rewards of the episodes that ended.
+    scores: npt.NDArray[np.float64]
+    #: uint8 [M]: what each environment got, as ``answer_flags`` says.
+    flags: npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number to store under a name; ``x`` is the global step unless given. Not answered."""
+
+    name: str
+    y: float
+    x: float | None = None
+
+
+def is_hello(payload: bytes) -> bool:
+    """Return whether a connection that starts with ``payload`` speaks version 2."""
+    return payload.startswith(_HELLO)
+
+
+def encode_hello(hello: Hello) -> bytes:
+    """Return the payload of a hello; ValueError for texts that are too long."""
+    for what, text in (("run_id", hello.run_id), ("environment", hello.environment)):
+        if not _is_short_text(text):
+            raise ValueError(f"{what} {_SHORT_TEXT}, this has {len(text)}: {text!r:.60}")
+    body = {
+        "run_id": hello.run_id,
+        "environment": hello.environment,
+        "environments": hello.environments,
+        "observation_space": hello.observation_space,
+        "action_space": hello.action_space,
+    }
+    return _HELLO + _VERSION_FIELD.pack(VERSION, 0) + json.dumps(body).encode()
+
+
+def decode_hello(payload: bytes) -> Hello:
+    """Return the hello in ``payload``; Error with a code for what cannot be welcomed."""
+    begin = len(_HELLO) + _VERSION_FIELD.size
+    if not is_hello(payload) or len(payload) < begin:
+        raise ProtocolError("this is no hello")
+    version, _ = _VERSION_FIELD.unpack_from(payload, len(_HELLO))
+    if version != VERSION:
+        text = f"version {version} was asked for; versions 1 and {VERSION} are spoken here"
+        raise Error(ErrorCode.VERSION, text)
+    body = _decode_json(payload[begin:], "a hello")
+    environments = body.get("environments", 1)
+    if type(environments) is not int or not 1 <= environments <= MAX_ENVIRONMENTS:
+        raise ProtocolError(f"environments is 1 to {MAX_ENVIRONMENTS}, not {environments!r:.40}")
+    return Hello(
+        run_id=_text(body, "run_id"),
+        environment=_text(body, "environment"),
+        environments=environments,
+        observation_space=_space(body, "observation_space"),
+        action_space=_space(body, "action_space"),
+    )
+
+
+def encode_welcome(welcome: Welcome) -> bytes:
+    """Return the payload of a welcome."""
+    body = {
+        "version": VERSION,
+        "observation_space": welcome.observation_space,
+        "action_space": welcome.action_space,
+    }
+    return bytes([_WELCOME]) + json.dumps(body).encode()
+
+
+def decode_welcome(payload: bytes) -> Welcome:
+    """Return the welcome in ``payload``; raises Error when the server refuses instead."""
+    _expect(payload, _WELCOME, "a welcome")
+    body = _decode_json(payload[1:], "a welcome")
+    return Welcome(_space(body, "observation_space"), _space(body, "action_space"))
+
+
+def encode_steps(steps: Steps) -> bytes:
+    """Return the payload of a message of steps, whose observations and finals are blocks."""
+    return b"".join(
+        (
+            _HEAD.pack(_STEPS, 0, len(steps.environments)),
+            np.asarray(steps.environments, "<u2").tobytes(),
+            np.asarray(steps.flags, "u1").tobytes(),
+            np.asarray(steps.rewards, "<f8").tobytes(),
+            *encode_block(_as_block(steps.observations)),
+            *encode_block(_as_block(steps.finals)),
+        )
+    )
+
+
+def decode_steps(payload: bytes, environments: int) -> Steps:
+    """Return the steps in ``payload``, of a connection with so many environments."""
+    try:
+        return _decode_steps(payload, environments)
+    except (IndexError, struct.error) as error:
+        raise ProtocolError("a message of steps breaks off") from error
+
+
+def answer_flags(flags: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """Return what steps with ``flags`` [M] are answered with: an action, a score or both."""
+    kinds = wants_action(flags) * _HAS_ACTION + ((flags & ENDED) != 0) * _HAS_SCORE
+    return np.asarray(kinds, np.uint8)
+
+
+def encode_answers(
+    environments: npt.NDArray[Any],
+    flags: npt.NDArray[np.uint8],
+    actions: npt.NDArray[Any],
+    scores: npt.NDArray[np.float64],
+) -> bytes:
+    """Return the payload that answers steps with these ``flags`` [M].
+
+    actions: [A, ...], of those that want one; scores: float64 [E], of those that have ended.
+    """
+    return b"".join(
+        (
+            _HEAD.pack(_ACTIONS, 0, len(environments)),
+            np.asarray(environments, "<u2").tobytes(),
+            answer_flags(flags).tobytes(),
+            np.asarray(scores, "<f8").tobytes(),
+            *encode_block(actions if len(actions) else None),
+        )
+    )
+
+
+def decode_answers(payload: bytes) -> Answers:
+    """Return the answers in ``payload``; raises Error when the server closes instead.
+
+    The actions are a copy, which may be written to.
+    """
+    _expect(payload, _ACTIONS, "actions")
+    try:
+        _, _, count = _HEAD.unpack_from(payload)
+        environments, flags, offset = _numbers_and_flags(payload, count)
+        ended = int(np.count_nonzero(flags & _HAS_SCORE))
+        scores, offset = _column(payload, "<f8", ended, offset)
+        block, offset = decode_block(payload, offset)
+    except (IndexError, struct.error) as error:
+        raise ProtocolError("a message of actions breaks off") from error
+    _require_end(payload, offset)
+    if isinstance(block, dict):
+        raise ProtocolError("actions are one array")
+    actions = np.zeros(0, np.int64) if block is None else np.array(block)
+    if block_length(block) != np.count_nonzero(flags & _HAS_ACTION):
+        raise ProtocolError("there are not as many actions as environments that have one")
+    return Answers(environments, actions, scores, flags)
+
+
+def encode_metric(metric: Metric) -> bytes:
+    """Return the payload of a metric; ValueError for a name that is too long."""
+    name = metric.name.encode()
+    if not 0 < len(name) <= MAX_NAME_BYTES:
+        raise ValueError(f"the name of a metric has 1 to {MAX_NAME_BYTES} bytes, not {len(name)}")
+    for value in (metric.y, metric.x or 0.0):
+        if not math.isfinite(value):
+            raise ValueError(f"the metric {metric.name} is {value}")
+    x = 0.0 if metric.x is None else metric.x
+    return _METRIC_HEAD.pack(_METRIC, metric.x is not None, len(name), metric.y, x) + name
+
+
+def decode_metric(payload: bytes) -> Metric | None:
+    """Return the metric in ``payload``, or None when it is another message."""
+    if payload[0] != _METRIC:
+        return None
+    if len(payload) < _METRIC_HEAD.size:
+        raise ProtocolError("a metric breaks off")
+    _, has_x, length, y, x = _METRIC_HEAD.unpack_from(payload)
+    name = payload[_METRIC_HEAD.size :]
+    if len(name) != length or not 0 < length <= MAX_NAME_BYTES:
+        raise ProtocolError(f"the name of a metric has 1 to {MAX_NAME_BYTES} bytes")
+    if not (math.isfinite(y) and math.isfinite(x)):
+        raise ProtocolError(f"a metric must be finite, not {y} at {x}")
+    try:
+        return Metric(name.decode(), y, x if has_x else None)
+    except UnicodeDecodeError as error:
+        raise ProtocolError(f"the name of a metric is not UTF-8: {error}") from error
+
+
+def encode_error(code: ErrorCode, text: str) -> bytes:
+    """Return the payload of an error; the server closes after it."""
+    return _HEAD.pack(_ERROR, 0, code) + text.encode(errors="replace")
+
+
+def raise_if_error(payload: bytes) -> None:
+    """Raise the Error that ``payload`` is; return if it is another message."""
+    if payload[0] != _ERROR:
+        return
+    if len(payload) < _HEAD.size:
+        raise ProtocolError("an error breaks off")
+    raise Error(_HEAD.unpack_from(payload)[2], payload[_HEAD.size :].decode(errors="replace"))
+
+
+def _decode_steps(payload: bytes, environments: int) -> Steps:
+    kind, _, count = _HEAD.unpack_from(payload)
+    if kind != _STEPS:
+        raise ProtocolError(f"a message of kind {kind} came where steps ({_STEPS}) are expected")
+    numbers, flags, offset = _numbers_and_flags(payload, count)
+    rewards, offset = _column(payload, "<f8", count, offset)
+    observations, offset = decode_block(payload, offset)
+    finals, offset = decode_block(payload, offset)
+    _require_end(payload, offset)
+    _check_environments(numbers, environments)
+    if not reward_rules.are_allowed(rewards):
+        raise ProtocolError(f"a reward is {reward_rules.NOT_ALLOWED}")
+    acting = count
+    if flags.any():
+        if not _POSSIBLE_FLAGS[flags].all():
+            raise ProtocolError(f"the flags {sorted(set(flags.tolist()))} do not go together")
+        acting = int(np.count_nonzero(wants_action(flags)))
+    _check_length("observations", observations, acting)
+    _check_length("final observations", finals, int(np.count_nonzero(flags & FINAL)))
+    return Steps(numbers, flags, rewards, _one_array(observations), _one_array(finals))
+
+
+def _check_environments(numbers: npt.NDArray[np.int64], environments: int) -> None:
+    listed = numbers.tolist()
+    if not listed:
+        raise ProtocolError("a message of steps is of one environment at least")
+    if max(listed) >= environments:
+        raise ProtocolError(f"environment {max(listed)} reports, the hello told of {environments}")
+    if len(set(listed)) != len(listed):
+        raise ProtocolError("an environment is twice in one message")
+
+
+def _check_length(what: str, block: Block, expected: int) -> None:
+    if block_length(block) != expected:
+        raise ProtocolError(f"{expected} {what} are expected, {block_length(block)} came")
+
+
+def _one_array(block: Block) -> Any:
+    """Several sensors come later; today's algorithms take one array."""
+    if block is None:
+        return ()
+    if isinstance(block, dict):
+        raise ProtocolError(f"one unnamed array is expected, {len(block)} named ones came")
+    return block
+
+
+def _as_block(states: Any) -> Block:
+    return None if len(states) == 0 else states
+
+
+def _numbers_and_flags(
+    payload: bytes, count: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8], int]:
+    """Return the columns that both directions begin with, and where they end."""
+    numbers, offset = _column(payload, "<u2", count, _HEAD.size)
+    flags, offset = _column(payload, "u1", count, offset)
+    return numbers.astype(np.int64), flags, offset
+
+
+def _column(payload: bytes, dtype: str, count: int, offset: int) -> tuple[Any, int]:
+    end = offset + count * np.dtype(dtype).itemsize
+    if end > len(payload):
+        raise IndexError
+    if count == 0:
+        return np.zeros(0, dtype), end
+    return np.frombuffer(payload, dtype, count, offset), end
+
+
+def _require_end(payload: bytes, offset: int) -> None:
+    if offset != len(payload):
+        raise ProtocolError(f"{len(payload) - offset} bytes follow after the end of a message")
+
+
+def _expect(payload: bytes, kind: int, what: str) -> None:
+    raise_if_error(payload)
+    if payload[0] != kind:
+        raise ProtocolError(f"{what} was expected, a message of kind {payload[0]} came")
+
+
+def _decode_json(data: bytes, what: str) -> dict[str, Any]:
+    try:
+        body = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError(f"{what} is not JSON: {error}") from error
+    if not isinstance(body, dict):
+        raise ProtocolError(f"{what} is a JSON object")
+    return body
+
+
+def _text(body: dict[str, Any], key: str) -> str:
+    value = body.get(key, "")
+    if not isinstance(value, str) or not _is_short_text(value):
+        raise ProtocolError(f"{key} {_SHORT_TEXT}")
+    return value
+
+
+def _is_short_text(text: str) -> bool:
+    return len(text) <= MAX_TEXT_CHARACTERS and is_text(text)
+
+
+def _space(body: dict[str, Any], key: str) -> Space | None:
+    value = body.get(key)
+    if value is not None and not isinstance(value, dict):
+        raise ProtocolError(f"{key} is an object or null")
+    return value

@@ -1,0 +1,213 @@
+"""The messages of RLX version 1: JSON arrays, verb first.
+
+The state of a request is encoded twice: it is a JSON *string* that holds the JSON of the state.
+The action of a reply is not.
+"""
+
+import math
+import reprlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from relaax.errors import ProtocolError
+from relaax.protocol import rewards
+from relaax.protocol.json import codec as json_codec
+from relaax.protocol.json.codec import DEFAULT_MAX_ARRAY_BYTES
+from relaax.protocol.text import is_text
+
+DEFAULT_MAX_STATE_BYTES = DEFAULT_MAX_ARRAY_BYTES
+
+MAX_METRIC_NAME_BYTES = 255
+
+
+@dataclass(frozen=True)
+class Act:
+    """An episode starts; a running one was cut off. Answered by an action."""
+
+    state: Any
+
+
+@dataclass(frozen=True)
+class RewardAndAct:
+    """The reward of the previous action, and the next state. Answered by an action."""
+
+    reward: float
+    state: Any
+
+
+@dataclass(frozen=True)
+class RewardAndReset:
+    """The last reward of an episode that is over. Answered by the episode's score."""
+
+    reward: float
+
+
+@dataclass(frozen=True)
+class ScalarMetric:
+    """A number to store under a name; ``x`` is the global step unless given. Not answered."""
+
+    name: str
+    y: float
+    x: float | None = None
+
+
+Request: TypeAlias = Act | RewardAndAct | RewardAndReset | ScalarMetric
+
+
+def encode_request(message: Request) -> bytes:
+    """Return the payload of the frame that carries ``message``.
+
+    Raises ``ValueError`` or ``TypeError`` for what JSON cannot hold.
+    """
+    match message:
+        case Act(state):
+            return _encode(["act", _encode_state(state)])
+        case RewardAndAct(reward, state):
+            return _encode(["reward_and_act", reward, _encode_state(state)])
+        case RewardAndReset(reward):
+            return _encode(["reward_and_reset", reward])
+        case ScalarMetric(name, y, None):
+            return _encode(["scalar_metric", name, y])
+        case ScalarMetric(name, y, x):
+            return _encode(["scalar_metric", name, y, x])
+
+
+def decode_request(payload: bytes, max_state_bytes: int = DEFAULT_MAX_STATE_BYTES) -> Request:
+    """Return the request in ``payload``.
+
+    The arrays of its state may unpack to ``max_state_bytes``. Raises ``ProtocolError`` for
+    whatever is not a request.
+    """
+    verb, arguments = _decode_verb(payload, max_array_bytes=0)
+    parse = _REQUEST_PARSERS.get(verb)
+    if parse is None:
+        raise ProtocolError(
+            f"the verb {reprlib.repr(verb)} is unknown; the verbs are {', '.join(_REQUEST_PARSERS)}"
+        )
+    return parse(arguments, max_state_bytes)
+
+
+def encode_action(action: Any) -> bytes:
+    """Return the payload that answers ``Act`` and ``RewardAndAct``.
+
+    ``action`` is an integer or an array. Raises as ``encode_request`` does.
+    """
+    return _encode(["act", action])
+
+
+def encode_score(score: float) -> bytes:
+    """Return the payload that answers ``RewardAndReset``: the sum of the episode's rewards."""
+    return _encode(["reset", score])
+
+
+def decode_action(payload: bytes) -> Any:
+    """Return the action in a reply: an int, or an array. Raises ``ProtocolError``."""
+    return _decode_reply(payload, "act")
+
+
+def decode_score(payload: bytes) -> float:
+    """Return the score in a reply. Raises ``ProtocolError``."""
+    return _number(_decode_reply(payload, "reset"), "the score of 'reset'")
+
+
+def _encode(message: list[Any]) -> bytes:
+    return json_codec.encode(message, what=message[0]).encode("ascii")
+
+
+def _encode_state(state: Any) -> str:
+    return json_codec.encode(state, what="the state")
+
+
+def _decode_verb(payload: bytes, max_array_bytes: int) -> tuple[str, list[Any]]:
+    message = json_codec.decode_utf8(payload, max_array_bytes)
+    if not isinstance(message, list) or not message or not isinstance(message[0], str):
+        raise ProtocolError(
+            f"a message is a JSON array that starts with a verb, this is {reprlib.repr(message)}"
+        )
+    return message[0], message[1:]
+
+
+def _decode_reply(payload: bytes, expected_verb: str) -> Any:
+    verb, arguments = _decode_verb(payload, DEFAULT_MAX_STATE_BYTES)
+    if verb != expected_verb:
+        raise ProtocolError(f"the reply {expected_verb!r} was expected, {verb[:32]!r} came")
+    _check_count(verb, arguments, 1)
+    return arguments[0]
+
+
+def _parse_act(arguments: list[Any], max_state_bytes: int) -> Act:
+    _check_count("act", arguments, 1)
+    return Act(_decode_state("act", arguments[0], max_state_bytes))
+
+
+def _parse_reward_and_act(arguments: list[Any], max_state_bytes: int) -> RewardAndAct:
+    _check_count("reward_and_act", arguments, 2)
+    reward = _reward("reward_and_act", arguments[0])
+    return RewardAndAct(reward, _decode_state("reward_and_act", arguments[1], max_state_bytes))
+
+
+def _parse_reward_and_reset(arguments: list[Any], max_state_bytes: int) -> RewardAndReset:
+    _check_count("reward_and_reset", arguments, 1)
+    return RewardAndReset(_reward("reward_and_reset", arguments[0]))
+
+
+def _parse_scalar_metric(arguments: list[Any], max_state_bytes: int) -> ScalarMetric:
+    _check_count("scalar_metric", arguments, 2, 3)
+    name = arguments[0]
+    if not isinstance(name, str):
+        raise ProtocolError(f"the name of a metric is a string, this is {reprlib.repr(name)}")
+    if not is_text(name) or not 0 < len(name.encode()) <= MAX_METRIC_NAME_BYTES:
+        raise ProtocolError(
+            f"the name of a metric has 1 to {MAX_METRIC_NAME_BYTES} bytes of UTF-8, "
+            f"this is {reprlib.repr(name)}"
+        )
+    y = _number(arguments[1], f"the value of the metric {name[:64]!r}")
+    if len(arguments) == 2 or arguments[2] is None:
+        return ScalarMetric(name, y)
+    return ScalarMetric(name, y, _number(arguments[2], f"x of the metric {name[:64]!r}"))
+
+
+def _decode_state(verb: str, encoded: Any, max_state_bytes: int) -> Any:
+    if not isinstance(encoded, str):
+        raise ProtocolError(
+            f"the state of {verb!r} is a string that holds JSON, this is {reprlib.repr(encoded)}"
+        )
+    try:
+        return json_codec.decode(encoded, max_state_bytes)
+    except ProtocolError as error:
+        raise ProtocolError(f"the state of {verb!r}: {error}") from error
+
+
+def _check_count(verb: str, arguments: list[Any], *allowed: int) -> None:
+    if len(arguments) not in allowed:
+        counts = " or ".join(str(count) for count in allowed)
+        raise ProtocolError(f"{verb!r} takes {counts} values after the verb, {len(arguments)} came")
+
+
+def _reward(verb: str, value: Any) -> float:
+    reward = _number(value, f"the reward of {verb!r}")
+    if not rewards.is_allowed(reward):
+        raise ProtocolError(f"the reward of {verb!r} is {reward:g}, {rewards.NOT_ALLOWED}")
+    return reward
+
+
+def _number(value: Any, what: str) -> float:
+    # bool is a kind of int in Python, but true is no number in JSON.
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ProtocolError(f"{what} is a number, this is {reprlib.repr(value)}")
+    try:
+        number = float(value)
+    except OverflowError as error:
+        raise ProtocolError(f"{what} is too large for a number") from error
+    if not math.isfinite(number):
+        raise ProtocolError(f"{what} is {number}; it must be finite")
+    return number
+
+
+_REQUEST_PARSERS: dict[str, Callable[[list[Any], int], Request]] = {
+    "act": _parse_act,
+    "reward_and_act": _parse_reward_and_act,
+    "reward_and_reset": _parse_reward_and_reset,
+    "scalar_metric": _parse_scalar_metric,
+}

@@ -1,0 +1,224 @@
+"""Both ends of the bridge over real gRPC on the loopback interface."""
+
+import threading
+import time
+
+import grpc
+import numpy as np
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from processes import free_port
+
+from relaax.algorithm_base import BridgeBase, Metrics, Phase, Values, Version
+from relaax.bridge import Bridge, BridgeControl
+from relaax.errors import BridgeError
+
+DEADLINE_S = 20
+
+
+class Service(BridgeBase):
+    """A parameter server that adds gradients up."""
+
+    def __init__(self, size=3):
+        self.vector = np.zeros(size, np.float32)
+        self.version = 0
+        self.global_t = 0
+        self.stored = _Stored()
+        self._lock = threading.Lock()
+
+    def increment_global_t(self, steps=1):
+        with self._lock:
+            self.global_t += steps
+            return self.global_t
+
+    def apply_gradients(self, gradients, computed_with=None):
+        if gradients.shape != self.vector.shape:
+            raise ValueError(f"{gradients.shape} is not {self.vector.shape}")
+        with self._lock:
+            self.vector = self.vector + gradients
+            self.version += 1
+
+    def get_values(self, known=None):
+        with self._lock:
+            is_current = known is not None and known.number == self.version
+            vector = None if is_current else self.vector
+            return Values(Version(self.version), self.global_t, vector)
+
+    def metrics(self):
+        return self.stored
+
+
+class _Stored(Metrics):
+    def __init__(self):
+        self.values = []
+
+    def scalar(self, name, y, x=None):
+        self.values.append((name, y, x))
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline, "the condition did not come true"
+        time.sleep(0.01)
+
+
+@pytest.fixture(name="address")
+def _address():
+    return f"127.0.0.1:{free_port()}"
+
+
+@pytest.fixture(name="serve")
+def _serve(address):
+    running = []
+
+    def start(service):
+        running.append(BridgeControl().start_parameter_server(address, service))
+        return running[-1]
+
+    yield start
+    for server in running:
+        server.stop(0)
+
+
+@pytest.fixture(name="bridge")
+def _bridge(address):
+    bridge = Bridge(address)
+    yield bridge
+    bridge.close()
+
+
+def test_gradients_values_and_steps_cross_the_bridge(serve, bridge):
+    serve(Service())
+    bridge.apply_gradients(np.array([1, 2, 3], np.float32))
+    assert bridge.increment_global_t(4) == 4
+    values = bridge.get_values()
+    assert values.vector.tolist() == [1, 2, 3]
+    assert (values.version.number, values.global_t) == (1, 4)
+
+
+def test_current_values_are_not_sent_again(serve, bridge):
+    serve(Service())
+    known = bridge.get_values().version
+    assert bridge.get_values(known).vector is None
+    bridge.apply_gradients(np.ones(3, np.float32))
+    assert bridge.get_values(known).vector.tolist() == [1, 1, 1]
+
+
+def test_one_call_applies_counts_and_brings_new_values(serve, bridge):
+    serve(Service())
+    known = bridge.get_values().version
+    values = bridge.synchronize(np.ones(3, np.float32), 5, known)
+    assert (values.vector.tolist(), values.version.number, values.global_t) == ([1, 1, 1], 1, 5)
+
+
+def test_a_network_of_twenty_megabytes_crosses_the_bridge(serve, bridge):
+    size = 5_000_000
+    serve(Service(size))
+    gradient = np.arange(size, dtype=np.float32)
+    values = bridge.synchronize(gradient, 1, bridge.get_values().version)
+    np.testing.assert_array_equal(values.vector, gradient)
+
+
+def test_many_workers_at_once_lose_nothing(serve, address):
+    service = Service()
+    serve(service)
+
+    def work():
+        bridge = Bridge(address)
+        version = bridge.get_values().version
+        for _ in range(25):
+            version = bridge.synchronize(np.ones(3, np.float32), 2, version).version
+        bridge.close()
+
+    workers = [threading.Thread(target=work) for _ in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert (service.vector.tolist(), service.version, service.global_t) == ([200] * 3, 200, 400)
+
+
+def test_versions_of_another_incarnation_are_unknown_and_their_gradients_dropped(
+    serve, bridge, address
+):
+    first = serve(Service())
+    old = bridge.get_values().version
+    first.stop(0)
+    service = Service()
+    serve(service)
+    assert bridge.get_values(old).vector.tolist() == [0, 0, 0]
+    values = bridge.synchronize(np.ones(3, np.float32), 5, old)
+    assert values.vector.tolist() == [0, 0, 0]
+    assert (service.version, service.global_t) == (0, 0)
+
+
+def test_a_worker_waits_for_a_parameter_server_that_is_away(serve, bridge):
+    answers = []
+    waiting = threading.Thread(target=lambda: answers.append(bridge.get_values()))
+    waiting.start()
+    serve(Service())
+    waiting.join(DEADLINE_S)
+    assert answers[0].vector.tolist() == [0, 0, 0]
+
+
+def test_a_gradient_for_a_parameter_server_that_is_away_is_lost_with_a_warning(
+    bridge, address, caplog
+):
+    bridge.apply_gradients(np.ones(3, np.float32))
+    (said,) = caplog.messages
+    assert said.startswith(f"a gradient may be lost: parameter server {address} did not answer")
+
+
+def test_patience_ends(address):
+    bridge = Bridge(address, call_timeout_s=0.2, patience_s=0.0)
+    with pytest.raises(BridgeError, match=f"parameter server {address} was away"):
+        bridge.get_values()
+    bridge.close()
+
+
+def test_what_the_service_refuses_is_told_to_the_worker(serve, bridge):
+    serve(Service())
+    with pytest.raises(BridgeError, match=r"\(2,\) is not \(3,\)"):
+        bridge.apply_gradients(np.ones(2, np.float32))
+
+
+def test_metrics_arrive_with_and_without_x(serve, bridge):
+    service = Service()
+    serve(service)
+    bridge.metrics().scalar("loss", 0.25)
+    bridge.metrics().scalar("loss", 0.5, x=7)
+    wait_for(lambda: len(service.stored.values) == 2)
+    assert service.stored.values == [("loss", 0.25, None), ("loss", 0.5, 7.0)]
+
+
+def test_metrics_for_a_parameter_server_that_is_away_do_not_hold_the_worker_up(bridge):
+    """Far more than the queue holds: every call returns, the rest is dropped."""
+    for number in range(20_000):
+        bridge.metrics().scalar("loss", number)
+
+
+def test_the_phase_of_the_training_is_told(serve, bridge):
+    server = serve(Service())
+    assert bridge.phase() is Phase.TRAINING
+    server.set_phase(Phase.CLOSING)
+    assert bridge.phase() is Phase.CLOSING
+
+
+def test_a_port_in_use_is_an_error(serve, address):
+    serve(Service())
+    with pytest.raises(OSError, match=f"cannot listen at {address}"):
+        BridgeControl().start_parameter_server(address, Service())
+
+
+def test_health_and_reflection_are_served(serve, address):
+    serve(Service())
+    with grpc.insecure_channel(address) as channel:
+        check = health_pb2_grpc.HealthStub(channel).Check
+        reply = check(health_pb2.HealthCheckRequest(service="relaax.ParameterServer"))
+        assert reply.status == health_pb2.HealthCheckResponse.SERVING
+        ask = reflection_pb2_grpc.ServerReflectionStub(channel).ServerReflectionInfo
+        request = reflection_pb2.ServerReflectionRequest(list_services="")
+        listed = next(iter(ask(iter([request])))).list_services_response.service
+        assert "relaax.ParameterServer" in {service.name for service in listed}

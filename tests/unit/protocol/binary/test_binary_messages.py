@@ -1,0 +1,354 @@
+"""The messages of version 2: round trips, refusals, and nonsense."""
+
+import json
+import struct
+
+import numpy as np
+import pytest
+
+from relaax.errors import ProtocolError
+from relaax.protocol import binary
+from relaax.protocol.binary import (
+    Answers,
+    Error,
+    ErrorCode,
+    Hello,
+    Metric,
+    StepsReader,
+    StepsWriter,
+    Welcome,
+)
+from relaax.spaces import box, differ, discrete, shape_of
+from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
+
+
+def steps(flags, observations, finals=(), environments=None, rewards=None, is_plain=False):
+    count = len(flags)
+    return Steps(
+        np.arange(count) if environments is None else np.array(environments),
+        np.array(flags, np.uint8),
+        np.ones(count) if rewards is None else np.array(rewards, float),
+        observations,
+        finals,
+        is_plain,
+    )
+
+
+def rows(count, start=0):
+    return np.arange(start, start + 2 * count, dtype=np.float32).reshape(count, 2)
+
+
+MIXED = steps(
+    [0, START, TERMINATED, TRUNCATED | FINAL | START, TERMINATED | START],
+    rows(4),
+    rows(1, 100),
+    environments=[7, 0, 3, 9, 2],
+    rewards=[0.5, 0, -1, 2, 3],
+)
+
+
+def same(first, second):
+    for name in ("environments", "flags", "rewards", "observations", "finals"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
+
+
+def test_steps_arrive_as_they_were():
+    same(binary.decode_steps(binary.encode_steps(MIXED), 10), MIXED)
+
+
+def test_answers_arrive_as_they_were():
+    payload = binary.encode_answers(
+        MIXED.environments, MIXED.flags, np.arange(4), np.array([1.5, 2.5, 3.5])
+    )
+    answers = binary.decode_answers(payload)
+    assert answers.environments.tolist() == [7, 0, 3, 9, 2]
+    assert (answers.actions.tolist(), answers.scores.tolist()) == ([0, 1, 2, 3], [1.5, 2.5, 3.5])
+
+
+def test_answers_without_an_action_arrive_too():
+    payload = binary.encode_answers(
+        np.array([4]), np.array([TERMINATED], np.uint8), np.zeros(0, np.int64), np.array([9.0])
+    )
+    answers = binary.decode_answers(payload)
+    assert (len(answers.actions), answers.scores.tolist()) == (0, [9.0])
+
+
+def test_hello_and_welcome_arrive_as_they_were():
+    hello = Hello("ab" * 16, "Größe", 12, box("uint8", (84, 84)), discrete(3))
+    assert binary.decode_hello(binary.encode_hello(hello)) == hello
+    welcome = Welcome(None, discrete(3))
+    assert binary.decode_welcome(binary.encode_welcome(welcome)) == welcome
+
+
+def test_members_that_are_not_known_are_ignored():
+    payload = b"\x01RLX\x02\0\0\0" + json.dumps({"run_id": "a", "colour": "red"}).encode()
+    assert binary.decode_hello(payload) == Hello("a", "", 1)
+
+
+@pytest.mark.parametrize("metric", [Metric("speed", 2.5), Metric("ü" * 127, -1e300, 0.0)])
+def test_metrics_arrive_as_they_were(metric):
+    assert binary.decode_metric(binary.encode_metric(metric)) == metric
+
+
+def test_an_error_is_raised_wherever_something_else_is_expected():
+    payload = binary.encode_error(ErrorCode.SERVER, "no luck")
+    for decode in (binary.decode_welcome, binary.decode_answers):
+        with pytest.raises(Error, match="no luck") as said:
+            decode(payload)
+        assert said.value.code == ErrorCode.SERVER
+
+
+@pytest.mark.parametrize(
+    ("changed", "environments", "reason"),
+    [
+        (steps([0], rows(1), environments=[3]), 3, "environment 3 reports, the hello told of 3"),
+        (steps([0, 0], rows(2), environments=[1, 1]), 3, "twice in one message"),
+        (steps([], ()), 3, "one environment at least"),
+        (steps([TERMINATED | TRUNCATED | FINAL], (), rows(1)), 3, r"\[14\] do not go together"),
+        (steps([TRUNCATED], ()), 3, r"\[4\] do not go together"),
+        (steps([FINAL], rows(1), rows(1)), 3, r"\[8\] do not go together"),
+        (steps([16], rows(1)), 3, r"\[16\] do not go together"),
+        (steps([0], rows(2)), 3, "1 observations are expected, 2 came"),
+        (steps([0], ()), 3, "1 observations are expected, 0 came"),
+        (steps([TERMINATED], rows(1)), 3, "0 observations are expected, 1 came"),
+        (steps([TRUNCATED | FINAL], ()), 3, "1 final observations are expected, 0 came"),
+        (steps([0], rows(1), rewards=[np.nan]), 3, "a reward is not finite"),
+        (steps([0, 0], rows(2), rewards=[0, 3.5e38]), 3, "a reward is not finite as a 32-bit"),
+        (steps([0], {"a": rows(1)}), 3, "one unnamed array is expected"),
+    ],
+)
+def test_steps_that_contradict_themselves_are_refused(changed, environments, reason):
+    with pytest.raises(ProtocolError, match=reason):
+        binary.decode_steps(binary.encode_steps(changed), environments)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b"{", "a hello is not JSON"),
+        (b"[]", "a hello is a JSON object"),
+        (b"\xff\xfe", "a hello is not JSON"),
+        (b'{"environments": 0}', "environments is 1 to 65535"),
+        (b'{"environments": true}', "environments is 1 to 65535"),
+        (b'{"run_id": 5}', "run_id is a string"),
+        (json.dumps({"environment": "x" * 256}).encode(), "at most 255 characters"),
+        (b'{"action_space": 5}', "action_space is an object or null"),
+    ],
+)
+def test_a_hello_that_is_none_is_refused(body, reason):
+    with pytest.raises(ProtocolError, match=reason):
+        binary.decode_hello(b"\x01RLX\x02\0\0\0" + body)
+
+
+@pytest.mark.parametrize("key", ["run_id", "environment"])
+@pytest.mark.parametrize("text", ["x" * 256, "half a pair: \ud800"])
+def test_a_text_of_a_hello_is_short_and_unicode(key, text):
+    texts = {"run_id": "a", "environment": "b"} | {key: text}
+    with pytest.raises(ValueError, match=f"{key} is a string of at most 255 characters"):
+        binary.encode_hello(Hello(**texts))
+    payload = b"\x01RLX\x02\0\0\0" + json.dumps(texts).encode()
+    with pytest.raises(ProtocolError, match=f"{key} is a string of at most 255 characters"):
+        binary.decode_hello(payload)
+
+
+def test_the_longest_texts_of_a_hello_arrive():
+    hello = Hello("ü" * 255, "ß" * 255)
+    assert binary.decode_hello(binary.encode_hello(hello)) == hello
+
+
+def test_an_error_with_half_a_character_can_be_sent_all_the_same():
+    with pytest.raises(Error, match=r"^a name: \?$"):
+        binary.raise_if_error(binary.encode_error(ErrorCode.MISMATCH, "a name: \ud800"))
+
+
+def test_another_version_is_refused_with_those_that_are_spoken():
+    with pytest.raises(Error, match="version 3 was asked for; versions 1 and 2") as said:
+        binary.decode_hello(b"\x01RLX\x03\0\0\0{}")
+    assert said.value.code == ErrorCode.VERSION
+
+
+@pytest.mark.parametrize("name", ["", "x" * 256])
+def test_a_metrics_name_has_a_length(name):
+    with pytest.raises(ValueError, match="1 to 255 bytes"):
+        binary.encode_metric(Metric(name, 1.0))
+    payload = struct.pack("<BBHdd", 5, 0, len(name), 1.0, 0.0) + name.encode()
+    with pytest.raises(ProtocolError, match="1 to 255 bytes"):
+        binary.decode_metric(payload)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_metric_is_finite(value):
+    with pytest.raises(ValueError, match="the metric speed is"):
+        binary.encode_metric(Metric("speed", value))
+    with pytest.raises(ProtocolError, match="finite"):
+        binary.decode_metric(struct.pack("<BBHdd", 5, 0, 1, value, 0.0) + b"a")
+
+
+def read_anything(payload):
+    """What a server and a client do with a payload."""
+    if binary.is_hello(payload):
+        binary.decode_hello(payload)
+        return
+    binary.decode_metric(payload) or binary.decode_steps(payload, 10)
+    binary.decode_answers(payload)
+    binary.decode_welcome(payload)
+
+
+VALID = [
+    binary.encode_steps(MIXED),
+    binary.encode_answers(MIXED.environments, MIXED.flags, np.arange(4), np.ones(3)),
+    binary.encode_hello(Hello("a" * 32, "x", 3, box("float32", (2,)), discrete(2))),
+    binary.encode_welcome(Welcome(box("float32", (2,)), None)),
+    binary.encode_metric(Metric("speed", 1.0)),
+    binary.encode_error(ErrorCode.PROTOCOL, "why"),
+]
+
+
+DECODERS = {
+    1: binary.decode_hello,
+    2: binary.decode_welcome,
+    3: lambda payload: binary.decode_steps(payload, 10),
+    4: binary.decode_answers,
+    5: binary.decode_metric,
+}
+
+
+@pytest.mark.parametrize("payload", VALID[:5], ids=lambda payload: f"message {payload[0]}")
+def test_a_message_that_breaks_off_anywhere_is_refused(payload):
+    decode = DECODERS[payload[0]]
+    decode(payload)
+    for end in range(1, len(payload)):
+        with pytest.raises((ProtocolError, Error)):
+            decode(payload[:end])
+
+
+@pytest.mark.parametrize("payload", VALID[:2], ids=["steps", "actions"])
+def test_bytes_behind_the_end_are_refused(payload):
+    with pytest.raises(ProtocolError, match="2 bytes follow after the end"):
+        DECODERS[payload[0]](payload + b"\0\0")
+
+
+@pytest.mark.parametrize("payload", VALID, ids=lambda payload: f"message {payload[0]}")
+def test_changed_bytes_are_read_or_refused_but_never_crash(payload):
+    generator = np.random.default_rng(payload[0])
+    for _ in range(400):
+        changed = bytearray(payload)
+        for _ in range(generator.integers(1, 4)):
+            changed[generator.integers(len(changed))] = generator.integers(256)
+        try:
+            read_anything(bytes(changed))
+        except (ProtocolError, Error):
+            continue
+
+
+class TestTheShortCut:
+    def test_plain_steps_have_the_bytes_of_all_others(self):
+        writer, environments = StepsWriter(), np.arange(3)
+        flags = np.zeros(3, np.uint8)
+        for number in range(4):
+            plain = Steps(environments, flags, np.full(3, number / 2), rows(3, number), (), True)
+            assert writer.write(plain) == binary.encode_steps(plain)
+
+    def test_what_changes_in_between_is_noticed(self):
+        writer = StepsWriter()
+        environments = np.arange(2)
+        flags = np.zeros(2, np.uint8)
+        kinds = [
+            Steps(environments, flags, np.ones(2), rows(2), (), True),
+            steps([START, TERMINATED], rows(1)),
+            Steps(np.array([1, 0]), flags, np.ones(2), rows(2), (), True),
+            Steps(environments, flags, np.ones(2), rows(2).astype(np.float64), (), True),
+            Steps(environments, flags, np.ones(2), rows(2).astype(">f4"), (), True),
+            Steps(environments, flags, np.ones(2), rows(4).reshape(2, 2, 2), (), True),
+        ]
+        for kind in [*kinds, *reversed(kinds), *kinds]:
+            assert writer.write(kind) == binary.encode_steps(kind)
+
+    def test_plain_steps_are_read_as_all_others(self):
+        reader = StepsReader(10)
+        messages = [
+            MIXED,
+            *(steps([0, 0], rows(2, n), environments=[4, 6], rewards=[n, -n]) for n in range(3)),
+            steps([0, TERMINATED], rows(1), environments=[4, 6]),
+            steps([0, 0], rows(2), environments=[6, 4]),
+            steps([0, 0], rows(2).astype(np.float64), environments=[6, 4]),
+        ]
+        for message in [*messages, *messages]:
+            payload = binary.encode_steps(message)
+            same(reader.read(payload), binary.decode_steps(payload, 10))
+
+    def test_it_knows_plain_steps_when_it_sees_them_again(self):
+        reader = StepsReader(2)
+        payload = binary.encode_steps(steps([0, 0], rows(2)))
+        assert [reader.read(payload).is_plain for _ in range(2)] == [False, True]
+
+    def test_a_reward_that_is_not_finite_is_refused_there_too(self):
+        reader = StepsReader(1)
+        reader.read(binary.encode_steps(steps([0], rows(1))))
+        for reward in (np.inf, np.nan, -3.5e38):
+            with pytest.raises(ProtocolError, match="a reward is not finite"):
+                reader.read(binary.encode_steps(steps([0], rows(1), rewards=[reward])))
+
+    def test_a_changed_payload_of_the_same_length_is_not_taken_for_plain(self):
+        reader = StepsReader(2)
+        payload = binary.encode_steps(steps([0, 0], rows(2)))
+        reader.read(payload)
+        for position in range(len(payload)):
+            changed = bytearray(payload)
+            changed[position] ^= 0x41
+            try:
+                expected = binary.decode_steps(bytes(changed), 2)
+            except (ProtocolError, Error):
+                with pytest.raises((ProtocolError, Error)):
+                    reader.read(bytes(changed))
+            else:
+                same(reader.read(bytes(changed)), expected)
+
+    def test_actions_may_be_written_to(self):
+        reader, environments = binary.AnswersReader(), np.arange(2)
+        flags = np.zeros(2, np.uint8)
+        payload = binary.encode_answers(environments, flags, np.zeros((2, 3)), np.zeros(0))
+        for _ in range(3):
+            actions = reader.read(payload).actions
+            assert not actions.any()
+            actions += 1
+
+    def test_answers_take_it_in_both_directions(self):
+        writer, reader = binary.AnswersWriter(), binary.AnswersReader()
+        environments, flags = np.arange(3), np.zeros(3, np.uint8)
+        plain = Steps(environments, flags, np.ones(3), rows(3), (), True)
+        ended = steps([TERMINATED, 0, 0], rows(2))
+        for number, asked in enumerate([plain, plain, ended, plain, plain]):
+            count = 2 if asked is ended else 3
+            actions, scores = np.arange(count) + number, np.ones(3 - count)
+            payload = writer.write(asked, actions, scores)
+            assert payload == binary.encode_answers(environments, asked.flags, actions, scores)
+            answers: Answers = reader.read(payload)
+            assert answers.actions.tolist() == actions.tolist()
+            assert answers.scores.tolist() == scores.tolist()
+            assert answers.flags.tolist() == binary.answer_flags(asked.flags).tolist()
+
+
+@pytest.mark.parametrize(
+    ("told", "expected", "is_different"),
+    [
+        (None, box("float32", (4,)), False),
+        (box("float32", (4,)), None, False),
+        (box("float64", (4,)), {"type": "Box", "shape": [4]}, False),
+        (box("float32", (3,)), {"type": "Box", "shape": [4]}, True),
+        (discrete(2), discrete(2), False),
+        (discrete(3), discrete(2), True),
+        (box("float32", (2,)), discrete(2), True),
+        ({"type": "MultiBinary", "shape": [4]}, {"type": "Box", "shape": [4]}, False),
+        ({"type": "MultiDiscrete", "nvec": [3, 2]}, {"type": "Box", "shape": [2]}, False),
+        ({"type": "Dict", "spaces": {}}, {"type": "Box", "shape": [2]}, True),
+    ],
+)
+def test_spaces_are_compared_by_shape_and_number(told, expected, is_different):
+    assert differ(told, expected) is is_different
+
+
+def test_the_shape_of_a_space():
+    assert shape_of(discrete(2)) == ()
+    assert shape_of({"type": "Dict", "spaces": {}}) is None
+    assert shape_of({"type": "Box", "shape": "none"}) is None

@@ -1,0 +1,170 @@
+import json
+import random
+
+import numpy as np
+import pytest
+
+from relaax.errors import ProtocolError
+from relaax.protocol.json import (
+    Act,
+    Request,
+    RewardAndAct,
+    RewardAndReset,
+    ScalarMetric,
+    decode_action,
+    decode_request,
+    decode_score,
+    encode_action,
+    encode_request,
+    encode_score,
+)
+
+# Captured from the code of 2017.
+REQUESTS = [
+    (RewardAndAct(1.0, [1.5, [2, None]]), b'["reward_and_act", 1.0, "[1.5, [2, null]]"]'),
+    (RewardAndAct(0.5, None), b'["reward_and_act", 0.5, "null"]'),
+    (ScalarMetric("client latency", 0.25), b'["scalar_metric", "client latency", 0.25]'),
+    (ScalarMetric("loss", 0.25, 7), b'["scalar_metric", "loss", 0.25, 7]'),
+    (RewardAndReset(-1.0), b'["reward_and_reset", -1.0]'),
+    (Act({"a": "b"}), b'["act", "{\\"a\\": \\"b\\"}"]'),
+]
+
+
+@pytest.mark.parametrize(("request_", "payload"), REQUESTS)
+def test_requests_are_the_bytes_of_2017(request_: Request, payload: bytes) -> None:
+    assert encode_request(request_) == payload
+    assert decode_request(payload) == request_
+
+
+def test_replies_are_the_bytes_of_2017() -> None:
+    assert encode_action(3) == b'["act", 3]'
+    assert encode_score(0.5) == b'["reset", 0.5]'
+    assert decode_action(b'["act", 3]') == 3
+    assert decode_score(b'["reset", 0.5]') == 0.5
+
+
+def test_an_array_state_is_encoded_twice() -> None:
+    state = np.float32([[1, 2], [3, 4]])
+    payload = encode_request(Act(state))
+    assert payload.startswith(b'["act", "{\\"b64npz\\": \\"UEsDB')
+    decoded = decode_request(payload)
+    assert isinstance(decoded, Act)
+    assert decoded.state.dtype == np.float32
+    np.testing.assert_array_equal(decoded.state, state)
+
+
+def test_an_array_action_is_encoded_once() -> None:
+    payload = encode_action(np.float32([0.5, -0.25]))
+    assert payload.startswith(b'["act", {"b64npz": "UEsDB')
+    assert decode_action(payload).tolist() == [0.5, -0.25]
+
+
+@pytest.mark.parametrize("action", [np.int64(3), np.uint8(3)])
+def test_a_numpy_integer_is_a_discrete_action(action: np.integer) -> None:
+    assert encode_action(action) == b'["act", 3]'
+
+
+def test_a_numpy_reward_is_a_number() -> None:
+    assert encode_request(RewardAndReset(np.float32(0.5))) == b'["reward_and_reset", 0.5]'
+
+
+def test_a_metric_may_have_null_for_x() -> None:
+    assert decode_request(b'["scalar_metric", "loss", 1, null]') == ScalarMetric("loss", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("payload", "message"),
+    [
+        (b"\xff", "not UTF-8"),
+        (b"GET / HTTP/1.1", "not JSON"),
+        (b"{}", "starts with a verb"),
+        (b"[]", "starts with a verb"),
+        (b"[1]", "starts with a verb"),
+        (b'["jump", 1]', "'jump' is unknown; the verbs are act, reward_and_act"),
+        (b'["reset", 1]', "'reset' is unknown"),
+        (b'["act"]', "'act' takes 1 values after the verb, 0 came"),
+        (b'["act", "1", "2"]', "'act' takes 1 values after the verb, 2 came"),
+        (b'["reward_and_act", "1"]', "'reward_and_act' takes 2"),
+        (b'["reward_and_reset"]', "'reward_and_reset' takes 1"),
+        (b'["scalar_metric", "x"]', "'scalar_metric' takes 2 or 3"),
+        (b'["scalar_metric", "x", 1, 2, 3]', "'scalar_metric' takes 2 or 3"),
+        (b'["act", [1, 2]]', r"the state of 'act' is a string that holds JSON, this is \[1, 2\]"),
+        (b'["act", null]', "this is None"),
+        (b'["act", "[1"]', "the state of 'act': this is not JSON"),
+        (b'["act", "[NaN]"]', "the state of 'act': NaN is not allowed"),
+        (b'["act", "{\\"b64npz\\": \\"\\"}"]', "the state of 'act': an npz archive"),
+        (b'["reward_and_act", "1", "1"]', "the reward of 'reward_and_act' is a number"),
+        (b'["reward_and_act", true, "1"]', "is a number, this is True"),
+        (b'["reward_and_reset", null]', "is a number, this is None"),
+        (b'["reward_and_reset", NaN]', "NaN is not allowed"),
+        (b'["reward_and_reset", 1e999]', "too large"),
+        (b'["reward_and_reset", 3.5e38]', "is 3.5e.38, not finite as a 32-bit float"),
+        (b'["reward_and_act", -1e39, "1"]', "is -1e.39, not finite as a 32-bit float"),
+        (b'["reward_and_reset", 1' + b"0" * 400 + b"]", "too large"),
+        (b'["scalar_metric", 5, 1]', "the name of a metric is a string, this is 5"),
+        (b'["scalar_metric", "loss", "1"]', "the value of the metric 'loss' is a number"),
+        (b'["scalar_metric", "loss", 1, "2"]', "x of the metric 'loss' is a number"),
+    ],
+)
+def test_what_is_not_a_request_is_a_protocol_error(payload: bytes, message: str) -> None:
+    with pytest.raises(ProtocolError, match=message):
+        decode_request(payload)
+
+
+def test_a_state_beyond_the_limit_is_refused() -> None:
+    payload = encode_request(RewardAndAct(0.0, np.zeros(100_000, np.uint8)))
+    assert isinstance(decode_request(payload, max_state_bytes=100_000), RewardAndAct)
+    with pytest.raises(ProtocolError, match="exceeds the limit"):
+        decode_request(payload, max_state_bytes=90_000)
+
+
+@pytest.mark.parametrize(
+    ("payload", "message"),
+    [
+        (b'["reset", 1.0]', "the reply 'act' was expected, 'reset' came"),
+        (b'["act"]', "'act' takes 1"),
+        (b'["act", 1, 2]', "'act' takes 1"),
+        (b'"act"', "starts with a verb"),
+        (b'["act", {"b64npz": "AAAA"}]', "npz archive"),
+    ],
+)
+def test_what_is_not_an_action_is_a_protocol_error(payload: bytes, message: str) -> None:
+    with pytest.raises(ProtocolError, match=message):
+        decode_action(payload)
+
+
+@pytest.mark.parametrize("payload", [b'["act", 1]', b'["reset", "1"]', b'["reset", true]', b"["])
+def test_what_is_not_a_score_is_a_protocol_error(payload: bytes) -> None:
+    with pytest.raises(ProtocolError):
+        decode_score(payload)
+
+
+@pytest.mark.parametrize("reward", [float("nan"), float("inf"), np.float32("nan")])
+def test_a_reward_that_is_not_finite_is_not_sent(reward: float) -> None:
+    with pytest.raises(ValueError, match=r"reward_and_reset\[1\] is (nan|inf)"):
+        encode_request(RewardAndReset(reward))
+
+
+def test_no_damage_causes_any_other_error() -> None:
+    rng = random.Random(1)
+    whole = encode_request(RewardAndAct(0.5, {"x": np.arange(3), "y": 1}))
+    pieces = [
+        b'"',
+        b"[",
+        b"]",
+        b"null",
+        b"1e400",
+        b"NaN",
+        b"\xff",
+        b"{}",
+        json.dumps([[]]).encode(),
+    ]
+    refused = 0
+    for _ in range(3000):
+        place = rng.randrange(len(whole))
+        damaged = whole[:place] + rng.choice(pieces) + whole[place + rng.randint(0, 9) :]
+        try:
+            decode_request(damaged)
+        except ProtocolError:
+            refused += 1
+    assert refused > 2000

@@ -1,0 +1,149 @@
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from relaax.errors import ProtocolError
+from relaax.protocol.framing import FrameConnection
+
+
+@pytest.fixture
+def pair() -> Iterator[tuple[FrameConnection, socket.socket]]:
+    """A connection under test, and the bare socket of its peer."""
+    ours, theirs = socket.socketpair()
+    connection = FrameConnection(ours, max_frame_bytes=4 * 1024 * 1024, frame_timeout_s=0.2)
+    theirs.settimeout(30)
+    yield connection, theirs
+    connection.close()
+    theirs.close()
+
+
+def test_a_frame_is_a_little_endian_length_and_the_payload(pair) -> None:
+    connection, peer = pair
+    connection.send(b'["act", 3]')
+    assert peer.recv(100) == b'\x0a\x00\x00\x00["act", 3]'
+
+
+def test_a_frame_that_comes_whole_is_received(pair) -> None:
+    connection, peer = pair
+    peer.sendall(b"\x03\x00\x00\x00abc")
+    assert connection.receive() == b"abc"
+
+
+def test_a_frame_that_comes_byte_by_byte_is_received() -> None:
+    ours, theirs = socket.socketpair()
+    connection = FrameConnection(ours)
+    sender = threading.Thread(
+        target=lambda: [theirs.send(bytes([byte])) for byte in b"\x03\x00\x00\x00abc"]
+    )
+    sender.start()
+    assert connection.receive() == b"abc"
+    sender.join()
+    connection.close()
+    theirs.close()
+
+
+def test_frames_that_come_together_are_received_one_by_one(pair) -> None:
+    connection, peer = pair
+    peer.sendall(b"\x01\x00\x00\x00a\x02\x00\x00\x00bc\x01\x00\x00\x00d")
+    assert [connection.receive() for _ in range(3)] == [b"a", b"bc", b"d"]
+
+
+def test_big_frames_pass_in_both_directions() -> None:
+    ours, theirs = socket.socketpair()
+    payload = bytes(range(256)) * 40_000
+    left, right = FrameConnection(ours), FrameConnection(theirs)
+    received: list[bytes | None] = []
+    echo = threading.Thread(target=lambda: right.send(right.receive() or b"nothing came"))
+    echo.start()
+    left.send(payload)
+    received.append(left.receive())
+    echo.join()
+    assert received == [payload]
+    left.close()
+    right.close()
+
+
+def test_a_close_between_frames_is_the_end(pair) -> None:
+    connection, peer = pair
+    peer.sendall(b"\x01\x00\x00\x00a")
+    peer.close()
+    assert connection.receive() == b"a"
+    assert connection.receive() is None
+
+
+@pytest.mark.parametrize("sent", [b"\x05", b"\x05\x00\x00\x00", b"\x05\x00\x00\x00abc"])
+def test_a_close_within_a_frame_is_refused(pair, sent: bytes) -> None:
+    connection, peer = pair
+    peer.sendall(sent)
+    peer.close()
+    with pytest.raises(ProtocolError, match=r"closed . bytes before the end of a frame"):
+        connection.receive()
+
+
+@pytest.mark.parametrize("length", [0, 4 * 1024 * 1024 + 1, 2**32 - 1])
+def test_an_impossible_length_is_refused_before_the_payload_comes(pair, length: int) -> None:
+    connection, peer = pair
+    peer.sendall(struct.pack("<I", length))
+    with pytest.raises(ProtocolError, match=rf"frame of {length} bytes .* 1 to 4194304"):
+        connection.receive()
+
+
+@pytest.mark.parametrize("sent", [b"\x05\x00", b"\x05\x00\x00\x00abc"])
+def test_a_frame_that_stalls_is_refused(pair, sent: bytes) -> None:
+    connection, peer = pair
+    peer.sendall(sent)
+    with pytest.raises(ProtocolError, match=r"bytes of a frame did not arrive within 0\.2 s"):
+        connection.receive()
+
+
+def test_silence_is_a_timeout_only_when_asked_for() -> None:
+    ours, theirs = socket.socketpair()
+    connection = FrameConnection(ours, idle_timeout_s=0.01)
+    with pytest.raises(TimeoutError):
+        connection.receive()
+    theirs.sendall(b"\x01\x00\x00\x00a")
+    assert connection.receive() == b"a"
+    connection.close()
+    theirs.close()
+
+
+def test_a_peer_that_does_not_read_does_not_hold_the_sender(pair) -> None:
+    connection, _ = pair
+    with pytest.raises(TimeoutError):
+        connection.send(bytes(4 * 1024 * 1024))
+
+
+@pytest.mark.parametrize("size", [0, 4 * 1024 * 1024 + 1])
+def test_a_payload_that_no_frame_holds_is_not_sent(pair, size: int) -> None:
+    connection, _ = pair
+    with pytest.raises(ValueError, match=f"holds 1 to 4194304 bytes, this one has {size}"):
+        connection.send(bytes(size))
+
+
+def test_sending_to_a_peer_that_has_gone_is_an_os_error(pair) -> None:
+    connection, peer = pair
+    peer.close()
+    with pytest.raises(OSError):  # noqa: PT011 - which one depends on the operating system
+        connection.send(b"a")
+
+
+def test_closing_twice_is_allowed_and_tells_the_peer(pair) -> None:
+    connection, peer = pair
+    connection.close()
+    connection.close()
+    assert connection.fileno() == -1
+    assert peer.recv(1) == b""
+
+
+def test_a_tcp_connection_answers_at_once_and_notices_dead_peers() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        client = socket.create_connection(listener.getsockname())
+        server, _ = listener.accept()
+    connection = FrameConnection(client)
+    assert client.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
+    assert client.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) != 0
+    connection.close()
+    server.close()
