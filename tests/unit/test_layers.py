@@ -8,7 +8,7 @@ import pytest
 #: The modules that every layer shares.
 WORDS = (
     "relaax.address", "relaax.allocator", "relaax.errors", "relaax.interval_metrics",
-    "relaax.metrics", "relaax.spaces", "relaax.steps",
+    "relaax.metrics", "relaax.spaces", "relaax.steps", "relaax.transitions",
 )  # fmt: skip
 
 REPOSITORY = Path(__file__).parent.parent.parent
