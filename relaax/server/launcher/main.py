@@ -18,7 +18,7 @@ from pathlib import Path
 from honcho.environ import Procfile, parse_procfile
 
 from relaax.server.launcher.live_printer import LivePrinter
-from relaax.server.launcher.patient_manager import PatientManager
+from relaax.server.launcher.process_manager import ProcessManager
 
 _DESCRIPTION = """\
 Start all processes of a Procfile, show how the training goes, and stop them all when the first of
@@ -49,7 +49,7 @@ def main() -> int:
 def _run(procfile: Procfile) -> int:
     _stop_when_the_terminal_closes()
     printer = LivePrinter(sys.stdout)
-    manager = PatientManager(printer)
+    manager = ProcessManager(printer)
     for name, command in procfile.processes.items():
         manager.add_process(name, command, env=_environment())
     try:

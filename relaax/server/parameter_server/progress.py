@@ -20,7 +20,7 @@ def in_one_row(line: str) -> str:
 
 
 @dataclass(frozen=True)
-class Progress:
+class TrainingProgress:
     """How far a training is."""
 
     global_t: int
@@ -63,7 +63,7 @@ class ProgressPrinter:
         self._interval_s = 0.0 if self._in_place else interval_s
         self._shown_at = -interval_s
 
-    def show(self, progress: Progress) -> None:
+    def show(self, progress: TrainingProgress) -> None:
         """Show ``progress`` if it is time to."""
         if time.monotonic() - self._shown_at < self._interval_s:
             return
@@ -74,6 +74,6 @@ class ProgressPrinter:
         else:
             print(progress, file=self._stream, flush=True)
 
-    def close(self, progress: Progress) -> None:
+    def close(self, progress: TrainingProgress) -> None:
         """Show how it ended and leave the line."""
         print(f"{ERASE_LINE if self._in_place else ''}{progress}", file=self._stream, flush=True)

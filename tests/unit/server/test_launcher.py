@@ -181,7 +181,7 @@ def test_a_process_that_saves_longer_than_honcho_waits_is_not_killed(procfile):
 
 def test_a_process_that_does_not_end_in_its_time_is_killed(procfile):
     completed = run_patched(
-        "honcho.manager.KILL_WAIT = 0; patient_manager.GRACE_S = 0.3",
+        "honcho.manager.KILL_WAIT = 0; process_manager.GRACE_S = 0.3",
         procfile(first=IMPATIENT, other=STUBBORN),
     )
     assert "sending SIGKILL to other" in completed.stdout
@@ -193,7 +193,7 @@ def run_patched(patch: str, path: Path) -> subprocess.CompletedProcess[str]:
     """Run the launcher with other deadlines than its own."""
     program = f"""if True:
         import sys, honcho.manager
-        from relaax.server.launcher import main, patient_manager
+        from relaax.server.launcher import main, process_manager
         {patch}
         sys.exit(main.main())
     """

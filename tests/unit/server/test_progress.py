@@ -2,7 +2,7 @@
 
 import io
 
-from relaax.server.parameter_server.progress import Progress, ProgressPrinter, StepRate
+from relaax.server.parameter_server.progress import ProgressPrinter, StepRate, TrainingProgress
 
 
 class Terminal(io.StringIO):
@@ -10,7 +10,9 @@ class Terminal(io.StringIO):
         return True
 
 
-SOME = Progress(global_t=12345, steps_per_s=3210.4, mean_return=97.25, episodes=100, checkpoints=2)
+SOME = TrainingProgress(
+    global_t=12345, steps_per_s=3210.4, mean_return=97.25, episodes=100, checkpoints=2
+)
 
 
 def test_the_line_names_step_rate_return_and_checkpoints():
@@ -20,7 +22,7 @@ def test_the_line_names_step_rate_return_and_checkpoints():
 
 
 def test_before_the_first_episode_there_is_no_return():
-    assert "return - (0 episodes)" in str(Progress(0, 0.0, None, 0, 0))
+    assert "return - (0 episodes)" in str(TrainingProgress(0, 0.0, None, 0, 0))
 
 
 def test_a_terminal_keeps_one_line(monkeypatch):

@@ -9,7 +9,7 @@ from safetensors import numpy as safetensors
 from relaax.algorithm_base.checkpoint import Checkpoint, Saver
 from relaax.errors import CheckpointError, ConfigurationError, DamagedCheckpoint
 from relaax.server.common.saver.manifest import (
-    Manifest,
+    CheckpointManifest,
     describe,
     manifest_name,
     parse,
@@ -18,7 +18,7 @@ from relaax.server.common.saver.manifest import (
 )
 from relaax.server.common.saver.store import BlobStore
 
-_LOG = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 class CheckpointSaver(Saver):
@@ -69,7 +69,7 @@ class CheckpointSaver(Saver):
                 return self._load(global_t)
             except DamagedCheckpoint as damage:
                 self._skipped.append(global_t)
-                _LOG.warning(
+                _log.warning(
                     "skipping the damaged checkpoint %s in %s: %s",
                     manifest_name(global_t),
                     self.location(),
@@ -92,7 +92,7 @@ class CheckpointSaver(Saver):
             try:
                 self._set_aside(global_t)
             except CheckpointError as error:
-                _LOG.warning(
+                _log.warning(
                     "cannot set the damaged checkpoint of step %d aside: %s", global_t, error
                 )
         self._skipped = []
@@ -105,11 +105,11 @@ class CheckpointSaver(Saver):
             if name in names:
                 self._store.rename(name, _free_name(f"damaged-{name}", names))
 
-    def _retire(self, written: Manifest) -> None:
+    def _retire(self, written: CheckpointManifest) -> None:
         try:
             names = self._store.names()
         except CheckpointError as error:
-            _LOG.warning("cannot look for checkpoints to delete: %s", error)
+            _log.warning("cannot look for checkpoints to delete: %s", error)
             return
         others = sorted(_manifest_steps(names) - {written.global_t}, reverse=True)
         kept = {written.global_t, *others[: self._keep - 1]}
@@ -118,7 +118,9 @@ class CheckpointSaver(Saver):
         for name in self._unnamed_data(names, kept | undeletable, written):
             self._delete(name)
 
-    def _unnamed_data(self, names: list[str], kept: set[int], written: Manifest) -> list[str]:
+    def _unnamed_data(
+        self, names: list[str], kept: set[int], written: CheckpointManifest
+    ) -> list[str]:
         """Return the data blobs that no manifest of the steps ``kept`` names."""
         by_step: dict[int | None, list[str]] = {}
         for name in names:
@@ -130,7 +132,9 @@ class CheckpointSaver(Saver):
             unnamed += [blob for blob in blobs if blob not in named]
         return unnamed
 
-    def _named_data(self, step: int | None, blobs: list[str], written: Manifest) -> list[str]:
+    def _named_data(
+        self, step: int | None, blobs: list[str], written: CheckpointManifest
+    ) -> list[str]:
         if step == written.global_t:
             return [written.data]
         if step is None or len(blobs) == 1:
@@ -145,7 +149,7 @@ class CheckpointSaver(Saver):
         try:
             self._store.delete(name)
         except CheckpointError as error:
-            _LOG.warning("cannot delete an old checkpoint: %s", error)
+            _log.warning("cannot delete an old checkpoint: %s", error)
             return False
         return True
 
@@ -171,7 +175,7 @@ def _encode(checkpoint: Checkpoint) -> bytes:
         raise CheckpointError(f"cannot write tensors of types {kinds}: {error}") from error
 
 
-def _decode(manifest: Manifest, data: bytes) -> Checkpoint:
+def _decode(manifest: CheckpointManifest, data: bytes) -> Checkpoint:
     try:
         tensors = safetensors.load(data)
     except (SafetensorError, KeyError, ValueError) as error:

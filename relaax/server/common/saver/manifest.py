@@ -20,7 +20,7 @@ _MANIFEST_NAME = re.compile(r"cp-(0|[1-9][0-9]*)\.json")
 _DATA_NAME = re.compile(r"cp-(0|[1-9][0-9]*)\.[0-9a-f]{12}\.safetensors")
 
 
-class Manifest(BaseModel):
+class CheckpointManifest(BaseModel):
     """What ``cp-<global_t>.json`` says. It is written last, once the data blob is durable."""
 
     model_config = ConfigDict(frozen=True, strict=True)
@@ -74,14 +74,14 @@ def step_of_data(name: str) -> int | None:
     return _step(_DATA_NAME, name)
 
 
-def describe(checkpoint: Checkpoint, data: bytes) -> Manifest:
+def describe(checkpoint: Checkpoint, data: bytes) -> CheckpointManifest:
     """Return the manifest of a checkpoint; CheckpointError for what a manifest cannot hold."""
     if checkpoint.global_t < 0:
         raise CheckpointError(
             f"global_t of a checkpoint must be 0 or more, is {checkpoint.global_t}"
         )
     digest = hashlib.sha256(data).hexdigest()
-    return Manifest(
+    return CheckpointManifest(
         format=FORMAT,
         global_t=int(checkpoint.global_t),
         version=int(checkpoint.version),
@@ -94,7 +94,7 @@ def describe(checkpoint: Checkpoint, data: bytes) -> Manifest:
     )
 
 
-def parse(raw: bytes, global_t: int) -> Manifest:
+def parse(raw: bytes, global_t: int) -> CheckpointManifest:
     """Read the manifest of step ``global_t``.
 
     DamagedCheckpoint if it is not one; CheckpointMismatch if a newer RELAAX wrote it, because
@@ -104,7 +104,7 @@ def parse(raw: bytes, global_t: int) -> Manifest:
     try:
         content = json.loads(raw)
         _require_known_format(name, content)
-        manifest = Manifest.model_validate(content)
+        manifest = CheckpointManifest.model_validate(content)
     except ValidationError as error:
         faults = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
         raise DamagedCheckpoint(f"{name} is not a manifest: {faults}") from None

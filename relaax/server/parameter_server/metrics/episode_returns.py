@@ -22,25 +22,18 @@ class EpisodeReturns(Metrics):
         self._name = name
         self._lock = threading.Lock()
         self._returns: deque[float] = deque(maxlen=window)
-        self._count = 0
 
     def scalar(self, name: str, y: float, x: float | None = None) -> None:
         """Remember the value if it is an episode's return, and pass it on."""
         if name == self._name:
             with self._lock:
                 self._returns.append(float(y))
-                self._count += 1
         self._metrics.scalar(name, y, x)
 
     def mean(self) -> float | None:
         """Return the mean of the remembered returns, or None before the first episode."""
         with self._lock:
             return sum(self._returns) / len(self._returns) if self._returns else None
-
-    def count(self) -> int:
-        """Return the number of episodes seen, forgotten ones too."""
-        with self._lock:
-            return self._count
 
     def size(self) -> int:
         """Return the number of episodes remembered."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from relaax.server.parameter_server.metrics.event_file import EventFile, Scalar
 
-_LOG = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 class EventLog:
@@ -43,7 +43,7 @@ class EventLog:
                 return
             self._file.flush()
             if self._is_failing:
-                _LOG.warning(
+                _log.warning(
                     "metrics are written to %s again; at least %d were lost",
                     self._directory,
                     self._lost,
@@ -70,7 +70,7 @@ class EventLog:
         except Exception:
             # Whatever it is: a training goes on without metrics rather than not at all.
             if not self._is_failing:
-                _LOG.exception(
+                _log.exception(
                     "cannot write metrics to %s; trying again every %g s",
                     self._directory,
                     self._retry_s,

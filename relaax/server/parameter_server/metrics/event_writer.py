@@ -13,7 +13,7 @@ from relaax.metrics import Metrics
 from relaax.server.parameter_server.metrics.event_file import Scalar, tag
 from relaax.server.parameter_server.metrics.event_log import EventLog
 
-_LOG = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 _QUEUE_IS_FULL = "the disk is too slow"
 _NOT_A_STEP = "x is not a step"
@@ -54,7 +54,7 @@ class EventWriter(Metrics):
         self._lock = threading.Lock()
         self._dropped: Counter[str] = Counter()
         self._is_closed = False
-        self._log = _open(directory, retry_s)
+        self._events = _open(directory, retry_s)
         self._thread = threading.Thread(target=self._drain, name="metrics", daemon=True)
         self._thread.start()
 
@@ -83,7 +83,7 @@ class EventWriter(Metrics):
         except queue.Full:
             pass
         if self._thread.is_alive():
-            _LOG.warning(
+            _log.warning(
                 "metrics were not written within %g s; about %d are lost",
                 deadline_s,
                 self._queue.qsize(),
@@ -97,16 +97,16 @@ class EventWriter(Metrics):
                 scalar = self._queue.get(timeout=_until(min(flush_at, report_at)))
                 if scalar is None:
                     break
-                self._log.write(scalar)
+                self._events.write(scalar)
             except queue.Empty:
                 pass
             if time.monotonic() >= flush_at:
-                self._log.flush()
+                self._events.flush()
                 flush_at = time.monotonic() + self._flush_interval_s
             if time.monotonic() >= report_at:
                 self._report_dropped()
                 report_at = time.monotonic() + self._report_interval_s
-        self._log.close()
+        self._events.close()
         self._report_dropped()
 
     def _count_dropped(self, reason: str) -> None:
@@ -117,7 +117,7 @@ class EventWriter(Metrics):
         with self._lock:
             dropped, self._dropped = self._dropped, Counter()
         for reason, number in dropped.items():
-            _LOG.warning("%d metrics were dropped: %s", number, reason)
+            _log.warning("%d metrics were dropped: %s", number, reason)
 
 
 def _open(directory: Path, retry_s: float) -> EventLog:

@@ -9,7 +9,7 @@ from boto3.s3.transfer import TransferConfig
 
 from relaax.server.common.aws import S3_ERRORS, object_key
 
-_LOG = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 #: Size and time of the last change: what tells a changed file.
 _Signature = tuple[int, int]
@@ -44,7 +44,7 @@ class S3Mirror:
         self._closing.set()
         self._thread.join(deadline_s)
         if self._thread.is_alive():
-            _LOG.warning(
+            _log.warning(
                 "metrics were not uploaded to %s within %g s; the latest are only in %s",
                 self.location(),
                 deadline_s,
@@ -63,7 +63,7 @@ class S3Mirror:
             try:
                 self._upload_if_changed(path)
             except (*S3_ERRORS, OSError) as error:
-                _LOG.warning(
+                _log.warning(
                     "cannot upload %s to %s; trying again later: %s", path, self.location(), error
                 )
 

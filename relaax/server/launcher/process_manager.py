@@ -10,7 +10,7 @@ from honcho.manager import Manager
 GRACE_S = 30.0
 
 
-class PatientManager(Manager):  # type: ignore[misc]  # honcho has no types
+class ProcessManager(Manager):  # type: ignore[misc]  # honcho has no types
     """Runs processes; when one ends, or on SIGINT or SIGTERM, it stops all and waits for them."""
 
     def __init__(self, printer: Any) -> None:
