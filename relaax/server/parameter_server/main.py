@@ -1,4 +1,4 @@
-"""The command ``relaax-parameter-server``."""
+"""The command ``relaax-parameter-server``, which wires the process together."""
 
 import logging
 import signal
@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 
 def main() -> int:
-    """Run a parameter server; the exit status says how it ended."""
+    """Run a parameter server and return the exit status."""
     status = run_command("relaax-parameter-server", lambda: _serve(sys.argv[1:]))
     leave_undisturbed()
     return status
@@ -58,7 +58,7 @@ def _stop_on_signals() -> threading.Event:
 
 
 def _monitor(configuration: ParameterServerConfiguration, resources: ExitStack) -> TrainingMonitor:
-    """Wire the process together; ``resources`` closes what was opened."""
+    """Wire the parts together; ``resources`` will close them."""
     options = configuration.options
     algorithm = load_algorithm(configuration.algorithm.directory)
     config = make_config(algorithm, configuration.algorithm)

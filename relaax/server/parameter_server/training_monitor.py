@@ -39,7 +39,7 @@ class EndOfTraining(Enum):
 class TrainingMonitor:
     """The main loop of the parameter-server process. Other threads answer the workers meanwhile.
 
-    A training ends when the algorithm says that it is over, when the mean of ``returns`` reaches
+    A training ends when the algorithm reports that it is over, when the mean of ``returns`` reaches
     ``goal_return`` (if omitted, no return ends it), or at a signal. A checkpoint is saved every
     ``checkpoint_interval_s`` seconds, and at the end. With ``keeps_serving`` the values are served
     after the end, until a signal comes.

@@ -1,4 +1,4 @@
-"""What aws_session makes of a keys file."""
+"""Keys, credentials, names and errors of AWS S3."""
 
 import pytest
 
@@ -48,7 +48,7 @@ def test_a_wrong_file_is_explained_without_its_secret(keys, text, reason):
     assert error.value.__cause__ is None
 
 
-def test_a_file_of_other_bytes_is_not_yaml(keys):
+def test_a_file_that_is_not_text_is_not_yaml(keys):
     keys.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ConfigurationError, match="not valid YAML"):
         aws_session(keys)

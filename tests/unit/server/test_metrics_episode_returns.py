@@ -1,4 +1,4 @@
-"""What the watch over episode rewards promises."""
+"""The returns of the last episodes, taken from the passing metrics."""
 
 import threading
 
@@ -63,6 +63,6 @@ def test_no_episode_of_many_threads_is_lost():
     assert (returns.size(), returns.mean(), returns.is_full()) == (4000, 2.0, True)
 
 
-def test_a_window_of_none_is_refused():
+def test_a_window_of_0_is_refused():
     with pytest.raises(ConfigurationError, match="is 0"):
         EpisodeReturns(NullMetrics(), 0)

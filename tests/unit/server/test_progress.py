@@ -1,4 +1,4 @@
-"""The line that tells how a training goes."""
+"""The progress line of a training."""
 
 import io
 
@@ -35,7 +35,7 @@ def test_a_terminal_keeps_one_line(monkeypatch):
     assert terminal.getvalue() == f"\r\x1b[K{SOME}" * 3 + "\n"
 
 
-def test_a_narrow_terminal_gets_what_fits_a_row_and_the_whole_line_at_the_end(monkeypatch):
+def test_a_narrow_terminal_gets_one_row_and_the_whole_line_at_the_end(monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
     terminal = Terminal()
     printer = ProgressPrinter(terminal)
@@ -53,7 +53,7 @@ def test_a_file_gets_a_line_an_interval_and_the_last_one():
     assert file.getvalue() == f"{SOME}\n" * 2
 
 
-def test_the_rate_is_steps_over_seconds_since_the_last_question():
+def test_the_rate_is_steps_over_seconds_since_the_last_update():
     times = iter([100.0, 102.0, 106.0])
     rate = StepRate(1000, clock=lambda: next(times))
     assert rate.update(1500) == 250

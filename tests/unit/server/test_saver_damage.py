@@ -94,7 +94,7 @@ def test_a_damaged_checkpoint_is_skipped_with_a_warning(tmp_path, caplog, damage
     assert reason in record.getMessage()
 
 
-def test_when_all_are_damaged_each_is_warned_of_and_none_is_restored(tmp_path, caplog):
+def test_when_all_are_damaged_each_is_a_warning_and_no_checkpoint_is_restored(tmp_path, caplog):
     for global_t in (1, 2):
         saver(tmp_path).save(checkpoint(global_t))
         data_file(tmp_path, global_t).unlink()
@@ -110,7 +110,7 @@ def test_a_checkpoint_of_a_newer_format_is_not_skipped(tmp_path):
         saver(tmp_path).restore_latest()
 
 
-def test_a_place_that_refuses_is_not_taken_for_an_empty_one(tmp_path):
+def test_a_store_that_refuses_is_not_taken_for_an_empty_one(tmp_path):
     class Refusing(DirectoryStore):
         def get(self, name):
             raise CheckpointError("permission denied")

@@ -23,7 +23,7 @@ def test_the_one_just_written_is_kept_even_below_others(tmp_path):
     assert steps(tmp_path) == [5]
 
 
-def test_files_of_other_names_are_nobody_elses_to_delete(tmp_path):
+def test_files_of_other_names_are_never_deleted(tmp_path):
     others = ["notes.txt", "cp-1.json.bak", "cp-01.json", "cp-x.json", "cp-1.safetensors"]
     for name in others:
         (tmp_path / name).write_text("mine")

@@ -64,7 +64,7 @@ def test_the_manifest_says_what_the_checkpoint_is(tmp_path):
     assert manifest["saved_at"].endswith("+00:00")
 
 
-def test_an_empty_place_holds_no_checkpoint(tmp_path):
+def test_an_empty_store_holds_no_checkpoint(tmp_path):
     assert saver(tmp_path).restore_latest() is None
 
 
@@ -104,7 +104,7 @@ def test_a_negative_step_is_refused(tmp_path):
         saver(tmp_path).save(checkpoint(-1))
 
 
-def test_keeping_none_is_refused(tmp_path):
+def test_a_saver_must_keep_one_checkpoint_or_more(tmp_path):
     with pytest.raises(ConfigurationError, match="is 0"):
         saver(tmp_path, keep=0)
 

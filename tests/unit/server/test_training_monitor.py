@@ -1,4 +1,4 @@
-"""The loop of the parameter-server process, with a small parameter server and short intervals."""
+"""The parameter-server process's main loop, with a small parameter server and short intervals."""
 
 import threading
 
@@ -11,7 +11,7 @@ from relaax.server.parameter_server.training_monitor import EndOfTraining, Train
 
 
 class Counting(ParameterServerBase):
-    """Each look at the global step finds ten more; over at ``last``."""
+    """Each call of ``global_t`` counts ten steps more; the training is over at ``last``."""
 
     def __init__(self, last=float("inf"), failing_saves=0):
         super().__init__(None, NullSaver(), NullMetrics())
@@ -96,7 +96,7 @@ def test_a_mean_return_ends_the_training_once_enough_episodes_are_known():
     assert case.returns.mean() == 6
 
 
-def test_a_signal_saves_and_leaves_workers_waiting_for_the_next_start():
+def test_a_signal_saves_and_does_not_announce_an_end_to_the_workers():
     case = Case(Counting())
     case.stop.set()
     assert case.run() is EndOfTraining.SIGNAL

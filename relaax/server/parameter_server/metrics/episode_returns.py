@@ -8,9 +8,9 @@ from relaax.metrics import Metrics
 
 
 class EpisodeReturns(Metrics):
-    """Passes scalars on and remembers the last ``window`` values of one name.
+    """Passes scalars on to ``metrics`` and remembers the last ``window`` values of one name.
 
-    It tells whether a training has reached its goal. Many threads may call it at once.
+    The training monitor compares their mean with the goal. Many threads may call it at once.
     """
 
     def __init__(self, metrics: Metrics, window: int, name: str = "episode reward") -> None:
@@ -41,6 +41,6 @@ class EpisodeReturns(Metrics):
             return len(self._returns)
 
     def is_full(self) -> bool:
-        """Return whether as many returns are remembered as ever will be."""
+        """Return whether ``window`` episodes are remembered."""
         with self._lock:
             return len(self._returns) == self._returns.maxlen
