@@ -4,6 +4,7 @@ import re
 import socket
 
 import pytest
+import yaml
 from processes import COMMANDS, SMALL_DA3C, Training
 
 pytestmark = pytest.mark.integration
@@ -96,6 +97,20 @@ def test_two_places_for_checkpoints_are_refused(training: Training):
     flags = ("--checkpoint-dir", "here", "--checkpoint-aws-s3", "bucket", "key")
     message = refusal(training, "relaax-parameter-server", *flags)
     assert message == "give --checkpoint-dir or --checkpoint-aws-s3, not both"
+
+
+def test_metrics_in_s3_without_a_directory_to_copy_are_refused(training: Training):
+    flags = ("--metrics-aws-s3", "bucket", "key")
+    message = refusal(training, "relaax-parameter-server", *flags)
+    assert message == "--metrics-aws-s3 needs --metrics-dir, whose files it copies"
+
+
+def test_a_training_without_a_place_for_checkpoints_begins_with_a_warning(training: Training):
+    content = yaml.safe_load(training.yaml.read_text())
+    del content["relaax-parameter-server"]["--checkpoint-dir"]
+    training.yaml.write_text(yaml.safe_dump(content))
+    parameter_server = training.start_parameter_server()
+    parameter_server.says("WARNING:no checkpoint will be saved: give --checkpoint-dir or ")
 
 
 def test_a_checkpoint_of_another_network_is_refused_saying_what_differs(training: Training):

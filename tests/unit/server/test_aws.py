@@ -1,9 +1,21 @@
 """Keys, credentials, names and errors of AWS S3."""
 
 import pytest
+from botocore.exceptions import (
+    ClientError,
+    EndpointConnectionError,
+    NoCredentialsError,
+    ParamValidationError,
+)
 
-from relaax.errors import ConfigurationError
-from relaax.server.common.aws import aws_session, object_key, s3_client
+from relaax.errors import CheckpointError, ConfigurationError
+from relaax.server.common.aws import (
+    aws_session,
+    error_code,
+    object_key,
+    s3_client,
+    s3_errors_explained,
+)
 
 SECRET = "wJalrXUtnFEMI"  # noqa: S105 (of Amazon's documentation)
 
@@ -77,3 +89,46 @@ def test_a_malformed_endpoint_is_a_configuration_error(monkeypatch, keys):
 )
 def test_a_prefix_and_a_name_make_a_key(prefix, key):
     assert object_key(prefix, "n") == key
+
+
+def answer(code: str) -> ClientError:
+    """An error that S3 answers with."""
+    return ClientError({"Error": {"Code": code, "Message": "a reason"}}, "PutObject")
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (answer("NoSuchBucket"), "there is no S3 bucket 'mine'. Create it or correct the name"),
+        (answer("AccessDenied"), "AWS denies these credentials access to the S3 bucket 'mine'"),
+        (answer("ExpiredToken"), "AWS denies these credentials access to the S3 bucket 'mine'"),
+        (NoCredentialsError(), "there are no AWS credentials. Give --aws-keys FILE"),
+        (ParamValidationError(report="Invalid bucket name"), "Invalid bucket name"),
+    ],
+)
+def test_an_error_that_no_retry_mends_is_permanent_and_says_what_to_do(error, reason):
+    call = s3_errors_explained("write s3://mine/a", "mine", ConfigurationError)
+    with pytest.raises(ConfigurationError) as explained, call:
+        raise error
+    assert str(explained.value).startswith("cannot write s3://mine/a: ")
+    assert reason in str(explained.value)
+    assert explained.value.__cause__ is error
+
+
+@pytest.mark.parametrize(
+    "error", [answer("SlowDown"), EndpointConnectionError(endpoint_url="http://s3")]
+)
+def test_an_error_that_may_pass_is_a_checkpoint_error(error):
+    call = s3_errors_explained("write a", "mine", ConfigurationError)
+    with pytest.raises(CheckpointError, match="cannot write a"), call:
+        raise error
+
+
+def test_other_errors_pass_unchanged():
+    with pytest.raises(KeyError), s3_errors_explained("write a", "mine"):
+        raise KeyError
+
+
+def test_an_error_has_the_code_of_s3s_answer_if_there_was_one():
+    assert error_code(answer("NoSuchKey")) == "NoSuchKey"
+    assert error_code(EndpointConnectionError(endpoint_url="http://s3")) == ""

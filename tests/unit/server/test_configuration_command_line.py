@@ -1,5 +1,9 @@
 """The commands' help, and their exit status."""
 
+import signal
+import subprocess
+import sys
+
 import pytest
 
 from relaax import __version__
@@ -93,6 +97,21 @@ def test_a_known_error_is_one_line_and_a_status(error, status, capsys):
 
     assert run_command("program", fail) == status
     assert capsys.readouterr().err == "program: error: first second\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_during_the_exit_does_not_change_the_status(number):
+    program = f"""if True:
+        import os, sys
+        from relaax.server.common.configuration import leave_undisturbed
+        class RemovedAtTheExit:
+            def __del__(self, kill=os.kill, pid=os.getpid()):
+                kill(pid, {int(number)})  # Python has removed its signal handlers by now
+        last = RemovedAtTheExit()
+        leave_undisturbed()
+        sys.exit(5)
+    """
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 5
 
 
 def test_other_errors_and_the_status_of_the_command_go_through():
