@@ -91,7 +91,7 @@ def load_rlx_server(arguments: Sequence[str]) -> RlxServerConfiguration:
     """Return an RLX server's configuration; ConfigurationError for a mistake in it."""
     parser = build_parser(
         RLX_SERVER,
-        "Accept connections of environments, and fork the workers that choose their actions.",
+        "Serve environments: workers choose their actions and learn from their rewards.",
         _RLX_SERVER_EXAMPLES,
         7001,
         RlxServerOptions,
