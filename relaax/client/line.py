@@ -67,7 +67,7 @@ class Line:
         try:
             address = (self._address.host, self._address.port)
             sock = socket.create_connection(address, self._patience.connect_s)
-            connection = FrameConnection(sock, idle_timeout_s=self._patience.answer_s)
+            connection = FrameConnection(sock)
         except OSError as error:
             raise Failure(
                 f"cannot connect to the RLX server at {self._address}: {error}"
@@ -186,7 +186,7 @@ class Line:
             with contextlib.suppress(ConnectionError):
                 # The server may have said why before it closed: whatever there is, is received.
                 connection.send(payload)
-            reply = connection.receive()
+            reply = connection.receive(self._patience.answer_s)
         except ConnectionError as error:
             raise _ClosedWithoutAWord(self._lost(error)) from error
         except OSError as error:

@@ -1,14 +1,16 @@
 """The RLX protocol: what a client and a worker say to each other. Both ends import this package.
 
-``framing``  where a message starts and ends in the byte stream
-``json``     version 1: one environment, messages in JSON
-``binary``   version 2: many environments on one connection, arrays as raw bytes
-``rewards``  which rewards can be sent, in both versions
-``text``     what can be written as UTF-8
+``connection``  what both ends speak over: whole messages in both directions
+``framing``     a connection over a stream socket: where a message starts and ends in the bytes
+``json``        version 1: one environment, messages in JSON
+``binary``      version 2: many environments on one connection, arrays as raw bytes
+``rewards``     which rewards can be sent, in both versions
+``text``        what can be written as UTF-8
 
 ``docs/protocol.md`` specifies it. It needs numpy and nothing else.
 """
 
+from relaax.protocol.connection import MessageConnection, PeerClosed
 from relaax.protocol.framing import FrameConnection
 
-__all__ = ["FrameConnection"]
+__all__ = ["FrameConnection", "MessageConnection", "PeerClosed"]

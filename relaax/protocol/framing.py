@@ -6,24 +6,25 @@ import struct
 import time
 
 from relaax.errors import ProtocolError
+from relaax.protocol.connection import MessageConnection, PeerClosed
 
 DEFAULT_MAX_FRAME_BYTES = 64 * 1024 * 1024
 DEFAULT_FRAME_TIMEOUT_S = 30.0
 
 _HEADER = struct.Struct("<I")
+_HEADER_BYTES = _HEADER.size
 _RECEIVE_BYTES_AT_FIRST = 2 * 1024
 _RECEIVE_BYTES = 64 * 1024
 _RECEIVE_BYTES_OF_A_BIG_FRAME = 1024 * 1024
-_SEND_NOW_OR_NOT = getattr(socket, "MSG_DONTWAIT", 0)
+_WITHOUT_WAITING = socket.MSG_DONTWAIT
 _KEEPALIVE_OPTIONS = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}
 
 
-class FrameConnection:
-    """A connected stream socket that carries whole frames in both directions.
+class FrameConnection(MessageConnection):
+    """A connected stream socket that carries each message in a frame.
 
     It owns ``sock``. ``frame_timeout_s`` bounds how long one frame may take, in either direction,
-    once it has begun. The wait for a frame to begin is unlimited unless ``idle_timeout_s`` is
-    given.
+    once it has begun.
     """
 
     def __init__(
@@ -31,57 +32,109 @@ class FrameConnection:
         sock: socket.socket,
         max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES,
         frame_timeout_s: float = DEFAULT_FRAME_TIMEOUT_S,
-        idle_timeout_s: float | None = None,
     ) -> None:
         self._sock = sock
         self._max_frame_bytes = max_frame_bytes
         self._frame_timeout_s = frame_timeout_s
-        self._idle_timeout_s = idle_timeout_s
+        #: What has come and has not been returned: at most one frame that is not whole, at the end.
         self._received = bytearray()
+        self._unsent = bytearray()
+        #: When the frame that is not whole began to come, and when the unsent one began to go.
+        self._receives_since = 0.0
+        self._sends_since = 0.0
         self._likely_bytes = _RECEIVE_BYTES_AT_FIRST
-        sock.settimeout(idle_timeout_s)
+        sock.settimeout(None)
         _answer_at_once_and_notice_dead_peers(sock)
 
     def send(self, payload: bytes) -> None:
-        """Send one frame.
+        """Send one frame; see ``MessageConnection``."""
+        self.send_now(payload)
+        if not self._unsent:
+            return
+        self._sock.settimeout(self._frame_timeout_s)
+        try:
+            self._sock.sendall(self._unsent)
+            self._unsent.clear()
+        finally:
+            self._sock.settimeout(None)
 
-        Raises ``ValueError`` for a payload that no frame can hold, and ``OSError`` when the peer
-        has gone or does not take the frame in time.
-        """
+    def receive(self, timeout_s: float | None = None) -> bytes | None:
+        """Return the payload of the next frame, or None at the end; see ``MessageConnection``."""
+        if not self._received:
+            chunk = self._begin_frame(timeout_s)
+            if self._is_whole_frame(chunk):
+                return chunk[_HEADER_BYTES:]
+            if not chunk:
+                return None
+            self._keep(chunk)
+        deadline = time.monotonic() + self._frame_timeout_s
+        while not self.has_message:
+            self._receive_more(deadline)
+        return self._take_payload()
+
+    def receive_now(self) -> memoryview | None:
+        """Return the payload of the next frame if it is there; see ``MessageConnection``."""
+        if self._received and self.has_message:
+            return memoryview(self._take_payload())
+        try:
+            chunk = self._sock.recv(self._bytes_to_receive(), _WITHOUT_WAITING)
+        except BlockingIOError:
+            return None
+        if not self._received:
+            if self._is_whole_frame(chunk):
+                return memoryview(chunk)[_HEADER_BYTES:]
+            if not chunk:
+                raise PeerClosed("the peer has closed the connection")
+            self._receives_since = time.monotonic()
+        elif not chunk:
+            raise self._broken_off()
+        self._keep(chunk)
+        return memoryview(self._take_payload()) if self.has_message else None
+
+    def send_now(self, payload: bytes) -> None:
+        """Send what fits of one frame; see ``MessageConnection``."""
         if not 0 < len(payload) <= self._max_frame_bytes:
             raise ValueError(
                 f"a frame holds 1 to {self._max_frame_bytes} bytes, this one has {len(payload)}"
             )
         frame = _HEADER.pack(len(payload)) + payload
+        if self._unsent:
+            self._unsent += frame
+            return
         sent = self._send_what_fits(frame)
         if sent < len(frame):
-            self._send_rest(memoryview(frame)[sent:])
+            self._unsent += memoryview(frame)[sent:]
+            self._sends_since = time.monotonic()
 
-    def send_if_possible(self, payload: bytes) -> None:
-        """Send a last frame without waiting; a peer that has no room for it goes without."""
-        with contextlib.suppress(OSError):
-            self._sock.send(_HEADER.pack(len(payload)) + payload, _SEND_NOW_OR_NOT)
+    def flush(self) -> None:
+        """Send what fits of what is left; see ``MessageConnection``."""
+        while self._unsent:
+            sent = self._send_what_fits(self._unsent)
+            if not sent:
+                return
+            del self._unsent[:sent]
 
-    def receive(self) -> bytes | None:
-        """Return the payload of the next frame, or ``None`` when the peer closed before it.
+    @property
+    def is_unsent(self) -> bool:
+        """Whether a part of a frame is left to be sent."""
+        return bool(self._unsent)
 
-        Raises ``ProtocolError`` for a frame that breaks off, has an impossible length or does not
-        arrive in time, ``TimeoutError`` when none begins within ``idle_timeout_s``, and
-        ``OSError`` when the connection is lost.
-        """
-        if not self._received:
-            chunk = self._sock.recv(self._likely_bytes)
-            if not chunk:
-                return None
-            if self._is_whole_frame(chunk):
-                return chunk[_HEADER.size :]
-            self._received += chunk
-            self._likely_bytes = _RECEIVE_BYTES
-        deadline = time.monotonic() + self._frame_timeout_s
-        self._receive_until(_HEADER.size, deadline)
-        end = _HEADER.size + self._announced_length()
-        self._receive_until(end, deadline)
-        return self._take_payload(end)
+    @property
+    def has_message(self) -> bool:
+        """Whether a whole frame has come; ProtocolError when it announces an impossible length."""
+        if len(self._received) < _HEADER_BYTES:
+            return False
+        return len(self._received) >= _HEADER_BYTES + self._announced_length()
+
+    def require_progress(self, now: float) -> None:
+        """Raise when a frame is overdue; see ``MessageConnection``."""
+        if self._received and now > self._receives_since + self._frame_timeout_s:
+            raise self._overdue()
+        if self._unsent and now > self._sends_since + self._frame_timeout_s:
+            raise TimeoutError(
+                f"the peer has not taken {len(self._unsent)} bytes of a frame within "
+                f"{self._frame_timeout_s:g} s"
+            )
 
     def close(self) -> None:
         """Close the connection; closing twice is allowed."""
@@ -90,26 +143,32 @@ class FrameConnection:
         self._sock.close()
 
     def fileno(self) -> int:
-        """Return the socket's descriptor, for ``select``; -1 after ``close``."""
+        """Return the socket's descriptor; -1 after ``close``."""
         return self._sock.fileno()
+
+    def _begin_frame(self, timeout_s: float | None) -> bytes:
+        if timeout_s is None:
+            return self._sock.recv(self._likely_bytes)
+        self._sock.settimeout(timeout_s)
+        try:
+            return self._sock.recv(self._likely_bytes)
+        finally:
+            self._sock.settimeout(None)
 
     def _is_whole_frame(self, chunk: bytes) -> bool:
         """Return whether ``chunk`` is one frame and nothing else, as it mostly is."""
-        length = len(chunk) - _HEADER.size
+        length = len(chunk) - _HEADER_BYTES
         return 0 < length <= self._max_frame_bytes and length == _HEADER.unpack_from(chunk)[0]
 
-    def _send_what_fits(self, frame: bytes) -> int:
+    def _send_what_fits(self, data: bytes | bytearray) -> int:
         try:
-            return self._sock.send(frame, _SEND_NOW_OR_NOT)
+            return self._sock.send(data, _WITHOUT_WAITING)
         except BlockingIOError:
             return 0
 
-    def _send_rest(self, rest: memoryview) -> None:
-        self._sock.settimeout(self._frame_timeout_s)
-        try:
-            self._sock.sendall(rest)
-        finally:
-            self._sock.settimeout(self._idle_timeout_s)
+    def _keep(self, chunk: bytes) -> None:
+        self._received += chunk
+        self._likely_bytes = _RECEIVE_BYTES
 
     def _announced_length(self) -> int:
         length: int = _HEADER.unpack_from(self._received)[0]
@@ -119,35 +178,45 @@ class FrameConnection:
             )
         return length
 
-    def _receive_until(self, size: int, deadline: float) -> None:
-        """Receive until ``size`` bytes are buffered."""
-        if len(self._received) >= size:
-            return
-        try:
-            while len(self._received) < size:
-                self._receive_more(size, deadline)
-        finally:
-            self._sock.settimeout(self._idle_timeout_s)
+    def _missing(self) -> int:
+        """Return how many bytes of the header, or of the frame, are still to come."""
+        if len(self._received) < _HEADER_BYTES:
+            return _HEADER_BYTES - len(self._received)
+        return _HEADER_BYTES + self._announced_length() - len(self._received)
 
-    def _receive_more(self, size: int, deadline: float) -> None:
+    def _bytes_to_receive(self) -> int:
+        if not self._received:
+            return self._likely_bytes
+        return min(max(self._missing(), _RECEIVE_BYTES), _RECEIVE_BYTES_OF_A_BIG_FRAME)
+
+    def _receive_more(self, deadline: float) -> None:
+        """Wait for more of a frame that has begun."""
         self._sock.settimeout(max(deadline - time.monotonic(), 0.001))
-        missing = size - len(self._received)
-        wanted = min(max(missing, _RECEIVE_BYTES), _RECEIVE_BYTES_OF_A_BIG_FRAME)
         try:
-            chunk = self._sock.recv(wanted)
+            chunk = self._sock.recv(self._bytes_to_receive())
         except TimeoutError as error:
-            raise ProtocolError(
-                f"{missing} bytes of a frame did not arrive within {self._frame_timeout_s:g} s"
-            ) from error
+            raise self._overdue() from error
+        finally:
+            self._sock.settimeout(None)
         if not chunk:
-            raise ProtocolError(f"the peer closed {missing} bytes before the end of a frame")
-        self._received += chunk
+            raise self._broken_off()
+        self._keep(chunk)
 
-    def _take_payload(self, end: int) -> bytes:
+    def _take_payload(self) -> bytes:
+        end = _HEADER_BYTES + self._announced_length()
         with memoryview(self._received) as received:
-            payload = bytes(received[_HEADER.size : end])
+            payload = bytes(received[_HEADER_BYTES:end])
         del self._received[:end]
+        self._receives_since = time.monotonic()
         return payload
+
+    def _overdue(self) -> ProtocolError:
+        return ProtocolError(
+            f"{self._missing()} bytes of a frame did not arrive within {self._frame_timeout_s:g} s"
+        )
+
+    def _broken_off(self) -> ProtocolError:
+        return ProtocolError(f"the peer closed {self._missing()} bytes before the end of a frame")
 
 
 def _answer_at_once_and_notice_dead_peers(sock: socket.socket) -> None:

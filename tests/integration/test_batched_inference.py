@@ -80,7 +80,7 @@ def test_a_client_that_says_nothing_is_told_too(training: Training):
     training.start_parameter_server()
     rlx_server = training.start_rlx_server()
     host, _, port = training.rlx_server_url.rpartition(":")
-    idle = FrameConnection(socket.create_connection((host, int(port))), idle_timeout_s=60)
+    idle = FrameConnection(socket.create_connection((host, int(port))))
     with contextlib.closing(idle):
         idle.send(binary.encode_hello(Hello("a simulator that thinks for long", "a run", 1)))
         binary.decode_welcome(idle.receive())

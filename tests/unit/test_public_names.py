@@ -16,7 +16,7 @@ PUBLIC = {
     "relaax.bridge": "Bridge BridgeControl",
     "relaax.learning.networks": "Manifest TensorSpec",
     "relaax.learning.optimizers": "RMSProp RMSPropSettings linear_anneal",
-    "relaax.protocol": "FrameConnection",
+    "relaax.protocol": "FrameConnection MessageConnection PeerClosed",
     "relaax.protocol.json": """
         Act Request RewardAndAct RewardAndReset ScalarMetric
         decode_action decode_request decode_score encode_action encode_request encode_score

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.errors import ProtocolError
+from relaax.protocol.connection import Payload
 
 Array = npt.NDArray[Any]
 Block: TypeAlias = Array | Mapping[str, Array] | None
@@ -46,7 +47,7 @@ def encode_block(block: Block) -> list[bytes | memoryview]:
     return pieces
 
 
-def decode_block(payload: bytes, offset: int) -> tuple[Block, int]:
+def decode_block(payload: Payload, offset: int) -> tuple[Block, int]:
     """Return the block at ``offset`` and where it ends; its arrays are views into ``payload``.
 
     Raises ``ProtocolError``, ``IndexError`` or ``struct.error`` for what is no block; who decodes
@@ -97,17 +98,17 @@ def _bytes_of(array: Array) -> memoryview:
     return contiguous.reshape(-1).view(np.uint8).data
 
 
-def _decode_name(payload: bytes, offset: int) -> tuple[str, int]:
+def _decode_name(payload: Payload, offset: int) -> tuple[str, int]:
     end = offset + 1 + payload[offset]
     if end > len(payload):
         raise IndexError
     try:
-        return payload[offset + 1 : end].decode(), end
+        return str(payload[offset + 1 : end], encoding="utf-8"), end
     except UnicodeDecodeError as error:
         raise ProtocolError(f"the name of an array is not UTF-8: {error}") from error
 
 
-def _decode_array(payload: bytes, offset: int) -> tuple[Array, int]:
+def _decode_array(payload: Payload, offset: int) -> tuple[Array, int]:
     code, dimensions = payload[offset], payload[offset + 1]
     dtype = _DTYPES.get(code)
     if dtype is None:

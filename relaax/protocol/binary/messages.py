@@ -13,6 +13,7 @@ import numpy.typing as npt
 from relaax.errors import ProtocolError
 from relaax.protocol import rewards as reward_rules
 from relaax.protocol.binary.arrays import Block, block_length, decode_block, encode_block
+from relaax.protocol.connection import Payload
 from relaax.protocol.text import is_text
 from relaax.spaces import Space
 from relaax.steps import ENDED, FINAL, START, TERMINATED, TRUNCATED, Steps, wants_action
@@ -118,9 +119,9 @@ class Metric:
     x: float | None = None
 
 
-def is_hello(payload: bytes) -> bool:
+def is_hello(payload: Payload) -> bool:
     """Return whether a connection that starts with ``payload`` speaks version 2."""
-    return payload.startswith(_HELLO)
+    return payload[: len(_HELLO)] == _HELLO
 
 
 def encode_hello(hello: Hello) -> bytes:
@@ -138,7 +139,7 @@ def encode_hello(hello: Hello) -> bytes:
     return _HELLO + _VERSION_FIELD.pack(VERSION, 0) + json.dumps(body).encode()
 
 
-def decode_hello(payload: bytes) -> Hello:
+def decode_hello(payload: Payload) -> Hello:
     """Return the hello in ``payload``; Error with a code for what cannot be welcomed."""
     begin = len(_HELLO) + _VERSION_FIELD.size
     if not is_hello(payload) or len(payload) < begin:
@@ -170,7 +171,7 @@ def encode_welcome(welcome: Welcome) -> bytes:
     return bytes([_WELCOME]) + json.dumps(body).encode()
 
 
-def decode_welcome(payload: bytes) -> Welcome:
+def decode_welcome(payload: Payload) -> Welcome:
     """Return the welcome in ``payload``; raises Error when the server refuses instead."""
     _expect(payload, _WELCOME, "a welcome")
     body = _decode_json(payload[1:], "a welcome")
@@ -191,7 +192,7 @@ def encode_steps(steps: Steps) -> bytes:
     )
 
 
-def decode_steps(payload: bytes, environments: int) -> Steps:
+def decode_steps(payload: Payload, environments: int) -> Steps:
     """Return the steps in ``payload``, of a connection with so many environments."""
     try:
         return _decode_steps(payload, environments)
@@ -226,7 +227,7 @@ def encode_answers(
     )
 
 
-def decode_answers(payload: bytes) -> Answers:
+def decode_answers(payload: Payload) -> Answers:
     """Return the answers in ``payload``; raises Error when the server closes instead.
 
     The actions are a copy, which may be written to.
@@ -261,14 +262,14 @@ def encode_metric(metric: Metric) -> bytes:
     return _METRIC_HEAD.pack(_METRIC, metric.x is not None, len(name), metric.y, x) + name
 
 
-def decode_metric(payload: bytes) -> Metric | None:
+def decode_metric(payload: Payload) -> Metric | None:
     """Return the metric in ``payload``, or None when it is another message."""
     if payload[0] != _METRIC:
         return None
     if len(payload) < _METRIC_HEAD.size:
         raise ProtocolError("a metric breaks off")
     _, has_x, length, y, x = _METRIC_HEAD.unpack_from(payload)
-    name = payload[_METRIC_HEAD.size :]
+    name = bytes(payload[_METRIC_HEAD.size :])
     if len(name) != length or not 0 < length <= MAX_NAME_BYTES:
         raise ProtocolError(f"the name of a metric has 1 to {MAX_NAME_BYTES} bytes")
     if not (math.isfinite(y) and math.isfinite(x)):
@@ -284,16 +285,16 @@ def encode_error(code: ErrorCode, text: str) -> bytes:
     return _HEAD.pack(_ERROR, 0, code) + text.encode(errors="replace")
 
 
-def raise_if_error(payload: bytes) -> None:
+def raise_if_error(payload: Payload) -> None:
     """Raise the Error that ``payload`` is; return if it is another message."""
     if payload[0] != _ERROR:
         return
     if len(payload) < _HEAD.size:
         raise ProtocolError("an error breaks off")
-    raise Error(_HEAD.unpack_from(payload)[2], payload[_HEAD.size :].decode(errors="replace"))
+    raise Error(_HEAD.unpack_from(payload)[2], str(payload[_HEAD.size :], errors="replace"))
 
 
-def _decode_steps(payload: bytes, environments: int) -> Steps:
+def _decode_steps(payload: Payload, environments: int) -> Steps:
     kind, _, count = _HEAD.unpack_from(payload)
     if kind != _STEPS:
         raise ProtocolError(f"a message of kind {kind} came where steps ({_STEPS}) are expected")
@@ -344,7 +345,7 @@ def _as_block(states: Any) -> Block:
 
 
 def _numbers_and_flags(
-    payload: bytes, count: int
+    payload: Payload, count: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8], int]:
     """Return the columns that both directions begin with, and where they end."""
     numbers, offset = _column(payload, "<u2", count, _HEAD.size)
@@ -352,7 +353,7 @@ def _numbers_and_flags(
     return numbers.astype(np.int64), flags, offset
 
 
-def _column(payload: bytes, dtype: str, count: int, offset: int) -> tuple[Any, int]:
+def _column(payload: Payload, dtype: str, count: int, offset: int) -> tuple[Any, int]:
     end = offset + count * np.dtype(dtype).itemsize
     if end > len(payload):
         raise IndexError
@@ -361,20 +362,20 @@ def _column(payload: bytes, dtype: str, count: int, offset: int) -> tuple[Any, i
     return np.frombuffer(payload, dtype, count, offset), end
 
 
-def _require_end(payload: bytes, offset: int) -> None:
+def _require_end(payload: Payload, offset: int) -> None:
     if offset != len(payload):
         raise ProtocolError(f"{len(payload) - offset} bytes follow after the end of a message")
 
 
-def _expect(payload: bytes, kind: int, what: str) -> None:
+def _expect(payload: Payload, kind: int, what: str) -> None:
     raise_if_error(payload)
     if payload[0] != kind:
         raise ProtocolError(f"{what} was expected, a message of kind {payload[0]} came")
 
 
-def _decode_json(data: bytes, what: str) -> dict[str, Any]:
+def _decode_json(data: Payload, what: str) -> dict[str, Any]:
     try:
-        body = json.loads(data)
+        body = json.loads(bytes(data))
     except (ValueError, RecursionError) as error:
         raise ProtocolError(f"{what} is not JSON: {error}") from error
     if not isinstance(body, dict):

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.errors import ProtocolError
-from relaax.protocol.binary.arrays import Block, encode_block
 from relaax.protocol.binary.messages import (
     Answers,
     decode_answers,
@@ -19,6 +18,7 @@ from relaax.protocol.binary.messages import (
     encode_answers,
     encode_steps,
 )
+from relaax.protocol.binary.pattern import Pattern, is_little_endian
 from relaax.protocol.rewards import NOT_ALLOWED, are_allowed
 from relaax.steps import Steps
 
@@ -29,38 +29,11 @@ _HEAD_BYTES = 4
 _NO_FINALS = b"\0"
 
 
-class _Pattern:
-    """What plain messages about the same environments and one kind of array have in common."""
-
-    def __init__(self, head: bytes, between: int, array: Array) -> None:
-        #: Up to the rewards.
-        self.head = head
-        #: From the rewards to the array's own bytes.
-        header, *_ = _pieces(array)
-        self.block = header
-        self.block_at = len(head) + between
-        self.array_at = self.block_at + len(header)
-        self.array_end = self.array_at + array.nbytes
-        self.dtype, self.shape, self.size = array.dtype, array.shape, array.size
-
-    def fits(self, array: Any) -> bool:
-        """Return whether ``array`` is of the same kind."""
-        return type(array) is np.ndarray and array.shape == self.shape and array.dtype == self.dtype
-
-    def matches(self, payload: bytes) -> bool:
-        """Return whether a payload begins, and goes on, like the others."""
-        return payload.startswith(self.head) and payload.startswith(self.block, self.block_at)
-
-    def array_in(self, payload: bytes) -> Array:
-        """Return the array in a payload that matches."""
-        return np.frombuffer(payload, self.dtype, self.size, self.array_at).reshape(self.shape)
-
-
 class StepsWriter:
     """Encodes messages of steps."""
 
     def __init__(self) -> None:
-        self._pattern: _Pattern | None = None
+        self._pattern: Pattern | None = None
         self._environments: Array | None = None
 
     def write(self, steps: Steps) -> bytes:
@@ -83,10 +56,10 @@ class StepsWriter:
                 )
             )
         payload = encode_steps(steps)
-        if steps.is_plain and _is_little_endian(steps.observations):
+        if steps.is_plain and is_little_endian(steps.observations):
             count = len(steps.flags)
             self._environments = steps.environments
-            self._pattern = _Pattern(
+            self._pattern = Pattern(
                 payload[: _HEAD_BYTES + 3 * count], 8 * count, np.asarray(steps.observations)
             )
         return payload
@@ -97,7 +70,7 @@ class StepsReader:
 
     def __init__(self, environments: int) -> None:
         self._count = environments
-        self._pattern: _Pattern | None = None
+        self._pattern: Pattern | None = None
         self._like: Steps | None = None
 
     def read(self, payload: bytes) -> Steps:
@@ -119,7 +92,7 @@ class StepsReader:
         steps = decode_steps(payload, self._count)
         if isinstance(steps.observations, np.ndarray) and not steps.flags.any():
             count = len(steps.flags)
-            self._pattern = _Pattern(
+            self._pattern = Pattern(
                 payload[: _HEAD_BYTES + 3 * count], 8 * count, steps.observations
             )
             self._like = steps
@@ -130,7 +103,7 @@ class AnswersWriter:
     """Encodes answers."""
 
     def __init__(self) -> None:
-        self._pattern: _Pattern | None = None
+        self._pattern: Pattern | None = None
         self._environments: Array | None = None
 
     def write(self, steps: Steps, actions: Array, scores: Array) -> bytes:
@@ -140,9 +113,9 @@ class AnswersWriter:
         if pattern is not None and is_known and pattern.fits(actions):
             return b"".join((pattern.head, pattern.block, actions.tobytes()))
         payload = encode_answers(steps.environments, steps.flags, actions, scores)
-        if steps.is_plain and _is_little_endian(actions):
+        if steps.is_plain and is_little_endian(actions):
             self._environments = steps.environments
-            self._pattern = _Pattern(payload[: _HEAD_BYTES + 3 * len(steps.flags)], 0, actions)
+            self._pattern = Pattern(payload[: _HEAD_BYTES + 3 * len(steps.flags)], 0, actions)
         return payload
 
 
@@ -150,7 +123,7 @@ class AnswersReader:
     """Decodes answers."""
 
     def __init__(self) -> None:
-        self._pattern: _Pattern | None = None
+        self._pattern: Pattern | None = None
         self._like: Answers | None = None
 
     def read(self, payload: bytes) -> Answers:
@@ -170,14 +143,5 @@ class AnswersReader:
         answers = decode_answers(payload)
         if len(answers.scores) == 0 and len(answers.actions) == len(answers.environments):
             head = payload[: _HEAD_BYTES + 3 * len(answers.environments)]
-            self._pattern, self._like = _Pattern(head, 0, answers.actions), answers
+            self._pattern, self._like = Pattern(head, 0, answers.actions), answers
         return answers
-
-
-def _pieces(array: Array) -> list[Any]:
-    block: Block = array
-    return encode_block(block)
-
-
-def _is_little_endian(array: Any) -> bool:
-    return isinstance(array, np.ndarray) and array.dtype.newbyteorder("<") == array.dtype

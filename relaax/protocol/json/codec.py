@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from relaax.errors import ProtocolError
+from relaax.protocol.connection import Payload
 from relaax.protocol.json import npz
 
 DEFAULT_MAX_ARRAY_BYTES = 64 * 1024 * 1024
@@ -59,12 +60,12 @@ def decode(text: str, max_array_bytes: int = DEFAULT_MAX_ARRAY_BYTES) -> Any:
         raise ProtocolError(f"this is not JSON: {error}: {text[:64]!r}") from error
 
 
-def decode_utf8(payload: bytes, max_array_bytes: int = DEFAULT_MAX_ARRAY_BYTES) -> Any:
+def decode_utf8(payload: Payload, max_array_bytes: int = DEFAULT_MAX_ARRAY_BYTES) -> Any:
     """Return the value that ``payload`` is the UTF-8 JSON of; raises as ``decode`` does."""
     try:
-        text = payload.decode("utf-8")
+        text = str(payload, encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise ProtocolError(f"this is not UTF-8: {error}: {payload[:64]!r}") from error
+        raise ProtocolError(f"this is not UTF-8: {error}: {bytes(payload[:64])!r}") from error
     return decode(text, max_array_bytes)
 
 

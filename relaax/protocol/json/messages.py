@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from relaax.errors import ProtocolError
 from relaax.protocol import rewards
+from relaax.protocol.connection import Payload
 from relaax.protocol.json import codec as json_codec
 from relaax.protocol.json.codec import DEFAULT_MAX_ARRAY_BYTES
 from relaax.protocol.text import is_text
@@ -73,7 +74,7 @@ def encode_request(message: Request) -> bytes:
             return _encode(["scalar_metric", name, y, x])
 
 
-def decode_request(payload: bytes, max_state_bytes: int = DEFAULT_MAX_STATE_BYTES) -> Request:
+def decode_request(payload: Payload, max_state_bytes: int = DEFAULT_MAX_STATE_BYTES) -> Request:
     """Return the request in ``payload``.
 
     The arrays of its state may unpack to ``max_state_bytes``. Raises ``ProtocolError`` for
@@ -101,12 +102,12 @@ def encode_score(score: float) -> bytes:
     return _encode(["reset", score])
 
 
-def decode_action(payload: bytes) -> Any:
+def decode_action(payload: Payload) -> Any:
     """Return the action in a reply: an int, or an array. Raises ``ProtocolError``."""
     return _decode_reply(payload, "act")
 
 
-def decode_score(payload: bytes) -> float:
+def decode_score(payload: Payload) -> float:
     """Return the score in a reply. Raises ``ProtocolError``."""
     return _number(_decode_reply(payload, "reset"), "the score of 'reset'")
 
@@ -119,7 +120,7 @@ def _encode_state(state: Any) -> str:
     return json_codec.encode(state, what="the state")
 
 
-def _decode_verb(payload: bytes, max_array_bytes: int) -> tuple[str, list[Any]]:
+def _decode_verb(payload: Payload, max_array_bytes: int) -> tuple[str, list[Any]]:
     message = json_codec.decode_utf8(payload, max_array_bytes)
     if not isinstance(message, list) or not message or not isinstance(message[0], str):
         raise ProtocolError(
@@ -128,7 +129,7 @@ def _decode_verb(payload: bytes, max_array_bytes: int) -> tuple[str, list[Any]]:
     return message[0], message[1:]
 
 
-def _decode_reply(payload: bytes, expected_verb: str) -> Any:
+def _decode_reply(payload: Payload, expected_verb: str) -> Any:
     verb, arguments = _decode_verb(payload, DEFAULT_MAX_STATE_BYTES)
     if verb != expected_verb:
         raise ProtocolError(f"the reply {expected_verb!r} was expected, {verb[:32]!r} came")

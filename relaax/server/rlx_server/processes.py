@@ -187,7 +187,8 @@ class _Parting:
         Called by a signal, in the middle of anything.
         """
         if self.can_be_told:
-            self._frames.send_if_possible(binary.encode_error(code, text))
+            with suppress(OSError):
+                self._frames.send_now(binary.encode_error(code, text))
         os._exit(0)
 
     def say(self, level: int, code: ErrorCode, text: str) -> None:

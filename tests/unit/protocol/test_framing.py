@@ -1,11 +1,14 @@
+import select
 import socket
 import struct
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
 
 from relaax.errors import ProtocolError
+from relaax.protocol.connection import PeerClosed
 from relaax.protocol.framing import FrameConnection
 
 
@@ -101,9 +104,9 @@ def test_a_frame_that_stalls_is_refused(pair, sent: bytes) -> None:
 
 def test_silence_is_a_timeout_only_when_asked_for() -> None:
     ours, theirs = socket.socketpair()
-    connection = FrameConnection(ours, idle_timeout_s=0.01)
+    connection = FrameConnection(ours)
     with pytest.raises(TimeoutError):
-        connection.receive()
+        connection.receive(timeout_s=0.01)
     theirs.sendall(b"\x01\x00\x00\x00a")
     assert connection.receive() == b"a"
     connection.close()
@@ -147,3 +150,99 @@ def test_a_tcp_connection_answers_at_once_and_notices_dead_peers() -> None:
     assert client.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) != 0
     connection.close()
     server.close()
+
+
+def test_without_waiting_nothing_is_returned_until_a_frame_is_whole(pair) -> None:
+    connection, peer = pair
+    for sent in (b"\x03", b"\x00\x00\x00", b"ab"):
+        peer.sendall(sent)
+        assert connection.receive_now() is None
+    assert not connection.has_message
+    peer.sendall(b"c")
+    assert connection.receive_now() == b"abc"
+    assert connection.receive_now() is None
+
+
+def test_without_waiting_frames_that_came_together_are_announced_one_by_one(pair) -> None:
+    connection, peer = pair
+    peer.sendall(b"\x01\x00\x00\x00a\x02\x00\x00\x00bc\x01\x00")
+    assert connection.receive_now() == b"a"
+    assert connection.has_message
+    assert connection.receive_now() == b"bc"
+    assert not connection.has_message
+    peer.sendall(b"\x00\x00d")
+    assert connection.receive_now() == b"d"
+
+
+def test_without_waiting_a_close_between_frames_is_the_end(pair) -> None:
+    connection, peer = pair
+    peer.sendall(b"\x01\x00\x00\x00a")
+    peer.close()
+    assert connection.receive_now() == b"a"
+    with pytest.raises(PeerClosed):
+        connection.receive_now()
+
+
+@pytest.mark.parametrize("sent", [b"\x05", b"\x05\x00\x00\x00", b"\x05\x00\x00\x00abc"])
+def test_without_waiting_a_close_within_a_frame_is_refused(pair, sent: bytes) -> None:
+    connection, peer = pair
+    peer.sendall(sent)
+    assert connection.receive_now() is None
+    peer.close()
+    with pytest.raises(ProtocolError, match=r"closed . bytes before the end of a frame"):
+        connection.receive_now()
+
+
+@pytest.mark.parametrize("length", [0, 4 * 1024 * 1024 + 1, 2**32 - 1])
+def test_without_waiting_an_impossible_length_is_refused_at_once(pair, length: int) -> None:
+    connection, peer = pair
+    peer.sendall(struct.pack("<I", length))
+    with pytest.raises(ProtocolError, match=rf"frame of {length} bytes .* 1 to 4194304"):
+        connection.receive_now()
+
+
+@pytest.mark.parametrize("sent", [b"\x05\x00", b"\x05\x00\x00\x00abc"])
+def test_without_waiting_a_frame_that_stalls_is_overdue(pair, sent: bytes) -> None:
+    connection, peer = pair
+    connection.require_progress(time.monotonic() + 100)
+    peer.sendall(sent)
+    assert connection.receive_now() is None
+    connection.require_progress(time.monotonic())
+    with pytest.raises(ProtocolError, match=r"bytes of a frame did not arrive within 0\.2 s"):
+        connection.require_progress(time.monotonic() + 1)
+
+
+def test_the_time_of_a_frame_begins_with_its_own_first_byte(pair) -> None:
+    connection, peer = pair
+    peer.sendall(b"\x05\x00\x00")
+    assert connection.receive_now() is None
+    began = time.monotonic()
+    peer.sendall(b"\x00abcde\x01\x00")
+    assert connection.receive_now() == b"abcde"
+    connection.require_progress(began + 0.2)
+
+
+def test_without_waiting_what_the_peer_does_not_take_is_kept_and_flushed(pair) -> None:
+    connection, peer = pair
+    payload = bytes(range(256)) * 8 * 1024
+    connection.send_now(payload)
+    connection.send_now(b"z")
+    assert connection.is_unsent
+    with pytest.raises(TimeoutError, match=r"has not taken \d+ bytes of a frame within 0\.2 s"):
+        connection.require_progress(time.monotonic() + 1)
+    received = bytearray()
+    while len(received) < len(payload) + 9:
+        connection.flush()
+        while select.select([peer], [], [], 0)[0]:
+            received += peer.recv(1024 * 1024)
+    assert not connection.is_unsent
+    assert received == struct.pack("<I", len(payload)) + payload + b"\x01\x00\x00\x00z"
+    connection.require_progress(time.monotonic() + 100)
+
+
+def test_a_waiting_receive_goes_on_where_one_that_did_not_wait_stopped(pair) -> None:
+    connection, peer = pair
+    peer.sendall(b"\x02\x00\x00\x00a")
+    assert connection.receive_now() is None
+    peer.sendall(b"b")
+    assert connection.receive() == b"ab"

@@ -32,10 +32,10 @@ def answer_to(first):
         max_frame_bytes=2**20, max_environments=64,
     )  # fmt: skip
     ours, theirs = socket.socketpair()
-    with contextlib.closing(FrameConnection(ours, idle_timeout_s=10)) as client, theirs:
+    with contextlib.closing(FrameConnection(ours)) as client, theirs:
         client.send(first)
         assert run_worker(settings, 0, theirs, "a test", compute=None) == 0
-        return client.receive()
+        return client.receive(timeout_s=10)
 
 
 @pytest.mark.parametrize(

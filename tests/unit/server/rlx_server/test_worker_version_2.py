@@ -47,7 +47,7 @@ class Session:
 
     def __init__(self, sockets, timeout_s=None):
         ours, theirs = sockets
-        self.client = FrameConnection(ours, idle_timeout_s=20)
+        self.client = FrameConnection(ours)
         self.agents = [RememberingAgent(), RememberingAgent()]
         conversation = BinaryConversation(Hello("a", "b", 2))
         self._served = FrameConnection(theirs)
@@ -72,7 +72,7 @@ class Session:
 
     def answer(self):
         """Return the environments that were answered, their actions and their scores."""
-        answers = binary.decode_answers(self.client.receive())
+        answers = binary.decode_answers(self.client.receive(timeout_s=20))
         return answers.environments.tolist(), answers.actions.tolist(), answers.scores.tolist()
 
     def ask(self, *report):
