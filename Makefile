@@ -51,6 +51,7 @@ check: install-test ## format check, lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	for program in environments/*/main; do $(BIN)/mypy $$program || exit 1; done
 
 format: install-test ## format the code and mend what ruff can
 	$(BIN)/ruff format .

@@ -137,7 +137,7 @@ def serving(serve: Callable[[str, Load, Any], None], load: Load) -> Iterator[str
 
 
 def serve_parameters(url: str, load: Load, ready: Any) -> None:
-    from servers import REPOSITORY
+    from launch import REPOSITORY
 
     from relaax.algorithm_base import NullMetrics
     from relaax.bridge import BridgeControl

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 from inference import best_us
+from launch import REPOSITORY
 from processes import end_on_sigterm
 from report import Results, add_json, parser_of
-from servers import REPOSITORY
 
 from relaax.protocol.json import npz
 

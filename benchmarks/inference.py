@@ -16,9 +16,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from launch import REPOSITORY
 from processes import end_on_sigterm
 from report import Results, add_json, parser_of
-from servers import REPOSITORY
 
 from relaax.server.common.algorithm_loader import load_algorithm
 

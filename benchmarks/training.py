@@ -8,7 +8,7 @@
 CartPole-v1: RELAAX runs config/da3c_cartpole_fast.yaml, servers and environments in processes of
 their own, connected over TCP; the clock starts with the environments, when the servers are up, and
 stops when the parameter server sees the mean return of the last 100 episodes pass 475. Steps are
-the global step, which counts those of dropped rollouts too (``dropped``: nobody learnt from them).
+the global step, which counts those of dropped rollouts too; ``dropped`` is their number.
 Stable-Baselines3 runs in one process, with the clock around ``learn``, with the hyperparameters of
 RL Baselines3 Zoo; PPO's learning rate and clip range fall within the Zoo's 100,000 steps, and stay
 at a tenth from there on.
@@ -31,6 +31,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from launch import REPOSITORY, workers_of
 from processes import end_on_sigterm, running
 from relaax_runs import (
     BOXING_ID,
@@ -42,7 +43,6 @@ from relaax_runs import (
     train_relaax,
 )
 from report import Results, add_json, parser_of
-from servers import REPOSITORY
 
 GOAL = 475.0
 
@@ -110,8 +110,9 @@ def add_common(parser: argparse.ArgumentParser, config: str, names: tuple[str, .
     parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", dest="changes",
                         type=change_of, help="of the configuration's algorithm section, in YAML: "
                         "passes=1 policy_clip=null RMSProp.epsilon=1e-4")  # fmt: skip
-    parser.add_argument("--inference", choices=("inline", "batched"),
-                        help="default: what the configuration says")  # fmt: skip
+    parser.add_argument("--workers", type=workers_of, metavar="W",
+                        help="of the RLX server: connection, auto or a number (default: that of "
+                        "the configuration)")  # fmt: skip
     parser.add_argument("--per-connection", type=int, default=8, metavar="K",
                         help="environments on each of RELAAX's connections, of 8 (default 8)"
                         )  # fmt: skip
@@ -129,7 +130,7 @@ def require_baselines(names: list[str]) -> None:
 
 def cartpole(arguments: argparse.Namespace, results: Results) -> None:
     print(
-        f"{'who':<22}{'seed':>6}{'seconds':>10}{'steps':>12}{'steps/s':>10}{'dropped':>9}"
+        f"{'who':<24}{'seed':>6}{'seconds':>10}{'steps':>12}{'steps/s':>10}{'dropped':>9}"
         f"   reached {arguments.goal:g}",
         flush=True,
     )
@@ -151,7 +152,7 @@ def cartpole(arguments: argparse.Namespace, results: Results) -> None:
 def show(row: Trained) -> Trained:
     rate = row.steps / row.seconds
     print(
-        f"{row.who:<22}{row.seed:>6}{row.seconds:>10.1f}{row.steps:>12,}{rate:>10,.0f}"
+        f"{row.who:<24}{row.seed:>6}{row.seconds:>10.1f}{row.steps:>12,}{rate:>10,.0f}"
         f"{row.dropped:>9,}   {'yes' if row.reached else 'no'}",
         flush=True,
     )
@@ -161,7 +162,7 @@ def show(row: Trained) -> Trained:
 def summary(who: str, rows: list[Trained]) -> str:
     seconds = [row.seconds if row.reached else float("inf") for row in rows]
     return (
-        f"{who:<22}median {statistics.median(seconds):.1f} s, "
+        f"{who:<24}median {statistics.median(seconds):.1f} s, "
         f"{statistics.median(row.steps for row in rows):,.0f} steps, "
         f"{sum(row.reached for row in rows)} of {len(rows)} reached it"
     )
