@@ -9,7 +9,6 @@ same network as a TensorFlow graph that is called in the usual way, compiled wit
 no convolutions. ``copy`` is a memory copy of the parameters.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -19,6 +18,7 @@ import numpy as np
 from launch import REPOSITORY
 from processes import end_on_sigterm
 from report import Results, add_json, parser_of
+from timing import best_us
 
 from relaax.server.common.algorithm_loader import load_algorithm
 
@@ -91,18 +91,6 @@ def cases(algorithm: Any, section: dict[str, Any], batch: int) -> list[Callable[
         return plain(parameters.tensors, observation, state, noise)[0].numpy()
 
     return [partial(model.act, parameters, observation, state, noise), call_plain, vector.copy]
-
-
-def best_us(function: Callable[[], Any], calls: int, rounds: int = 7) -> float:
-    """Microseconds a call in the best of some rounds; the first call, which compiles, apart."""
-    function()
-    best = float("inf")
-    for _ in range(rounds):
-        start = time.perf_counter()
-        for _ in range(calls):
-            function()
-        best = min(best, time.perf_counter() - start)
-    return best / calls * 1e6
 
 
 if __name__ == "__main__":

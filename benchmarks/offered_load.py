@@ -9,9 +9,7 @@ and its latency begins when it was due. Timers of the event loop are exact to a 
 import heapq
 import selectors
 import socket
-import struct
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -19,11 +17,8 @@ import numpy as np
 from cells import Cell
 
 from relaax.errors import ProtocolError
-from relaax.protocol import binary
+from relaax.protocol import FrameConnection, binary
 from relaax.steps import START, Steps
-
-_LENGTH = struct.Struct("<I")
-_RECEIVE_BYTES = 64 * 1024
 
 #: Answers that precede the first that counts: the welcome, and the first action.
 _WELCOME, _FIRST_ACTION = 1, 2
@@ -31,7 +26,7 @@ _WELCOME, _FIRST_ACTION = 1, 2
 
 @dataclass(frozen=True)
 class Messages:
-    """Frames that all connections send, but for the hello, which names each client."""
+    """What all connections send after their hello, which names each client."""
 
     start: bytes
     step: bytes
@@ -39,56 +34,44 @@ class Messages:
     @classmethod
     def of(cls, observation: np.ndarray) -> Self:
         """Encode messages of one environment that always reports ``observation``."""
-        return cls(_steps_frame(START, 0.0, observation), _steps_frame(0, 1.0, observation))
+        return cls(_encoded(START, 0.0, observation), _encoded(0, 1.0, observation))
 
 
-def _steps_frame(flags: int, reward: float, observation: np.ndarray) -> bytes:
-    environment, finals = np.zeros(1, np.int64), ()
-    rewards = np.array([reward])
-    steps = Steps(environment, np.array([flags], np.uint8), rewards, observation[None], finals)
-    return _frame(binary.encode_steps(steps))
-
-
-def _hello_frame(number: int) -> bytes:
-    return _frame(binary.encode_hello(binary.Hello(f"connection {number}", "benchmark")))
-
-
-def _frame(payload: bytes) -> bytes:
-    return _LENGTH.pack(len(payload)) + payload
+def _encoded(flags: int, reward: float, observation: np.ndarray) -> bytes:
+    steps = Steps(
+        environments=np.zeros(1, np.int64),
+        flags=np.array([flags], np.uint8),
+        rewards=np.array([reward]),
+        observations=observation[None],
+        finals=(),
+    )
+    return binary.encode_steps(steps)
 
 
 class _Connection:
-    """A socket that never blocks, with at most one message on its way."""
+    """A client with one environment, whose socket never waits."""
 
     def __init__(self, number: int, url: str) -> None:
         host, _, port = url.rpartition(":")
         self.number = number
+        #: It is connected when it becomes writable; from then on it belongs to ``frames``.
         self.sock = socket.socket()
         self.sock.setblocking(False)
-        self.sock.connect_ex((host, int(port)))  # goes on until the socket is writable
-        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.sock.connect_ex((host, int(port)))
+        self.frames: FrameConnection | None = None
         self.answers = 0
         #: When its next step is due, or the one that is on its way was; time.monotonic().
         self.due = 0.0
-        self._received = bytearray()
 
-    def send(self, frame: bytes) -> None:
-        """Send a frame. There is room for it: the server has read all that came before."""
-        if self.sock.send(frame) < len(frame):
-            raise ProtocolError("the server reads no more")
+    def greet(self) -> None:
+        """Send the hello over the connection that has just been made."""
+        self.frames = FrameConnection(self.sock)
+        self.send(binary.encode_hello(binary.Hello(f"connection {self.number}", "benchmark")))
 
-    def payloads(self) -> Iterator[bytes]:
-        """Receive, and yield whole payloads; OSError or ProtocolError when the server closes."""
-        chunk = self.sock.recv(_RECEIVE_BYTES)
-        if not chunk:
-            raise ProtocolError("the server closed the connection without a reason")
-        self._received += chunk
-        while len(self._received) >= _LENGTH.size:
-            end = _LENGTH.size + _LENGTH.unpack_from(self._received)[0]
-            if len(self._received) < end:
-                return
-            yield bytes(self._received[_LENGTH.size : end])
-            del self._received[:end]
+    def send(self, payload: bytes) -> None:
+        """Send a message. There is room for it: the server has read all that came before."""
+        if self.frames is not None:
+            self.frames.send_now(payload)
 
 
 @dataclass(frozen=True)
@@ -163,30 +146,36 @@ class Connections:
         while self._idle and self._idle[0][0] <= now:
             _, number = heapq.heappop(self._idle)
             if number in self._open:
-                self._send(self._open[number], self._messages.step)
+                self._step(self._open[number])
+
+    def _step(self, connection: _Connection) -> None:
+        try:
+            connection.send(self._messages.step)
+        except OSError as error:
+            self._close(connection, str(error))
 
     def _serve(self, until: float) -> None:
         """Wait for events, until a moment at most, and handle them."""
-        for key, events in self._selector.select(max(0.0, until - time.monotonic())):
-            if events & selectors.EVENT_WRITE:
-                self._selector.modify(key.fileobj, selectors.EVENT_READ, key.data)
-                self._send(key.data, _hello_frame(key.data.number))
-            else:
-                self._receive(key.data)
+        for key, _ in self._selector.select(max(0.0, until - time.monotonic())):
+            connection: _Connection = key.data
+            try:
+                self._handle(connection)
+            except (OSError, ProtocolError, binary.Error) as error:
+                self._close(connection, str(error))
 
-    def _receive(self, connection: _Connection) -> None:
-        try:
-            for payload in connection.payloads():
-                binary.raise_if_error(payload)
-                self._note_answer(connection)
-        except (OSError, ProtocolError, binary.Error) as error:
-            self._close(connection, str(error))
+    def _handle(self, connection: _Connection) -> None:
+        if connection.frames is None:
+            self._selector.modify(connection.sock, selectors.EVENT_READ, connection)
+            connection.greet()
+        elif (payload := connection.frames.receive_now()) is not None:
+            binary.raise_if_error(payload)
+            self._note_answer(connection)
 
     def _note_answer(self, connection: _Connection) -> None:
         now = time.monotonic()
         connection.answers += 1
         if connection.answers == _WELCOME:
-            self._send(connection, self._messages.start)
+            connection.send(self._messages.start)
         elif connection.answers == _FIRST_ACTION:
             self._waiting.remove(connection.number)
             self._admitted += 1
@@ -195,12 +184,6 @@ class Connections:
             self._answered.append((connection.due, now))
             connection.due += self._period_s
             heapq.heappush(self._idle, (connection.due, connection.number))
-
-    def _send(self, connection: _Connection, frame: bytes) -> None:
-        try:
-            connection.send(frame)
-        except (OSError, ProtocolError) as error:
-            self._close(connection, str(error))
 
     def _close(self, connection: _Connection, reason: str) -> None:
         if self._open.pop(connection.number, None) is not None:

@@ -1,25 +1,25 @@
-"""How long one 84x84 frame of ALE/Boxing-v5 takes in version 1 of the RLX protocol, and its size.
+"""How long an array takes to write and read in version 1 of the RLX protocol, and its size.
 
-    python benchmarks/codec.py
+    python benchmarks/archives.py
 
-Version 1 carries arrays as compressed npz archives. Microseconds a call, the best of several
-rounds: ``write`` and ``read`` by numpy (``savez_compressed``, ``load``) and by this project
-(``relaax.protocol.json.npz``). ``bytes`` is the size before base64; version 2 of the protocol
-carries the frame as it is.
+Version 1 carries arrays as compressed npz archives. The array is one 84x84 frame of ALE/Boxing-v5.
+Microseconds a call, the best of several rounds, to write and to read it, by numpy
+(``savez_compressed``, ``load``) and by this project (``relaax.protocol.json.npz``). ``bytes`` is
+the size before base64; version 2 of the protocol carries the frame as it is.
 """
 
 import io
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
-from inference import best_us
 from launch import REPOSITORY
 from processes import end_on_sigterm
 from report import Results, add_json, parser_of
+from timing import best_us
 
 from relaax.protocol.json import npz
 
@@ -31,7 +31,7 @@ MOST_BYTES = 1024 * 1024
 class Row:
     """One line of the table."""
 
-    who: str
+    library: str
     bytes: int
     write_us: float
     read_us: float
@@ -40,37 +40,33 @@ class Row:
 def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument("--calls", type=int, default=1000, help="in a round (default 1000)")
-    add_json(parser, "codec")
+    add_json(parser, "archives")
     arguments = parser.parse_args()
     end_on_sigterm()
     results = Results(arguments.json)
     frame = boxing_frame()
-    print(f"{'':<14}{'bytes':>8}{'write us':>10}{'read us':>9}")
-    for row in (
-        measured("numpy", numpy_write, numpy_read, frame, arguments.calls),
-        measured("this project", npz.dump, read, frame, arguments.calls),
-    ):
-        print(f"{row.who:<14}{row.bytes:>8,}{row.write_us:>10.1f}{row.read_us:>9.1f}", flush=True)
+    print(HEADINGS, flush=True)
+    for row in rows(frame, arguments.calls):
+        print(as_line(row), flush=True)
         results.add(row)
     print(f"{'version 2':<14}{frame.nbytes:>8,}")
     results.close()
 
 
-def measured(
-    who: str,
-    write: Callable[[np.ndarray], bytes],
-    read: Callable[[bytes], np.ndarray],
-    frame: np.ndarray,
-    calls: int,
-) -> Row:
-    archive = write(frame)
-    assert np.array_equal(read(archive), frame)  # noqa: S101 - a wrong answer is not fast
-    return Row(
-        who,
-        len(archive),
-        best_us(partial(write, frame), calls),
-        best_us(partial(read, archive), calls),
-    )
+def rows(frame: np.ndarray, calls: int) -> Iterator[Row]:
+    libraries: dict[str, tuple[Callable[[np.ndarray], bytes], Callable[[bytes], np.ndarray]]] = {
+        "numpy": (numpy_write, numpy_read),
+        "this project": (npz.dump, read),
+    }
+    for library, (write, load) in libraries.items():
+        archive = write(frame)
+        assert np.array_equal(load(archive), frame)  # noqa: S101 - a wrong answer is not fast
+        yield Row(
+            library,
+            len(archive),
+            best_us(partial(write, frame), calls),
+            best_us(partial(load, archive), calls),
+        )
 
 
 def numpy_write(frame: np.ndarray) -> bytes:
@@ -81,7 +77,8 @@ def numpy_write(frame: np.ndarray) -> bytes:
 
 def numpy_read(archive: bytes) -> np.ndarray:
     with np.load(io.BytesIO(archive)) as arrays:
-        return arrays["arr_0"]
+        frame: np.ndarray = arrays["arr_0"]
+    return frame
 
 
 def read(archive: bytes) -> np.ndarray:
@@ -99,6 +96,13 @@ def boxing_frame() -> np.ndarray:
     for _ in range(50):
         frame, *_ = game.step(game.action_space.sample())
     return np.asarray(frame)
+
+
+HEADINGS = f"{'':<14}{'bytes':>8}{'write us':>10}{'read us':>9}"
+
+
+def as_line(row: Row) -> str:
+    return f"{row.library:<14}{row.bytes:>8,}{row.write_us:>10.1f}{row.read_us:>9.1f}"
 
 
 if __name__ == "__main__":
