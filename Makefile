@@ -3,7 +3,7 @@
 PYTHON ?= python3.11
 VENV ?= .venv
 BIN := $(VENV)/bin
-# PyTorch for the benchmarks, as pip is told of it: a version, or the file of a CPU build.
+# PyTorch for the benchmarks, as an argument of pip: a requirement, or the file of a CPU build.
 TORCH ?= torch
 SOURCES_OF_INSTALL := pyproject.toml setup.py $(shell find protos -name '*.proto')
 

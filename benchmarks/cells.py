@@ -50,7 +50,7 @@ class Cell:
 
     @property
     def worker_count(self) -> int:
-        """How many workers the RLX server forks; 0 where ``--workers`` does not say."""
+        """How many workers the RLX server forks; 0 if ``--workers`` is left out."""
         known = {CONNECTION: self.connections, AUTO: os.cpu_count() or 1, UNSET: 0}
         return self.workers if isinstance(self.workers, int) else known[self.workers]
 

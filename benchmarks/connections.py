@@ -3,14 +3,14 @@
     python benchmarks/connections.py
     python benchmarks/connections.py --workers auto --connections 1000 --rate 10 --learn
 
-Connections with one environment each connect at the same moment. ``admitted`` is how many seconds
-pass until the last of them has its first action; ``refused`` counts those that get none. Then each
-offers ``--rate`` steps a second, evenly spread in time, from a few processes that take little of
-the machine (see offered_load.py): ``offered`` is that rate for all of them, ``steps/s`` what was
-answered of it. Latency (50th and 99th percentile) begins when a step was due to be sent, whether or
-not the client could send it then, and ends when its answer comes. ``lost`` counts connections that
-were closed after their first action. MiB is the memory of both servers with all that they started,
-shared pages counted once (PSS).
+All clients, with one environment each, connect at the same moment. ``admitted`` is the time until
+the last of them has its first action; ``refused`` counts the clients without a first action. Then
+each client offers ``--rate`` steps a second, evenly spread in time. ``offered`` is the rate of all
+clients together, ``steps/s`` is the rate of the answers. Latency (50th and 99th percentile) begins
+when a step is due, even if the client still waits for the action before it, and ends when the
+answer comes. ``lost`` counts connections that were closed after their first action. MiB is the
+memory of both servers with all that they started, shared pages counted once (PSS). The clients run
+in a few processes, which take little of the machine (see offered_load.py).
 
 Learning is off (``learn: false``) unless ``--learn`` is given. ``--checkout`` runs the servers of
 another checkout of this project:

@@ -40,7 +40,7 @@ def launch_of(arguments: argparse.Namespace, workers: Workers) -> Launch:
 
 
 def option_for(workers: Workers) -> dict[str, Workers]:
-    """Return the option of the RLX server that says ``workers``, if there is one."""
+    """Return the option of the RLX server that asks for ``workers``, if there is one."""
     return {} if workers == UNSET else {"workers": workers}
 
 
@@ -59,7 +59,8 @@ def add_workers(
 def add_launch(parser: argparse.ArgumentParser) -> None:
     """Add ``--checkout`` and ``--server-option``."""
     parser.add_argument("--checkout", type=checkout_of, default=REPOSITORY, metavar="DIR",
-                        help="whose servers run, its protocol buffers built; default: this one"
+                        help="run the servers of this checkout; its protocol buffers must be "
+                        "built (default: the checkout of this program)"
                         )  # fmt: skip
     parser.add_argument("--server-option", nargs="+", type=option_of, default=[],
                         metavar="KEY=VALUE", dest="server_options",
@@ -71,7 +72,9 @@ def workers_of(text: str) -> Workers:
     if text in (CONNECTION, AUTO, UNSET):
         return text
     if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"connection, auto, none or 1 or more, not {text!r}")
+        raise argparse.ArgumentTypeError(
+            f"must be connection, auto, none, or a number from 1, is {text!r}"
+        )
     return int(text)
 
 
@@ -87,5 +90,5 @@ def option_of(text: str) -> tuple[str, Any]:
     """Read ``key=value``, its value in YAML."""
     key, is_there, value = text.partition("=")
     if not is_there:
-        raise argparse.ArgumentTypeError(f"KEY=VALUE is expected, not {text!r}")
+        raise argparse.ArgumentTypeError(f"must be KEY=VALUE, is {text!r}")
     return key, yaml.safe_load(value)

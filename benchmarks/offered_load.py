@@ -49,7 +49,7 @@ def _encoded(flags: int, reward: float, observation: np.ndarray) -> bytes:
 
 
 class _Connection:
-    """A client with one environment, whose socket never waits."""
+    """A client with one environment, on a socket that never waits."""
 
     def __init__(self, number: int, url: str) -> None:
         host, _, port = url.rpartition(":")
@@ -93,7 +93,7 @@ class Played:
     answered: np.ndarray
     #: Connections that were closed after their first action.
     lost: int
-    #: Why the first connection was closed; None where none was.
+    #: Why the first connection was closed; None if all are open.
     reason: str | None
 
 

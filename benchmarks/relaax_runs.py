@@ -30,7 +30,7 @@ Change = tuple[list[str], Any]
 class Trained:
     """What one training took."""
 
-    who: str
+    program: str
     seed: int
     seconds: float
     steps: int
@@ -43,7 +43,7 @@ class Trained:
 class Rate:
     """How fast one training went."""
 
-    who: str
+    program: str
     steps_per_s: float
     #: From the first update that was measured to the last.
     seconds: float
@@ -70,7 +70,7 @@ def change_of(text: str) -> Change:
     """Read ``passes=1`` or ``RMSProp.epsilon=1e-4``; PyYAML takes the latter's value for a text."""
     key, is_there, value_text = text.partition("=")
     if not is_there:
-        raise argparse.ArgumentTypeError(f"KEY=VALUE is expected, not {text!r}")
+        raise argparse.ArgumentTypeError(f"must be KEY=VALUE, is {text!r}")
     value = yaml.safe_load(value_text)
     if isinstance(value, str):
         with contextlib.suppress(ValueError):

@@ -40,7 +40,7 @@ from steps import Reading, dropped_rollouts, global_step
 #: With learning on: gradients are compiled when the first rollouts are full.
 LEARNING_WARM_UP_S = 10.0
 
-#: DA3C's rollouts, where the configuration does not say otherwise.
+#: Steps of one rollout, DA3C's default.
 EPISODE_LEN = 5
 
 
