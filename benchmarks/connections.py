@@ -92,8 +92,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=["cartpole"])
     add_workers(parser, default=(AUTO,))
     parser.add_argument("--seconds", type=float, default=10.0, help="of measuring (default 10)")
-    parser.add_argument("--warm-up", type=float, default=5.0,
-                        help="seconds of play before (default 5)")  # fmt: skip
+    parser.add_argument("--warm-up", type=float, default=10.0,
+                        help="seconds of play before (default 10)")  # fmt: skip
     parser.add_argument("--learn", action="store_true", help="with learning on")
     add_launch(parser)
     add_json(parser, "connections")
@@ -108,12 +108,10 @@ def measure(cell: Cell, launch: Launch, arguments: argparse.Namespace) -> Row:
         client_processes(servers.rlx_server_url, cell, arguments.processes) as pipes,
     ):
         admitted: list[Admitted] = [received(pipe) for pipe in pipes]
-        begin = time.monotonic() + ORDER_S
-        window = Window(begin + arguments.warm_up, begin + arguments.warm_up + arguments.seconds)
-        for pipe in pipes:
-            pipe.send((begin, 1 / arguments.rate, cell.connections, window.end))
-        played: list[Played] = [received(pipe) for pipe in pipes]
         count = sum(each.count for each in admitted)
+        if not count:
+            raise Unmeasured(f"every connection was refused: {admitted[0].reason}")
+        played, window = play(pipes, cell, arguments)
         return Row(
             cell,
             arguments.learn,
@@ -125,6 +123,17 @@ def measure(cell: Cell, launch: Launch, arguments: argparse.Namespace) -> Row:
             memory_mib=mib_of(servers),
             reason=next((each.reason for each in played if each.reason), None),
         )
+
+
+def play(
+    pipes: list[Any], cell: Cell, arguments: argparse.Namespace
+) -> tuple[list[Played], Window]:
+    """Let all clients step at the rate, and return what they report, and when it was measured."""
+    begin = time.monotonic() + ORDER_S
+    window = Window(begin + arguments.warm_up, begin + arguments.warm_up + arguments.seconds)
+    for pipe in pipes:
+        pipe.send((begin, 1 / arguments.rate, cell.connections, window.end))
+    return [received(pipe) for pipe in pipes], window
 
 
 def seconds_of(admitted: list[Admitted]) -> float:

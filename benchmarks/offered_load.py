@@ -83,6 +83,8 @@ class Admitted:
     began_s: float
     #: When the last of them had its first action.
     ended_s: float
+    #: Why the first connection was closed; None if all are open.
+    reason: str | None
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ class Played:
     answered: np.ndarray
     #: Connections that were closed after their first action.
     lost: int
-    #: Why the first connection was closed; None if all are open.
+    #: As in Admitted.
     reason: str | None
 
 
@@ -123,7 +125,7 @@ class Connections:
             self._serve(deadline)
         for number in list(self._waiting):
             self._close(self._open[number], "the first action did not come in time")
-        return Admitted(self._admitted, self._began, self._last_admitted)
+        return Admitted(self._admitted, self._began, self._last_admitted, self._reason)
 
     def play(self, begin: float, period_s: float, connections: int, end: float) -> Played:
         """Step each connection every ``period_s`` seconds, until ``end``.
