@@ -79,7 +79,7 @@ def _answer(parameter_server_url: str, pipe: Any) -> None:
     bridge = Bridge(parameter_server_url)
 
     def read() -> Reading:
-        return Reading(bridge.increment_global_t(0), time.monotonic(), time.time())
+        return Reading(bridge.add(0), time.monotonic(), time.time())
 
     pipe.send(read())
     while True:
