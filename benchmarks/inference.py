@@ -15,17 +15,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 from launch import REPOSITORY
 from processes import end_on_sigterm
 from report import Results, add_json, parser_of
 from timing import best_us
 
 from relaax.learning.distributions import Categorical
-from relaax.learning.distributions.categorical_tf import GraphCategorical
 from relaax.learning.networks import Network, initial_parameters
-from relaax.learning.networks.parameters_tf import ParameterTensors
-from relaax.learning.networks.policy_tf import GraphPolicy, policy_of
 from relaax.server.common.algorithm_loader import load_algorithm
 
 DA3C = REPOSITORY / "algorithms" / "da3c"
@@ -58,6 +54,7 @@ def main() -> None:
     end_on_sigterm()
     results = Results(arguments.json)
     algorithm = load_algorithm(DA3C)
+    algorithm.prepare_to_fork()  # imports TensorFlow, and keeps its log quiet
     print(f"{'network':<22}{'batch':>6}{'act':>9}{'tf.function':>13}{'copy':>8}   us a call")
     for name, section in SHAPES.items():
         config: Any = algorithm.Config(section)
@@ -75,6 +72,13 @@ def main() -> None:
 
 def cases(network: Network, action_size: int, batch: int) -> list[Callable[[], Any]]:
     """Return the calls to be compared."""
+    # Imported here: TensorFlow is imported by main, which keeps its log quiet.
+    import tensorflow as tf
+
+    from relaax.learning.distributions.categorical_tf import GraphCategorical
+    from relaax.learning.networks.parameters_tf import ParameterTensors
+    from relaax.learning.networks.policy_tf import GraphPolicy, policy_of
+
     distribution, graph_distribution = Categorical(action_size), GraphCategorical()
     tensors = ParameterTensors(network)
     vector = initial_parameters(network.manifest, "uniform", seed=1)
