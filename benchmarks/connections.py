@@ -183,7 +183,7 @@ def as_line(row: Row) -> str:
     if answered is None:
         return f"{line}  skipped: {row.reason}"
     line += (
-        f"{row.admitted_s:>12.1f}{row.refused:>8}{row.offered:>9,.0f}{answered.steps_per_s:>9,.0f}"
+        f"{row.admitted_s:>12.2f}{row.refused:>8}{row.offered:>9,.0f}{answered.steps_per_s:>9,.0f}"
         f"{answered.p50_ms:>9.2f}{answered.p99_ms:>9.2f}{row.lost:>6}{row.memory_mib:>8,.0f}"
     )
     return f"{line}  {row.reason}" if row.reason else line
