@@ -119,7 +119,6 @@ def checked_steps(steps: Steps, environments: int) -> Steps:
         checked_rewards(steps.rewards, count),
         checked_rows("observations", steps.observations, acting),
         checked_rows("finals", steps.finals, ended),
-        steps.is_plain,
     )
 
 

@@ -86,15 +86,17 @@ class BinarySession:
     _ONLY = np.zeros(1, np.int64)
 
     def __init__(self, line: Line) -> None:
-        self._exchange = StepsExchange(line)
+        self._exchange = StepsExchange(line, 1)
 
     def start(self, state: Any) -> Any:
         """Begin an episode and return its first action."""
-        return self._act(START, 0.0, state)
+        steps = self._steps(START, 0.0, checked_state(state)[np.newaxis], ())
+        return _as_action(self._exchange.ask(steps).actions)
 
     def step(self, reward: float, state: Any) -> Any:
         """Report a step and return the next action."""
-        return self._act(0, reward, state)
+        observations = checked_state(state)[np.newaxis]
+        return _as_action(self._exchange.step_all(np.array([reward], np.float64), observations))
 
     def terminate(self, reward: float) -> float:
         """Report the last step and return the episode's score."""
@@ -108,11 +110,6 @@ class BinarySession:
         """Report a number."""
         self._exchange.tell(name, y, x)
 
-    def _act(self, flags: int, reward: float, state: Any) -> Any:
-        observation = checked_state(state)[np.newaxis]
-        (action,) = self._exchange.ask(self._steps(flags, reward, observation, ())).actions
-        return action.item() if action.ndim == 0 else action
-
     def _end(self, flags: int, reward: float, final: Any) -> float:
         answers = self._exchange.ask(self._steps(flags, reward, (), final))
         (score,) = answers.scores.tolist()
@@ -125,8 +122,13 @@ class BinarySession:
             np.array([reward], np.float64),
             observations,
             finals,
-            is_plain=flags == 0,
         )
+
+
+def _as_action(actions: Any) -> Any:
+    """Return the only one of ``actions`` [1, ...]: a number, or an array."""
+    (action,) = actions
+    return action.item() if action.ndim == 0 else action
 
 
 def as_listed(state: Any) -> Any:

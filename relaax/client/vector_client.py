@@ -65,9 +65,7 @@ class VectorClient:
         self._observation_space = observation_space
         self._action_space = action_space
         self._run_id = secrets.token_hex(16)
-        self._everybody = np.arange(environments)
-        self._nothing_happened = np.zeros(environments, np.uint8)
-        self._exchange = StepsExchange(self._line)
+        self._exchange = StepsExchange(self._line, environments)
 
     def init(self, observations: Array) -> Array:
         """Start an episode in every environment; return the first actions [N, ...].
@@ -77,7 +75,7 @@ class VectorClient:
         """
         flags = np.full(self.environments, START, np.uint8)
         observations = checked_rows("observations", observations, self.environments)
-        steps = Steps(self._everybody, flags, np.zeros(self.environments), observations, ())
+        steps = self._steps_of_all(flags, np.zeros(self.environments), observations, ())
         return self._line.patiently(lambda: self._start(steps)).actions
 
     def send(
@@ -98,15 +96,15 @@ class VectorClient:
 
         ValueError for what has another length, or is not finite.
         """
-        flags, ended = self._flags_of(terminated, truncated)
-        steps = Steps(
-            self._everybody,
-            flags,
-            checked_rewards(rewards, self.environments),
-            checked_rows("observations", observations, self.environments),
-            () if finals is None and not ended else checked_rows("finals", finals, ended),
-            is_plain=flags is self._nothing_happened,
-        )
+        flags = self._flags_of(terminated, truncated)
+        rewards = checked_rewards(rewards, self.environments)
+        observations = checked_rows("observations", observations, self.environments)
+        if flags is None and finals is None:
+            return self._exchange.step_all(rewards, observations)
+        if flags is None:
+            flags = np.zeros(self.environments, np.uint8)
+        finals = checked_rows("finals", finals, int(np.count_nonzero(flags & FINAL)))
+        steps = self._steps_of_all(flags, rewards, observations, finals)
         return self._exchange.ask(steps).actions
 
     def exchange(self, steps: Steps) -> Answers:
@@ -138,18 +136,23 @@ class VectorClient:
 
     def _flags_of(
         self, terminated: Array | None, truncated: Array | None
-    ) -> tuple[npt.NDArray[np.uint8], int]:
-        """Return the flags [N] of a step, and how many final observations come with it."""
+    ) -> npt.NDArray[np.uint8] | None:
+        """Return the flags [N] of a step; None where no episode ended."""
         if terminated is None and truncated is None:
-            return self._nothing_happened, 0
+            return None
         flags = end_flags(
             checked_flags("terminated", terminated, self.environments),
             checked_flags("truncated", truncated, self.environments),
         )
         if not flags.any():
-            return self._nothing_happened, 0
+            return None
         flags[flags != 0] |= START
-        return flags, int(np.count_nonzero(flags & FINAL))
+        return flags
+
+    def _steps_of_all(
+        self, flags: npt.NDArray[np.uint8], rewards: Array, observations: Array, finals: Any
+    ) -> Steps:
+        return Steps(np.arange(self.environments), flags, rewards, observations, finals)
 
     def _start(self, steps: Steps) -> Answers:
         if not self._line.is_connected:

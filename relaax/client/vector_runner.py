@@ -54,7 +54,6 @@ class VectorRunner:
             self._step_and_start if mode is AutoresetMode.SAME_STEP else self._step_or_start
         )
         self._count = environments.num_envs
-        self._everybody = np.arange(self._count)
         self._episodes: int | None = None
         self._played = 0
         self._was_connected = False
@@ -104,16 +103,14 @@ class VectorRunner:
     def _step_and_start(self, actions: Array) -> Array:
         """Step environments that start again within the step."""
         observations, rewards, terminated, truncated, infos = self._environments.step(actions)
-        flags = end_flags(terminated, truncated)
-        is_over = flags != 0
+        is_over = np.logical_or(terminated, truncated)
         self._count_steps(rewards, np.ones(self._count, np.bool_), is_over)
-        if not is_over.any():
-            return self._ask(
-                Steps(self._everybody, flags, rewards, observations, (), is_plain=True)
-            )
-        finals = _rows(infos["final_obs"], truncated & ~terminated, observations)
-        flags[is_over] |= START
-        return self._ask(Steps(self._everybody, flags, rewards, observations, finals))
+        finals = None
+        if is_over.any():
+            finals = _rows(infos["final_obs"], truncated & ~terminated, observations)
+        return self._timed(
+            lambda: self._client.send(rewards, observations, terminated, truncated, finals)
+        )
 
     def _step_or_start(self, actions: Array) -> Array:
         """Step environments that take an extra step, without a reward, to start again."""
@@ -124,29 +121,27 @@ class VectorRunner:
         flags[had_ended] = START
         self._has_ended = (flags != 0) & ~had_ended
         self._count_steps(rewards, ~had_ended, self._has_ended)
-        finals: Any = ()
-        acting: Any = observations
-        if self._has_ended.any():
-            finals = observations[(truncated & ~terminated) & ~had_ended]
-            acting = observations[~self._has_ended]
+        if not flags.any():
+            return self._timed(lambda: self._client.send(rewards, observations))
+        finals = observations[(truncated & ~terminated) & ~had_ended]
+        acting = observations[~self._has_ended]
         rewards = np.where(had_ended, 0, rewards)
-        answered = self._ask(
-            Steps(self._everybody, flags, rewards, acting, finals, is_plain=not flags.any())
-        )
-        if not self._has_ended.any():
-            return answered
-        return self._with_any_action(answered)
+        steps = Steps(np.arange(self._count), flags, rewards, acting, finals)
+        return self._with_any_action(self._timed(lambda: self._client.exchange(steps).actions))
 
     def _with_any_action(self, answered: Array) -> Array:
         """Fill in the last action for environments that will start again and ignore it."""
+        if not self._has_ended.any():
+            return answered
         actions = self._actions.copy()
         if len(answered):
             actions[~self._has_ended] = answered
         return actions
 
-    def _ask(self, steps: Steps) -> Array:
+    def _timed(self, ask: Callable[[], Array]) -> Array:
+        """Return the actions that ``ask`` returns, and report every second how long it takes."""
         asked = time.perf_counter()
-        answers = self._client.exchange(steps)
+        actions = ask()
         self._latency_s += time.perf_counter() - asked
         self._asked += 1
         if time.monotonic() >= self._latency_due:
@@ -154,7 +149,7 @@ class VectorRunner:
             self._client.metrics().scalar("act latency on client", latency_s)
             self._latency_s, self._asked = 0.0, 0
             self._latency_due = time.monotonic() + 1.0
-        return answers.actions
+        return actions
 
     def _count_steps(self, rewards: Array, stepped: Array, is_over: Array) -> None:
         self._returns[stepped] += rewards[stepped]

@@ -11,13 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.errors import ProtocolError
-from relaax.protocol.binary.messages import (
-    Answers,
-    decode_answers,
-    decode_steps,
-    encode_answers,
-    encode_steps,
-)
+from relaax.protocol.binary.messages import decode_steps, encode_answers
 from relaax.protocol.binary.pattern import Pattern, is_little_endian
 from relaax.protocol.rewards import NOT_ALLOWED, are_allowed
 from relaax.steps import Steps
@@ -25,44 +19,6 @@ from relaax.steps import Steps
 Array = npt.NDArray[Any]
 
 _HEAD_BYTES = 4
-#: The end of a plain message of steps: there are no final observations.
-_NO_FINALS = b"\0"
-
-
-class StepsWriter:
-    """Encodes messages of steps."""
-
-    def __init__(self) -> None:
-        self._pattern: Pattern | None = None
-        self._environments: Array | None = None
-
-    def write(self, steps: Steps) -> bytes:
-        """Return the payload, as ``encode_steps`` does."""
-        pattern = self._pattern
-        if (
-            pattern is not None
-            and steps.is_plain
-            and steps.environments is self._environments
-            and pattern.fits(steps.observations)
-        ):
-            rewards, observations = np.asarray(steps.rewards), np.asarray(steps.observations)
-            return b"".join(
-                (
-                    pattern.head,
-                    rewards.astype("<f8", copy=False).tobytes(),
-                    pattern.block,
-                    observations.tobytes(),
-                    _NO_FINALS,
-                )
-            )
-        payload = encode_steps(steps)
-        if steps.is_plain and is_little_endian(steps.observations):
-            count = len(steps.flags)
-            self._environments = steps.environments
-            self._pattern = Pattern(
-                payload[: _HEAD_BYTES + 3 * count], 8 * count, np.asarray(steps.observations)
-            )
-        return payload
 
 
 class StepsReader:
@@ -117,31 +73,3 @@ class AnswersWriter:
             self._environments = steps.environments
             self._pattern = Pattern(payload[: _HEAD_BYTES + 3 * len(steps.flags)], 0, actions)
         return payload
-
-
-class AnswersReader:
-    """Decodes answers."""
-
-    def __init__(self) -> None:
-        self._pattern: Pattern | None = None
-        self._like: Answers | None = None
-
-    def read(self, payload: bytes) -> Answers:
-        """Return the answers, as ``decode_answers`` does.
-
-        While plain answers follow each other, ``environments`` is one object.
-        """
-        pattern, like = self._pattern, self._like
-        if (
-            pattern is not None
-            and like is not None
-            and len(payload) == pattern.array_end
-            and pattern.matches(payload)
-        ):
-            actions = pattern.array_in(payload).copy()
-            return Answers(like.environments, actions, like.scores, like.flags)
-        answers = decode_answers(payload)
-        if len(answers.scores) == 0 and len(answers.actions) == len(answers.environments):
-            head = payload[: _HEAD_BYTES + 3 * len(answers.environments)]
-            self._pattern, self._like = Pattern(head, 0, answers.actions), answers
-        return answers
