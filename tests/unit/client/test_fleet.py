@@ -138,6 +138,4 @@ def test_a_signal_ends_the_command_and_its_processes(
     assert (process.returncode, stderr) == (0, "")
     assert stdout.endswith("stopped\n")
     # The server's threads end when the connections of the two processes do.
-    for thread in server._threads[1:]:
-        thread.join(30)
-        assert not thread.is_alive()
+    assert server.join_threads(30)
