@@ -23,3 +23,8 @@ class Failure(Exception):
     def is_final(self) -> bool:
         """Whether there is no point in trying again: a mistake, or the end of the training."""
         return self.code in _FINAL
+
+
+def not_connected() -> Failure:
+    """Return the failure of a message that needs a connection where there is none."""
+    return Failure("there is no connection; start an episode with init")

@@ -20,11 +20,14 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from relaax.address import Address
 from relaax.client.backoff import Backoff
 from relaax.client.checks import as_array, checked_reward
-from relaax.client.failure import Failure
-from relaax.client.line import Line, OldServer, Patience
+from relaax.client.connector import Connector, OldServer, Timeouts
+from relaax.client.failure import Failure, not_connected
+from relaax.client.retry_policy import RetryPolicy
 from relaax.client.sessions import BinarySession, JsonSession, Session
+from relaax.client.transport import TcpTransport, Transport
 from relaax.metrics import Metrics
 from relaax.protocol.binary import Hello
 from relaax.spaces import Space, space_of
@@ -53,7 +56,8 @@ class Client:
     The client speaks version 2 of the protocol, and version 1 when the first state is no array of
     numbers or with a server that closes at every hello and never answered one; ``protocol`` asks
     for one of them. ``environment`` (at most 255 characters) and the spaces are told to the server,
-    which refuses what does not fit its configuration.
+    which refuses what does not fit its configuration. ``transport`` opens the connections, over TCP
+    unless another one is given.
     """
 
     def __init__(
@@ -68,10 +72,16 @@ class Client:
         environment: str = "",
         observation_space: Space | None = None,
         action_space: Space | None = None,
+        transport: Transport | None = None,
     ) -> None:
         if protocol not in (None, 1, 2):
             raise ValueError(f"protocol must be 1 or 2, is {protocol!r}")
-        self._line = Line(rlx_server_url, Patience(timeout_s, connect_timeout_s, reconnect, wait))
+        self._connector = Connector(
+            Address.parse(rlx_server_url),
+            transport or TcpTransport(),
+            Timeouts(timeout_s, connect_timeout_s),
+            RetryPolicy(reconnect, wait),
+        )
         self._protocol = protocol
         self._environment = environment
         self._observation_space = observation_space
@@ -86,7 +96,7 @@ class Client:
         cannot be reached, or that closes instead of answering, is tried again until the attempts
         are used up in a row.
         """
-        return self._line.patiently(lambda: self._connected_session(state).start(state))
+        return self._connector.patiently(lambda: self._connected_session(state).start(state))
 
     def send(self, reward: float | None, state: Any) -> Any:
         """Report the reward of the previous action and the state now; return the next action.
@@ -121,7 +131,7 @@ class Client:
 
     def disconnect(self) -> None:
         """Close the connection, if there is one. A later ``init`` connects again."""
-        self._line.close()
+        self._connector.close()
         self._session = None
 
     def __enter__(self) -> Self:
@@ -136,15 +146,14 @@ class Client:
         self.disconnect()
 
     def _open_session(self) -> Session:
-        if self._session is None or not self._line.is_connected:
-            raise Failure("there is no connection; start an episode with init")
+        if self._session is None or not self._session.is_open:
+            raise not_connected()
         return self._session
 
     def _connected_session(self, state: Any) -> Session:
         """Return the session, connecting first where there is none."""
-        if self._session is not None and self._line.is_connected:
-            return self._session
-        self._session = self._connect(state)
+        if self._session is None or not self._session.is_open:
+            self._session = self._connect(state)
         return self._session
 
     def _connect(self, state: Any) -> Session:
@@ -153,17 +162,14 @@ class Client:
             space = self._observation_space
             if space is None and array is not None:
                 space = space_of(array)
+            hello = Hello(self._run_id, self._environment, 1, space, self._action_space)
             try:
-                self._line.greet(
-                    Hello(self._run_id, self._environment, 1, space, self._action_space)
-                )
-                return BinarySession(self._line)
+                return BinarySession(self._connector.greet(hello))
             except OldServer as closed:
                 if self._protocol == 2:
                     raise Failure("the RLX server closed the connection at the hello") from closed
                 _log.warning("the RLX server does not answer a hello; speaking version 1 with it")
-        self._line.connect()
-        return JsonSession(self._line)
+        return JsonSession(self._connector.connect())
 
     def _tell_metric(self, name: str, y: float, x: float | None) -> None:
         if self._session is not None:
