@@ -2,22 +2,22 @@
 
 import time
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import AutoresetMode
 
 from relaax.client.failure import Failure
-from relaax.client.fleet import Ended, Outcome, ended_by
+from relaax.client.gymnasium_factory import Environments
 from relaax.client.gymnasium_spaces import state_encoder, vector_action_decoder
 from relaax.client.observer import EpisodeSummary, RunObserver
+from relaax.client.run_result import STOPPED, RunOutcome, RunResult, result_of_failure
 from relaax.client.vector_client import VectorClient, end_flags
 from relaax.errors import ConfigurationError
 from relaax.steps import START, Steps
 
 Array = npt.NDArray[Any]
-Environments: TypeAlias = VectorEnv[Any, Any, Any]
 
 
 class VectorRunner:
@@ -58,7 +58,7 @@ class VectorRunner:
         self._played = 0
         self._was_connected = False
 
-    def run(self, episodes: int | None = None) -> Ended:
+    def run(self, episodes: int | None = None) -> RunResult:
         """Play until ``episodes`` are over, the stop condition holds or the server is gone.
 
         Episodes beyond that number that end in the same step are not counted. Raises
@@ -89,13 +89,13 @@ class VectorRunner:
         self._asked = 0
         self._latency_due = time.monotonic() + 1.0
 
-    def _play(self, actions: Array) -> Ended:
+    def _play(self, actions: Array) -> RunResult:
         self._actions = actions
         while not self._is_finished():
             if self._is_stopped():
-                return Ended(Outcome.STOPPED, "stopped")
+                return STOPPED
             self._actions = self._step(self._decode(self._actions))
-        return Ended(Outcome.FINISHED, f"{self._played} episodes are over")
+        return RunResult(RunOutcome.FINISHED, f"{self._played} episodes are over")
 
     def _is_finished(self) -> bool:
         return self._episodes is not None and self._played >= self._episodes
@@ -169,10 +169,10 @@ class VectorRunner:
         )
         self._played += 1
 
-    def _ended_by(self, failure: Failure) -> Ended:
+    def _ended_by(self, failure: Failure) -> RunResult:
         if self._is_stopped():
-            return Ended(Outcome.STOPPED, "stopped")
-        return ended_by(failure, self._was_connected)
+            return STOPPED
+        return result_of_failure(failure, self._was_connected)
 
 
 def _rows(finals: Any, wanted: Array, observations: Array) -> Any:

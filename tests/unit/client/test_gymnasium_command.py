@@ -10,11 +10,6 @@ from typing import Any
 
 import pytest
 
-from relaax.client.fleet import _Fleet
-from relaax.client.gymnasium_runner import GymnasiumFactory, _VectorMember
-from relaax.client.progress import Progress
-from relaax.client.runner_options import parse_options
-
 RUNNER = [sys.executable, "-m", "relaax.client.gymnasium_runner"]
 
 
@@ -61,15 +56,6 @@ def test_environments_that_share_a_connection_are_counted_each(server) -> None:
     assert (result.returncode, result.stderr) == (0, "")
     assert " of 5 environments connected, 10 episodes, mean return" in result.stdout
     assert [hello.environments for hello in server.hellos] == [5]
-
-
-def test_the_environments_of_connected_members_are_counted(server) -> None:
-    arguments = ("--env", "CartPole-v1", "--count", "5", "--per-connection", "3")
-    options = parse_options(["--rlx-server", server.url, *arguments])
-    progress = Progress(5)
-    member = _VectorMember(options, GymnasiumFactory("CartPole-v1", {}))
-    with _Fleet(member, [3, 2], progress) as fleet:
-        wait_until(lambda: fleet.listen(0.01) or progress.connected == 5)
 
 
 def test_seeds_differ_between_processes_and_repeat_between_runs(start_server) -> None:

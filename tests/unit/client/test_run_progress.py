@@ -1,7 +1,7 @@
 import io
 
 from relaax.client.observer import EpisodeSummary
-from relaax.client.progress import Progress, ProgressDisplay
+from relaax.client.run_progress import ProgressDisplay, RunProgress
 
 
 class Terminal(io.StringIO):
@@ -18,7 +18,7 @@ class Clock:
 
 
 def test_the_line_counts_and_averages_the_last_hundred_episodes() -> None:
-    progress = Progress(4)
+    progress = RunProgress(4)
     assert progress.line(0) == (
         "0 of 4 environments connected, 0 episodes, mean return of the last 100: -, 0 steps/s"
     )
@@ -31,7 +31,7 @@ def test_the_line_counts_and_averages_the_last_hundred_episodes() -> None:
 
 
 def test_elsewhere_than_on_a_terminal_a_line_comes_every_ten_seconds() -> None:
-    clock, stream, progress = Clock(), io.StringIO(), Progress(1)
+    clock, stream, progress = Clock(), io.StringIO(), RunProgress(1)
     display = ProgressDisplay(progress, stream, clock)
     clock.now += 9
     display.refresh()
@@ -49,7 +49,7 @@ def test_elsewhere_than_on_a_terminal_a_line_comes_every_ten_seconds() -> None:
 
 def test_on_a_terminal_the_line_is_replaced_until_the_end() -> None:
     clock, stream = Clock(), Terminal()
-    display = ProgressDisplay(Progress(1), stream, clock)
+    display = ProgressDisplay(RunProgress(1), stream, clock)
     for _ in range(2):
         clock.now += 1
         display.refresh()

@@ -13,8 +13,8 @@ _LOG_INTERVAL_S = 10.0
 _CLEAR_TO_THE_END_OF_THE_LINE = "\x1b[K"
 
 
-class Progress:
-    """Counts what a fleet of environments does."""
+class RunProgress:
+    """Counts what the environments of a run do."""
 
     def __init__(self, environments: int) -> None:
         self.environments = environments
@@ -44,7 +44,7 @@ class ProgressDisplay:
     """Shows a progress: in place on a terminal, as a line every 10 s elsewhere."""
 
     def __init__(
-        self, progress: Progress, stream: TextIO, clock: Callable[[], float] = time.monotonic
+        self, progress: RunProgress, stream: TextIO, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._progress = progress
         self._stream = stream
