@@ -1,4 +1,4 @@
-"""What can be sent in version 2, checked where a program hands it over."""
+"""What can be sent in version 2; arguments are checked where a program hands them over."""
 
 from typing import Any, TypeGuard
 
@@ -31,7 +31,7 @@ def checked_reward(reward: float) -> float:
 
 
 def as_array(state: Any) -> Array | None:
-    """Return a state as an array of numbers; None for what is none: text, mappings, ragged lists.
+    """Return a state as an array of numbers; None for text, mappings and ragged lists.
 
     An array keeps its type; plain numbers become 64-bit floats.
     """
@@ -47,19 +47,22 @@ def as_array(state: Any) -> Array | None:
 
 
 def checked_state(state: Any) -> Array:
-    """Return a state as an array; TypeError for no numbers, ValueError for those not finite."""
+    """Return a state as an array.
+
+    TypeError for what is no array of numbers, ValueError for numbers that are not finite.
+    """
     array = as_array(state)
     if array is None:
         raise TypeError(
             f"this state is no array of numbers: {type(state).__name__}; RLX version 2 carries "
-            "nothing else, Client(..., protocol=1) carries whatever JSON can hold"
+            "nothing else, Client(..., protocol=1) carries what JSON can hold"
         )
     _require_finite("the state", array)
     return array
 
 
 def checked_rewards(rewards: Any, count: int) -> npt.NDArray[np.float64]:
-    """Return ``rewards`` as float64 [count]; ValueError for anything else, and not finite ones."""
+    """Return ``rewards`` as float64 [count]; ValueError for what cannot be sent."""
     if _are_doubles(rewards, count) and reward_rules.are_allowed(rewards):
         return rewards  # as nearly always
     try:
@@ -83,7 +86,7 @@ def _are_doubles(rewards: Any, count: int) -> TypeGuard[npt.NDArray[np.float64]]
 def checked_rows(what: str, rows: Any, count: int) -> Array:
     """Return ``rows`` as an array [count, ...] of finite numbers; ValueError for anything else.
 
-    None is as good as no rows.
+    None means that there are no rows.
     """
     array = as_array(() if rows is None else rows)
     if array is None:
@@ -95,7 +98,7 @@ def checked_rows(what: str, rows: Any, count: int) -> Array:
 
 
 def checked_flags(what: str, flags: Any, count: int) -> npt.NDArray[np.bool_]:
-    """Return ``flags`` as bool [count], nobody's where there are none; ValueError for others."""
+    """Return ``flags`` as bool [count], all False for None; ValueError for anything else."""
     if flags is None:
         return np.zeros(count, np.bool_)
     array = np.asarray(flags, np.bool_)
@@ -105,7 +108,7 @@ def checked_flags(what: str, flags: Any, count: int) -> npt.NDArray[np.bool_]:
 
 
 def checked_steps(steps: Steps, environments: int) -> Steps:
-    """Return ``steps`` with arrays in it; ValueError where something is missing or too much."""
+    """Return ``steps`` as arrays; ValueError where their lengths or numbers do not fit."""
     numbers, flags = np.asarray(steps.environments), np.asarray(steps.flags, np.uint8)
     count = len(numbers)
     if count == 0 or flags.shape != (count,):

@@ -32,7 +32,7 @@ class ProcessReport(RunObserver):
         self._pipe.send(True)
 
     def on_disconnected(self) -> None:
-        """Report that there is no session any more."""
+        """Report that the session is lost."""
         self._pipe.send(False)
 
     def on_step(self, count: int = 1) -> None:
@@ -55,7 +55,7 @@ def run_task(
     # A terminal sends SIGINT to this process too: the parent decides what follows.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _exit)
-    # The parent's progress shows who waits for a server.
+    # The parent shows how many environments wait for a server.
     logging.getLogger("relaax.client").setLevel(logging.ERROR)
     result = _result_of(task, index, ProcessReport(pipe, steps))
     # Nothing is left that has to be closed in order.

@@ -23,8 +23,8 @@ def conclude(
             _complain(outcome, results)
             return status
     if was_connected:
-        if _with(RunOutcome.SERVER_GONE, results):
-            print(f"the RLX server at {server} has gone: training is over")
+        if _with(RunOutcome.SERVER_LOST, results):
+            print(f"the RLX server at {server} does not answer any more: training is over")
         return 0
     print(f"there was never a session with the RLX server at {server}", file=sys.stderr)
     _complain(RunOutcome.UNREACHED, results)

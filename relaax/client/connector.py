@@ -27,7 +27,7 @@ _LONG_S = 10.0
 
 
 class OldServer(Exception):
-    """A server that never said welcome closed at every hello: it seems to know version 1 alone."""
+    """The server closed at every hello and has never said welcome: it may know version 1 alone."""
 
 
 @dataclass(frozen=True)
@@ -125,19 +125,19 @@ class Connector:
             self._retry.pause_after_attempt(connection.loss)
 
     def _welcomed(self, hello: bytes) -> ServerConnection | None:
-        """Connect and say hello; return None when the server closes without a word."""
+        """Connect and say hello; return None when the server closes and gives no reason."""
         connection = self.connect()
         with self._logged_if_it_takes_long():
             return connection if connection.greet(hello) else None
 
     @contextlib.contextmanager
     def _logged_if_it_takes_long(self) -> Iterator[None]:
-        """Explain a long wait for the answer to a hello while it lasts."""
+        """Log why the wait for the answer to a hello may be long, if it is."""
         timer = threading.Timer(
             _LONG_S,
             _log.warning,
-            ("the RLX server at %s is there, but for %g s it has not answered a hello: it starts, "
-             "has much to do, or waits for its parameter server", self._address, _LONG_S),
+            ("the RLX server at %s accepts connections, but has not answered a hello for %g s: it "
+             "starts, is busy, or waits for its parameter server", self._address, _LONG_S),
         )  # fmt: skip
         timer.daemon = True
         timer.start()

@@ -21,7 +21,7 @@ class GymnasiumRunner:
 
     The first ``env.reset`` gets ``seed``. A ``Failure`` in the middle of an episode restarts the
     episode; a ``Failure`` of ``client.init`` ends the run, so give the client a ``Backoff``.
-    ``stop`` is looked at before each step.
+    ``stop`` is checked before each step.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class GymnasiumRunner:
         self._is_connected = False
 
     def run(self, episodes: int | None = None) -> RunResult:
-        """Play until ``episodes`` are over, the stop condition holds or the server is gone.
+        """Play until ``episodes`` are over, the stop condition holds or the server does not answer.
 
         Raises ``UnusableAction`` when the server's actions do not fit the environment.
         """

@@ -45,7 +45,7 @@ class RetryPolicy:
         return self._tries_again and not failure.is_final
 
     def pause_after_loss(self, failure: Failure) -> None:
-        """Wait after a connection that was of use was lost; raise ``failure`` if told to stop."""
+        """Wait after the loss of a connection that was of use; raise ``failure`` to stop."""
         self.start_anew()
         if self.wait(next(self._backoff.pauses(self._rng))):
             raise failure

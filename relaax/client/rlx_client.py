@@ -36,7 +36,7 @@ __all__ = ["Client", "Failure"]
 
 _log = logging.getLogger(__name__)
 
-#: Which version of the protocol; None takes the best that the server speaks.
+#: The versions of the protocol.
 Version = Literal[1, 2]
 
 
@@ -44,20 +44,20 @@ class Client:
     """A connection to an RLX server, made by the first ``init``.
 
     ``rlx_server_url`` is ``HOST:PORT`` or ``[IPV6]:PORT``, else ``ConfigurationError`` is raised.
-    ``timeout_s`` bounds the wait for one answer; without it the client waits as long as the
-    server's machine is there. With ``reconnect``, ``init`` keeps trying; ``wait`` is called with
-    each pause in seconds, and when it returns true (as ``threading.Event.wait`` does once the
-    event is set) the trying ends. Every method raises ``Failure`` when the server cannot answer,
-    and ``ValueError`` or ``TypeError`` for a state or a reward that cannot be sent.
+    ``timeout_s`` bounds the wait for one answer; if omitted, the client waits as long as the
+    connection lasts. With ``reconnect``, ``init`` tries again after a failure; ``wait`` is called
+    with each pause in seconds, and when it returns true (as ``threading.Event.wait`` does once the
+    event is set) no further attempt follows. Every method raises ``Failure`` when the server cannot
+    answer, and ``ValueError`` or ``TypeError`` for a state or a reward that cannot be sent.
 
-    After a connection that was lost in the middle of an episode ``init`` pauses before it connects,
-    with ``reconnect`` or without.
+    When a connection was lost in the middle of an episode, ``init`` pauses before it connects, with
+    ``reconnect`` or without.
 
-    The client speaks version 2 of the protocol, and version 1 when the first state is no array of
-    numbers or with a server that closes at every hello and never answered one; ``protocol`` asks
-    for one of them. ``environment`` (at most 255 characters) and the spaces are told to the server,
-    which refuses what does not fit its configuration. ``transport`` opens the connections, over TCP
-    unless another one is given.
+    The client speaks version 2 of the protocol. It speaks version 1 if the first state is no array
+    of numbers, and with a server that closes at every hello and has never answered one;
+    ``protocol`` asks for one of them. ``environment`` (at most 255 characters) and the spaces are
+    sent to the server, which refuses what does not fit its configuration. ``transport`` opens the
+    connections; if omitted, they go over TCP.
     """
 
     def __init__(
@@ -92,17 +92,17 @@ class Client:
     def init(self, state: Any) -> Any:
         """Start an episode with its first state and return the first action.
 
-        An episode that is still running counts as cut off. With ``reconnect``, a server that
-        cannot be reached, or that closes instead of answering, is tried again until the attempts
-        are used up in a row.
+        An episode that is still running counts as cut off. With ``reconnect``, the client tries
+        again when the server cannot be reached or closes instead of answering, until so many
+        attempts in a row have failed.
         """
         return self._connector.patiently(lambda: self._connected_session(state).start(state))
 
     def send(self, reward: float | None, state: Any) -> Any:
         """Report the reward of the previous action and the state now; return the next action.
 
-        Without a reward (``None``) the state is the first of an episode, as with ``init``; the
-        difference is that ``send`` never connects.
+        If the reward is ``None``, the state is the first of an episode, as with ``init``; but
+        ``send`` never connects.
         """
         if reward is None:
             return self._open_session().start(state)
@@ -116,7 +116,7 @@ class Client:
         return self._open_session().terminate(checked_reward(reward))
 
     def truncate(self, reward: float, state: Any) -> float:
-        """End an episode that was cut off, by a time limit say, although its task was not over.
+        """End an episode that was cut off, for example by a time limit, before its task was over.
 
         ``state`` is its last one. Returns the sum of the episode's rewards.
         """
@@ -125,7 +125,7 @@ class Client:
     def metrics(self) -> Metrics:
         """Return where the environment's scalars go: to the server, with its other metrics.
 
-        Storing one never raises for a lost connection; the next exchange finds that out.
+        Storing one never raises ``Failure``; the next message finds out that a connection is lost.
         """
         return _ClientMetrics(self)
 
@@ -151,7 +151,7 @@ class Client:
         return self._session
 
     def _connected_session(self, state: Any) -> Session:
-        """Return the session, connecting first where there is none."""
+        """Return the session; connect first if there is none."""
         if self._session is None or not self._session.is_open:
             self._session = self._connect(state)
         return self._session

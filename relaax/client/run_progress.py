@@ -41,7 +41,7 @@ class RunProgress:
 
 
 class ProgressDisplay:
-    """Shows a progress: in place on a terminal, as a line every 10 s elsewhere."""
+    """Shows the progress: on a terminal in one line, elsewhere as a new line every 10 s."""
 
     def __init__(
         self, progress: RunProgress, stream: TextIO, clock: Callable[[], float] = time.monotonic
@@ -55,12 +55,12 @@ class ProgressDisplay:
         self._steps_shown = 0
 
     def refresh(self) -> None:
-        """Show the progress if it is time to."""
+        """Show the progress if the last time is long enough ago."""
         if self._clock() - self._shown_at >= self._interval_s:
             self._show()
 
     def finish(self) -> None:
-        """Show the progress a last time and leave the line."""
+        """Show the progress a last time and end the line."""
         self._show()
         if self._is_terminal:
             self._stream.write("\n")

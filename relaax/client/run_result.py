@@ -12,7 +12,7 @@ class RunOutcome(enum.Enum):
 
     FINISHED = "the episodes that were asked for are over"
     STOPPED = "it was asked to stop"
-    SERVER_GONE = "the server answered once, and then no more"
+    SERVER_LOST = "the server answered once, and then no more"
     UNREACHED = "the server never answered"
     UNUSABLE = "the environment cannot be made or used"
     FAILED = "an error ended it"
@@ -33,5 +33,5 @@ def result_of_failure(failure: Failure, was_connected: bool) -> RunResult:
     """Return how a run ends by a failure to start an episode."""
     if failure.is_final and failure.code != ErrorCode.TRAINING_IS_OVER:
         return RunResult(RunOutcome.UNUSABLE, failure.message)
-    outcome = RunOutcome.SERVER_GONE if was_connected else RunOutcome.UNREACHED
+    outcome = RunOutcome.SERVER_LOST if was_connected else RunOutcome.UNREACHED
     return RunResult(outcome, failure.message)

@@ -39,7 +39,7 @@ class ServerConnection:
         return time.monotonic() - self._opened_at
 
     def greet(self, hello: bytes) -> bool:
-        """Say hello; return whether the server says welcome, or closes without a word.
+        """Say hello; return True for a welcome, False when the server closes and gives no reason.
 
         Failure for any other answer. The connection stays open after a welcome alone.
         """
@@ -92,7 +92,7 @@ class ServerConnection:
             raise self._broken(error) from error
         if reply is None:
             raise _ClosedWithoutAWord(
-                f"{self._server} closed the connection without a word; its log may say why"
+                f"{self._server} closed the connection and gave no reason; its log may say why"
             )
         return reply
 

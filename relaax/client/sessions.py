@@ -19,7 +19,7 @@ from relaax.protocol.json import (
 )
 from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
 
-#: As JSON a list of that many numbers is smaller and faster than a compressed array.
+#: As JSON, a list of so many numbers is smaller and faster than a compressed array.
 MAX_LISTED_VALUES = 64
 
 
@@ -82,7 +82,7 @@ class JsonSession:
         return score
 
     def truncate(self, reward: float, state: Any) -> float:
-        """Report the last step; the score is counted here, since version 1 has no word for this."""
+        """Report the last step; return the score, counted here: version 1 has no message for it."""
         self.step(reward, state)
         self._connection.has_ended_an_episode = True
         score, self._score = self._score, 0.0
@@ -150,7 +150,7 @@ def _as_action(actions: Any) -> Any:
 
 
 def as_listed(state: Any) -> Any:
-    """Return a small vector, or a number, of an array as plain numbers; all else as it is."""
+    """Return an array that is a number or a small vector as plain numbers; all else as it is."""
     if isinstance(state, np.ndarray) and state.ndim <= 1 and state.size <= MAX_LISTED_VALUES:
         return state.tolist()
     return state

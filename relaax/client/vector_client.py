@@ -39,9 +39,9 @@ Array = npt.NDArray[Any]
 class VectorClient:
     """A connection that carries ``environments`` environments, numbered from 0.
 
-    It speaks version 2 of the RLX protocol and no other. The other arguments are those of
-    ``Client``, and so are the errors: ``Failure`` when the server cannot answer, after which all
-    environments start again with ``init``.
+    It speaks version 2 of the RLX protocol alone. The other arguments are those of ``Client``, and
+    so are the errors: after a ``Failure`` all environments start again with ``init``. The arrays
+    that it is given may be filled again as soon as a method returns.
     """
 
     def __init__(
@@ -79,8 +79,8 @@ class VectorClient:
     def init(self, observations: Array) -> Array:
         """Start an episode in every environment; return the first actions [N, ...].
 
-        observations: [N, ...]. It connects where there is no connection; episodes that go on count
-        as cut off.
+        observations: [N, ...]. It connects if there is no connection. Episodes that are still
+        running count as cut off.
         """
         flags = np.full(self.environments, START, np.uint8)
         observations = checked_rows("observations", observations, self.environments)
@@ -99,11 +99,11 @@ class VectorClient:
 
         rewards: [N], of the actions before. observations: [N, ...], where the next action is
         wanted: in an environment whose episode ended, the first observation of the next one.
-        terminated, truncated: bool [N], without one nobody is; a terminated episode counts as such
-        even if it was truncated in the same step. finals: [F, ...], the last observations of the
-        truncated episodes, in their order.
+        terminated, truncated: bool [N]; if omitted, all are False. An episode that was terminated
+        and truncated in the same step counts as terminated. finals: [F, ...], the last observations
+        of the truncated episodes, in their order.
 
-        ValueError for what has another length, or is not finite.
+        ValueError for an array of another length, or with numbers that are not finite.
         """
         flags = self._flags_of(terminated, truncated)
         rewards = checked_rewards(rewards, self.environments)
@@ -117,10 +117,10 @@ class VectorClient:
         return self._open_session().ask(steps).actions
 
     def exchange(self, steps: Steps) -> Answers:
-        """Report whatever happened in some environments; return the answers.
+        """Report what happened in some environments; return the answers.
 
-        For environments that are ready at different times, and for episodes of which the end and
-        the next start are reported apart. ValueError as in ``send``.
+        It serves environments that are ready at different times, and episodes whose end and next
+        start are reported apart. ValueError as in ``send``.
         """
         return self._open_session().ask(checked_steps(steps, self.environments))
 

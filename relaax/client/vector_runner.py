@@ -41,7 +41,7 @@ class VectorRunner:
         if mode not in (AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP):
             raise ConfigurationError(
                 f"vector environments must start episodes by themselves (autoreset_mode), "
-                f"these say {mode}"
+                f"the mode of these is {mode}"
             )
         self._environments = environments
         self._client = client
@@ -59,7 +59,7 @@ class VectorRunner:
         self._was_connected = False
 
     def run(self, episodes: int | None = None) -> RunResult:
-        """Play until ``episodes`` are over, the stop condition holds or the server is gone.
+        """Play until ``episodes`` are over, the stop condition holds or the server does not answer.
 
         Episodes beyond that number that end in the same step are not counted. Raises
         ``UnusableAction`` when the server's actions do not fit the environments.

@@ -151,7 +151,7 @@ class HandMadeServer(Listening):
 
 @dataclass
 class Recorder:
-    """Welcomes clients of version 2, answers ``action`` everywhere and keeps what it was told.
+    """Welcomes clients of version 2, answers ``action`` everywhere and keeps what they report.
 
     ``greet`` may return another payload than the welcome to connection ``number``, and ``reply``
     another answer to steps; ``CLOSE`` closes the connection instead.

@@ -8,7 +8,7 @@ from relaax.client.run_result import RunOutcome, RunResult, result_of_failure
 from relaax.protocol.binary import ErrorCode
 
 FINISHED = RunResult(RunOutcome.FINISHED, "2 episodes are over")
-GONE = RunResult(RunOutcome.SERVER_GONE, "gave up")
+LOST = RunResult(RunOutcome.SERVER_LOST, "gave up")
 UNREACHED = RunResult(RunOutcome.UNREACHED, "cannot connect")
 FAILED = RunResult(RunOutcome.FAILED, "KeyError:\n 'speed'")
 UNUSABLE = RunResult(RunOutcome.UNUSABLE, "there is no such environment")
@@ -18,8 +18,15 @@ UNUSABLE = RunResult(RunOutcome.UNUSABLE, "there is no such environment")
     ("results", "was_connected", "was_stopped", "status", "out", "err"),
     [
         ([FINISHED, FINISHED], True, False, 0, "", ""),
-        ([GONE, FINISHED], True, False, 0, "at h:1 has gone: training is over\n", ""),
-        ([GONE, UNREACHED], True, False, 0, "training is over\n", ""),
+        (
+            [LOST, FINISHED],
+            True,
+            False,
+            0,
+            "at h:1 does not answer any more: training is over\n",
+            "",
+        ),
+        ([LOST, UNREACHED], True, False, 0, "training is over\n", ""),
         ([UNREACHED] * 3, False, False, 1, "", "h:1\ncannot connect\n"),
         ([FINISHED, FAILED, FAILED], True, False, 1, "", "KeyError: 'speed'\n"),
         ([FAILED, UNUSABLE], True, False, 2, "", "there is no such environment\n"),
@@ -38,9 +45,9 @@ def test_the_worst_result_decides(capsys, results, was_connected, was_stopped, s
     ("code", "was_connected", "outcome"),
     [
         (None, False, RunOutcome.UNREACHED),
-        (None, True, RunOutcome.SERVER_GONE),
+        (None, True, RunOutcome.SERVER_LOST),
         (ErrorCode.GO_ELSEWHERE, False, RunOutcome.UNREACHED),
-        (ErrorCode.TRAINING_IS_OVER, True, RunOutcome.SERVER_GONE),
+        (ErrorCode.TRAINING_IS_OVER, True, RunOutcome.SERVER_LOST),
         (ErrorCode.MISMATCH, False, RunOutcome.UNUSABLE),
         (ErrorCode.MISMATCH, True, RunOutcome.UNUSABLE),
     ],

@@ -73,13 +73,16 @@ def test_seeds_differ_between_processes_and_repeat_between_runs(start_server) ->
     assert first_states() == states
 
 
-def test_a_server_that_goes_away_after_a_session_means_that_training_is_over(
+def test_a_server_that_is_lost_after_a_session_means_that_training_is_over(
     start_server, close, usual_answer
 ) -> None:
     server = start_server(lambda e: close if e.connection > 1 or e.number > 30 else usual_answer(e))
     result = run("--rlx-server", server.url, "--env", "CartPole-v1", "--attempts", "1")
     assert result.returncode == 0
-    assert f"the RLX server at {server.url} has gone: training is over" in result.stdout
+    assert (
+        f"the RLX server at {server.url} does not answer any more: training is over"
+        in result.stdout
+    )
 
 
 def test_a_server_that_was_never_reached_is_status_1(unused_url) -> None:

@@ -130,11 +130,11 @@ def test_a_failure_restarts_the_episode(start_server, close, usual_answer) -> No
     assert notes.summaries[0].length == 3
 
 
-def test_a_server_that_goes_away_ends_the_run(start_server, close, usual_answer) -> None:
+def test_a_server_that_is_lost_ends_the_run(start_server, close, usual_answer) -> None:
     server = start_server(lambda e: close if e.connection > 1 or e.number > 9 else usual_answer(e))
     client = Client(server.url, reconnect=Backoff(attempts=2), wait=lambda _: None)
     result = GymnasiumRunner(Corridor(), client).run()
-    assert result.outcome is RunOutcome.SERVER_GONE
+    assert result.outcome is RunOutcome.SERVER_LOST
     assert "gave up after 2 attempts" in result.message
 
 
@@ -146,11 +146,11 @@ def test_a_server_that_closes_after_every_start_is_tried_less_and_less_often(
     backoff = Backoff(attempts=3, jitter=0)
     client = Client(server.url, reconnect=backoff, wait=pauses.append, protocol=1)
     result = GymnasiumRunner(Corridor(), client).run()
-    assert (result.outcome, server.accepted) == (RunOutcome.SERVER_GONE, 3)
+    assert (result.outcome, server.accepted) == (RunOutcome.SERVER_LOST, 3)
     assert pauses == [0.5, 1.0]
 
 
-def test_a_server_that_was_never_there_is_told_apart(unused_url) -> None:
+def test_a_server_that_was_never_there_is_another_result(unused_url) -> None:
     result = GymnasiumRunner(Corridor(), Client(unused_url)).run()
     assert result.outcome is RunOutcome.UNREACHED
     assert "cannot connect" in result.message

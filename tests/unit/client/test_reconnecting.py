@@ -178,15 +178,15 @@ class TestTheServersReason:
                 client.send(1.0, STATE)
             assert client.init(STATE) == 1
 
-    def test_a_close_without_a_word_points_at_the_log(self, server, close):
+    def test_a_close_without_a_reason_points_at_the_log(self, server, close):
         server.reply = lambda number, steps: close if len(server.steps) == 2 else None
         with Client(server.url) as client:
             client.init(STATE)
-            with pytest.raises(Failure, match="without a word; its log may say why") as said:
+            with pytest.raises(Failure, match="and gave no reason; its log may say why") as said:
                 client.send(1.0, STATE)
         assert type(said.value) is Failure
 
-    def test_it_is_not_lost_when_metrics_meet_the_closed_connection(self):
+    def test_it_is_not_lost_when_metrics_are_sent_to_the_closed_connection(self):
         ours, theirs = socket.socketpair()
         connection = ServerConnection(FrameConnection(ours), Address("localhost", 1), 10)
         FrameConnection(theirs).send(OVER)

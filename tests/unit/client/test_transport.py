@@ -136,9 +136,9 @@ class TestTcp:
 
         def refuse(sock):
             refused.append(sock)
-            raise OSError("the peer has gone")
+            raise OSError("the peer has closed")
 
         monkeypatch.setattr("relaax.client.transport.FrameConnection", refuse)
-        with pytest.raises(Failure, match=r"cannot connect .*: the peer has gone"):
+        with pytest.raises(Failure, match=r"cannot connect .*: the peer has closed"):
             Client(server.url).init([0.0])
         assert [sock.fileno() for sock in refused] == [-1]

@@ -170,5 +170,5 @@ def test_a_server_that_fails_after_every_start_ends_the_run(server):
     with VectorClient(server.url, 1, reconnect=backoff, wait=pauses.append) as client:
         environments = corridors(AutoresetMode.SAME_STEP, (5, "terminated"))
         result = VectorRunner(environments, client).run()
-    assert (result.outcome, server.accepted) == (RunOutcome.SERVER_GONE, 3)
+    assert (result.outcome, server.accepted) == (RunOutcome.SERVER_LOST, 3)
     assert pauses == [0.5, 1.0]
