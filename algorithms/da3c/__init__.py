@@ -4,7 +4,6 @@
 ``network``           layers and their shapes; no TensorFlow
 ``initialization``    initial parameters; no TensorFlow
 ``model``             the network as pure functions of parameters and a batch
-``preprocessor``      checks states and stacks them into observations; no TensorFlow
 ``rollouts``          rollouts as arrays; no TensorFlow
 ``learner``           turns rollouts into updates, at once or in the background
 ``agent``             chooses actions and assembles rollouts, for one environment or many
@@ -13,29 +12,23 @@
 
 from typing import Any
 
-from relaax.bridge import Bridge, BridgeControl
-
 from .config import Config
 from .parameter_server import ParameterServer
-from .preprocessor import Preprocessor
 from .tensorflow_runtime import import_tensorflow
 
-__all__ = [
-    "Agent",
-    "BatchAgent",
-    "Bridge",
-    "BridgeControl",
-    "Config",
-    "ParameterServer",
-    "Preprocessor",
-]
+__all__ = ["Agent", "Config", "ParameterServer", "make_batch_agent", "prepare_to_fork"]
+
+
+def prepare_to_fork() -> None:
+    """Import TensorFlow and the agents; nothing of TensorFlow is started."""
+    __getattr__("make_batch_agent")
 
 
 def __getattr__(name: str) -> Any:
     """Import the agents when they are asked for: the parameter server runs without TensorFlow."""
-    if name in ("Agent", "BatchAgent"):
+    if name in ("Agent", "make_batch_agent"):
         import_tensorflow()
         from . import agent
 
-        return getattr(agent, name)
+        return agent.Agent if name == "Agent" else agent.BatchAgent
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -25,3 +25,7 @@ class Config(ConfigBase):
     def action_space(self) -> Space:
         """Return ``action_size`` discrete actions."""
         return discrete(self.settings.action_size)
+
+    def uses_gpu(self) -> bool:
+        """Return whether TensorFlow sees the GPU."""
+        return self.settings.gpu

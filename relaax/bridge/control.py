@@ -8,7 +8,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from relaax.address import Address
-from relaax.algorithm_base.bridge_base import (
+from relaax.algorithm_base import (
     BridgeBase,
     BridgeControlBase,
     Phase,

@@ -7,7 +7,7 @@ from typing import Any
 
 import grpc
 
-from relaax.algorithm_base.bridge_base import BridgeBase, FloatVector, Phase, Values, Version
+from relaax.algorithm_base import BridgeBase, FloatVector, Phase, Values, Version
 from relaax.bridge import bridge_pb2, bridge_pb2_grpc, channel_options
 from relaax.bridge.metrics_sender import MetricsSender
 from relaax.bridge.vectors import GRADIENTS, SERVICE_NAME, VALUES, WithVector

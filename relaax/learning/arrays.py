@@ -9,8 +9,8 @@ Array = npt.NDArray[Any]
 
 
 def zero_padded(array: Array, size: int, axis: int) -> Array:
-    """Return ``array`` with zeros behind it, so that it has ``size`` entries along ``axis``."""
-    if array.shape[axis] == size:
+    """Return ``array`` with zeros behind it up to ``size`` entries along ``axis``, or as it is."""
+    if array.shape[axis] >= size:
         return array
     shape = list(array.shape)
     shape[axis] = size

@@ -47,8 +47,11 @@ def is_python(path: Path) -> bool:
         ("relaax/bridge", ("relaax.bridge", "relaax.algorithm_base", *WORDS)),
         ("relaax/learning", ("relaax.learning", "relaax.algorithm_base", *WORDS)),
         ("relaax/algorithm_base", ("relaax.algorithm_base", *WORDS)),
-        ("relaax/server", ("relaax.server", "relaax.protocol", "relaax.algorithm_base", *WORDS)),
-        ("algorithms", ("relaax.algorithm_base", "relaax.learning", "relaax.bridge", *WORDS)),
+        (
+            "relaax/server",
+            ("relaax.server", "relaax.protocol", "relaax.bridge", "relaax.algorithm_base", *WORDS),
+        ),
+        ("algorithms", ("relaax.algorithm_base", "relaax.learning", *WORDS)),
     ],
 )
 def test_a_part_imports_only_what_lies_below_it(folder: str, allowed: tuple[str, ...]):

@@ -1,14 +1,15 @@
 """The agent of many environments: chooses their actions and assembles their rollouts."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from relaax.algorithm_base import BatchAgentBase, BridgeBase, Steps
+from relaax.algorithm_base import BatchAgentBase, BridgeBase, Transitions
 from relaax.learning.arrays import zero_padded
-from relaax.learning.slots import SlotPool
-from relaax.steps import ENDED, START, TERMINATED, TRUNCATED, IntArray
+from relaax.learning.preprocessor import Preprocessor
+from relaax.steps import IntArray
 
 from ..config import Config
 from ..learner import BackgroundLearner, Learner, Policy
@@ -33,13 +34,12 @@ class BatchAgent(BatchAgentBase):
     """
 
     def __init__(
-        self, config: Config, parameter_server: BridgeBase, learns_in_background: bool
+        self, config: Config, parameter_server: BridgeBase, seed: int, learns_in_background: bool
     ) -> None:
-        super().__init__(config, parameter_server, learns_in_background)
         settings = config.settings
         configure_tensorflow(settings.gpu, has_the_machine=learns_in_background)
         self._settings = settings
-        self._parameter_server = parameter_server
+        self._preprocessor = Preprocessor(settings.state_size, settings.history_len)
         self._model = Model(config.network, settings)
         learner = Learner(self._model, parameter_server, settings)
         self._background = (
@@ -50,18 +50,17 @@ class BatchAgent(BatchAgentBase):
         self._learner = self._background or learner
         rollouts = RolloutStore if settings.learn else NoRollouts
         self._rollouts = rollouts(settings.episode_len, config.network.lstm_size)
-        self._slots = SlotPool()
+        self._capacity = 0
         self._most_at_once = MOST_AT_ONCE
-        self._is_running = np.zeros(0, np.bool_)
         self._recurrent_state = self._model.initial_recurrent_state(0)
         self._random = np.random.default_rng(
-            None if settings.seed is None else [settings.seed, config.worker_number]
+            None if settings.seed is None else [settings.seed, seed]
         )
 
     def warm_up(self, environments: int) -> None:
         """Trace and compile the network for every size of batch up to ``environments``.
 
-        In the background its gradients too: tracing and compiling would hold up who acts. For
+        In the background its gradients too: tracing and compiling would hold up acting. For
         observations of the usual type: bytes for images, else float32.
         """
         dtype = np.uint8 if self._settings.is_image else np.float32
@@ -77,72 +76,54 @@ class BatchAgent(BatchAgentBase):
             self._decide(policy, observations, self._model.initial_recurrent_state(count))
             count *= 2
 
-    def action_type(self) -> tuple[np.dtype[Any], tuple[int, ...]]:
-        """Return int64, and no dimension."""
-        return np.dtype(np.int64), ()
-
-    def open(self, environments: int) -> IntArray:
-        """Return slots for environments that have come; MemoryError when there is no room."""
-        slots = self._slots.take(environments)
-        try:
-            self._make_room()
-        except MemoryError:
-            self._slots.give_back(slots)
-            self._slots.shrink(len(self._is_running))
-            raise
-        return slots
+    def open(self, slots: IntArray) -> None:
+        """Make room for environments that have come; MemoryError when there is none."""
+        needed = int(slots.max(initial=-1)) + 1
+        if needed <= self._capacity:
+            return
+        capacity = max(needed, 2 * self._capacity)
+        self._rollouts.grow(capacity)
+        self._preprocessor.grow(capacity)
+        self._recurrent_state = zero_padded(self._recurrent_state, capacity, axis=1)
+        self._capacity = capacity
 
     def close_slots(self, slots: IntArray) -> None:
         """Forget environments that have gone."""
         self._rollouts.forget(slots)
-        self._is_running[slots] = False
-        self._slots.give_back(slots)
 
-    def act(self, steps: Steps) -> Array:
+    def check(self, states: Sequence[Any] | Array) -> Array:
+        """Return states [B, ...] as uint8 or float32; InvalidState for what is no such array."""
+        return self._preprocessor.check(states)
+
+    def act(self, transitions: Transitions, states: Array, finals: Array) -> Array:
         """Complete the rows before, learn from the rollouts that are full, and choose actions."""
-        slots, starts = steps.environments, None
-        rewards = np.clip(steps.rewards, -1, 1) if self._settings.clip_rewards else steps.rewards
-        if steps.flags.any():
-            self._end_and_start(steps, rewards)
-            acting = steps.acting
-            slots, starts = slots[acting], (steps.flags[acting] & START) != 0
+        rewards = transitions.rewards
+        if self._settings.clip_rewards:
+            rewards = np.clip(rewards, -1, 1)
+        if transitions.only_steps:
+            self._rollouts.reward(transitions.stepped, rewards, terminated=False)
         else:
-            self._rollouts.reward(slots, rewards, terminated=False)
+            self._end_and_start(transitions, rewards, finals)
+        slots, starts = transitions.acting, transitions.starts
         if len(slots) == 0:
             return np.zeros(0, np.int64)
-        observations = np.asarray(steps.observations)
-        self._learn(
-            self._rollouts.observe(slots, observations, False if starts is None else starts)
-        )
+        observations = self._preprocessor.observe(slots, states, starts)
+        self._learn(self._rollouts.observe(slots, observations, starts))
         return self._choose(slots, observations)
 
     def close(self) -> None:
         """End the learner."""
         self._learner.close()
 
-    def _make_room(self) -> None:
-        """Grow to the capacity of the slots."""
-        capacity = self._slots.capacity
-        if capacity > len(self._is_running):
-            self._rollouts.grow(capacity)
-            self._recurrent_state = zero_padded(self._recurrent_state, capacity, axis=1)
-            self._is_running = zero_padded(self._is_running, capacity, axis=0)
-
-    def _end_and_start(self, steps: Steps, rewards: Array) -> None:
-        """Do what the flags say, up to the first observations of episodes that start."""
-        slots, flags = steps.environments, steps.flags
-        is_start, is_end = (flags & START) != 0, (flags & ENDED) != 0
-        given_up = is_start & ~is_end & self._is_running[slots]
-        self._rollouts.cut_last(slots[given_up])
-        stepped = is_end | ~is_start
-        terminated = (flags & TERMINATED) != 0
-        self._rollouts.reward(slots[stepped], rewards[stepped], terminated[stepped])
-        truncated = (flags & TRUNCATED) != 0
-        if truncated.any():
-            cut = (flags[steps.has_final] & TRUNCATED) != 0
-            self._learn(self._rollouts.cut_off(slots[truncated], np.asarray(steps.finals)[cut]))
-        self._is_running[slots] = ~is_end | is_start
-        self._recurrent_state[:, slots[is_start]] = 0
+    def _end_and_start(self, transitions: Transitions, rewards: Array, finals: Array) -> None:
+        """Note what ended, up to the first observations of episodes that start."""
+        self._rollouts.cut_last(transitions.given_up)
+        self._rollouts.reward(transitions.stepped, rewards, transitions.terminated)
+        truncated = transitions.truncated
+        if len(truncated):
+            observations = self._preprocessor.observe(truncated, finals, None)
+            self._learn(self._rollouts.cut_off(truncated, observations))
+        self._recurrent_state[:, transitions.started] = 0
 
     def _choose(self, slots: IntArray, observations: Array) -> Array:
         """Choose actions for all with one policy, which may be replaced meanwhile."""

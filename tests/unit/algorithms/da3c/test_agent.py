@@ -5,8 +5,10 @@ import threading
 import numpy as np
 import pytest
 
-from relaax.algorithm_base import BridgeBase, Metrics, NullSaver, Steps, Values, Version
-from relaax.steps import FINAL, START, TERMINATED, TRUNCATED
+from relaax.algorithm_base import BridgeBase, InvalidState, Metrics, NullSaver, Values, Version
+from relaax.learning.slots import SlotPool
+from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
+from relaax.transitions import read_transitions
 
 SECTION = {
     "action_size": 2, "state_size": [2], "hidden_layers": [8], "episode_len": 3, "seed": 5,
@@ -64,6 +66,41 @@ class Restarted:
         return Values(Version(values.version.number, 77), values.global_t, values.vector)
 
 
+class Driven:
+    """A batch agent with what drives it: slots, and flags that are read once."""
+
+    def __init__(self, agent):
+        self.agent = agent
+        self._slots = SlotPool()
+        self._is_running = np.zeros(10_000, np.bool_)
+
+    def open(self, count):
+        slots = self._slots.take(count)
+        try:
+            self.agent.open(slots)
+        except MemoryError:
+            self._slots.give_back(slots)
+            raise
+        return slots
+
+    def close_slots(self, slots):
+        self.agent.close_slots(slots)
+        self._is_running[slots] = False
+        self._slots.give_back(slots)
+
+    def act(self, steps):
+        slots = steps.environments
+        read = read_transitions(slots, steps.flags, steps.rewards, self._is_running[slots])
+        truncated = (steps.flags[steps.has_final] & TRUNCATED) != 0
+        self._is_running[read.ended] = False
+        self._is_running[read.started] = True
+        check = self.agent.check
+        return self.agent.act(read, check(steps.observations), check(steps.finals)[truncated])
+
+    def __getattr__(self, name):
+        return getattr(self.agent, name)
+
+
 class Learning:
     """Agents, their parameter server, and the rollouts that they learnt from."""
 
@@ -82,9 +119,9 @@ class Learning:
         return agent
 
     def batch_agent(self, in_background=False):
-        agent = self.da3c.BatchAgent(self.config, self.bridge, in_background)
+        agent = self.da3c.make_batch_agent(self.config, self.bridge, 0, in_background)
         self._watch(agent)
-        return agent
+        return Driven(agent)
 
     def vector(self):
         return self.parameter_server.bridge().get_values().vector
@@ -373,7 +410,7 @@ def test_recurrent_state_is_kept_by_environment_and_starts_at_zero_with_each_epi
 def test_a_large_batch_is_cut_into_pieces(learning_with):
     learning = learning_with(learn=False)
     agent = learning.batch_agent()
-    agent._most_at_once = 4
+    agent.agent._most_at_once = 4
     observations = np.random.default_rng(0).normal(size=(11, 2)).astype(np.float32) * 100
     sizes = []
     model_act = agent._model.act
@@ -538,6 +575,13 @@ def test_an_error_of_the_learner_is_raised_where_it_is_noticed(background):
     wait_until(lambda: not background.in_background._background._thread.is_alive())
     with pytest.raises(RuntimeError, match="refused"):
         act(background, 3)
+
+
+def test_a_state_of_another_type_is_refused(learning_with):
+    agent = learning_with().agent()
+    agent.act(np.zeros(2, np.uint8))
+    with pytest.raises(InvalidState, match="a state of float32 came after states of uint8"):
+        agent.reward_and_act(1.0, np.zeros(2, np.float32))
 
 
 def test_the_lag_of_the_policy_is_counted_in_updates(learning_with):
