@@ -4,8 +4,8 @@ A package is a folder with an ``__init__.py`` that exports ``Config``, ``Paramet
 ``Agent``: classes, or functions that are called like them. ``docs/algorithms.md`` describes one.
 
 It may export more: ``make_batch_agent`` serves many environments with one evaluation of a
-network, ``BridgeControl`` brings a transport of its own, and ``prepare_to_fork`` imports what is heavy, so
-that all workers share it.
+network, ``BridgeControl`` brings a transport of its own, and ``prepare_to_fork`` imports what is
+heavy, so that all workers share it.
 
 ``agent_base``             the algorithm's logic for one environment
 ``batch_agent_base``       the same for many at once

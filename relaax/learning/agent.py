@@ -4,60 +4,65 @@ from typing import Any
 
 import numpy as np
 
-from relaax.algorithm_base import AgentBase, BridgeBase, InvalidState
+from relaax.algorithm_base import AgentBase, BatchAgentBase, InvalidState, Metrics
 from relaax.steps import START, TERMINATED
 from relaax.transitions import read_transitions
 
-from ..config import Config
-from .batch_agent import BatchAgent
-
 _SLOT = np.zeros(1, np.int64)
+_NO_STATES = np.zeros(0, np.float32)
 
 
-class Agent(AgentBase):
-    """A batch of one: the seed's interface to ``BatchAgent``."""
+class SingleAgent(AgentBase):
+    """A batch of one: the seed's interface to an actor."""
 
-    def __init__(self, config: Config, parameter_server: BridgeBase, seed: int = 0) -> None:
-        super().__init__(config, parameter_server)
-        self._batch_agent = BatchAgent(config, parameter_server, seed, learns_in_background=False)
-        self._batch_agent.open(_SLOT)
+    def __init__(self, actor: BatchAgentBase, metrics: Metrics) -> None:
+        # Without the base class's own, which keeps a configuration for those that read it.
+        self._actor = actor
+        self._metrics = metrics
         self._is_running = np.zeros(1, np.bool_)
         self._dtype: np.dtype[Any] | None = None
         self._score = 0.0
+        actor.open(_SLOT)
 
-    def act(self, state: Any) -> int:
+    def act(self, state: Any) -> Any:
         """Start an episode; one that was going on was cut off in its last state."""
         self._score = 0.0
-        action = self._step(START, 0.0, [state])
+        action = self._step(START, 0.0, self._checked(state))
         self._is_running[:] = True
-        return int(action[0])
+        return action
 
-    def reward_and_act(self, reward: float, state: Any) -> int:
-        """Complete the step before, learn when the rollout is full, and choose an action."""
+    def reward_and_act(self, reward: float, state: Any) -> Any:
+        """Complete the step before and choose an action."""
         self._score += reward
-        return int(self._step(0, reward, [state])[0])
+        return self._step(0, reward, self._checked(state))
 
     def reward_and_reset(self, reward: float) -> float:
         """Complete the last step of an episode and return the episode's uncut rewards' sum."""
         self._score += reward
-        self._step(TERMINATED, reward, [])
+        self._step(TERMINATED, reward, _NO_STATES)
         self._is_running[:] = False
         return self._score
 
-    def close(self) -> None:
-        """End the agent."""
-        self._batch_agent.close()
+    def metrics(self) -> Metrics:
+        """Return where scalars go."""
+        return self._metrics
 
-    def _step(self, flags: int, reward: float, states: list[Any]) -> Any:
-        observations = self._checked(states) if states else np.zeros(0)
+    def close(self) -> None:
+        """End the actor."""
+        self._actor.close()
+
+    def _step(self, flags: int, reward: float, states: Any) -> Any:
+        """Return the action as an int or an array; None if none is wanted."""
         transitions = read_transitions(
             _SLOT, np.array([flags], np.uint8), np.array([reward]), self._is_running
         )
-        return self._batch_agent.act(transitions, observations, np.zeros(0))
+        for action in self._actor.act(transitions, states, _NO_STATES):
+            return action.item() if action.ndim == 0 else action
+        return None
 
-    def _checked(self, states: list[Any]) -> Any:
-        checked = self._batch_agent.check(states)
-        if self._dtype is not None and checked.dtype != self._dtype:
-            raise InvalidState(f"a state of {checked.dtype} came after states of {self._dtype}")
-        self._dtype = checked.dtype
-        return checked
+    def _checked(self, state: Any) -> Any:
+        states = self._actor.check([state])
+        if self._dtype not in (None, states.dtype):
+            raise InvalidState(f"a state of {states.dtype} came after states of {self._dtype}")
+        self._dtype = states.dtype
+        return states

@@ -1,4 +1,4 @@
-"""Arrays with room for more."""
+"""Arrays with room for more entries."""
 
 from typing import Any
 
@@ -17,3 +17,8 @@ def zero_padded(array: Array, size: int, axis: int) -> Array:
     padded = np.zeros(shape, array.dtype)
     padded[(slice(None),) * axis + (slice(array.shape[axis]),)] = array
     return padded
+
+
+def padded_size(count: int) -> int:
+    """Return the smallest power of two that holds ``count`` entries."""
+    return 1 << (count - 1).bit_length()

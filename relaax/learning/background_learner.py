@@ -4,10 +4,10 @@ import logging
 import threading
 from collections import deque
 
-from relaax.algorithm_base import Metrics
-
-from ..rollouts import RolloutBatch
-from .learner import Learner, Policy
+from relaax.algorithm_base import MetricsSink
+from relaax.learning.learner import Learner
+from relaax.learning.policy import CurrentPolicy
+from relaax.learning.rollouts import RolloutBatch
 
 _log = logging.getLogger(__name__)
 
@@ -16,15 +16,22 @@ CLOSE_DEADLINE_S = 5.0
 
 
 class BackgroundLearner:
-    """Learns from rollouts on a thread of its own, as many at once as are waiting.
+    """An ``ExperienceSink`` that learns on a thread of its own, from all that waits at once.
 
     Acting never waits for it: when it does not keep up, the oldest rollouts are dropped and
     counted; their steps count in the global step like all others, unless the parameter server was
-    away meanwhile. An error ends the thread and is raised by the next ``learn``.
+    away meanwhile. An error ends the thread and is raised by the next ``put``.
     """
 
-    def __init__(self, learner: Learner, metrics: Metrics, rollouts_per_update: int) -> None:
+    def __init__(
+        self,
+        learner: Learner,
+        policy: CurrentPolicy,
+        metrics: MetricsSink,
+        rollouts_per_update: int,
+    ) -> None:
         self._learner = learner
+        self._policy = policy
         self._metrics = metrics
         self._at_once = rollouts_per_update
         self._most_waiting = 4 * rollouts_per_update
@@ -38,12 +45,11 @@ class BackgroundLearner:
         self._thread = threading.Thread(target=self._run, name="learner", daemon=True)
         self._thread.start()
 
-    @property
-    def policy(self) -> Policy:
-        """The parameters to act with."""
-        return self._learner.policy
+    def warm_up(self) -> None:
+        """Compile the updates: beside acting, that would take its time from it."""
+        self._learner.prepare(self._at_once)
 
-    def learn(self, rollouts: RolloutBatch) -> None:
+    def put(self, rollouts: RolloutBatch) -> None:
         """Queue ``rollouts``."""
         with self._changed:
             if self._error is not None:
@@ -75,11 +81,11 @@ class BackgroundLearner:
         try:
             while (work := self._next()) is not None:
                 rollouts, steps_dropped = work
-                incarnation = self.policy.version.incarnation
+                incarnation = self._policy.current.version.incarnation
                 self._learner.learn(rollouts, steps_dropped)
-                if self.policy.version.incarnation != incarnation:
+                if self._policy.current.version.incarnation != incarnation:
                     self._forget_dropped_steps()
-        except Exception as error:  # raised where somebody can act on it: by the next learn
+        except Exception as error:  # raised where it can be acted on: by the next put
             _log.exception("the learner failed")
             with self._changed:
                 self._error = error
@@ -87,7 +93,7 @@ class BackgroundLearner:
     def _forget_dropped_steps(self) -> None:
         """Do not count what was dropped while the parameter server was away.
 
-        It goes on from its last checkpoint; nobody could learn from these steps.
+        It goes on from its last checkpoint, and these steps were never learnt from.
         """
         with self._changed:
             self._steps_dropped = 0

@@ -1,18 +1,16 @@
-"""Computes gradients, synchronises with the parameter server, publishes the new parameters."""
+"""Computes gradients, applies them, and publishes the new parameters."""
 
 import logging
-from dataclasses import dataclass
 
 import numpy as np
 
-from relaax.algorithm_base import BridgeBase, FloatVector, Values, Version
+from relaax.algorithm_base import GradientSink, StepCounter, Values
 from relaax.allocator import release_unused_memory
 from relaax.interval_metrics import IntervalMetrics
-
-from ..gradient_norm import clip_by_global_norm
-from ..model import Gradients, Model, Parameters
-from ..rollouts import RolloutBatch
-from ..settings import Settings
+from relaax.learning.model import Gradient, GradientModel
+from relaax.learning.optimizers.clipping import clip_by_global_norm
+from relaax.learning.policy import CurrentPolicy
+from relaax.learning.rollouts import RolloutBatch
 
 _log = logging.getLogger(__name__)
 
@@ -20,41 +18,54 @@ _log = logging.getLogger(__name__)
 UPDATES_BEFORE_RELEASE = 5
 
 
-@dataclass(frozen=True)
-class Policy:
-    """Parameters that actions are chosen with."""
-
-    version: Version
-    parameters: Parameters
-
-
 class Learner:
-    """Holds the parameters, and makes better ones out of rollouts.
+    """An ``ExperienceSink`` that makes better parameters out of rollouts, before ``put`` returns.
 
-    ``policy`` is replaced as a whole, so that another thread may read it at any time.
+    Each of ``passes`` is an update of its own. Gradients with a larger norm than
+    ``gradient_norm_clipping`` are scaled down to it; None leaves them as they are.
     """
 
-    def __init__(self, model: Model, parameter_server: BridgeBase, settings: Settings) -> None:
+    def __init__(
+        self,
+        model: GradientModel,
+        policy: CurrentPolicy,
+        gradients: GradientSink,
+        counter: StepCounter,
+        metrics: IntervalMetrics,
+        gradient_norm_clipping: float | None = None,
+        passes: int = 1,
+    ) -> None:
         self._model = model
-        self._parameter_server = parameter_server
-        self._gradient_norm_clipping = settings.RMSProp.gradient_norm_clipping
-        self._passes = settings.passes
-        self._metrics = IntervalMetrics(parameter_server.metrics())
+        self._policy = policy
+        self._gradients = gradients
+        self._counter = counter
+        self._metrics = metrics
+        self._gradient_norm_clipping = gradient_norm_clipping
+        self._passes = passes
         self._updates = 0
         self._stops = False
-        values = parameter_server.get_values()
-        self.policy = Policy(values.version, model.unpack(_present(values)))
 
-    def learn(self, rollouts: RolloutBatch, steps_dropped: int = 0) -> None:
+    def warm_up(self) -> None:
+        """Do nothing: compiling what the first rollouts may not need would hold a worker up."""
+
+    def put(self, rollouts: RolloutBatch) -> None:
+        """Learn from ``rollouts``."""
+        self.learn(rollouts, steps_dropped=0)
+
+    def learn(self, rollouts: RolloutBatch, steps_dropped: int) -> None:
         """Make one update of ``rollouts`` in each pass.
 
-        Their steps are counted once, and with them those that nobody learns from.
+        Their steps are counted once, and with them those of dropped rollouts.
         """
         steps = rollouts.steps + steps_dropped
         for _ in range(self._passes):
             if self._stops or not self._update(rollouts, steps):
                 return
             steps = 0
+
+    def prepare(self, most: int) -> None:
+        """Do beforehand what updates of up to ``most`` rollouts would have to wait for."""
+        self._model.prepare(self._policy.current.parameters, most)
 
     def stop(self) -> None:
         """Begin no other pass."""
@@ -65,36 +76,34 @@ class Learner:
         self._metrics.store()
 
     def _update(self, rollouts: RolloutBatch, steps: int) -> bool:
-        """Make one update of ``rollouts`` and fetch the new parameters, in one call.
+        """Make one update of ``rollouts`` and publish the new parameters.
 
         Return False, with nothing but the steps counted, when the gradient is not finite.
         """
-        policy = self.policy
-        gradients = self._model.gradients(policy.parameters, rollouts)
-        vector, norm = clip_by_global_norm(gradients.vector, self._gradient_norm_clipping)
+        policy = self._policy.current
+        gradient = self._model.gradient(policy.parameters, rollouts)
+        vector, norm = clip_by_global_norm(gradient.vector, self._gradient_norm_clipping)
         if not np.isfinite(norm):
             _log.warning(
                 "%d rollouts are not learnt from: their gradient is not finite; their rewards lie "
                 "between %g and %g", rollouts.count, rollouts.rewards.min(), rollouts.rewards.max(),
             )  # fmt: skip
-            self._parameter_server.increment_global_t(steps)
+            self._counter.add(steps)
             return False
-        values = self._parameter_server.synchronize(vector, steps, policy.version)
-        self._report(gradients, norm, rollouts, values)
+        values = self._gradients.apply(vector, steps, policy.version)
+        self._report(gradient, norm, rollouts, values)
         self._updates += 1
         if self._updates == UPDATES_BEFORE_RELEASE:
             release_unused_memory()
-        if values.vector is not None:
-            self.policy = Policy(values.version, self._model.unpack(values.vector))
+        self._policy.publish(values)
         return True
 
     def _report(
-        self, gradients: Gradients, norm: float, rollouts: RolloutBatch, values: Values
+        self, gradient: Gradient, norm: float, rollouts: RolloutBatch, values: Values
     ) -> None:
         steps = max(rollouts.steps, 1)
-        self._metrics.add("policy loss", gradients.policy_loss / steps)
-        self._metrics.add("value loss", gradients.value_loss / steps)
-        self._metrics.add("entropy", gradients.entropy / steps)
+        for name, term in gradient.terms.items():
+            self._metrics.add(name, term / steps)
         self._metrics.add("grad", norm)
         self._metrics.add("rollouts per update", rollouts.count)
         # Updates between the first action of a rollout and its gradient; a restarted
@@ -104,7 +113,14 @@ class Learner:
         self._metrics.store_if_due(values.global_t)
 
 
-def _present(values: Values) -> FloatVector:
-    if values.vector is None:
-        raise RuntimeError("the parameter server sent no parameters to who has none")
-    return values.vector
+class NoLearner:
+    """An ``ExperienceSink`` where nothing is learnt: the parameters are served as they are."""
+
+    def warm_up(self) -> None:
+        """Do nothing."""
+
+    def put(self, rollouts: RolloutBatch) -> None:
+        """Drop the rollouts."""
+
+    def close(self) -> None:
+        """Do nothing."""

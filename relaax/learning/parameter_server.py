@@ -1,57 +1,51 @@
-"""The owner of DA3C's global parameters."""
+"""The owner of a training's global parameters."""
 
-from relaax.algorithm_base import (
-    BridgeBase,
-    Checkpoint,
-    Metrics,
-    ParameterServerBase,
-    Saver,
+from relaax.algorithm_base import BridgeBase, Checkpoint, ParameterServerBase, Saver
+from relaax.algorithm_base.checkpoint import (
+    Fingerprint,
+    require_same_fingerprint,
+    require_same_shapes,
 )
-from relaax.algorithm_base.checkpoint import require_same_fingerprint, require_same_shapes
-from relaax.learning.optimizers import RMSProp, linear_anneal
-from relaax.learning.optimizers.rmsprop import RMSPropSettings
 from relaax.learning.parameter_store import ParameterStore, Snapshot
 
-from ..config import Config
-from ..initialization import initial_parameters
-from .service import ParameterServerService
+#: The name that checkpoints give the parameters, beside the optimiser's slots.
+PARAMETERS = "parameters"
 
 
 class ParameterServer(ParameterServerBase):
-    """Applies the workers' gradients with a shared, linearly annealed RMSProp."""
+    """Serves a store to workers through ``service``, and keeps it in checkpoints.
 
-    def __init__(self, config: Config, saver: Saver, metrics: Metrics) -> None:
-        super().__init__(config, saver, metrics)
-        settings = config.settings
-        self._max_global_step = settings.max_global_step
-        self._network = config.network
-        initial = initial_parameters(
-            self._network.manifest(), settings.initialization, settings.seed
-        )
-        self._store = ParameterStore(
-            parameters=initial,
-            optimizer=RMSProp(
-                initial.size, RMSPropSettings(settings.RMSProp.decay, settings.RMSProp.epsilon)
-            ),
-            learning_rate=lambda global_t: linear_anneal(
-                settings.initial_learning_rate, global_t, settings.max_global_step
-            ),
-        )
-        self._service = ParameterServerService(self._store, metrics)
+    ``fingerprint`` says what a checkpoint must agree on: what the network is. The training is over
+    at ``max_global_step`` environment steps.
+    """
+
+    def __init__(
+        self,
+        store: ParameterStore,
+        service: BridgeBase,
+        saver: Saver,
+        fingerprint: Fingerprint,
+        max_global_step: float,
+    ) -> None:
+        # Without the base class's own, which keeps a configuration for those that read it.
+        self.saver = saver
+        self._store = store
+        self._service = service
+        self._fingerprint = fingerprint
+        self._max_global_step = max_global_step
 
     def restore_latest_checkpoint(self) -> None:
         """Restore the latest checkpoint, if any; CheckpointMismatch if it is another network's."""
         checkpoint = self.saver.restore_latest()
         if checkpoint is None:
             return
-        require_same_fingerprint(
-            checkpoint.fingerprint, self._network.fingerprint(), self.saver.location()
-        )
+        require_same_fingerprint(checkpoint.fingerprint, self._fingerprint, self.saver.location())
         require_same_shapes(checkpoint, self._checkpoint().tensors)
+        slots = {name: slot for name, slot in checkpoint.tensors.items() if name != PARAMETERS}
         self._store.restore(
             Snapshot(
-                parameters=checkpoint.tensors["parameters"],
-                mean_square=checkpoint.tensors["rmsprop/mean_square"],
+                parameters=checkpoint.tensors[PARAMETERS],
+                slots=slots,
                 global_t=checkpoint.global_t,
                 version=checkpoint.version,
             )
@@ -80,11 +74,8 @@ class ParameterServer(ParameterServerBase):
     def _checkpoint(self) -> Checkpoint:
         snapshot = self._store.snapshot()
         return Checkpoint(
-            tensors={
-                "parameters": snapshot.parameters,
-                "rmsprop/mean_square": snapshot.mean_square,
-            },
+            tensors={PARAMETERS: snapshot.parameters, **snapshot.slots},
             global_t=snapshot.global_t,
             version=snapshot.version,
-            fingerprint=self._network.fingerprint(),
+            fingerprint=self._fingerprint,
         )

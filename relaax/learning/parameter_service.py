@@ -4,7 +4,7 @@ from relaax.algorithm_base import BridgeBase, FloatVector, Metrics, Values, Vers
 from relaax.learning.parameter_store import ParameterStore
 
 
-class ParameterServerService(BridgeBase):
+class ParameterService(BridgeBase):
     """The bridge's end at the parameter server; called by many threads at once."""
 
     def __init__(self, store: ParameterStore, metrics: Metrics) -> None:

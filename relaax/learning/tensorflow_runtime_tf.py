@@ -1,4 +1,4 @@
-"""How a worker runs TensorFlow."""
+"""How a process runs TensorFlow."""
 
 import os
 import sys

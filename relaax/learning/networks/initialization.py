@@ -1,11 +1,12 @@
-"""Initial values of the parameters. Without TensorFlow."""
+"""Initial values of the parameters."""
 
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 
 from relaax.algorithm_base import FloatVector
-from relaax.learning.networks import Manifest, TensorSpec
+from relaax.learning.networks.manifest import ParameterManifest, TensorSpec
 
 #: What ReLU takes away is given back: He et al. 2015 (https://arxiv.org/abs/1502.01852).
 _RELU_GAIN = np.sqrt(2.0)
@@ -17,7 +18,7 @@ _GAINS = {"conv": _RELU_GAIN, "dense": _RELU_GAIN, "policy": 0.01}
 
 def uniform(spec: TensorSpec, generator: np.random.Generator) -> FloatVector:
     """Return values within +-1/sqrt(fan_in), as in the Torch code of Mnih et al. 2016."""
-    values = generator.uniform(-1, 1, spec.shape) / np.sqrt(spec.fan_in)
+    values: npt.NDArray[np.float64] = generator.uniform(-1, 1, spec.shape) / np.sqrt(spec.fan_in)
     return values.astype(np.float32)
 
 
@@ -45,7 +46,9 @@ INITIALIZATIONS: dict[str, Callable[[TensorSpec, np.random.Generator], FloatVect
 }
 
 
-def initial_parameters(manifest: Manifest, initialization: str, seed: int | None) -> FloatVector:
+def initial_parameters(
+    manifest: ParameterManifest, initialization: str, seed: int | None
+) -> FloatVector:
     """Return a flat vector [size]: each tensor as ``initialization`` draws it."""
     generator = np.random.default_rng(seed)
     draw = INITIALIZATIONS[initialization]

@@ -1,18 +1,18 @@
-"""The network's forward pass."""
+"""Layers of a network inside a TensorFlow graph."""
 
 from collections.abc import Mapping
 
 import tensorflow as tf
 
-from ..network import Network
+from relaax.learning.networks.description import Network
 
-Parameters = Mapping[str, tf.Tensor]
+Tensors = Mapping[str, tf.Tensor]
 
 #: Added to the forget gate, so that a fresh cell remembers; Jozefowicz et al. 2015, section 2.2.
 FORGET_BIAS = 1.0
 
 
-def features(network: Network, parameters: Parameters, observations: tf.Tensor) -> tf.Tensor:
+def features(network: Network, parameters: Tensors, observations: tf.Tensor) -> tf.Tensor:
     """Return what the layers below the heads make of ``observations`` [B, ...]: float32 [B, F].
 
     Bytes are pictures: they are scaled to [0, 1].
@@ -26,12 +26,11 @@ def features(network: Network, parameters: Parameters, observations: tf.Tensor) 
         hidden = tf.nn.relu(tf.nn.conv2d(hidden, kernel, layer.stride, "VALID") + bias)
     hidden = tf.reshape(hidden, [tf.shape(hidden)[0], -1]) if network.convolutions else hidden
     for index in range(len(network.dense_units)):
-        kernel, bias = _weights(parameters, f"dense{index}")
-        hidden = tf.nn.relu(hidden @ kernel + bias)
+        hidden = tf.nn.relu(dense(parameters, f"dense{index}", hidden))
     return hidden
 
 
-def lstm_step(parameters: Parameters, inputs: tf.Tensor, state: tf.Tensor) -> tf.Tensor:
+def lstm_step(parameters: Tensors, inputs: tf.Tensor, state: tf.Tensor) -> tf.Tensor:
     """Return the next state [2, B, H] (cell, output) after ``inputs`` [B, F].
 
     Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000.
@@ -44,14 +43,40 @@ def lstm_step(parameters: Parameters, inputs: tf.Tensor, state: tf.Tensor) -> tf
     return tf.stack([cell, tf.sigmoid(expose) * tf.tanh(cell)])
 
 
-def heads(parameters: Parameters, hidden: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return logits [B, A] and values [B] of ``hidden`` [B, F]."""
-    policy_kernel, policy_bias = _weights(parameters, "policy")
-    value_kernel, value_bias = _weights(parameters, "value")
-    logits = hidden @ policy_kernel + policy_bias
-    values = hidden @ value_kernel + value_bias
-    return logits, values[:, 0]
+def dense(parameters: Tensors, layer: str, inputs: tf.Tensor) -> tf.Tensor:
+    """Return what a linear layer puts out, [B, units], of ``inputs`` [B, F]."""
+    kernel, bias = _weights(parameters, layer)
+    return inputs @ kernel + bias
 
 
-def _weights(parameters: Parameters, layer: str) -> tuple[tf.Tensor, tf.Tensor]:
+def unroll(
+    network: Network,
+    parameters: Tensors,
+    observations: tf.Tensor,
+    starts: tf.Tensor,
+    recurrent_state: tf.Tensor,
+) -> dict[str, tf.Tensor]:
+    """Return what each head puts out, [T, K, units] by name, for observations [T, K, ...].
+
+    ``recurrent_state`` [2, K, H] is the one before the first row; it is zero again where a row
+    ``starts`` [T, K] an episode.
+    """
+    rows, count = observations.shape[:2]
+    hidden = features(
+        network, parameters, tf.reshape(observations, [rows * count, *observations.shape[2:]])
+    )
+    if network.lstm_size:
+        outputs: list[tf.Tensor] = []
+        for row in tf.split(hidden, rows):
+            continues = 1.0 - starts[len(outputs)][:, tf.newaxis]
+            recurrent_state = lstm_step(parameters, row, recurrent_state * continues)
+            outputs.append(recurrent_state[1])
+        hidden = tf.concat(outputs, axis=0)
+    return {
+        head.name: tf.reshape(dense(parameters, head.name, hidden), [rows, count, head.units])
+        for head in network.heads
+    }
+
+
+def _weights(parameters: Tensors, layer: str) -> tuple[tf.Tensor, tf.Tensor]:
     return parameters[f"{layer}/kernel"], parameters[f"{layer}/bias"]
