@@ -66,27 +66,40 @@ def make_batch_agent(
     prepare_to_fork()
     # Imported here: these need TensorFlow, and the parameter server runs without it.
     from relaax.learning.distributions.categorical_tf import GraphCategorical
-    from relaax.learning.gradients_tf import RolloutGradients
     from relaax.learning.networks.parameters_tf import ParameterTensors
     from relaax.learning.networks.policy_tf import policy_of
     from relaax.learning.tensorflow_runtime_tf import configure_tensorflow
 
-    from .losses_tf import ActorCriticLoss
-
     settings, network = config.settings, config.network
     configure_tensorflow(settings.gpu, has_the_machine=learns_in_background)
-    distribution, graph_distribution = Categorical(settings.action_size), GraphCategorical()
-    columns = Columns(
-        observation_shape=network.observation_shape,
-        observation_dtype=np.uint8 if settings.is_image else np.float32,
-        action_shape=distribution.action_shape,
-        action_dtype=distribution.action_dtype,
-        recurrent_size=network.lstm_size,
-    )
+    distribution, columns = Categorical(settings.action_size), columns_of(config)
     tensors = ParameterTensors(network)
     policy = CurrentPolicy(tensors.unpack, parameter_server.get())
+    gradients = make_gradients(config)
+    return Actor(
+        preprocessor=Preprocessor(settings.state_size, settings.history_len),
+        policy=policy,
+        model=policy_of(network, tensors, distribution, GraphCategorical()),
+        distribution=distribution,
+        columns=columns,
+        rollouts=RolloutStore(settings.episode_len, columns) if settings.learn else None,
+        experience=_make_learner(config, parameter_server, gradients, policy, learns_in_background),
+        random=np.random.default_rng(None if settings.seed is None else [settings.seed, seed]),
+        clip_rewards=settings.clip_rewards,
+    )
+
+
+def make_gradients(config: Config) -> GradientModel:
+    """Return the gradients of the actor-critic loss."""
+    from relaax.learning.distributions.categorical_tf import GraphCategorical
+    from relaax.learning.gradients_tf import RolloutGradients
+    from relaax.learning.networks.parameters_tf import ParameterTensors
+
+    from .losses_tf import ActorCriticLoss
+
+    settings = config.settings
     objective = ActorCriticLoss(
-        distribution=graph_distribution,
+        distribution=GraphCategorical(),
         discount=settings.rewards_gamma,
         trace_decay=settings.trace_decay,
         entropy_beta=settings.entropy_beta,
@@ -95,17 +108,20 @@ def make_batch_agent(
         policy_clip=settings.policy_clip,
         vtrace=settings.vtrace,
     )
-    gradients = RolloutGradients(network, tensors, objective, settings.episode_len, columns)
-    return Actor(
-        preprocessor=Preprocessor(settings.state_size, settings.history_len),
-        policy=policy,
-        model=policy_of(network, tensors, distribution, graph_distribution),
-        distribution=distribution,
-        columns=columns,
-        rollouts=RolloutStore(settings.episode_len, columns) if settings.learn else None,
-        experience=_make_learner(config, parameter_server, gradients, policy, learns_in_background),
-        random=np.random.default_rng(None if settings.seed is None else [settings.seed, seed]),
-        clip_rewards=settings.clip_rewards,
+    network, length = config.network, settings.episode_len
+    return RolloutGradients(
+        network, ParameterTensors(network), objective, length, columns_of(config)
+    )
+
+
+def columns_of(config: Config) -> Columns:
+    """Return what one row of a rollout is made of."""
+    return Columns(
+        observation_shape=config.network.observation_shape,
+        observation_dtype=np.uint8 if config.settings.is_image else np.float32,
+        action_shape=Categorical.action_shape,
+        action_dtype=Categorical.action_dtype,
+        recurrent_size=config.network.lstm_size,
     )
 
 

@@ -123,5 +123,6 @@ class RolloutGradients:
             )
             loss, terms = self._objective.loss(outputs, batch)
             loss = scale * loss
-        flat = [tf.reshape(part, [-1]) for part in tape.gradient(loss, parts)]
-        return tf.concat(flat, axis=0), dict(terms)
+        # Zeros for what the loss does not depend on, a head that this objective leaves out.
+        slopes = tape.gradient(loss, parts, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+        return tf.concat([tf.reshape(slope, [-1]) for slope in slopes], axis=0), dict(terms)

@@ -15,8 +15,14 @@ PUBLIC = {
         Backoff Client FINAL Failure START Steps TERMINATED TRUNCATED VectorClient
     """,
     "relaax.bridge": "Bridge BridgeControl",
-    "relaax.learning.networks": "Manifest TensorSpec",
-    "relaax.learning.optimizers": "RMSProp RMSPropSettings linear_anneal",
+    "relaax.learning.distributions": "Categorical Distribution GraphDistribution",
+    "relaax.learning.networks": """
+        Convolution Head Network POLICY ParameterManifest Parameters TensorSpec initial_parameters
+    """,
+    "relaax.learning.optimizers": """
+        Optimizer RMSProp RMSPropSettings clip_by_global_norm linear_anneal
+    """,
+    "relaax.learning.rollouts": "Columns RolloutBatch RolloutStore",
     "relaax.protocol": "FrameConnection",
     "relaax.protocol.json": """
         Act Request RewardAndAct RewardAndReset ScalarMetric
