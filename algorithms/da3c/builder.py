@@ -116,13 +116,9 @@ def make_gradients(config: Config) -> GradientModel:
 
 def columns_of(config: Config) -> Columns:
     """Return what one row of a rollout is made of."""
-    return Columns(
-        observation_shape=config.network.observation_shape,
-        observation_dtype=np.uint8 if config.settings.is_image else np.float32,
-        action_shape=Categorical.action_shape,
-        action_dtype=Categorical.action_dtype,
-        recurrent_size=config.network.lstm_size,
-    )
+    settings = config.settings
+    observation_dtype = np.uint8 if settings.is_image else np.float32
+    return Columns.of(config.network, Categorical(settings.action_size), observation_dtype)
 
 
 def prepare_to_fork() -> None:

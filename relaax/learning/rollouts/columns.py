@@ -6,6 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from relaax.learning.distributions.base import Distribution
+from relaax.learning.networks.description import Network
+
 FloatArray = npt.NDArray[np.float32]
 
 
@@ -21,6 +24,19 @@ class Columns:
     action_dtype: npt.DTypeLike
     #: Cells of the recurrent layer; 0 without one.
     recurrent_size: int = 0
+
+    @classmethod
+    def of(
+        cls, network: Network, distribution: Distribution, observation_dtype: npt.DTypeLike
+    ) -> "Columns":
+        """Return the columns of what ``network`` observes and ``distribution`` draws."""
+        return cls(
+            observation_shape=network.observation_shape,
+            observation_dtype=observation_dtype,
+            action_shape=distribution.action_shape,
+            action_dtype=distribution.action_dtype,
+            recurrent_size=network.lstm_size,
+        )
 
     def observations(self, *counts: int) -> npt.NDArray[Any]:
         """Return observations of zeros [*counts, ...]."""
