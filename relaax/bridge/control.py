@@ -64,7 +64,7 @@ class _GrpcParameterServer:
             self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
 
     def set_phase(self, phase: Phase) -> None:
-        """Tell every caller from now on."""
+        """Answer every caller with it from now on."""
         self._servicer.phase = phase
 
     def stop(self, grace_s: float) -> None:

@@ -59,7 +59,7 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
     def ApplyGradients(  # noqa: N802
         self, request: WithVector[bridge_pb2.Gradients], context: grpc.ServicerContext
     ) -> WithVector[bridge_pb2.Values]:
-        """Apply a gradient, count its steps, and return newer values to who wants them."""
+        """Apply a gradient, count its steps, and return newer values if they are wanted."""
         return _answer(context, lambda: self._apply(request))
 
     def GetValues(  # noqa: N802
@@ -136,7 +136,7 @@ def method_handlers(servicer: ParameterServerServicer) -> grpc.GenericRpcHandler
 
 
 def _answer(context: grpc.ServicerContext, call: Callable[[], Reply]) -> Reply:
-    """Return what ``call`` returns; a ValueError is the caller's fault and is told to it."""
+    """Return what ``call`` returns; a ValueError is the caller's fault, and its answer."""
     try:
         return call()
     except ValueError as error:

@@ -52,7 +52,7 @@ class SingleAgent(AgentBase):
         self._actor.close()
 
     def _step(self, flags: int, reward: float, states: Any) -> Any:
-        """Return the action as an int or an array; None if none is wanted."""
+        """Return the action as an int or an array; None at an episode's end."""
         transitions = read_transitions(
             _SLOT, np.array([flags], np.uint8), np.array([reward]), self._is_running
         )

@@ -35,7 +35,7 @@ class Agent(AgentBase):
         return self._choose(state)
 
     def reward_and_reset(self, reward: float) -> float:
-        """Tell the parameter server how good these weights were."""
+        """Report how good these weights were."""
         self._score += reward
         self._steps += 1
         self._report()
