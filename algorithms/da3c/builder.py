@@ -126,6 +126,7 @@ def prepare_to_fork() -> None:
     from relaax.learning.tensorflow_runtime_tf import import_tensorflow
 
     import_tensorflow()
+    from relaax.learning.distributions import categorical_tf  # noqa: F401
     from relaax.learning.networks import policy_tf  # noqa: F401
 
     from . import losses_tf  # noqa: F401

@@ -26,7 +26,6 @@ The parameter server
 ``optimizers``          updates of a flat vector, in place
 
 ``arrays``              arrays with room for more entries
-``slots``               numbers for things that come and go
 ``tensorflow_runtime_tf``  how a process runs TensorFlow
 
 TensorFlow is imported by modules whose name ends in ``_tf``, and by no others: the parameter

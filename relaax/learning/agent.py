@@ -56,9 +56,10 @@ class SingleAgent(AgentBase):
         transitions = read_transitions(
             _SLOT, np.array([flags], np.uint8), np.array([reward]), self._is_running
         )
-        for action in self._actor.act(transitions, states, _NO_STATES):
-            return action.item() if action.ndim == 0 else action
-        return None
+        actions = self._actor.act(transitions, states, _NO_STATES)
+        if len(actions) == 0:
+            return None
+        return actions[0].item() if actions.ndim == 1 else actions[0]
 
     def _checked(self, state: Any) -> Any:
         states = self._actor.check([state])
