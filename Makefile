@@ -3,7 +3,7 @@
 PYTHON ?= python3.11
 VENV ?= .venv
 BIN := $(VENV)/bin
-# PyTorch for the benchmarks, as pip is told of it: a version, or the file of a CPU build.
+# PyTorch for the benchmarks, as an argument of pip: a requirement, or the file of a CPU build.
 TORCH ?= torch
 SOURCES_OF_INSTALL := pyproject.toml setup.py $(shell find protos -name '*.proto')
 
@@ -51,6 +51,7 @@ check: install-test ## format check, lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	for program in environments/*/main; do $(BIN)/mypy $$program || exit 1; done
 
 format: install-test ## format the code and mend what ruff can
 	$(BIN)/ruff format .

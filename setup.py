@@ -1,4 +1,4 @@
-"""Builds what metadata alone cannot say: the gRPC code from protos/, and the bundled algorithms."""
+"""The build steps that pyproject.toml cannot describe: gRPC code and the bundled algorithms."""
 
 import shutil
 from pathlib import Path
@@ -13,7 +13,7 @@ ALGORITHMS = ROOT / "algorithms"
 
 def generate_grpc_code(target: Path) -> None:
     """Compile every .proto below protos/ into the same folder below ``target``."""
-    from grpc_tools import protoc
+    from grpc_tools import protoc  # only a build needs it, not a look at the metadata
 
     for proto in sorted(PROTOS.rglob("*.proto")):
         outputs = [f"--{kind}_out={target}" for kind in ("python", "pyi", "grpc_python")]
@@ -22,7 +22,11 @@ def generate_grpc_code(target: Path) -> None:
 
 
 class BuildPy(build_py):
-    """In an editable install the code is generated into the source tree, where git ignores it."""
+    """Adds generated gRPC code and the bundled algorithms to the package.
+
+    In an editable install, the code is generated into the source tree, where git ignores it, and
+    the algorithms are used in their own folder.
+    """
 
     def run(self) -> None:
         super().run()

@@ -18,7 +18,7 @@ from typing import Any
 import gymnasium
 import stable_baselines3
 import torch
-from servers import REPOSITORY
+from launch import REPOSITORY
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.sb2_compat.rmsprop_tf_like import RMSpropTFLike

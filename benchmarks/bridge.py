@@ -4,15 +4,15 @@
     python benchmarks/bridge.py --sizes 681000 --workers 1 8
     python benchmarks/bridge.py --sizes 681000 --no-keep-memory
 
-A real parameter server (DA3C's store and RMSProp behind gRPC, a process of its own) is asked by
+A real parameter server (parameters and RMSProp behind gRPC, a process of its own) is called by
 worker processes over loopback. ``fetch`` is GetValues with the whole vector, ``update`` is
-ApplyGradients that brings the new values back; milliseconds are those of one call, and calls a
-second are those of all workers, from the first one's begin to the last one's end. Beside them, from
+ApplyGradients that returns the new values; milliseconds are those of one call, and calls a second
+are those of all workers, from the begin of the first call to the end of the last. Beside them, from
 the same run: ``copy`` is a memory copy of the vector, ``rmsprop`` the optimiser's step alone,
-``echo`` a gRPC call that returns the same bytes without looking at them. With several workers the
-version is checked in the end: no update may be lost. Server and workers keep the memory that they
-have freed (``relaax.allocator.keep_memory``) as RELAAX does; ``--no-keep-memory`` shows
-what that brings.
+``echo`` a gRPC call that returns the same bytes and does nothing else. ``lost`` is the number of
+updates that the version does not count at the end; it must be 0. Server and workers keep the memory
+that they have freed (``relaax.allocator.keep_memory``), as RELAAX does; ``--no-keep-memory``
+measures without that.
 """
 
 import argparse
@@ -25,12 +25,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import grpc
 import numpy as np
 from processes import end_on_sigterm, kill, start_child
 from report import Results, add_json, figure, parser_of
 from servers import free_address
 
+from relaax.algorithm_base import NullMetrics
 from relaax.allocator import keep_memory
+from relaax.bridge import Bridge, BridgeControl, channel_options
+from relaax.learning.optimizers import RMSProp, RMSPropSettings
+from relaax.learning.parameter_service import ParameterService
+from relaax.learning.parameter_store import ParameterStore
 
 SIZES = [10_000, 100_000, 681_000, 2_000_000, 20_000_000]
 
@@ -71,7 +77,7 @@ class Load:
 
 WARM_UP_CALLS = 5
 
-#: Of a worker, however long they take.
+#: Of each worker, even if they take longer than the measurement.
 FEWEST_CALLS = 3
 
 START_DEADLINE_S = 60.0
@@ -124,7 +130,7 @@ def measure(load: Load) -> Row:
 
 @contextmanager
 def serving(serve: Callable[[str, Load, Any], None], load: Load) -> Iterator[str]:
-    """Run a server in a process of its own, which has not used gRPC before."""
+    """Run a server in a process of its own, and yield its address."""
     context = multiprocessing.get_context("spawn")
     url, ready = free_address(), context.Event()
     process = start_child(context, serve, url, load, ready)
@@ -137,22 +143,12 @@ def serving(serve: Callable[[str, Load, Any], None], load: Load) -> Iterator[str
 
 
 def serve_parameters(url: str, load: Load, ready: Any) -> None:
-    from servers import REPOSITORY
-
-    from relaax.algorithm_base import NullMetrics
-    from relaax.bridge import BridgeControl
-    from relaax.learning.optimizers import RMSProp
-    from relaax.learning.optimizers.rmsprop import RMSPropSettings
-    from relaax.learning.parameter_store import ParameterStore
-    from relaax.server.common.algorithm_loader import load_algorithm
-
-    da3c = load_algorithm(REPOSITORY / "algorithms" / "da3c").module
     store = ParameterStore(
         np.zeros(load.size, np.float32),
         RMSProp(load.size, RMSPropSettings()),
         lambda global_t: 1e-4,
     )
-    service = da3c.parameter_server.service.ParameterServerService(store, NullMetrics())
+    service = ParameterService(store, NullMetrics())
     if load.keeps_memory:
         keep_memory()  # as the command relaax-parameter-server does
     server = BridgeControl().start_parameter_server(url, service)
@@ -162,10 +158,6 @@ def serve_parameters(url: str, load: Load, ready: Any) -> None:
 
 
 def serve_echo(url: str, load: Load, ready: Any) -> None:
-    import grpc
-
-    from relaax.bridge import channel_options
-
     def echo(request: bytes, context: Any) -> bytes:
         return request
 
@@ -181,7 +173,7 @@ def serve_echo(url: str, load: Load, ready: Any) -> None:
 
 
 def drive(make_call: MakeCall, url: str, load: Load) -> tuple[Calls, int]:
-    """Let workers call; return what they reached, and how often they called in all."""
+    """Let workers call; return what they reached, and the number of all their calls."""
     context = multiprocessing.get_context("spawn")
     start = context.Event()
     pipes, processes = [], []
@@ -206,9 +198,9 @@ def drive(make_call: MakeCall, url: str, load: Load) -> tuple[Calls, int]:
 
 
 def run_worker(make_call: MakeCall, url: str, load: Load, start: Any, pipe: Any) -> None:
-    """Tell when the first call began and when each ended."""
+    """Report when the first call began and when each ended."""
     if load.keeps_memory:
-        keep_memory()  # as the compute process does
+        keep_memory()  # as workers do
     call = make_call(url, load.size)
     for _ in range(WARM_UP_CALLS):
         call()
@@ -228,33 +220,23 @@ def timed(call: Callable[[], Any]) -> float:
 
 
 def fetching(url: str, size: int) -> Callable[[], Any]:
-    from relaax.bridge import Bridge
-
-    return Bridge(url).get_values
+    return Bridge(url).get
 
 
 def updating(url: str, size: int) -> Callable[[], Any]:
-    from relaax.bridge import Bridge
-
     bridge, gradient = Bridge(url), np.full(size, 1e-3, np.float32)
-    version = bridge.get_values().version
-    return lambda: bridge.synchronize(gradient, 1, version)
+    version = bridge.get().version
+    return lambda: bridge.apply(gradient, 1, version)
 
 
 def echoing(url: str, size: int) -> Callable[[], Any]:
-    import grpc
-
-    from relaax.bridge import channel_options
-
     call = grpc.insecure_channel(url, options=channel_options.CLIENT).unary_unary("/benchmark/Echo")
     data = bytes(4 * size)
     return lambda: call(data)
 
 
 def version_at(url: str) -> int:
-    from relaax.bridge import Bridge
-
-    return Bridge(url).get_values().version.number
+    return Bridge(url).get().version.number
 
 
 def copy_ms(size: int) -> float:
@@ -263,9 +245,6 @@ def copy_ms(size: int) -> float:
 
 
 def rmsprop_ms(size: int) -> float:
-    from relaax.learning.optimizers import RMSProp
-    from relaax.learning.optimizers.rmsprop import RMSPropSettings
-
     optimizer = RMSProp(size, RMSPropSettings())
     parameters, gradient = np.zeros(size, np.float32), np.ones(size, np.float32)
     return best_ms(lambda: optimizer.apply(parameters, gradient, 1e-4))

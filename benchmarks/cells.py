@@ -1,21 +1,23 @@
-"""What clients send, to servers of which kind; and whether there is memory for it."""
+"""What is measured together: messages, connections and workers; whether memory is enough for it."""
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import psutil
-from servers import ATARI, CARTPOLE, MIB
+from launch import AUTO, CONNECTION, UNSET, Workers
+from process_memory import MIB
+from servers import ATARI, CARTPOLE
 
 SHAPES: dict[str, tuple[dict[str, Any], np.ndarray]] = {
     "cartpole": (CARTPOLE, np.zeros(4, np.float32)),
     "atari": (ATARI, np.zeros((84, 84), np.uint8)),
 }
-MODES = ("inline", "batched")
 
 #: About what processes own, see docs/performance.md; a worker of convolutions holds their inputs.
 _SERVERS_MIB = 1200
-_WORKER_MIB = {"inline": {"cartpole": 80, "atari": 120}, "batched": {"cartpole": 6, "atari": 6}}
+_WORKER_MIB = {"cartpole": 80, "atari": 120}
 _CLIENT_MIB = 12
 #: Copies of an environment's observation: on both sides of the connection, its history, a rollout.
 _COPIES = 30
@@ -30,7 +32,7 @@ class Cell:
     """What is measured together."""
 
     shape: str
-    mode: str
+    workers: Workers
     protocol: int
     connections: int
     #: On each connection.
@@ -47,16 +49,25 @@ class Cell:
         return SHAPES[self.shape][1]
 
     @property
-    def needed_mib(self) -> float:
-        """About the memory that servers and clients take together."""
-        each = _WORKER_MIB[self.mode][self.shape] + _CLIENT_MIB
-        observations = self.connections * self.environments * self.observation.nbytes
-        return _SERVERS_MIB + self.connections * each + _COPIES * observations / MIB
+    def worker_count(self) -> int:
+        """How many workers the RLX server forks; 0 if ``--workers`` is left out."""
+        known = {CONNECTION: self.connections, AUTO: os.cpu_count() or 1, UNSET: 0}
+        return self.workers if isinstance(self.workers, int) else known[self.workers]
 
-    def require_memory(self) -> None:
-        """Raise Unmeasured where there is not enough."""
-        available = psutil.virtual_memory().available / MIB
-        if available < self.needed_mib:
-            raise Unmeasured(
-                f"needs about {self.needed_mib:,.0f} MiB, {available:,.0f} MiB are available"
-            )
+    def needed_mib(self, clients: int) -> float:
+        """About the memory that servers and ``clients`` processes take together."""
+        observations = self.connections * self.environments * self.observation.nbytes
+        return (
+            _SERVERS_MIB
+            + self.worker_count * _WORKER_MIB[self.shape]
+            + clients * _CLIENT_MIB
+            + _COPIES * observations / MIB
+        )
+
+    def require(self, clients: int, most_workers: int) -> None:
+        """Raise Unmeasured if the cell needs too many workers, or more memory than there is."""
+        if self.worker_count > most_workers:
+            raise Unmeasured(f"more than --most-workers {most_workers}")
+        available, needed = psutil.virtual_memory().available / MIB, self.needed_mib(clients)
+        if available < needed:
+            raise Unmeasured(f"needs about {needed:,.0f} MiB, {available:,.0f} MiB are available")

@@ -1,4 +1,4 @@
-"""The bundled clients, each a process of its own, that step as fast as answers come."""
+"""The bundled clients, each a process of its own, which step as fast as answers come."""
 
 import contextlib
 import multiprocessing
@@ -17,21 +17,21 @@ from relaax.client.vector_client import VectorClient
 #: Messages in a row that a client sends before it counts as connected.
 FIRST_MESSAGES = 20
 
-#: How long the first answers may take: inline workers need a second or two of a core each to start.
+#: How long the first answers may take: a worker needs a second or two of a core to start.
 START_DEADLINE_S = 120.0
 START_DEADLINE_PER_CONNECTION_S = 5.0
 
 
 @dataclass(frozen=True)
 class Window:
-    """When it is measured; time.monotonic(), the same for all processes."""
+    """When steps are measured; time.monotonic(), the same for all processes."""
 
     begin: float
     end: float
 
     @classmethod
     def after(cls, warm_up_s: float, seconds: float) -> Self:
-        """Return a window of ``seconds`` that begins when all have played for ``warm_up_s``."""
+        """Return a window of ``seconds`` that begins in ``warm_up_s``."""
         begin = time.monotonic() + warm_up_s
         return cls(begin, begin + seconds)
 
@@ -54,8 +54,21 @@ class Figures:
     """What clients reached together."""
 
     steps_per_s: float
+    #: Of a message's latency.
     p50_ms: float
     p99_ms: float
+
+    @classmethod
+    def of(cls, latencies: np.ndarray, environments: int, seconds: float) -> Self:
+        """Return the figures of messages that were answered within ``seconds``.
+
+        latencies: float64 [M], seconds; each message carries ``environments`` steps. Unmeasured if
+        there are no messages.
+        """
+        if not len(latencies):
+            raise Unmeasured(f"no message was answered within {seconds:g} s")
+        p50, p99 = np.percentile(latencies, (50, 99)) * 1e3
+        return cls(len(latencies) * environments / seconds, float(p50), float(p99))
 
 
 class Clients:
@@ -71,13 +84,9 @@ class Clients:
             pipe.send(window)
 
     def figures(self, window: Window) -> Figures:
-        """Wait for the window's end; messages count that were answered within it."""
-        merged = np.concatenate([_within(window, _received(pipe)) for pipe in self._pipes])
-        if not len(merged):
-            raise Unmeasured(f"no message was answered within {window.seconds:g} s")
-        p50, p99 = np.percentile(merged, (50, 99)) * 1e3
-        steps = len(merged) * self._cell.environments
-        return Figures(steps / window.seconds, float(p50), float(p99))
+        """Wait for the window's end, and return the figures of the messages answered within it."""
+        merged = np.concatenate([_within(window, received(pipe)) for pipe in self._pipes])
+        return Figures.of(merged, self._cell.environments, window.seconds)
 
 
 @contextlib.contextmanager
@@ -97,25 +106,28 @@ def connected_clients(url: str, cell: Cell) -> Iterator[Clients]:
         for pipe in pipes:
             if not pipe.poll(max(0.0, deadline - time.monotonic())):
                 raise Unmeasured("a client got no answer in time")
-            _received(pipe)
+            received(pipe)
         yield Clients(cell, pipes)
     finally:
         kill(children)
 
 
-def _received(pipe: Any) -> Any:
-    """Return what a client tells; Unmeasured when it says why it ended."""
+def received(pipe: Any) -> Any:
+    """Return what a client reports; Unmeasured if it reports a failure, RuntimeError if it died."""
     try:
-        told = pipe.recv()
+        report = pipe.recv()
     except EOFError:
         raise RuntimeError("a client has died; its traceback is above") from None
-    if isinstance(told, Failure):
-        raise Unmeasured(f"a client was refused: {told}")
-    return told
+    if isinstance(report, Failure):
+        raise Unmeasured(f"a client was refused: {report}")
+    return report
 
 
 def _within(window: Window, times: np.ndarray) -> np.ndarray:
-    """Return how long the answers took that came within ``window``; ``times`` of all answers."""
+    """Return the latencies of the answers that came within ``window``.
+
+    times: float64 [A], when each answer came; the next message was sent at once.
+    """
     ends = times[1:]
     return np.diff(times)[(ends > window.begin) & (ends <= window.end)]
 
@@ -128,7 +140,7 @@ def _run_client(url: str, cell: Cell, pipe: Any) -> None:
 
 
 def _step(url: str, cell: Cell, pipe: Any) -> None:
-    """Tell when each answer came."""
+    """Report when each answer came."""
     connect, step = _single(url, cell) if cell.environments == 1 else _vector(url, cell)
     connect()
     for _ in range(FIRST_MESSAGES):
@@ -142,7 +154,7 @@ def _step(url: str, cell: Cell, pipe: Any) -> None:
         now = time.monotonic()
         times.append(now)
     pipe.send(np.array(times))
-    pipe.recv()  # stays connected until it is killed, for its memory is looked at
+    pipe.recv()  # stays connected until it is killed: the servers' memory is measured meanwhile
 
 
 def _single(url: str, cell: Cell) -> tuple[Callable[[], Any], Callable[[], Any]]:

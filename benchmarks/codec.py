@@ -1,104 +1,125 @@
-"""How long one 84x84 frame of ALE/Boxing-v5 takes in version 1 of the RLX protocol, and its size.
+"""How long messages of version 2 of the RLX protocol take to encode and decode, and their size.
 
     python benchmarks/codec.py
 
-Version 1 carries arrays as compressed npz archives. Microseconds a call, the best of several
-rounds: ``write`` and ``read`` by numpy (``savez_compressed``, ``load``) and by this project
-(``relaax.protocol.json.npz``). ``bytes`` is the size before base64; version 2 of the protocol
-carries the frame as it is.
+Microseconds a call, the best of several rounds, of a message of steps and its answer, on both ends
+of a connection, while all environments go on. ``messages`` are the functions that handle any
+message (``relaax.protocol.binary.messages``); ``codec`` are ``ClientCodec`` and ``ServerCodec``,
+with their short cut for messages that differ from the one before in rewards, observations and
+actions only. ``bytes`` is the size of the message that is encoded or decoded.
 """
 
-import io
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from inference import best_us
+from cells import SHAPES
 from processes import end_on_sigterm
 from report import Results, add_json, parser_of
-from servers import REPOSITORY
+from timing import best_us
 
-from relaax.protocol.json import npz
-
-#: More than a frame, so that it is not refused.
-MOST_BYTES = 1024 * 1024
+from relaax.protocol.binary import decode_answers, decode_steps, encode_answers, encode_steps
+from relaax.protocol.binary.client_codec import ClientCodec
+from relaax.protocol.binary.server_codec import ServerCodec
+from relaax.steps import Steps
 
 
 @dataclass(frozen=True)
 class Row:
     """One line of the table."""
 
-    who: str
+    shape: str
+    environments: int
+    operation: str
     bytes: int
-    write_us: float
-    read_us: float
+    messages_us: float
+    codec_us: float
 
 
 def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument("--calls", type=int, default=1000, help="in a round (default 1000)")
+    parser.add_argument("--environments", type=int, nargs="+", default=[1, 16, 64],
+                        help="of a message (default 1 16 64)")  # fmt: skip
+    parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES))
     add_json(parser, "codec")
     arguments = parser.parse_args()
     end_on_sigterm()
     results = Results(arguments.json)
-    frame = boxing_frame()
-    print(f"{'':<14}{'bytes':>8}{'write us':>10}{'read us':>9}")
-    for row in (
-        measured("numpy", numpy_write, numpy_read, frame, arguments.calls),
-        measured("this project", npz.dump, read, frame, arguments.calls),
-    ):
-        print(f"{row.who:<14}{row.bytes:>8,}{row.write_us:>10.1f}{row.read_us:>9.1f}", flush=True)
-        results.add(row)
-    print(f"{'version 2':<14}{frame.nbytes:>8,}")
+    print(HEADINGS, flush=True)
+    for shape in arguments.shapes:
+        for environments in arguments.environments:
+            for row in measured(shape, environments, arguments.calls):
+                print(as_line(row), flush=True)
+                results.add(row)
     results.close()
 
 
-def measured(
-    who: str,
-    write: Callable[[np.ndarray], bytes],
-    read: Callable[[bytes], np.ndarray],
-    frame: np.ndarray,
-    calls: int,
-) -> Row:
-    archive = write(frame)
-    assert np.array_equal(read(archive), frame)  # noqa: S101 - a wrong answer is not fast
-    return Row(
-        who,
-        len(archive),
-        best_us(partial(write, frame), calls),
-        best_us(partial(read, archive), calls),
+#: No episode ends.
+NO_SCORES = np.zeros(0)
+
+#: What is done, to how many bytes, with ``messages`` and with a codec.
+Operation: TypeAlias = tuple[str, int, Callable[[], Any], Callable[[], Any]]
+
+
+def measured(shape: str, environments: int, calls: int) -> Iterator[Row]:
+    _, observation = SHAPES[shape]
+    observations = np.stack([observation] * environments)
+    for operation, size, with_messages, with_codec in operations(observations):
+        microseconds = best_us(with_messages, calls), best_us(with_codec, calls)
+        yield Row(shape, environments, operation, size, *microseconds)
+
+
+def operations(observations: np.ndarray) -> list[Operation]:
+    """Return what both ends do with a message of ``observations`` [N, ...] and its answer."""
+    count = len(observations)
+    numbers, flags = np.arange(count), np.zeros(count, np.uint8)
+    rewards, actions = np.ones(count), np.zeros(count, np.int64)
+
+    def encode() -> bytes:
+        return encode_steps(Steps(numbers, flags, rewards, observations, finals=()))
+
+    def answer() -> bytes:
+        return encode_answers(numbers, flags, actions, NO_SCORES)
+
+    client, server = ClientCodec(count), ServerCodec(count)
+    encode_all = partial(client.encode_all, rewards, observations)
+    answer_last = partial(server.encode, actions, NO_SCORES)
+    message, answered = encode(), answer()
+    assert encode_all() == message  # noqa: S101 - a wrong message is not fast
+    server.decode(message)
+    assert answer_last() == answered  # noqa: S101 - the same
+    size, answer_size = len(message), len(answered)
+    return [
+        ("encode steps", size, encode, encode_all),
+        (
+            "decode steps",
+            size,
+            partial(decode_steps, message, count),
+            partial(server.decode, message),
+        ),
+        ("encode answer", answer_size, answer, answer_last),
+        (
+            "decode answer",
+            answer_size,
+            partial(decode_answers, answered),
+            partial(client.decode, answered),
+        ),
+    ]
+
+
+HEADINGS = (
+    f"{'shape':<10}{'envs':>5}  {'':<14}{'bytes':>9}{'messages us':>13}{'codec us':>10}{'times':>7}"
+)
+
+
+def as_line(row: Row) -> str:
+    return (
+        f"{row.shape:<10}{row.environments:>5}  {row.operation:<14}{row.bytes:>9,}"
+        f"{row.messages_us:>13.1f}{row.codec_us:>10.1f}{row.messages_us / row.codec_us:>7.1f}"
     )
-
-
-def numpy_write(frame: np.ndarray) -> bytes:
-    file = io.BytesIO()
-    np.savez_compressed(file, frame)
-    return file.getvalue()
-
-
-def numpy_read(archive: bytes) -> np.ndarray:
-    with np.load(io.BytesIO(archive)) as arrays:
-        return arrays["arr_0"]
-
-
-def read(archive: bytes) -> np.ndarray:
-    return npz.load(archive, MOST_BYTES)
-
-
-def boxing_frame() -> np.ndarray:
-    """Return a frame of the game a little after its start."""
-    sys.path.insert(0, str(REPOSITORY / "environments" / "OpenAI_Gym"))
-    from atari import AtariFactory
-
-    game: Any = AtariFactory("ALE/Boxing-v5", None, {})()
-    frame, _ = game.reset(seed=1)
-    game.action_space.seed(1)
-    for _ in range(50):
-        frame, *_ = game.step(game.action_space.sample())
-    return np.asarray(frame)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The echo limit: every message is answered at once, with an answer that was encoded before."""
+"""The echo limit: a server that answers every message at once, with bytes encoded before."""
 
 import contextlib
 import multiprocessing
@@ -19,7 +19,7 @@ from relaax.protocol.json import encode_action
 
 @contextlib.contextmanager
 def echo_server(cell: Cell) -> Iterator[str]:
-    """Run a server that forks a process for each connection, and give its address."""
+    """Run a server that forks a process for each connection, and yield its address."""
     url = free_address()
     host, _, port = url.rpartition(":")
     listener = socket.create_server((host, int(port)), backlog=1024)

@@ -1,4 +1,4 @@
-"""How long DA3C's network takes to choose an action, and what calling it costs.
+"""How long DA3C's networks take to choose an action, and what calling them costs.
 
     python benchmarks/inference.py
     python benchmarks/inference.py --batches 1 64 --calls 100
@@ -9,17 +9,19 @@ same network as a TensorFlow graph that is called in the usual way, compiled wit
 no convolutions. ``copy`` is a memory copy of the parameters.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
+from launch import REPOSITORY
 from processes import end_on_sigterm
 from report import Results, add_json, parser_of
-from servers import REPOSITORY
+from timing import best_us
 
+from relaax.learning.distributions import Categorical
+from relaax.learning.networks import Network, initial_parameters
 from relaax.server.common.algorithm_loader import load_algorithm
 
 DA3C = REPOSITORY / "algorithms" / "da3c"
@@ -52,11 +54,12 @@ def main() -> None:
     end_on_sigterm()
     results = Results(arguments.json)
     algorithm = load_algorithm(DA3C)
-    _ = algorithm.Agent
+    algorithm.prepare_to_fork()  # imports TensorFlow, and keeps its log quiet
     print(f"{'network':<22}{'batch':>6}{'act':>9}{'tf.function':>13}{'copy':>8}   us a call")
     for name, section in SHAPES.items():
+        config: Any = algorithm.Config(section)
         for batch in arguments.batches:
-            calls = cases(algorithm, section, batch)
+            calls = cases(config.network, section["action_size"], batch)
             row = Row(name, batch, *(best_us(call, arguments.calls) for call in calls))
             print(
                 f"{name:<22}{batch:>6}{row.act_us:>9.0f}{row.tf_function_us:>13.0f}"
@@ -67,42 +70,37 @@ def main() -> None:
     results.close()
 
 
-def cases(algorithm: Any, section: dict[str, Any], batch: int) -> list[Callable[[], Any]]:
-    """The calls to be compared."""
-    import importlib
-
+def cases(network: Network, action_size: int, batch: int) -> list[Callable[[], Any]]:
+    """Return the calls to be compared."""
+    # Imported here: TensorFlow is imported by main, which keeps its log quiet.
     import tensorflow as tf
 
-    config = algorithm.Config(section)
-    model_module = importlib.import_module(f"{algorithm.module.__name__}.model")
-    model = model_module.Model(config.network, config.settings)
-    initialization = importlib.import_module(f"{algorithm.module.__name__}.initialization")
-    vector = initialization.initial_parameters(config.network.manifest(), "uniform", seed=1)
-    parameters = model.unpack(vector)
-    is_image = config.settings.is_image
-    observation = np.zeros(
-        (batch, *config.settings.observation_shape), np.uint8 if is_image else np.float32
+    from relaax.learning.distributions.categorical_tf import GraphCategorical
+    from relaax.learning.networks.parameters_tf import ParameterTensors
+    from relaax.learning.networks.policy_tf import GraphPolicy, policy_of
+
+    distribution, graph_distribution = Categorical(action_size), GraphCategorical()
+    tensors = ParameterTensors(network)
+    vector = initial_parameters(network.manifest, "uniform", seed=1)
+    parameters = tensors.unpack(vector)
+    is_image = bool(network.convolutions)
+    observations = np.zeros(
+        (batch, *network.observation_shape), np.uint8 if is_image else np.float32
     )
-    state = model.initial_recurrent_state(batch)
-    noise = np.zeros((batch, config.settings.action_size), np.float32)
-    plain = tf.function(model._act_graph, jit_compile=not is_image, autograph=False)
+    state = np.zeros((2, batch, network.lstm_size), np.float32)
+    noise = np.zeros((batch, action_size), np.float32)
+    policy = policy_of(network, tensors, distribution, graph_distribution)
+    graph = GraphPolicy(network, tensors, graph_distribution)._choose
+    plain = tf.function(graph, jit_compile=not is_image, autograph=False)
 
     def call_plain() -> Any:
-        return plain(parameters.tensors, observation, state, noise)[0].numpy()
+        return plain(parameters.tensors, observations, state, noise)[0].numpy()
 
-    return [partial(model.act, parameters, observation, state, noise), call_plain, vector.copy]
-
-
-def best_us(function: Callable[[], Any], calls: int, rounds: int = 7) -> float:
-    """Microseconds a call in the best of some rounds; the first call, which compiles, apart."""
-    function()
-    best = float("inf")
-    for _ in range(rounds):
-        start = time.perf_counter()
-        for _ in range(calls):
-            function()
-        best = min(best, time.perf_counter() - start)
-    return best / calls * 1e6
+    return [
+        partial(policy.choose, parameters, observations, state, noise),
+        call_plain,
+        vector.copy,
+    ]
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""Processes that end with whoever started them, however that one ends."""
+"""Processes that end with the process that started them, however that one ends."""
 
 import contextlib
 import ctypes
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -29,8 +30,15 @@ def end_on_sigterm() -> None:
     signal.signal(signal.SIGTERM, leave)
 
 
+def allow_many_files() -> None:
+    """Allow as many open files as the system permits, to this process and its children."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):  # macOS reports a limit that it does not accept
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
 def die_with_parent(parent: int, number: int = signal.SIGKILL) -> None:
-    """Ask for a signal when ``parent``, which must be this process' own, ends; Linux alone."""
+    """Ask for a signal when ``parent``, which is this process' own, ends; only Linux has it."""
     if hasattr(_LIBRARY, "prctl"):
         _LIBRARY.prctl(_PR_SET_PDEATHSIG, int(number))
     if os.getppid() != parent:
@@ -68,7 +76,7 @@ def start_child(context: BaseContext, target: Callable[..., None], *arguments: A
 
 
 def kill(children: list[BaseProcess]) -> None:
-    """End ``children`` at once, all before waiting for any."""
+    """Kill all ``children``, and then wait until they have ended."""
     for child in children:
         child.kill()
     for child in children:

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from launch import CONNECTION, REPOSITORY, Launch, Workers, option_for
 from processes import running
-from servers import REPOSITORY, running_servers, temporary_directory
+from servers import running_servers, temporary_directory
 from steps import dropped_rollouts, global_step
 
 from relaax.server.common.configuration.yaml_reader import read_yaml
@@ -29,12 +30,12 @@ Change = tuple[list[str], Any]
 class Trained:
     """What one training took."""
 
-    who: str
+    program: str
     seed: int
     seconds: float
     steps: int
     reached: bool
-    #: Steps that nobody learnt from.
+    #: Steps of dropped rollouts.
     dropped: int = 0
 
 
@@ -42,16 +43,16 @@ class Trained:
 class Rate:
     """How fast one training went."""
 
-    who: str
+    program: str
     steps_per_s: float
-    #: What it was measured over.
+    #: From the first update that was measured to the last.
     seconds: float
-    #: Steps that nobody learnt from, of all.
+    #: The part of all steps that was in dropped rollouts.
     dropped: float = 0.0
 
 
-def configuration(arguments: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """Return the algorithm's section with what ``--set`` changes, and the kind of inference."""
+def configuration(arguments: argparse.Namespace) -> tuple[dict[str, Any], Workers]:
+    """Return the algorithm's section with what ``--set`` changes, and the RLX server's workers."""
     shipped = read_yaml(arguments.config)
     section = {
         key: value for key, value in shipped["algorithm"].items() if key not in ("path", "name")
@@ -61,15 +62,15 @@ def configuration(arguments: argparse.Namespace) -> tuple[dict[str, Any], str]:
         for parent in parents:
             place = place.setdefault(parent, {})
         place[key] = value
-    inference = arguments.inference or shipped["relaax-rlx-server"].get("--inference", "inline")
-    return section, inference
+    workers = arguments.workers or shipped["relaax-rlx-server"].get("--workers", CONNECTION)
+    return section, workers
 
 
 def change_of(text: str) -> Change:
     """Read ``passes=1`` or ``RMSProp.epsilon=1e-4``; PyYAML takes the latter's value for a text."""
     key, is_there, value_text = text.partition("=")
     if not is_there:
-        raise argparse.ArgumentTypeError(f"KEY=VALUE is wanted, not {text!r}")
+        raise argparse.ArgumentTypeError(f"must be KEY=VALUE, is {text!r}")
     value = yaml.safe_load(value_text)
     if isinstance(value, str):
         with contextlib.suppress(ValueError):
@@ -78,12 +79,13 @@ def change_of(text: str) -> Change:
 
 
 def train_relaax(seed: int, arguments: argparse.Namespace) -> Trained:
-    section, inference = configuration(arguments)
+    section, workers = configuration(arguments)
     with temporary_directory() as name:
         directory = Path(name)
         metrics = directory / "metrics"
         options = {"goal-return": arguments.goal, "metrics-dir": str(metrics)}
-        with running_servers(directory, {**section, "seed": seed}, inference, options) as servers:
+        launch = Launch(options=option_for(workers))
+        with running_servers(directory, {**section, "seed": seed}, launch, options) as servers:
             began = time.monotonic()
             with environments(
                 servers.rlx_server_url, "CartPole-v1", arguments.per_connection, seed
@@ -94,7 +96,7 @@ def train_relaax(seed: int, arguments: argparse.Namespace) -> Trained:
         said = log.read_text()
         (steps,) = re.findall(r": global step ([\d,]+);", said)
         return Trained(
-            f"RELAAX DA3C, {inference}",
+            f"RELAAX DA3C, {workers}",
             seed,
             seconds,
             int(steps.replace(",", "")),
@@ -106,10 +108,10 @@ def train_relaax(seed: int, arguments: argparse.Namespace) -> Trained:
 def wait_for_end(
     log: Path, parameter_server: subprocess.Popen[bytes], played: subprocess.Popen[bytes]
 ) -> None:
-    """Wait until the parameter server says how the training ended."""
+    """Wait until the parameter server reports how the training ended."""
     while parameter_server.poll() is None and "global step " not in log.read_text():
         if played.poll() not in (None, 0):
-            raise RuntimeError("the environments have failed; what they said is above")
+            raise RuntimeError("the environments have failed; their messages are above")
         time.sleep(0.05)
 
 
@@ -117,7 +119,7 @@ def wait_for_end(
 def environments(
     url: str, env: str, per_connection: int, seed: int
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Run eight environments."""
+    """Run eight environments, on connections of ``per_connection`` each."""
     command = [
         sys.executable, ENVIRONMENTS / "main", "--rlx-server", url, "--env", env, "--seed",
         str(seed), "--count", "8", "--per-connection", str(per_connection),
@@ -129,13 +131,13 @@ def environments(
 def relaax_boxing_rate(
     variant: str, changes: dict[str, Any], arguments: argparse.Namespace
 ) -> Rate:
-    section, inference = configuration(arguments)
+    section, workers = configuration(arguments)
     section.update(changes)
     with temporary_directory() as name:
         metrics = Path(name) / "metrics"
-        options = {"metrics-dir": str(metrics)}
+        launch, options = Launch(options=option_for(workers)), {"metrics-dir": str(metrics)}
         with (
-            running_servers(Path(name), section, inference, options) as servers,
+            running_servers(Path(name), section, launch, options) as servers,
             global_step(servers.parameter_server_url) as step,
             environments(servers.rlx_server_url, BOXING_ID, arguments.per_connection, 1),
         ):

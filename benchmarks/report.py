@@ -1,4 +1,4 @@
-"""What all benchmarks share: the command line's common part, and rows in a JSON file."""
+"""What all benchmarks share: a parser, rows in a JSON file, and how figures are written."""
 
 import argparse
 import json
@@ -17,7 +17,7 @@ def parser_of(description: str | None) -> argparse.ArgumentParser:
 
 
 def add_json(parser: argparse.ArgumentParser, name: str) -> None:
-    """Add ``--json``, the file that rows are written to."""
+    """Add ``--json``, the file that rows are written to; by default it is named ``name``."""
     parser.add_argument(
         "--json", type=Path, default=RESULTS / f"{name}.json", help="default %(default)s"
     )
@@ -37,7 +37,7 @@ class Results:
         self._path.write_text(json.dumps(self._rows, indent=2) + "\n")
 
     def close(self) -> None:
-        """Say where the rows are."""
+        """Print where the rows are."""
         print(f"\nwritten to {self._path}")
 
 

@@ -1,40 +1,46 @@
 """How many environment steps a second an RLX server answers, and how long a client waits.
 
     python benchmarks/serving.py
-    python benchmarks/serving.py --connections 32 --environments 1 --shapes cartpole --modes batched
+    python benchmarks/serving.py --connections 32 --environments 1 --shapes cartpole --workers auto
 
 For each number of connections and of environments on each: steps a second, latency of a message
 (50th and 99th percentile), and beside them the echo limit of the same run, which is what the same
-clients reach with the same messages when a forked process a connection answers at once, without
-evaluating a network. Clients are the bundled ones, a process each, and share the machine with the
-servers; all play for a second (--warm-up) before they are measured.
+clients reach with the same messages when a forked process for each connection answers at once,
+without evaluating a network. Clients are the bundled ones, a process each, and share the machine
+with the servers; all play for a second (--warm-up) before they are measured.
 
-Learning is off (``learn: false``) unless ``--learn`` is given; then two columns more say how many
+Learning is off (``learn: false``) unless ``--learn`` is given. Then two more columns show how many
 steps a second were learnt from, and which part of the steps was dropped because learning did not
 keep up. MiB is the memory of both servers with all that they started, shared pages counted once
 (PSS). Version 1 of the protocol carries one environment on a connection. A cell is skipped, with
 the reason, where there is not enough memory for it.
+
+``--checkout`` runs the servers of another checkout of this project, with this one's clients:
+
+    python benchmarks/serving.py --connections 32 --environments 1 --workers none \\
+        --checkout ../old --server-option inference=batched
 """
 
 import argparse
 import itertools
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from cells import MODES, SHAPES, Cell, Unmeasured
+from cells import SHAPES, Cell, Unmeasured
 from clients import Figures, Window, connected_clients
 from echo import echo_server
+from launch import Launch, add_launch, add_workers, launch_of
+from process_memory import mib_of
 from processes import end_on_sigterm
 from report import Results, add_json, parser_of
-from servers import MIB, everybody, memory_of, running_servers, temporary_directory
+from servers import running_servers, temporary_directory
 from steps import Reading, dropped_rollouts, global_step
 
 #: With learning on: gradients are compiled when the first rollouts are full.
 LEARNING_WARM_UP_S = 10.0
 
-#: DA3C's rollouts, where the configuration does not say otherwise.
+#: Steps of one rollout, DA3C's default.
 EPISODE_LEN = 5
 
 
@@ -43,7 +49,7 @@ class Learnt:
     """How learning kept up."""
 
     per_s: float
-    #: Steps that nobody learnt from, of all.
+    #: The part of all steps.
     dropped: float
 
 
@@ -55,7 +61,7 @@ class Row:
     served: Figures | None = None
     echo: Figures | None = None
     memory_mib: float | None = None
-    #: None where nobody learns.
+    #: None where learning is off.
     learnt: Learnt | None = None
     skipped: str | None = None
 
@@ -69,7 +75,7 @@ def main() -> None:
     print(HEADINGS + (LEARNING_HEADINGS if arguments.learn else ""), flush=True)
     for cell in cells:
         try:
-            leave_out(cell, arguments)
+            require(cell, arguments)
             row = measure(cell, arguments)
         except Unmeasured as reason:
             row = Row(cell, skipped=str(reason))
@@ -83,17 +89,15 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--connections", type=int, nargs="+", default=[1, 8, 32, 128])
     parser.add_argument("--environments", type=int, nargs="+", default=[1, 16, 64])
     parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES))
-    parser.add_argument("--modes", nargs="+", choices=MODES, default=list(MODES))
+    add_workers(parser)
     parser.add_argument("--protocols", type=int, nargs="+", choices=(1, 2), default=[1, 2])
     parser.add_argument("--seconds", type=float, default=4.0, help="for each figure (default 4)")
     parser.add_argument("--warm-up", type=float, help="seconds of play before each figure "
                         f"(default 1, with --learn {LEARNING_WARM_UP_S:g})")  # fmt: skip
     parser.add_argument("--learn", action="store_true", help="with learning on")
-    parser.add_argument("--most-inline", type=int, default=sys.maxsize, metavar="CONNECTIONS",
-                        help="leave out inline cells with more; each starts a worker, which takes "
-                        "a second or two of a core")  # fmt: skip
-    parser.add_argument("--most-environments", type=int, default=sys.maxsize, metavar="N",
-                        help="leave out cells with more environments in all")  # fmt: skip
+    parser.add_argument("--most-environments", type=int, metavar="N",
+                        help="skip cells with more environments in all")  # fmt: skip
+    add_launch(parser)
     add_json(parser, "serving")
     return parser.parse_args()
 
@@ -101,7 +105,7 @@ def parse() -> argparse.Namespace:
 def all_cells(arguments: argparse.Namespace) -> Iterator[Cell]:
     for values in itertools.product(
         arguments.shapes,
-        arguments.modes,
+        arguments.workers,
         arguments.protocols,
         arguments.connections,
         arguments.environments,
@@ -111,46 +115,53 @@ def all_cells(arguments: argparse.Namespace) -> Iterator[Cell]:
             yield cell
 
 
-def leave_out(cell: Cell, arguments: argparse.Namespace) -> None:
-    """Raise Unmeasured with the reason when ``cell`` is not to be measured here."""
-    if cell.mode == "inline" and cell.connections > arguments.most_inline:
-        raise Unmeasured(f"more than --most-inline {arguments.most_inline}")
-    if cell.connections * cell.environments > arguments.most_environments:
-        raise Unmeasured(f"more than --most-environments {arguments.most_environments}")
-    cell.require_memory()
+def require(cell: Cell, arguments: argparse.Namespace) -> None:
+    """Raise Unmeasured with the reason if ``cell`` is not to be measured here."""
+    most = arguments.most_environments
+    if most is not None and cell.connections * cell.environments > most:
+        raise Unmeasured(f"more than --most-environments {most}")
+    cell.require(cell.connections, arguments.most_workers)
 
 
 def measure(cell: Cell, arguments: argparse.Namespace) -> Row:
     warm_up = arguments.warm_up
     if warm_up is None:
         warm_up = LEARNING_WARM_UP_S if arguments.learn else 1.0
-    with echo_server(cell) as url, connected_clients(url, cell) as clients:
-        window = Window.after(min(warm_up, 1.0), arguments.seconds)
-        clients.play(window)
-        echo = clients.figures(window)
+    echo = measure_echo(cell, min(warm_up, 1.0), arguments.seconds)
+    launch = launch_of(arguments, cell.workers)
     with temporary_directory() as name:
-        directory = Path(name)
         if arguments.learn:
-            return measure_learning(cell, echo, directory, warm_up, arguments.seconds)
-        section = {**cell.section, "learn": False, "seed": 1}
-        with (
-            running_servers(directory, section, cell.mode) as servers,
-            connected_clients(servers.rlx_server_url, cell) as clients,
-        ):
-            window = Window.after(warm_up, arguments.seconds)
-            clients.play(window)
-            served = clients.figures(window)
-            memory = memory_of(everybody(servers)).proportional / MIB
-    return Row(cell, served, echo, memory)
+            return measure_learning(cell, echo, Path(name), launch, warm_up, arguments.seconds)
+        return measure_acting(cell, echo, Path(name), launch, warm_up, arguments.seconds)
+
+
+def measure_echo(cell: Cell, warm_up: float, seconds: float) -> Figures:
+    with echo_server(cell) as url, connected_clients(url, cell) as clients:
+        window = Window.after(warm_up, seconds)
+        clients.play(window)
+        return clients.figures(window)
+
+
+def measure_acting(
+    cell: Cell, echo: Figures, directory: Path, launch: Launch, warm_up: float, seconds: float
+) -> Row:
+    section = {**cell.section, "learn": False, "seed": 1}
+    with (
+        running_servers(directory, section, launch) as servers,
+        connected_clients(servers.rlx_server_url, cell) as clients,
+    ):
+        window = Window.after(warm_up, seconds)
+        clients.play(window)
+        return Row(cell, clients.figures(window), echo, mib_of(servers))
 
 
 def measure_learning(
-    cell: Cell, echo: Figures, directory: Path, warm_up: float, seconds: float
+    cell: Cell, echo: Figures, directory: Path, launch: Launch, warm_up: float, seconds: float
 ) -> Row:
     section = {**cell.section, "episode_len": EPISODE_LEN, "seed": 1}
     metrics = directory / "metrics"
     with (
-        running_servers(directory, section, cell.mode, {"metrics-dir": str(metrics)}) as servers,
+        running_servers(directory, section, launch, {"metrics-dir": str(metrics)}) as servers,
         global_step(servers.parameter_server_url) as step,
         connected_clients(servers.rlx_server_url, cell) as clients,
     ):
@@ -160,13 +171,12 @@ def measure_learning(
         before = step.now()
         window.wait_for_end()
         after = step.now()
-        served = clients.figures(window)
-        memory = memory_of(everybody(servers)).proportional / MIB
+        served, memory = clients.figures(window), mib_of(servers)
     return Row(cell, served, echo, memory, learnt_between(before, after, metrics))
 
 
 def learnt_between(before: Reading, after: Reading, metrics: Path) -> Learnt:
-    """The global step counts dropped steps too."""
+    """Return what was learnt from; the global step counts dropped steps too."""
     steps = after.steps - before.steps
     dropped = dropped_rollouts(metrics, before.wall_s, after.wall_s) * EPISODE_LEN
     return Learnt(
@@ -175,7 +185,7 @@ def learnt_between(before: Reading, after: Reading, metrics: Path) -> Learnt:
 
 
 HEADINGS = (
-    f"{'shape':<9}{'mode':<9}{'RLX':>3}{'conn':>6}{'envs':>6}{'steps/s':>10}{'p50 ms':>9}"
+    f"{'shape':<9}{'workers':<11}{'RLX':>3}{'conn':>6}{'envs':>6}{'steps/s':>10}{'p50 ms':>9}"
     f"{'p99 ms':>9}{'echo/s':>10}{'p99 ms':>9}{'of echo':>9}{'MiB':>7}"
 )
 LEARNING_HEADINGS = f"{'learnt/s':>10}{'dropped':>9}"
@@ -184,7 +194,7 @@ LEARNING_HEADINGS = f"{'learnt/s':>10}{'dropped':>9}"
 def as_line(row: Row) -> str:
     cell, served, echo, learnt = row.cell, row.served, row.echo, row.learnt
     line = (
-        f"{cell.shape:<9}{cell.mode:<9}{cell.protocol:>3}{cell.connections:>6}"
+        f"{cell.shape:<9}{cell.workers:<11}{cell.protocol:>3}{cell.connections:>6}"
         f"{cell.environments:>6}"
     )
     if served is None or echo is None:

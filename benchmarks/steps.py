@@ -1,4 +1,4 @@
-"""How far a training is, and how many of its rollouts were dropped."""
+"""The global step of a training, and how many of its rollouts were dropped."""
 
 import contextlib
 import math
@@ -19,10 +19,10 @@ with without_torch():
 
 START_DEADLINE_S = 60.0
 
-#: How often it is looked whether the global step has changed.
+#: Seconds between two readings while the global step is awaited.
 _LOOK_INTERVAL_S = 0.005
 
-#: TensorBoard's tag for what DA3C's learner reports as "rollouts dropped".
+#: TensorBoard's tag for the metric "rollouts dropped" of DA3C's learner.
 _DROPPED = "rollouts_dropped"
 
 
@@ -38,7 +38,7 @@ class Reading:
 
 
 class GlobalStep:
-    """Asks the process that asks the parameter server."""
+    """Reads the global step through a process that is connected to the parameter server."""
 
     def __init__(self, pipe: Any) -> None:
         self._pipe = pipe
@@ -66,7 +66,7 @@ def global_step(parameter_server_url: str) -> Iterator[GlobalStep]:
     theirs.close()
     try:
         if not ours.poll(START_DEADLINE_S):
-            raise RuntimeError(f"nobody answers at {parameter_server_url}")
+            raise RuntimeError(f"no parameter server answers at {parameter_server_url}")
         ours.recv()
         yield GlobalStep(ours)
     finally:
@@ -79,7 +79,7 @@ def _answer(parameter_server_url: str, pipe: Any) -> None:
     bridge = Bridge(parameter_server_url)
 
     def read() -> Reading:
-        return Reading(bridge.increment_global_t(0), time.monotonic(), time.time())
+        return Reading(bridge.add(0), time.monotonic(), time.time())
 
     pipe.send(read())
     while True:
@@ -94,22 +94,24 @@ def _answer(parameter_server_url: str, pipe: Any) -> None:
 def dropped_rollouts(
     metrics: Path, begin_wall_s: float = -math.inf, end_wall_s: float = math.inf
 ) -> int:
-    """Return how many rollouts were reported as dropped; the parameter server must have ended.
+    """Return how many rollouts were reported as dropped, after the parameter server has ended.
 
-    Reports reach the parameter server within half a second.
+    A report reaches it within half a second.
     """
-    return round(
-        sum(
-            value.simple_value
-            for event in _events(metrics)
-            for value in event.summary.value
-            if value.tag == _DROPPED and begin_wall_s < event.wall_time <= end_wall_s
-        )
+    counts: Iterator[float] = (
+        value.simple_value
+        for event in _events(metrics)
+        for value in event.summary.value
+        if value.tag == _DROPPED and begin_wall_s < event.wall_time <= end_wall_s
     )
+    return round(sum(counts))
 
 
 def _events(directory: Path) -> Iterator[Event]:
-    """Yield what event files hold. A record: length, its checksum, an Event, and its checksum."""
+    """Yield the events in the files of TensorBoard below ``directory``.
+
+    A record is a length (8 bytes), its checksum (4), an Event and its checksum (4).
+    """
     for path in directory.glob("events.out.tfevents.*"):
         data, offset = path.read_bytes(), 0
         while offset < len(data):

@@ -8,7 +8,7 @@
 CartPole-v1: RELAAX runs config/da3c_cartpole_fast.yaml, servers and environments in processes of
 their own, connected over TCP; the clock starts with the environments, when the servers are up, and
 stops when the parameter server sees the mean return of the last 100 episodes pass 475. Steps are
-the global step, which counts those of dropped rollouts too (``dropped``: nobody learnt from them).
+the global step, which counts those of dropped rollouts too; ``dropped`` is how many these are.
 Stable-Baselines3 runs in one process, with the clock around ``learn``, with the hyperparameters of
 RL Baselines3 Zoo; PPO's learning rate and clip range fall within the Zoo's 100,000 steps, and stay
 at a tenth from there on.
@@ -31,6 +31,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from launch import REPOSITORY, workers_of
 from processes import end_on_sigterm, running
 from relaax_runs import (
     BOXING_ID,
@@ -42,7 +43,6 @@ from relaax_runs import (
     train_relaax,
 )
 from report import Results, add_json, parser_of
-from servers import REPOSITORY
 
 GOAL = 475.0
 
@@ -98,7 +98,7 @@ def parse() -> argparse.Namespace:
 
 def add_common(parser: argparse.ArgumentParser, config: str, names: tuple[str, ...]) -> None:
     parser.add_argument("--baselines", nargs="*", choices=names, default=list(names),
-                        help="none to run RELAAX alone")  # fmt: skip
+                        help="give no name to run RELAAX alone")  # fmt: skip
     parser.add_argument(
         "--threads",
         type=int,
@@ -106,14 +106,15 @@ def add_common(parser: argparse.ArgumentParser, config: str, names: tuple[str, .
         help="of PyTorch (default 2); for small networks 1 may be faster",
     )
     parser.add_argument("--config", type=Path, default=REPOSITORY / "config" / config,
-                        help="RELAAX's, default %(default)s")  # fmt: skip
+                        help="of RELAAX (default %(default)s)")  # fmt: skip
     parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", dest="changes",
                         type=change_of, help="of the configuration's algorithm section, in YAML: "
                         "passes=1 policy_clip=null RMSProp.epsilon=1e-4")  # fmt: skip
-    parser.add_argument("--inference", choices=("inline", "batched"),
-                        help="default: what the configuration says")  # fmt: skip
+    parser.add_argument("--workers", type=workers_of, metavar="W",
+                        help="of the RLX server: connection, auto or a number (default: that of "
+                        "the configuration)")  # fmt: skip
     parser.add_argument("--per-connection", type=int, default=8, metavar="K",
-                        help="environments on each of RELAAX's connections, of 8 (default 8)"
+                        help="environments on each connection of RELAAX, of 8 in all (default 8)"
                         )  # fmt: skip
     add_json(parser, f"training-{parser.prog.split()[-1]}")
 
@@ -129,7 +130,7 @@ def require_baselines(names: list[str]) -> None:
 
 def cartpole(arguments: argparse.Namespace, results: Results) -> None:
     print(
-        f"{'who':<22}{'seed':>6}{'seconds':>10}{'steps':>12}{'steps/s':>10}{'dropped':>9}"
+        f"{'program':<24}{'seed':>6}{'seconds':>10}{'steps':>12}{'steps/s':>10}{'dropped':>9}"
         f"   reached {arguments.goal:g}",
         flush=True,
     )
@@ -144,31 +145,33 @@ def cartpole(arguments: argparse.Namespace, results: Results) -> None:
             rows.append(show(Trained(f"{name} (SB3)", seed, **found)))
             results.add(rows[-1])
     print()
-    for who in dict.fromkeys(row.who for row in rows):
-        print(summary(who, [row for row in rows if row.who == who]))
+    for program in dict.fromkeys(row.program for row in rows):
+        print(summary(program, [row for row in rows if row.program == program]))
 
 
 def show(row: Trained) -> Trained:
     rate = row.steps / row.seconds
     print(
-        f"{row.who:<22}{row.seed:>6}{row.seconds:>10.1f}{row.steps:>12,}{rate:>10,.0f}"
+        f"{row.program:<24}{row.seed:>6}{row.seconds:>10.1f}{row.steps:>12,}{rate:>10,.0f}"
         f"{row.dropped:>9,}   {'yes' if row.reached else 'no'}",
         flush=True,
     )
     return row
 
 
-def summary(who: str, rows: list[Trained]) -> str:
+def summary(program: str, rows: list[Trained]) -> str:
     seconds = [row.seconds if row.reached else float("inf") for row in rows]
     return (
-        f"{who:<22}median {statistics.median(seconds):.1f} s, "
+        f"{program:<24}median {statistics.median(seconds):.1f} s, "
         f"{statistics.median(row.steps for row in rows):,.0f} steps, "
         f"{sum(row.reached for row in rows)} of {len(rows)} reached it"
     )
 
 
 def boxing(arguments: argparse.Namespace, results: Results) -> None:
-    print(f"{'who':<28}{'agent steps/s':>14}{'seconds':>9}{'dropped':>9}{'RELAAX':>9}", flush=True)
+    print(
+        f"{'program':<28}{'agent steps/s':>14}{'seconds':>9}{'dropped':>9}{'RELAAX':>9}", flush=True
+    )
     for variant, (changes, names) in BOXING.items():
         chosen = [name for name in names if name in arguments.baselines]
         if arguments.baselines and not chosen:
@@ -192,7 +195,7 @@ def boxing(arguments: argparse.Namespace, results: Results) -> None:
 
 def show_rate(rate: Rate, ratio: str) -> None:
     print(
-        f"{rate.who:<28}{rate.steps_per_s:>14,.0f}{rate.seconds:>9.1f}{rate.dropped:>9.0%}"
+        f"{rate.program:<28}{rate.steps_per_s:>14,.0f}{rate.seconds:>9.1f}{rate.dropped:>9.0%}"
         f"{ratio:>9}",
         flush=True,
     )
@@ -204,10 +207,10 @@ def run_alone(what: str, name: str, **options: Any) -> dict[str, Any]:
     for key, value in options.items():
         command += [f"--{key.replace('_', '-')}", str(value)]
     with running(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        told, complained = process.communicate()
+        output, errors = process.communicate()
     if process.returncode != 0:
-        sys.exit(f"{name} of Stable-Baselines3 has failed:\n{complained.decode()}")
-    found: dict[str, Any] = json.loads(told.splitlines()[-1])
+        sys.exit(f"{name} of Stable-Baselines3 has failed:\n{errors.decode()}")
+    found: dict[str, Any] = json.loads(output.splitlines()[-1])
     return found
 
 

@@ -1,4 +1,4 @@
-"""Keeps the C library from holding memory that nobody uses."""
+"""Settings of the C library's memory allocator, where that is glibc."""
 
 import ctypes
 import sys
@@ -8,17 +8,17 @@ _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
 _M_ARENA_MAX = -8
 
-#: Larger blocks are taken from the system one by one, and go back to it when they are freed.
+#: Blocks above this size are mapped one by one, and returned to the system when they are freed.
 _LARGE_BYTES = 256 * 1024
 
-#: No block is larger, as far as a compute process goes; glibc takes no larger threshold than this.
+#: The largest threshold that glibc accepts.
 _HUGE_BYTES = 32 * 1024 * 1024
 
 
 def spare_memory() -> None:
-    """Let this process hold little: one pool for all threads, large blocks apart.
+    """Let this process hold little memory: one pool for all threads, large blocks mapped apart.
 
-    For processes of which there are many. Does nothing where the C library is not glibc.
+    For a program that runs in many processes. Does nothing if the C library is not glibc.
     """
     library = _glibc()
     if library is not None:
@@ -27,10 +27,11 @@ def spare_memory() -> None:
 
 
 def keep_memory() -> None:
-    """Let this process keep what it has freed, for the next time.
+    """Let this process keep freed memory, so that later arrays can reuse it.
 
-    For a process that makes the same large arrays over and over: taking them from the system, and
-    clearing their pages, costs more than the work on them. Does nothing without glibc.
+    For a process that makes the same large arrays again and again. To take them from the system,
+    which clears their pages, costs more than the work on them. Does nothing if the C library is not
+    glibc.
     """
     library = _glibc()
     if library is not None:
@@ -39,7 +40,7 @@ def keep_memory() -> None:
 
 
 def release_unused_memory() -> None:
-    """Give freed memory back to the system, where the C library is glibc."""
+    """Return freed memory to the system. Does nothing if the C library is not glibc."""
     library = _glibc()
     if library is not None:
         library.malloc_trim(0)

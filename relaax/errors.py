@@ -1,14 +1,14 @@
 """The errors that RELAAX raises.
 
 RelaaxError
-├── ConfigurationError      what the user wrote cannot be used: exit status 2, one line
-├── ProtocolError           a peer broke the RLX protocol: its connection is closed, nobody else's
+├── ConfigurationError      the user's flags or files cannot be used: one line, exit status 2
+├── ProtocolError           a peer broke the RLX protocol: only its connection is closed
 │   └── InvalidState        a state that the network cannot take
 ├── CheckpointError         a checkpoint cannot be saved or restored
-│   ├── DamagedCheckpoint   its bytes are not what its manifest says
-│   └── CheckpointMismatch  it was made by another network or algorithm
+│   ├── DamagedCheckpoint   its bytes do not match its manifest
+│   └── CheckpointMismatch  it belongs to another network or algorithm
 ├── BridgeError             the parameter server refused a call
-└── ComputeError            the compute process of batched inference is gone
+└── NoRoom                  a worker has no memory for more environments
 """
 
 
@@ -17,11 +17,11 @@ class RelaaxError(Exception):
 
 
 class ConfigurationError(RelaaxError):
-    """What the user wrote cannot be used; the message names the key and the file."""
+    """The user's flags or files cannot be used; the message names the key and the file."""
 
 
 class ProtocolError(RelaaxError):
-    """A peer sent what the RLX protocol does not allow."""
+    """A peer has sent bytes that the RLX protocol does not allow."""
 
 
 class InvalidState(ProtocolError):
@@ -44,5 +44,5 @@ class BridgeError(RelaaxError):
     """The parameter server refused a call; repeating it will not help."""
 
 
-class ComputeError(RelaaxError):
-    """The compute process of batched inference has ended, or cannot serve."""
+class NoRoom(RelaaxError):
+    """A worker has no memory for the environments of another connection."""

@@ -26,10 +26,10 @@ class IntervalMetrics:
         self._sums: dict[str, tuple[float, int]] = {}
         self._distributions: dict[str, list[float]] = {}
 
-    def add(self, name: str, value: float) -> None:
-        """Add a value; what is stored is the mean."""
+    def add(self, name: str, value: float, times: int = 1) -> None:
+        """Add a value, so many times; what is stored is the mean."""
         total, count = self._sums.get(name, (0.0, 0))
-        self._sums[name] = (total + value, count + 1)
+        self._sums[name] = (total + value * times, count + times)
 
     def spread(self, name: str, values: Iterable[float]) -> None:
         """Add values; what is stored is mean, min, max, and the 50th and 99th percentiles."""

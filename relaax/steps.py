@@ -1,4 +1,8 @@
-"""What several environments report at once, as arrays."""
+"""What several environments report at once, as arrays, and what it means.
+
+``Steps`` are what a message says, with flags, by the environments' numbers on their connection;
+``Transitions`` are what the flags mean, read once, by slots in a worker.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,8 +19,16 @@ FINAL = 8
 
 ENDED = TERMINATED | TRUNCATED
 
+#: The largest reward, a 32-bit float: algorithms store rewards as such.
+MAX_REWARD = float(np.finfo(np.float32).max)
+
+REWARD_NOT_ALLOWED = "not finite as a 32-bit float"
+
 Flags = npt.NDArray[np.uint8]
 IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+_NO_SLOTS: IntArray = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +39,7 @@ class Steps:
     ``START`` without an end, while an episode goes on, means that this one was given up: it was
     cut off in its last observation, and the action chosen there was never taken.
 
-    Nobody changes these arrays: whoever gets the same ``environments`` object again may take it
-    for the same numbers, and does so where messages come by the thousand.
+    The arrays are not changed by code that they are handed to.
     """
 
     #: int64 [M], no number twice: which environments.
@@ -41,8 +52,6 @@ class Steps:
     observations: Sequence[Any] | npt.NDArray[Any]
     #: [F, ...], or a sequence of F states: in which episodes ended; always for a truncated one.
     finals: Sequence[Any] | npt.NDArray[Any]
-    #: True where it is known that no flag is set: everybody goes on and wants an action.
-    is_plain: bool = False
 
     @property
     def acting(self) -> npt.NDArray[np.bool_]:
@@ -58,3 +67,85 @@ class Steps:
 def wants_action(flags: Flags) -> npt.NDArray[np.bool_]:
     """Return which of ``flags`` [M] ask for an action: bool [M]."""
     return (flags & START).astype(np.bool_) | ~(flags & ENDED).astype(np.bool_)
+
+
+def is_reward_allowed(reward: float) -> bool:
+    """Return whether one reward can be sent."""
+    return abs(reward) <= MAX_REWARD
+
+
+def are_rewards_allowed(rewards: npt.NDArray[Any]) -> bool:
+    """Return whether all rewards [M], at least one, can be sent."""
+    # The maximum is NaN where any reward is, and no comparison with NaN holds.
+    return bool(np.maximum.reduce(np.abs(rewards)) <= MAX_REWARD)
+
+
+@dataclass(frozen=True, slots=True)
+class Transitions:
+    """Steps, ends and starts of environments, by their slots in one worker.
+
+    A slot is a worker's own number for an environment of any of its connections. An environment
+    takes a step, begins an episode, or both in this order. Each slot is in ``stepped`` or in
+    ``acting`` or in both, and at most once in each.
+    """
+
+    #: int64 [S]: took a step.
+    stepped: IntArray
+    #: float64 [S]: what these steps earned.
+    rewards: npt.NDArray[np.float64]
+    #: bool [S]: which of these steps ended their episode; nothing is earned after them.
+    terminated: BoolArray
+    #: int64 [F]: whose episode was cut off after its step, in a state that is reported with it.
+    truncated: IntArray
+    #: int64 [E]: whose episode is over after its step, terminated or truncated.
+    ended: IntArray
+    #: int64 [G]: whose episode was cut off in the state that was reported last; the action chosen
+    #: there was never taken.
+    given_up: IntArray
+    #: int64 [A]: want an action, for a state that is reported.
+    acting: IntArray
+    #: bool [A]: which of these begin an episode with that state.
+    starts: BoolArray
+    #: Whether all slots took a step and want an action, and nothing else happened.
+    only_steps: bool
+
+    @property
+    def started(self) -> IntArray:
+        """int64: which slots begin an episode."""
+        return self.acting[self.starts]
+
+
+def read_transitions(
+    slots: IntArray, flags: Flags, rewards: npt.NDArray[np.float64], is_running: BoolArray
+) -> Transitions:
+    """Return what ``flags`` [M] say about ``slots`` [M], none of them twice.
+
+    rewards: float64 [M]. is_running: bool [M], where an episode was going on before. The flags are
+    those that the protocol allows.
+    """
+    if not flags.any():
+        neither = np.zeros(len(slots), np.bool_)
+        return Transitions(
+            stepped=slots,
+            rewards=rewards,
+            terminated=neither,
+            truncated=_NO_SLOTS,
+            ended=_NO_SLOTS,
+            given_up=_NO_SLOTS,
+            acting=slots,
+            starts=neither,
+            only_steps=True,
+        )
+    has_ended, starts = (flags & ENDED) != 0, (flags & START) != 0
+    stepped, acting = has_ended | ~starts, wants_action(flags)
+    return Transitions(
+        stepped=slots[stepped],
+        rewards=rewards[stepped],
+        terminated=(flags[stepped] & TERMINATED) != 0,
+        truncated=slots[(flags & TRUNCATED) != 0],
+        ended=slots[has_ended],
+        given_up=slots[starts & ~has_ended & is_running],
+        acting=slots[acting],
+        starts=starts[acting],
+        only_steps=False,
+    )

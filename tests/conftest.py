@@ -31,9 +31,9 @@ def da3c_module(da3c: ModuleType) -> Callable[[str], ModuleType]:
 def _training(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Training]:
     """A training of real processes; nothing of it is left when the test ends.
 
-    It is inline, unless the test is parametrized with inference modes.
+    Each connection has a worker of its own, unless the test is parametrized otherwise.
     """
-    training = Training(tmp_path, getattr(request, "param", "inline"))
+    training = Training(tmp_path, getattr(request, "param", "connection"))
     try:
         yield training
     finally:

@@ -111,9 +111,9 @@ class Process:
 class Training:
     """Configuration, servers and environments of one test; stops what it started."""
 
-    def __init__(self, directory: Path, inference: str = "inline") -> None:
+    def __init__(self, directory: Path, workers: str | int = "connection") -> None:
         self.directory = directory
-        self.inference = inference
+        self.workers = workers
         self.parameter_server_url = f"127.0.0.1:{free_port()}"
         self.rlx_server_url = f"127.0.0.1:{free_port()}"
         self.checkpoints = directory / "checkpoints"
@@ -137,7 +137,7 @@ class Training:
             "relaax-rlx-server": {
                 "--bind": self.rlx_server_url,
                 "--parameter-server": self.parameter_server_url,
-                "--inference": self.inference,
+                "--workers": self.workers,
                 "--log-level": "INFO",
                 **{f"--{key}": value for key, value in (rlx_server or {}).items()},
             },

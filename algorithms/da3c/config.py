@@ -6,7 +6,7 @@ from typing import Any
 from relaax.algorithm_base import ConfigBase
 from relaax.spaces import Space, discrete
 
-from .network import Network
+from .networks import network_of
 from .settings import Settings
 
 
@@ -16,7 +16,7 @@ class Config(ConfigBase):
     def __init__(self, config: Mapping[str, Any]) -> None:
         super().__init__(config)
         self.settings = Settings.model_validate(dict(config))
-        self.network = Network.of(self.settings)
+        self.network = network_of(self.settings)
 
     def observation_space(self) -> Space:
         """Return arrays of numbers of ``state_size``."""
@@ -25,3 +25,7 @@ class Config(ConfigBase):
     def action_space(self) -> Space:
         """Return ``action_size`` discrete actions."""
         return discrete(self.settings.action_size)
+
+    def uses_gpu(self) -> bool:
+        """Return whether TensorFlow sees the GPU."""
+        return self.settings.gpu

@@ -21,7 +21,7 @@ class RMSPropSection(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    decay: float = Field(0.99, ge=0, lt=1)
+    decay: float = Field(default=0.99, ge=0, lt=1)
     epsilon: PositiveFloat = 0.1
     #: Gradients with a larger global norm are scaled down to it; None leaves them alone.
     gradient_norm_clipping: PositiveFloat | None = 40.0
@@ -119,14 +119,6 @@ class Settings(BaseModel):
     def is_image(self) -> bool:
         """Whether states go through convolutions."""
         return len(self.state_size) in IMAGE_DIMENSIONS
-
-    @property
-    def observation_shape(self) -> tuple[int, ...]:
-        """Shape of what the network sees: the history lies along the last axis."""
-        if not self.is_image:
-            return (self.state_size[0] * self.history_len,)
-        height, width, *channels = self.state_size
-        return (height, width, (channels[0] if channels else 1) * self.history_len)
 
     @property
     def dense_units(self) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ FRAME_SIZE = 84
 FRAME_SKIP = 4
 MAX_IDLE_ACTIONS = 30
 
-#: The probability of a repeated action in version 5 of all games.
+#: The probability that a game repeats its last action, in version 5 of all games.
 STICKY_IN_V5 = 0.25
 
 _PREFIX = "ALE/"
@@ -29,7 +29,11 @@ def is_atari(env_id: str) -> bool:
 
 @dataclass(frozen=True)
 class AtariFactory:
-    """Makes a game; ``sticky`` is the probability of a repeated action, ``None`` for its own."""
+    """Makes one game, or several that step together.
+
+    ``sticky`` is the probability that a game repeats its last action; None keeps the game's own.
+    ``kwargs`` are more arguments of ``gymnasium.make``.
+    """
 
     env_id: str
     sticky: float | None
@@ -54,7 +58,7 @@ class AtariFactory:
         )
 
     def vector(self, count: int) -> gymnasium.vector.VectorEnv[Any, Any, Any]:
-        """Return ``count`` games that step together, emulated and preprocessed by ale-py in C++."""
+        """Return ``count`` games that step together; ale-py emulates and preprocesses in C++."""
         _prepare_libraries()
         settings = {
             "repeat_action_probability": STICKY_IN_V5 if self.sticky is None else self.sticky,
@@ -78,7 +82,7 @@ class AtariFactory:
 
 
 class _WithoutStack(gymnasium.vector.VectorObservationWrapper):
-    """Takes away the axis along which ale-py stacks frames: [N, 1, 84, 84] to [N, 84, 84]."""
+    """Removes the axis along which ale-py stacks frames: [N, 1, 84, 84] becomes [N, 84, 84]."""
 
     def __init__(self, games: gymnasium.vector.VectorEnv[Any, Any, Any]) -> None:
         super().__init__(games)
@@ -88,12 +92,12 @@ class _WithoutStack(gymnasium.vector.VectorObservationWrapper):
         )
 
     def observations(self, observations: Any) -> Any:
-        """Return the one frame of each stack."""
+        """Return the only frame of each stack."""
         return observations[:, 0]
 
 
 def _prepare_libraries() -> None:
-    # Imported here: other environments do without them, and the parent process does too.
+    # Imported here: other environments and the parent process do not need them.
     import ale_py
     import cv2
 

@@ -1,8 +1,19 @@
 """What an algorithm package implements.
 
-A package is a folder with an ``__init__.py`` that exports ``Config``, ``ParameterServer``,
-``Agent``, ``Bridge`` and ``BridgeControl``; with ``Preprocessor`` and ``BatchAgent`` beside them it
-can also be run with ``--inference batched``. ``docs/algorithms.md`` walks through one.
+A package is a folder with an ``__init__.py`` that exports ``Config``, ``ParameterServer`` and
+``Agent``: classes, or functions that are called like them. ``docs/algorithms.md`` describes one.
+
+It may export more: ``make_batch_agent`` serves many environments with one evaluation of a
+network, ``BridgeControl`` brings a transport of its own, and ``prepare_to_fork`` imports what is
+heavy, so that all workers share it.
+
+``agent_base``             the algorithm's logic for one environment
+``batch_agent_base``       the same for many at once
+``parameter_server_base``  the owner of the global parameters
+``bridge_base``            the transport between them
+``roles``                  what one part asks of another, one small role each
+``config_base``            the typed configuration
+``checkpoint``             what is saved, and what is accepted again
 """
 
 from relaax.algorithm_base.agent_base import AgentBase
@@ -10,19 +21,26 @@ from relaax.algorithm_base.batch_agent_base import BatchAgentBase
 from relaax.algorithm_base.bridge_base import (
     BridgeBase,
     BridgeControlBase,
-    FloatVector,
     Phase,
     RunningParameterServer,
-    Values,
-    Version,
 )
 from relaax.algorithm_base.checkpoint import Checkpoint, NullSaver, Saver
 from relaax.algorithm_base.config_base import ConfigBase
 from relaax.algorithm_base.parameter_server_base import ParameterServerBase
-from relaax.algorithm_base.preprocessor_base import PreprocessorBase
+from relaax.algorithm_base.roles import (
+    ExperienceSink,
+    FloatVector,
+    GradientSink,
+    MetricsSink,
+    StepCounter,
+    Values,
+    VariableSink,
+    VariableSource,
+    Version,
+)
 from relaax.errors import CheckpointMismatch, InvalidState
 from relaax.metrics import Metrics, NullMetrics
-from relaax.steps import Steps
+from relaax.steps import Transitions
 
 __all__ = [
     "AgentBase",
@@ -32,17 +50,22 @@ __all__ = [
     "Checkpoint",
     "CheckpointMismatch",
     "ConfigBase",
+    "ExperienceSink",
     "FloatVector",
+    "GradientSink",
     "InvalidState",
     "Metrics",
+    "MetricsSink",
     "NullMetrics",
     "NullSaver",
     "ParameterServerBase",
     "Phase",
-    "PreprocessorBase",
     "RunningParameterServer",
     "Saver",
-    "Steps",
+    "StepCounter",
+    "Transitions",
     "Values",
+    "VariableSink",
+    "VariableSource",
     "Version",
 ]

@@ -24,6 +24,9 @@ class AgentBase(ABC):
     A state is what the client sent: a number, a list, or a numpy array. An action is an int or a
     numpy array. Raise ``InvalidState`` for a state that cannot be used; the worker then closes
     that connection with the reason in its log.
+
+    An ``Agent`` that takes an argument ``seed`` is given an int there, another one for each agent
+    on all RLX servers, so that agents of one configuration do not all draw the same numbers.
     """
 
     def __init__(self, config: ConfigBase, parameter_server: BridgeBase) -> None:

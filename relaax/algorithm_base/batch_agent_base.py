@@ -1,57 +1,66 @@
 """The agent of many environments at once."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from relaax.algorithm_base.bridge_base import BridgeBase
-from relaax.algorithm_base.config_base import ConfigBase
-from relaax.steps import IntArray, Steps
+from relaax.steps import Transitions
+
+Array = npt.NDArray[Any]
+IntArray = npt.NDArray[np.int64]
 
 
 class BatchAgentBase(ABC):
-    """Chooses actions for whoever asks, with one evaluation of the network for all of them.
+    """Chooses actions for all environments that ask, with one evaluation of the network.
 
-    Optional, together with ``Preprocessor``: an algorithm that has both serves many environments
-    on one connection in one go, and can be run with ``--inference batched``. Inline, a worker
-    makes one for its own connection; batched, the compute process makes one for all workers::
+    Optional: an algorithm whose package exports ``make_batch_agent`` serves many environments in
+    one go. A worker makes one and calls it for the environments of all of its connections::
 
-        agent = BatchAgent(config, parameter_server, learns_in_background)
+        agent = make_batch_agent(config, parameter_server, seed, learns_in_background)
         agent.warm_up(most)
-        slots = agent.open(environments)             # a connection has come
-        actions = agent.act(steps)                   # some of all environments, by their slots
-        agent.close_slots(slots)                     # a connection has gone
+        agent.open(slots)                                       # a connection has come
+        states = agent.check(what_clients_sent)                 # InvalidState closes one of them
+        actions = agent.act(transitions, states, finals)        # some of all environments
+        agent.close_slots(slots)                                # a connection has gone
         agent.close()
-    """
 
-    def __init__(
-        self, config: ConfigBase, parameter_server: BridgeBase, learns_in_background: bool
-    ) -> None:
-        """Fetch the parameters. In the background, learning must not make ``act`` wait."""
+    ``seed`` is an int, another one for each worker on all RLX servers. In the background, learning
+    must not make ``act`` wait. Slots are the worker's small numbers for environments; those of
+    environments that have gone are given to others.
+    """
 
     def warm_up(self, environments: int) -> None:
         """Do beforehand what the first calls for up to ``environments`` would have to wait for."""
 
     @abstractmethod
-    def action_type(self) -> tuple[np.dtype[Any], tuple[int, ...]]:
-        """Return dtype and shape of one action."""
+    def open(self, slots: IntArray) -> None:
+        """Make room for environments that have come, at ``slots`` int64 [B].
 
-    @abstractmethod
-    def open(self, environments: int) -> IntArray:
-        """Return slots int64 [environments] for environments that have come."""
+        MemoryError when there is no room; then nothing has changed.
+        """
 
     @abstractmethod
     def close_slots(self, slots: IntArray) -> None:
-        """Forget environments that have gone; their slots may be given to others."""
+        """Forget the environments at ``slots``, which may be given to others."""
 
     @abstractmethod
-    def act(self, steps: Steps) -> npt.NDArray[Any]:
-        """Take what environments report and return the actions [A, ...] of those that want one.
+    def check(self, states: Sequence[Any] | Array) -> Array:
+        """Return the states of B environments as an array [B, ...] of the dtype that ``act`` takes.
 
-        ``steps.environments`` are slots, and its arrays hold preprocessed observations. They
-        belong to the caller again when this returns.
+        ``states`` is an array [B, ...] or a sequence of states. InvalidState for states that cannot
+        be used. Nothing else changes.
+        """
+
+    @abstractmethod
+    def act(self, transitions: Transitions, states: Array, finals: Array) -> Array:
+        """Take what happened since the last actions and return the next ones, [A, ...].
+
+        ``states`` [A, ...] are those of ``transitions.acting`` and ``finals`` [F, ...] those of
+        ``transitions.truncated``, both from ``check`` and all of one dtype. They belong to the
+        caller again when this returns. What a client sent must not make this fail.
         """
 
     @abstractmethod

@@ -1,16 +1,11 @@
 """The transport between workers and the parameter server."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-import numpy as np
-import numpy.typing as npt
-
+from relaax.algorithm_base.roles import FloatVector, Values, Version
 from relaax.metrics import Metrics
-
-FloatVector = npt.NDArray[np.float32]
 
 
 class Phase(Enum):
@@ -23,30 +18,14 @@ class Phase(Enum):
     CLOSING = "closing"
 
 
-@dataclass(frozen=True)
-class Version:
-    """Which values these are: a count of applied updates within one run of the parameter server."""
-
-    number: int
-    #: Random for each start of the parameter server, so that a restart never repeats a version.
-    incarnation: int = 0
-
-
-@dataclass(frozen=True)
-class Values:
-    """The global parameters at a version."""
-
-    version: Version
-    global_t: int
-    #: float32 [size]; None means that the caller holds this version already.
-    vector: FloatVector | None
-
-
 class BridgeBase(ABC):
     """What a worker asks of the parameter server.
 
     The same interface stands at both ends: the worker calls a stub, and the call arrives at the
     object that ``ParameterServerBase.bridge()`` returns. There, many threads call it at once.
+
+    A bridge is a ``StepCounter``, a ``VariableSource`` and a ``GradientSink`` by the methods below;
+    what needs no more than one of these takes that role.
     """
 
     @abstractmethod
@@ -79,6 +58,18 @@ class BridgeBase(ABC):
 
     def close(self) -> None:
         """Release the transport."""
+
+    def add(self, steps: int) -> int:
+        """Count steps, as a ``StepCounter``."""
+        return self.increment_global_t(steps)
+
+    def get(self, known: Version | None = None) -> Values:
+        """Return the newest values, as a ``VariableSource``."""
+        return self.get_values(known)
+
+    def apply(self, gradient: FloatVector, steps: int, computed_with: Version | None) -> Values:
+        """Apply a gradient, as a ``GradientSink``."""
+        return self.synchronize(gradient, steps, computed_with)
 
 
 class RunningParameterServer(Protocol):

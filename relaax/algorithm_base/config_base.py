@@ -17,10 +17,6 @@ class ConfigBase:
     def __init__(self, config: Mapping[str, Any]) -> None:
         """Keep the section as it is."""
         self.config = config
-        #: Another one in each process that makes agents, on all RLX servers; set before they are
-        #: made, so that agents of one seed do not all draw the same numbers. It depends on the
-        #: RLX server's address and on how many processes it has started before.
-        self.worker_number = 0
 
     def observation_space(self) -> Space | None:
         """Return the space of one environment's states (RLX version 2); None if any will do."""
@@ -29,3 +25,7 @@ class ConfigBase:
     def action_space(self) -> Space | None:
         """Return the space of one environment's actions; None if it is not known."""
         return None
+
+    def uses_gpu(self) -> bool:
+        """Return whether workers use the GPU; ``--workers auto`` then starts one for all."""
+        return False

@@ -1,7 +1,14 @@
 """The generic bridge: gRPC between workers and the parameter server, from ``protos/``.
 
-An algorithm uses it by exporting ``Bridge`` and ``BridgeControl`` from here; the object that its
+An algorithm uses it unless it exports a ``BridgeControl`` of its own; the object that its
 ``ParameterServer.bridge()`` returns then answers the calls.
+
+``control``          makes both ends
+``stub``             the worker's end
+``service``          the parameter server's end; it calls roles
+``vectors``          messages that carry a vector, without protobuf's copies of it
+``metrics_sender``   sends a worker's metrics without making it wait
+``channel_options``  gRPC settings that both ends share
 """
 
 from relaax.bridge.control import BridgeControl

@@ -8,7 +8,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from relaax.address import Address
-from relaax.algorithm_base.bridge_base import (
+from relaax.algorithm_base import (
     BridgeBase,
     BridgeControlBase,
     Phase,
@@ -64,7 +64,7 @@ class _GrpcParameterServer:
             self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
 
     def set_phase(self, phase: Phase) -> None:
-        """Tell every caller from now on."""
+        """Answer every caller with it from now on."""
         self._servicer.phase = phase
 
     def stop(self, grace_s: float) -> None:

@@ -2,12 +2,20 @@
 
 import secrets
 from collections.abc import Callable
-from typing import NoReturn, TypeVar
+from typing import NoReturn, Protocol, TypeVar
 
 import grpc
 import numpy as np
 
-from relaax.algorithm_base.bridge_base import BridgeBase, Phase, Values, Version
+from relaax.algorithm_base import (
+    GradientSink,
+    Metrics,
+    Phase,
+    StepCounter,
+    Values,
+    VariableSource,
+    Version,
+)
 from relaax.bridge import bridge_pb2, bridge_pb2_grpc
 from relaax.bridge.vectors import GRADIENTS, SERVICE_NAME, VALUES, WithVector
 
@@ -22,6 +30,13 @@ _NOTHING = np.zeros(0, np.float32)
 Reply = TypeVar("Reply")
 
 
+class Service(StepCounter, VariableSource, GradientSink, Protocol):
+    """The roles that a parameter server plays for its workers; ``BridgeBase`` plays them all."""
+
+    def metrics(self) -> Metrics:
+        """Return where the workers' scalars go."""
+
+
 class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type: ignore[misc]
     """Turns gRPC messages into calls of an algorithm's service, and back.
 
@@ -29,7 +44,7 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
     version here, and a gradient computed with one is dropped.
     """
 
-    def __init__(self, service: BridgeBase) -> None:
+    def __init__(self, service: Service) -> None:
         self.phase = Phase.TRAINING
         self._service = service
         self._incarnation = secrets.randbits(63) + 1
@@ -38,13 +53,13 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
         self, request: bridge_pb2.Steps, context: grpc.ServicerContext
     ) -> bridge_pb2.GlobalStep:
         """Count environment steps."""
-        global_t = _answer(context, lambda: self._service.increment_global_t(request.count))
+        global_t = _answer(context, lambda: self._service.add(request.count))
         return bridge_pb2.GlobalStep(global_t=global_t)
 
     def ApplyGradients(  # noqa: N802
         self, request: WithVector[bridge_pb2.Gradients], context: grpc.ServicerContext
     ) -> WithVector[bridge_pb2.Values]:
-        """Apply a gradient, count its steps, and return newer values to who wants them."""
+        """Apply a gradient, count its steps, and return newer values if they are wanted."""
         return _answer(context, lambda: self._apply(request))
 
     def GetValues(  # noqa: N802
@@ -52,7 +67,7 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
     ) -> WithVector[bridge_pb2.Values]:
         """Return the values, or "not modified"."""
         known = self._version_of(request)
-        return _answer(context, lambda: self._values_message(self._service.get_values(known)))
+        return _answer(context, lambda: self._values_message(self._service.get(known)))
 
     def StoreScalarMetric(  # noqa: N802
         self, request: bridge_pb2.ScalarMetrics, context: grpc.ServicerContext
@@ -67,22 +82,18 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
         self, request: bridge_pb2.Nothing, context: grpc.ServicerContext
     ) -> bridge_pb2.Status:
         """Say whether the training goes on."""
-        return bridge_pb2.Status(
-            phase=_PHASES[self.phase], global_t=self._service.increment_global_t(0)
-        )
+        return bridge_pb2.Status(phase=_PHASES[self.phase], global_t=self._service.add(0))
 
     def _apply(self, request: WithVector[bridge_pb2.Gradients]) -> WithVector[bridge_pb2.Values]:
         fields, computed_with = request.fields, None
         if fields.HasField("computed_with"):
             computed_with = self._version_of(fields.computed_with)
             if computed_with is None:
-                return self._values_message(self._service.get_values())
+                return self._values_message(self._service.get())
         gradients = _NOTHING if request.vector is None else request.vector
+        values = self._service.apply(gradients, fields.steps, computed_with)
         if not fields.want_values:
-            self._service.apply_gradients(gradients, computed_with)
-            self._service.increment_global_t(fields.steps)
             return WithVector(bridge_pb2.Values(incarnation=self._incarnation), None)
-        values = self._service.synchronize(gradients, fields.steps, computed_with)
         return self._values_message(values)
 
     def _version_of(self, known: bridge_pb2.Known) -> Version | None:
@@ -125,7 +136,7 @@ def method_handlers(servicer: ParameterServerServicer) -> grpc.GenericRpcHandler
 
 
 def _answer(context: grpc.ServicerContext, call: Callable[[], Reply]) -> Reply:
-    """Return what ``call`` returns; a ValueError is the caller's fault and is told to it."""
+    """Return what ``call`` returns; a ValueError is the caller's fault, and its answer."""
     try:
         return call()
     except ValueError as error:

@@ -7,7 +7,7 @@ from typing import Any
 
 import grpc
 
-from relaax.algorithm_base.bridge_base import BridgeBase, FloatVector, Phase, Values, Version
+from relaax.algorithm_base import BridgeBase, FloatVector, Phase, Values, Version
 from relaax.bridge import bridge_pb2, bridge_pb2_grpc, channel_options
 from relaax.bridge.metrics_sender import MetricsSender
 from relaax.bridge.vectors import GRADIENTS, SERVICE_NAME, VALUES, WithVector
@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 #: What a parameter server that is away or starting again answers.
 _AWAY = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
 
-#: Whoever starts an RLX server alone should not wait for long to be told.
+#: An RLX server that is started alone says so after this time.
 _FIRST_WAIT_S = 2.0
 
 _PHASES = {
@@ -33,7 +33,7 @@ class Bridge(BridgeBase):
     """Calls a parameter server at ``host:port``; made after the fork, since gRPC has threads.
 
     While the parameter server is away, a call for values waits for it, up to ``patience_s``
-    seconds; a gradient is dropped instead, because nobody can tell whether it was applied.
+    seconds; a gradient is dropped instead, because it may have been applied already.
     """
 
     def __init__(

@@ -1,11 +1,32 @@
 """What an environment embeds to be trained: needs numpy and nothing else.
 
-``rlx_client``        ``Client``: init, send, reset, truncate
-``vector_client``     ``VectorClient``: many environments on one connection; ``Steps``, with the
-                      flags START, TERMINATED, TRUNCATED and FINAL, is what they report
-``backoff``           how often and how long to try when the server is away
-``gymnasium_runner``  drives any Gymnasium environment (needs Gymnasium)
-``vector_runner``     drives Gymnasium's vector environments
+What a program uses:
+
+``rlx_client``         ``Client``: init, send, reset, truncate
+``vector_client``      ``VectorClient``: many environments on one connection; it reports ``Steps``,
+                       with the flags START, TERMINATED, TRUNCATED and FINAL
+``backoff``            how often and how long to try when the server is away
+``failure``            what clients raise
+``transport``          how they reach the server: over TCP, or what you hand them
+``gymnasium_runner``   ``GymnasiumRunner`` and a command; needs Gymnasium, as does all below it
+
+How a message gets to the server:
+
+``checks``             what can be sent
+``sessions``           one environment on one connection, in either version of the protocol
+``steps_session``      many environments on one connection
+``server_connection``  a connection: questions, answers, and how it was lost
+``connector``          makes one connection after another, with ``retry_policy``
+
+How Gymnasium environments are driven:
+
+``environment_runner``, ``vector_runner``           play episodes of one environment, of several
+``gymnasium_spaces``, ``gymnasium_factory``         spaces and actions; making environments
+``runner_options``, ``gymnasium_tasks``             the command line; what each process does
+``run_environments``                                the whole run, from start to exit status
+``environment_processes``, ``child_process``        both ends of a process
+``observer``, ``run_progress``                      what is reported, and shown
+``run_result``, ``conclusion``                      how a run ended, and its exit status
 """
 
 from relaax.client.backoff import Backoff

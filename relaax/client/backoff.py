@@ -30,7 +30,7 @@ class Backoff:
             raise ValueError(f"attempts must be at least 1, is {self.attempts}")
 
     def pauses(self, rng: random.Random) -> Iterator[float]:
-        """Yield pauses in seconds, without end; counting attempts is left to who pauses."""
+        """Yield pauses in seconds, without end; the caller counts the attempts."""
         pause_s = self.initial_s
         while True:
             yield pause_s * (1 - self.jitter * rng.random())

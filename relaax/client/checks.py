@@ -1,12 +1,19 @@
-"""What can be sent in version 2, checked where a program hands it over."""
+"""What can be sent in version 2; arguments are checked where a program hands them over."""
 
 from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 
-from relaax.protocol import rewards as reward_rules
-from relaax.steps import FINAL, Steps, wants_action
+from relaax.steps import (
+    FINAL,
+    MAX_REWARD,
+    REWARD_NOT_ALLOWED,
+    Steps,
+    are_rewards_allowed,
+    is_reward_allowed,
+    wants_action,
+)
 
 Array = npt.NDArray[Any]
 
@@ -19,19 +26,19 @@ _DOUBLE = np.dtype(np.float64)
 def checked_reward(reward: float) -> float:
     """Return ``reward``; ValueError unless it is finite as a 32-bit float."""
     try:
-        is_allowed = reward_rules.is_allowed(reward)
+        is_allowed = is_reward_allowed(reward)
     except TypeError as error:
         raise TypeError(f"the reward is {reward!r}, it must be a number") from error
     if not is_allowed:
         raise ValueError(
-            f"the reward is {float(reward)}, {reward_rules.NOT_ALLOWED}: at most "
-            f"{reward_rules.MAX_REWARD:.2g} in magnitude can be sent"
+            f"the reward is {float(reward)}, {REWARD_NOT_ALLOWED}: at most "
+            f"{MAX_REWARD:.2g} in magnitude can be sent"
         )
     return reward
 
 
 def as_array(state: Any) -> Array | None:
-    """Return a state as an array of numbers; None for what is none: text, mappings, ragged lists.
+    """Return a state as an array of numbers; None for text, mappings and ragged lists.
 
     An array keeps its type; plain numbers become 64-bit floats.
     """
@@ -47,20 +54,23 @@ def as_array(state: Any) -> Array | None:
 
 
 def checked_state(state: Any) -> Array:
-    """Return a state as an array; TypeError for no numbers, ValueError for those not finite."""
+    """Return a state as an array.
+
+    TypeError for what is no array of numbers, ValueError for numbers that are not finite.
+    """
     array = as_array(state)
     if array is None:
         raise TypeError(
             f"this state is no array of numbers: {type(state).__name__}; RLX version 2 carries "
-            "nothing else, Client(..., protocol=1) carries whatever JSON can hold"
+            "nothing else, Client(..., protocol=1) carries what JSON can hold"
         )
     _require_finite("the state", array)
     return array
 
 
 def checked_rewards(rewards: Any, count: int) -> npt.NDArray[np.float64]:
-    """Return ``rewards`` as float64 [count]; ValueError for anything else, and not finite ones."""
-    if _are_doubles(rewards, count) and reward_rules.are_allowed(rewards):
+    """Return ``rewards`` as float64 [count]; ValueError for what cannot be sent."""
+    if _are_doubles(rewards, count) and are_rewards_allowed(rewards):
         return rewards  # as nearly always
     try:
         array = np.asarray(rewards, np.float64)
@@ -68,9 +78,9 @@ def checked_rewards(rewards: Any, count: int) -> npt.NDArray[np.float64]:
         raise ValueError(f"rewards are {count} numbers: {error}") from error
     if array.shape != (count,):
         raise ValueError(f"rewards are {count} numbers, not an array of shape {array.shape}")
-    if not reward_rules.are_allowed(array):
-        (index, *_) = np.flatnonzero(~(np.abs(array) <= reward_rules.MAX_REWARD))
-        raise ValueError(f"rewards[{index}] is {array[index]}, {reward_rules.NOT_ALLOWED}")
+    if not are_rewards_allowed(array):
+        (index, *_) = np.flatnonzero(~(np.abs(array) <= MAX_REWARD))
+        raise ValueError(f"rewards[{index}] is {array[index]}, {REWARD_NOT_ALLOWED}")
     return array
 
 
@@ -83,7 +93,7 @@ def _are_doubles(rewards: Any, count: int) -> TypeGuard[npt.NDArray[np.float64]]
 def checked_rows(what: str, rows: Any, count: int) -> Array:
     """Return ``rows`` as an array [count, ...] of finite numbers; ValueError for anything else.
 
-    None is as good as no rows.
+    None means that there are no rows.
     """
     array = as_array(() if rows is None else rows)
     if array is None:
@@ -95,7 +105,7 @@ def checked_rows(what: str, rows: Any, count: int) -> Array:
 
 
 def checked_flags(what: str, flags: Any, count: int) -> npt.NDArray[np.bool_]:
-    """Return ``flags`` as bool [count], nobody's where there are none; ValueError for others."""
+    """Return ``flags`` as bool [count], all False for None; ValueError for anything else."""
     if flags is None:
         return np.zeros(count, np.bool_)
     array = np.asarray(flags, np.bool_)
@@ -105,7 +115,7 @@ def checked_flags(what: str, flags: Any, count: int) -> npt.NDArray[np.bool_]:
 
 
 def checked_steps(steps: Steps, environments: int) -> Steps:
-    """Return ``steps`` with arrays in it; ValueError where something is missing or too much."""
+    """Return ``steps`` as arrays; ValueError where their lengths or numbers do not fit."""
     numbers, flags = np.asarray(steps.environments), np.asarray(steps.flags, np.uint8)
     count = len(numbers)
     if count == 0 or flags.shape != (count,):
@@ -119,7 +129,6 @@ def checked_steps(steps: Steps, environments: int) -> Steps:
         checked_rewards(steps.rewards, count),
         checked_rows("observations", steps.observations, acting),
         checked_rows("finals", steps.finals, ended),
-        steps.is_plain,
     )
 
 

@@ -7,11 +7,11 @@ _FINAL = (ErrorCode.PROTOCOL, ErrorCode.MISMATCH, ErrorCode.VERSION, ErrorCode.T
 
 
 class Failure(Exception):
-    """The server is away, closed the connection or answered nonsense; ``message`` says which.
+    """The server cannot be reached, has closed the connection or broke the protocol.
 
-    The connection is closed and the server's part of the episodes is lost: reset the environment
-    and call ``init``, which connects again. ``code`` is the server's own reason where it gave one
-    (``relaax.protocol.binary.ErrorCode``).
+    ``message`` says which. The connection is closed and the server's part of the episodes is lost:
+    reset the environment and call ``init``, which connects again. ``code`` is the server's own
+    reason, if it gave one (``relaax.protocol.binary.ErrorCode``).
     """
 
     def __init__(self, message: str, code: int | None = None) -> None:
@@ -21,5 +21,10 @@ class Failure(Exception):
 
     @property
     def is_final(self) -> bool:
-        """Whether there is no point in trying again: a mistake, or the end of the training."""
+        """Whether another attempt would fail too: after a mistake, or the end of the training."""
         return self.code in _FINAL
+
+
+def not_connected() -> Failure:
+    """Return the failure of a message that needs a connection where there is none."""
+    return Failure("there is no connection; start an episode with init")

@@ -38,7 +38,7 @@ class ActionDecoder(Protocol):
 def state_encoder(space: spaces.Space[Any]) -> StateEncoder:
     """Return how observations of ``space`` are sent; raise ``UnsupportedSpace`` if they cannot be.
 
-    All go as arrays of the space's type, discrete ones without a dimension.
+    All are sent as arrays of the space's type, discrete ones without a dimension.
     """
     if not isinstance(space, _ARRAY_SPACES) or space.dtype is None:
         raise UnsupportedSpace(
@@ -86,7 +86,7 @@ class BoxActions:
         self._space = space
 
     def __call__(self, action: Any) -> Any:
-        """Return ``action`` as the space has it."""
+        """Return ``action`` in the shape, type and bounds of the space."""
         size = int(np.prod(self._space.shape))
         if not isinstance(action, np.ndarray | list) or np.size(action) != size:
             raise UnusableAction(
@@ -107,7 +107,7 @@ def vector_action_decoder(space: spaces.Space[Any]) -> ActionDecoder:
 
 
 class VectorDiscreteActions(DiscreteActions):
-    """The same for many environments at once: integers [N]."""
+    """The actions of many environments at once: integers [N]."""
 
     def __call__(self, action: Any) -> Any:
         """Return the environments' numbers for actions [N]."""
@@ -128,7 +128,7 @@ class VectorBoxActions:
         self._space = space
 
     def __call__(self, action: Any) -> Any:
-        """Return ``action`` [N, ...] as the environments have it."""
+        """Return ``action`` [N, ...] in the shape, type and bounds of the space."""
         size = int(np.prod(self._space.shape))
         if action.size != len(action) * size:
             raise UnusableAction(
@@ -140,7 +140,7 @@ class VectorBoxActions:
 
 
 def space_as_json(space: spaces.Space[Any]) -> Space | None:
-    """Return what the server is told of ``space``; None for what version 2 has no words for."""
+    """Return ``space`` as it is sent to the server; None if version 2 cannot describe it."""
     match space:
         case spaces.Discrete():
             return {"type": "Discrete", "n": int(space.n)}

@@ -1,4 +1,4 @@
-"""What a run of episodes tells to whoever watches it."""
+"""What can be watched of a run of episodes."""
 
 from dataclasses import dataclass
 
@@ -13,16 +13,16 @@ class EpisodeSummary:
 
 
 class RunObserver:
-    """Watches a run; override what is of interest."""
+    """Watches a run; override the methods that you need."""
 
     def on_connected(self) -> None:
-        """Take note that the server has answered the first state of a session."""
+        """Called when the server has answered the first state of a session."""
 
     def on_disconnected(self) -> None:
-        """Take note that the connection was lost in the middle of an episode."""
+        """Called when the connection was lost in the middle of an episode."""
 
     def on_step(self, count: int = 1) -> None:
-        """Take note that the environments have made so many steps."""
+        """Called when the environments have taken ``count`` steps."""
 
     def on_episode(self, summary: EpisodeSummary) -> None:
-        """Take note of an episode that is over."""
+        """Called when an episode is over."""

@@ -20,11 +20,14 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from relaax.address import Address
 from relaax.client.backoff import Backoff
 from relaax.client.checks import as_array, checked_reward
-from relaax.client.failure import Failure
-from relaax.client.line import Line, OldServer, Patience
+from relaax.client.connector import Connector, OldServer, Timeouts
+from relaax.client.failure import Failure, not_connected
+from relaax.client.retry_policy import RetryPolicy
 from relaax.client.sessions import BinarySession, JsonSession, Session
+from relaax.client.transport import TcpTransport, Transport
 from relaax.metrics import Metrics
 from relaax.protocol.binary import Hello
 from relaax.spaces import Space, space_of
@@ -33,7 +36,7 @@ __all__ = ["Client", "Failure"]
 
 _log = logging.getLogger(__name__)
 
-#: Which version of the protocol; None takes the best that the server speaks.
+#: The versions of the protocol.
 Version = Literal[1, 2]
 
 
@@ -41,19 +44,20 @@ class Client:
     """A connection to an RLX server, made by the first ``init``.
 
     ``rlx_server_url`` is ``HOST:PORT`` or ``[IPV6]:PORT``, else ``ConfigurationError`` is raised.
-    ``timeout_s`` bounds the wait for one answer; without it the client waits as long as the
-    server's machine is there. With ``reconnect``, ``init`` keeps trying; ``wait`` is called with
-    each pause in seconds, and when it returns true (as ``threading.Event.wait`` does once the
-    event is set) the trying ends. Every method raises ``Failure`` when the server cannot answer,
-    and ``ValueError`` or ``TypeError`` for a state or a reward that cannot be sent.
+    ``timeout_s`` bounds the wait for one answer; if omitted, the client waits as long as the
+    connection lasts. With ``reconnect``, ``init`` tries again after a failure; ``wait`` is called
+    with each pause in seconds, and when it returns true (as ``threading.Event.wait`` does once the
+    event is set) no further attempt follows. Every method raises ``Failure`` when the server cannot
+    answer, and ``ValueError`` or ``TypeError`` for a state or a reward that cannot be sent.
 
-    After a connection that was lost in the middle of an episode ``init`` pauses before it connects,
-    with ``reconnect`` or without.
+    When a connection was lost in the middle of an episode, ``init`` pauses before it connects, with
+    ``reconnect`` or without.
 
-    The client speaks version 2 of the protocol, and version 1 when the first state is no array of
-    numbers or with a server that closes at every hello and never answered one; ``protocol`` asks
-    for one of them. ``environment`` (at most 255 characters) and the spaces are told to the server,
-    which refuses what does not fit its configuration.
+    The client speaks version 2 of the protocol. It speaks version 1 if the first state is no array
+    of numbers, and with a server that closes at every hello and has never answered one;
+    ``protocol`` asks for one of them. ``environment`` (at most 255 characters) and the spaces are
+    sent to the server, which refuses what does not fit its configuration. ``transport`` opens the
+    connections; if omitted, they go over TCP.
     """
 
     def __init__(
@@ -68,10 +72,16 @@ class Client:
         environment: str = "",
         observation_space: Space | None = None,
         action_space: Space | None = None,
+        transport: Transport | None = None,
     ) -> None:
         if protocol not in (None, 1, 2):
             raise ValueError(f"protocol must be 1 or 2, is {protocol!r}")
-        self._line = Line(rlx_server_url, Patience(timeout_s, connect_timeout_s, reconnect, wait))
+        self._connector = Connector(
+            Address.parse(rlx_server_url),
+            transport or TcpTransport(),
+            Timeouts(timeout_s, connect_timeout_s),
+            RetryPolicy(reconnect, wait),
+        )
         self._protocol = protocol
         self._environment = environment
         self._observation_space = observation_space
@@ -82,17 +92,17 @@ class Client:
     def init(self, state: Any) -> Any:
         """Start an episode with its first state and return the first action.
 
-        An episode that is still running counts as cut off. With ``reconnect``, a server that
-        cannot be reached, or that closes instead of answering, is tried again until the attempts
-        are used up in a row.
+        An episode that is still running counts as cut off. With ``reconnect``, the client tries
+        again when the server cannot be reached or closes instead of answering, until so many
+        attempts in a row have failed.
         """
-        return self._line.patiently(lambda: self._connected_session(state).start(state))
+        return self._connector.patiently(lambda: self._connected_session(state).start(state))
 
     def send(self, reward: float | None, state: Any) -> Any:
         """Report the reward of the previous action and the state now; return the next action.
 
-        Without a reward (``None``) the state is the first of an episode, as with ``init``; the
-        difference is that ``send`` never connects.
+        If the reward is ``None``, the state is the first of an episode, as with ``init``; but
+        ``send`` never connects.
         """
         if reward is None:
             return self._open_session().start(state)
@@ -106,7 +116,7 @@ class Client:
         return self._open_session().terminate(checked_reward(reward))
 
     def truncate(self, reward: float, state: Any) -> float:
-        """End an episode that was cut off, by a time limit say, although its task was not over.
+        """End an episode that was cut off, for example by a time limit, before its task was over.
 
         ``state`` is its last one. Returns the sum of the episode's rewards.
         """
@@ -115,13 +125,13 @@ class Client:
     def metrics(self) -> Metrics:
         """Return where the environment's scalars go: to the server, with its other metrics.
 
-        Storing one never raises for a lost connection; the next exchange finds that out.
+        Storing one never raises ``Failure``; the next message finds out that a connection is lost.
         """
         return _ClientMetrics(self)
 
     def disconnect(self) -> None:
         """Close the connection, if there is one. A later ``init`` connects again."""
-        self._line.close()
+        self._connector.close()
         self._session = None
 
     def __enter__(self) -> Self:
@@ -136,15 +146,14 @@ class Client:
         self.disconnect()
 
     def _open_session(self) -> Session:
-        if self._session is None or not self._line.is_connected:
-            raise Failure("there is no connection; start an episode with init")
+        if self._session is None or not self._session.is_open:
+            raise not_connected()
         return self._session
 
     def _connected_session(self, state: Any) -> Session:
-        """Return the session, connecting first where there is none."""
-        if self._session is not None and self._line.is_connected:
-            return self._session
-        self._session = self._connect(state)
+        """Return the session; connect first if there is none."""
+        if self._session is None or not self._session.is_open:
+            self._session = self._connect(state)
         return self._session
 
     def _connect(self, state: Any) -> Session:
@@ -153,17 +162,14 @@ class Client:
             space = self._observation_space
             if space is None and array is not None:
                 space = space_of(array)
+            hello = Hello(self._run_id, self._environment, 1, space, self._action_space)
             try:
-                self._line.greet(
-                    Hello(self._run_id, self._environment, 1, space, self._action_space)
-                )
-                return BinarySession(self._line)
+                return BinarySession(self._connector.greet(hello))
             except OldServer as closed:
                 if self._protocol == 2:
                     raise Failure("the RLX server closed the connection at the hello") from closed
                 _log.warning("the RLX server does not answer a hello; speaking version 1 with it")
-        self._line.connect()
-        return JsonSession(self._line)
+        return JsonSession(self._connector.connect())
 
     def _tell_metric(self, name: str, y: float, x: float | None) -> None:
         if self._session is not None:

@@ -25,7 +25,7 @@ class RunnerOptions:
 
     @property
     def environments(self) -> int:
-        """How many environments there are; more than episodes would have nothing to do."""
+        """How many environments there are: not more than episodes."""
         return self.count if self.episodes is None else min(self.count, self.episodes)
 
     @property
@@ -38,7 +38,7 @@ class RunnerOptions:
         ]
 
     def episodes_of(self, index: int) -> int | None:
-        """Return how many of the episodes connection ``index`` plays: all environments' shares."""
+        """Return how many episodes connection ``index`` plays: the shares of its environments."""
         if self.episodes is None:
             return None
         share, rest = divmod(self.episodes, self.environments)
@@ -48,21 +48,36 @@ class RunnerOptions:
 def build_parser(description: str) -> argparse.ArgumentParser:
     """Return a parser with the options that all programs share."""
     parser = argparse.ArgumentParser(description=description, allow_abbrev=False)
-    parser.add_argument("--rlx-server", required=True, type=_server, metavar="HOST:PORT")
-    parser.add_argument("--env", required=True, metavar="ID", help="Gymnasium's name for it")
     parser.add_argument(
-        "--count", type=_positive, default=1, metavar="N", help="environments (default 1)"
+        "--rlx-server",
+        required=True,
+        type=_server,
+        metavar="HOST:PORT",
+        help="where the RLX server listens",
+    )
+    parser.add_argument(
+        "--env", required=True, metavar="ID", help="the environment's name in Gymnasium"
+    )
+    parser.add_argument(
+        "--count",
+        type=_positive,
+        default=1,
+        metavar="N",
+        help="how many environments to play (default 1)",
     )
     parser.add_argument(
         "--per-connection",
         type=_positive,
         default=1,
         metavar="K",
-        help="environments that share a process and a connection (default 1: a process each); "
-        "more is faster where a step of the environment is cheap",
+        help="environments that share a process and a connection (default 1: a process for each); "
+        "more are faster if a step of the environment is cheap",
     )
     parser.add_argument(
-        "--seed", type=int, metavar="S", help="of the first environment; the next one gets S + 1"
+        "--seed",
+        type=int,
+        metavar="S",
+        help="seed of the first environment; the next one gets S + 1",
     )
     parser.add_argument(
         "--episodes", type=_positive, metavar="N", help="stop after N episodes in all"
@@ -79,7 +94,7 @@ def build_parser(description: str) -> argparse.ArgumentParser:
         type=_json_object,
         default={},
         metavar="JSON",
-        help="more arguments for the environment, a JSON object",
+        help="further arguments for the environment, as a JSON object",
     )
     return parser
 

@@ -5,8 +5,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from relaax.client.checks import checked_state
-from relaax.client.line import Line
-from relaax.client.steps_exchange import StepsExchange
+from relaax.client.server_connection import ServerConnection
+from relaax.client.steps_session import StepsSession
+from relaax.protocol.binary import Metric, encode_metric
 from relaax.protocol.json import (
     Act,
     RewardAndAct,
@@ -18,12 +19,19 @@ from relaax.protocol.json import (
 )
 from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
 
-#: As JSON a list of that many numbers is smaller and faster than a compressed array.
+#: As JSON, a list of so many numbers is smaller and faster than a compressed array.
 MAX_LISTED_VALUES = 64
 
 
 class Session(Protocol):
-    """What ``Client`` needs of a version of the protocol; every method raises ``Failure``."""
+    """A connection and what belongs to it, in one version of the protocol.
+
+    Every method but ``metric`` raises ``Failure`` when the connection is lost.
+    """
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the connection is open, as far as is known."""
 
     def start(self, state: Any) -> Any:
         """Begin an episode and return its first action."""
@@ -44,57 +52,69 @@ class Session(Protocol):
 class JsonSession:
     """Version 1."""
 
-    def __init__(self, line: Line) -> None:
-        self._line = line
+    def __init__(self, connection: ServerConnection) -> None:
+        self._connection = connection
         self._score = 0.0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the connection is open, as far as is known."""
+        return self._connection.is_open
 
     def start(self, state: Any) -> Any:
         """Begin an episode and return its first action."""
-        action = self._line.ask(encode_request(Act(as_listed(state))), decode_action)
+        action = self._connection.ask(encode_request(Act(as_listed(state))), decode_action)
         self._score = 0.0
         return action
 
     def step(self, reward: float, state: Any) -> Any:
         """Report a step and return the next action."""
         request = RewardAndAct(reward, as_listed(state))
-        action = self._line.ask(encode_request(request), decode_action)
+        action = self._connection.ask(encode_request(request), decode_action)
         self._score += float(reward)
         return action
 
     def terminate(self, reward: float) -> float:
         """Report the last step and return the score, which is the server's."""
-        score = self._line.ask(encode_request(RewardAndReset(reward)), decode_score)
-        self._line.episode_ended()
+        score = self._connection.ask(encode_request(RewardAndReset(reward)), decode_score)
+        self._connection.has_ended_an_episode = True
         self._score = 0.0
         return score
 
     def truncate(self, reward: float, state: Any) -> float:
-        """Report the last step; the score is counted here, since version 1 has no word for this."""
+        """Report the last step; return the score, counted here: version 1 has no message for it."""
         self.step(reward, state)
-        self._line.episode_ended()
+        self._connection.has_ended_an_episode = True
         score, self._score = self._score, 0.0
         return score
 
     def metric(self, name: str, y: float, x: float | None) -> None:
         """Report a number."""
-        self._line.tell(encode_request(ScalarMetric(name, y, x)))
+        self._connection.tell(encode_request(ScalarMetric(name, y, x)))
 
 
 class BinarySession:
-    """Version 2, with one environment on the line."""
+    """Version 2, with one environment."""
 
     _ONLY = np.zeros(1, np.int64)
 
-    def __init__(self, line: Line) -> None:
-        self._exchange = StepsExchange(line)
+    def __init__(self, connection: ServerConnection) -> None:
+        self._session = StepsSession(connection, 1)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the connection is open, as far as is known."""
+        return self._session.is_open
 
     def start(self, state: Any) -> Any:
         """Begin an episode and return its first action."""
-        return self._act(START, 0.0, state)
+        steps = self._steps(START, 0.0, checked_state(state)[np.newaxis], ())
+        return _as_action(self._session.ask(steps).actions)
 
     def step(self, reward: float, state: Any) -> Any:
         """Report a step and return the next action."""
-        return self._act(0, reward, state)
+        observations = checked_state(state)[np.newaxis]
+        return _as_action(self._session.step_all(np.array([reward], np.float64), observations))
 
     def terminate(self, reward: float) -> float:
         """Report the last step and return the episode's score."""
@@ -106,15 +126,10 @@ class BinarySession:
 
     def metric(self, name: str, y: float, x: float | None) -> None:
         """Report a number."""
-        self._exchange.tell(name, y, x)
-
-    def _act(self, flags: int, reward: float, state: Any) -> Any:
-        observation = checked_state(state)[np.newaxis]
-        (action,) = self._exchange.ask(self._steps(flags, reward, observation, ())).actions
-        return action.item() if action.ndim == 0 else action
+        self._session.tell(encode_metric(Metric(name, float(y), x)))
 
     def _end(self, flags: int, reward: float, final: Any) -> float:
-        answers = self._exchange.ask(self._steps(flags, reward, (), final))
+        answers = self._session.ask(self._steps(flags, reward, (), final))
         (score,) = answers.scores.tolist()
         return float(score)
 
@@ -125,12 +140,17 @@ class BinarySession:
             np.array([reward], np.float64),
             observations,
             finals,
-            is_plain=flags == 0,
         )
 
 
+def _as_action(actions: Any) -> Any:
+    """Return the only one of ``actions`` [1, ...]: a number, or an array."""
+    (action,) = actions
+    return action.item() if action.ndim == 0 else action
+
+
 def as_listed(state: Any) -> Any:
-    """Return a small vector, or a number, of an array as plain numbers; all else as it is."""
+    """Return an array that is a number or a small vector as plain numbers; all else as it is."""
     if isinstance(state, np.ndarray) and state.ndim <= 1 and state.size <= MAX_LISTED_VALUES:
         return state.tolist()
     return state

@@ -19,14 +19,17 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from relaax.address import Address
 from relaax.client.backoff import Backoff
 from relaax.client.checks import checked_flags, checked_rewards, checked_rows, checked_steps
-from relaax.client.failure import Failure
-from relaax.client.line import Line, OldServer, Patience
-from relaax.client.steps_exchange import StepsExchange
+from relaax.client.connector import Connector, OldServer, Timeouts
+from relaax.client.failure import Failure, not_connected
+from relaax.client.retry_policy import RetryPolicy
+from relaax.client.steps_session import StepsSession
+from relaax.client.transport import TcpTransport, Transport
 from relaax.metrics import Metrics
 from relaax.protocol import binary
-from relaax.protocol.binary import Answers, Hello
+from relaax.protocol.binary import Answers, Hello, Metric
 from relaax.spaces import Space, space_of
 from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
 
@@ -36,9 +39,9 @@ Array = npt.NDArray[Any]
 class VectorClient:
     """A connection that carries ``environments`` environments, numbered from 0.
 
-    It speaks version 2 of the RLX protocol and no other. The other arguments are those of
-    ``Client``, and so are the errors: ``Failure`` when the server cannot answer, after which all
-    environments start again with ``init``.
+    It speaks version 2 of the RLX protocol alone. The other arguments are those of ``Client``, and
+    so are the errors: after a ``Failure`` all environments start again with ``init``. The arrays
+    that it is given may be filled again as soon as a method returns.
     """
 
     def __init__(
@@ -53,6 +56,7 @@ class VectorClient:
         environment: str = "",
         observation_space: Space | None = None,
         action_space: Space | None = None,
+        transport: Transport | None = None,
     ) -> None:
         if not 1 <= environments <= binary.MAX_ENVIRONMENTS:
             raise ValueError(
@@ -60,25 +64,28 @@ class VectorClient:
                 f"not {environments}"
             )
         self.environments = environments
-        self._line = Line(rlx_server_url, Patience(timeout_s, connect_timeout_s, reconnect, wait))
+        self._connector = Connector(
+            Address.parse(rlx_server_url),
+            transport or TcpTransport(),
+            Timeouts(timeout_s, connect_timeout_s),
+            RetryPolicy(reconnect, wait),
+        )
         self._environment = environment
         self._observation_space = observation_space
         self._action_space = action_space
         self._run_id = secrets.token_hex(16)
-        self._everybody = np.arange(environments)
-        self._nothing_happened = np.zeros(environments, np.uint8)
-        self._exchange = StepsExchange(self._line)
+        self._session: StepsSession | None = None
 
     def init(self, observations: Array) -> Array:
         """Start an episode in every environment; return the first actions [N, ...].
 
-        observations: [N, ...]. It connects where there is no connection; episodes that go on count
-        as cut off.
+        observations: [N, ...]. It connects if there is no connection. Episodes that are still
+        running count as cut off.
         """
         flags = np.full(self.environments, START, np.uint8)
         observations = checked_rows("observations", observations, self.environments)
-        steps = Steps(self._everybody, flags, np.zeros(self.environments), observations, ())
-        return self._line.patiently(lambda: self._start(steps)).actions
+        steps = self._steps_of_all(flags, np.zeros(self.environments), observations, ())
+        return self._connector.patiently(lambda: self._start(steps)).actions
 
     def send(
         self,
@@ -92,38 +99,39 @@ class VectorClient:
 
         rewards: [N], of the actions before. observations: [N, ...], where the next action is
         wanted: in an environment whose episode ended, the first observation of the next one.
-        terminated, truncated: bool [N], without one nobody is; a terminated episode counts as such
-        even if it was truncated in the same step. finals: [F, ...], the last observations of the
-        truncated episodes, in their order.
+        terminated, truncated: bool [N]; if omitted, all are False. An episode that was terminated
+        and truncated in the same step counts as terminated. finals: [F, ...], the last observations
+        of the truncated episodes, in their order.
 
-        ValueError for what has another length, or is not finite.
+        ValueError for an array of another length, or with numbers that are not finite.
         """
-        flags, ended = self._flags_of(terminated, truncated)
-        steps = Steps(
-            self._everybody,
-            flags,
-            checked_rewards(rewards, self.environments),
-            checked_rows("observations", observations, self.environments),
-            () if finals is None and not ended else checked_rows("finals", finals, ended),
-            is_plain=flags is self._nothing_happened,
-        )
-        return self._exchange.ask(steps).actions
+        flags = self._flags_of(terminated, truncated)
+        rewards = checked_rewards(rewards, self.environments)
+        observations = checked_rows("observations", observations, self.environments)
+        if flags is None and finals is None:
+            return self._open_session().step_all(rewards, observations)
+        if flags is None:
+            flags = np.zeros(self.environments, np.uint8)
+        finals = checked_rows("finals", finals, int(np.count_nonzero(flags & FINAL)))
+        steps = self._steps_of_all(flags, rewards, observations, finals)
+        return self._open_session().ask(steps).actions
 
     def exchange(self, steps: Steps) -> Answers:
-        """Report whatever happened in some environments; return the answers.
+        """Report what happened in some environments; return the answers.
 
-        For environments that are ready at different times, and for episodes of which the end and
-        the next start are reported apart. ValueError as in ``send``.
+        It serves environments that are ready at different times, and episodes whose end and next
+        start are reported apart. ValueError as in ``send``.
         """
-        return self._exchange.ask(checked_steps(steps, self.environments))
+        return self._open_session().ask(checked_steps(steps, self.environments))
 
     def metrics(self) -> Metrics:
         """Return where the environments' scalars go: to the server, with its other metrics."""
-        return _ConnectionMetrics(self._exchange)
+        return _ClientMetrics(self)
 
     def disconnect(self) -> None:
         """Close the connection, if there is one. A later ``init`` connects again."""
-        self._line.close()
+        self._connector.close()
+        self._session = None
 
     def __enter__(self) -> Self:
         return self
@@ -138,34 +146,49 @@ class VectorClient:
 
     def _flags_of(
         self, terminated: Array | None, truncated: Array | None
-    ) -> tuple[npt.NDArray[np.uint8], int]:
-        """Return the flags [N] of a step, and how many final observations come with it."""
+    ) -> npt.NDArray[np.uint8] | None:
+        """Return the flags [N] of a step; None where no episode ended."""
         if terminated is None and truncated is None:
-            return self._nothing_happened, 0
+            return None
         flags = end_flags(
             checked_flags("terminated", terminated, self.environments),
             checked_flags("truncated", truncated, self.environments),
         )
         if not flags.any():
-            return self._nothing_happened, 0
+            return None
         flags[flags != 0] |= START
-        return flags, int(np.count_nonzero(flags & FINAL))
+        return flags
+
+    def _steps_of_all(
+        self, flags: npt.NDArray[np.uint8], rewards: Array, observations: Array, finals: Any
+    ) -> Steps:
+        return Steps(np.arange(self.environments), flags, rewards, observations, finals)
 
     def _start(self, steps: Steps) -> Answers:
-        if not self._line.is_connected:
-            self._connect(np.asarray(steps.observations))
-        return self._exchange.ask(steps)
+        if self._session is None or not self._session.is_open:
+            self._session = self._connect(np.asarray(steps.observations))
+        return self._session.ask(steps)
 
-    def _connect(self, observations: Array) -> None:
+    def _connect(self, observations: Array) -> StepsSession:
         space = self._observation_space or space_of(observations[0])
         hello = Hello(self._run_id, self._environment, self.environments, space, self._action_space)
         try:
-            self._line.greet(hello)
+            return StepsSession(self._connector.greet(hello), self.environments)
         except OldServer as closed:
             raise Failure(
                 "the RLX server closed the connection at the hello: it has no room, or it is too "
                 "old for many environments on one connection"
             ) from closed
+
+    def _open_session(self) -> StepsSession:
+        if self._session is None:
+            raise not_connected()
+        return self._session
+
+    def _tell_metric(self, metric: Metric) -> None:
+        payload = binary.encode_metric(metric)
+        if self._session is not None:
+            self._session.tell(payload)
 
 
 def end_flags(terminated: Array, truncated: Array) -> npt.NDArray[np.uint8]:
@@ -176,11 +199,11 @@ def end_flags(terminated: Array, truncated: Array) -> npt.NDArray[np.uint8]:
     return flags.astype(np.uint8)
 
 
-class _ConnectionMetrics(Metrics):
-    """Metrics that travel over a connection."""
+class _ClientMetrics(Metrics):
+    """Metrics that travel over a client's connection."""
 
-    def __init__(self, exchange: StepsExchange) -> None:
-        self._exchange = exchange
+    def __init__(self, client: VectorClient) -> None:
+        self._client = client
 
     def scalar(self, name: str, y: float, x: float | None = None) -> None:
-        self._exchange.tell(name, y, x)
+        self._client._tell_metric(Metric(name, float(y), x))

@@ -2,22 +2,22 @@
 
 import time
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import AutoresetMode
 
 from relaax.client.failure import Failure
-from relaax.client.fleet import Ended, Outcome, ended_by
+from relaax.client.gymnasium_factory import Environments
 from relaax.client.gymnasium_spaces import state_encoder, vector_action_decoder
 from relaax.client.observer import EpisodeSummary, RunObserver
+from relaax.client.run_result import STOPPED, RunOutcome, RunResult, result_of_failure
 from relaax.client.vector_client import VectorClient, end_flags
 from relaax.errors import ConfigurationError
 from relaax.steps import START, Steps
 
 Array = npt.NDArray[Any]
-Environments: TypeAlias = VectorEnv[Any, Any, Any]
 
 
 class VectorRunner:
@@ -41,7 +41,7 @@ class VectorRunner:
         if mode not in (AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP):
             raise ConfigurationError(
                 f"vector environments must start episodes by themselves (autoreset_mode), "
-                f"these say {mode}"
+                f"the mode of these is {mode}"
             )
         self._environments = environments
         self._client = client
@@ -54,13 +54,12 @@ class VectorRunner:
             self._step_and_start if mode is AutoresetMode.SAME_STEP else self._step_or_start
         )
         self._count = environments.num_envs
-        self._everybody = np.arange(self._count)
         self._episodes: int | None = None
         self._played = 0
         self._was_connected = False
 
-    def run(self, episodes: int | None = None) -> Ended:
-        """Play until ``episodes`` are over, the stop condition holds or the server is gone.
+    def run(self, episodes: int | None = None) -> RunResult:
+        """Play until ``episodes`` are over, the stop condition holds or the server does not answer.
 
         Episodes beyond that number that end in the same step are not counted. Raises
         ``UnusableAction`` when the server's actions do not fit the environments.
@@ -90,13 +89,13 @@ class VectorRunner:
         self._asked = 0
         self._latency_due = time.monotonic() + 1.0
 
-    def _play(self, actions: Array) -> Ended:
+    def _play(self, actions: Array) -> RunResult:
         self._actions = actions
         while not self._is_finished():
             if self._is_stopped():
-                return Ended(Outcome.STOPPED, "stopped")
+                return STOPPED
             self._actions = self._step(self._decode(self._actions))
-        return Ended(Outcome.FINISHED, f"{self._played} episodes are over")
+        return RunResult(RunOutcome.FINISHED, f"{self._played} episodes are over")
 
     def _is_finished(self) -> bool:
         return self._episodes is not None and self._played >= self._episodes
@@ -104,16 +103,14 @@ class VectorRunner:
     def _step_and_start(self, actions: Array) -> Array:
         """Step environments that start again within the step."""
         observations, rewards, terminated, truncated, infos = self._environments.step(actions)
-        flags = end_flags(terminated, truncated)
-        is_over = flags != 0
+        is_over = np.logical_or(terminated, truncated)
         self._count_steps(rewards, np.ones(self._count, np.bool_), is_over)
-        if not is_over.any():
-            return self._ask(
-                Steps(self._everybody, flags, rewards, observations, (), is_plain=True)
-            )
-        finals = _rows(infos["final_obs"], truncated & ~terminated, observations)
-        flags[is_over] |= START
-        return self._ask(Steps(self._everybody, flags, rewards, observations, finals))
+        finals = None
+        if is_over.any():
+            finals = _rows(infos["final_obs"], truncated & ~terminated, observations)
+        return self._timed(
+            lambda: self._client.send(rewards, observations, terminated, truncated, finals)
+        )
 
     def _step_or_start(self, actions: Array) -> Array:
         """Step environments that take an extra step, without a reward, to start again."""
@@ -124,29 +121,27 @@ class VectorRunner:
         flags[had_ended] = START
         self._has_ended = (flags != 0) & ~had_ended
         self._count_steps(rewards, ~had_ended, self._has_ended)
-        finals: Any = ()
-        acting: Any = observations
-        if self._has_ended.any():
-            finals = observations[(truncated & ~terminated) & ~had_ended]
-            acting = observations[~self._has_ended]
+        if not flags.any():
+            return self._timed(lambda: self._client.send(rewards, observations))
+        finals = observations[(truncated & ~terminated) & ~had_ended]
+        acting = observations[~self._has_ended]
         rewards = np.where(had_ended, 0, rewards)
-        answered = self._ask(
-            Steps(self._everybody, flags, rewards, acting, finals, is_plain=not flags.any())
-        )
-        if not self._has_ended.any():
-            return answered
-        return self._with_any_action(answered)
+        steps = Steps(np.arange(self._count), flags, rewards, acting, finals)
+        return self._with_any_action(self._timed(lambda: self._client.exchange(steps).actions))
 
     def _with_any_action(self, answered: Array) -> Array:
         """Fill in the last action for environments that will start again and ignore it."""
+        if not self._has_ended.any():
+            return answered
         actions = self._actions.copy()
         if len(answered):
             actions[~self._has_ended] = answered
         return actions
 
-    def _ask(self, steps: Steps) -> Array:
+    def _timed(self, ask: Callable[[], Array]) -> Array:
+        """Return the actions that ``ask`` returns, and report every second how long it takes."""
         asked = time.perf_counter()
-        answers = self._client.exchange(steps)
+        actions = ask()
         self._latency_s += time.perf_counter() - asked
         self._asked += 1
         if time.monotonic() >= self._latency_due:
@@ -154,7 +149,7 @@ class VectorRunner:
             self._client.metrics().scalar("act latency on client", latency_s)
             self._latency_s, self._asked = 0.0, 0
             self._latency_due = time.monotonic() + 1.0
-        return answers.actions
+        return actions
 
     def _count_steps(self, rewards: Array, stepped: Array, is_over: Array) -> None:
         self._returns[stepped] += rewards[stepped]
@@ -174,10 +169,10 @@ class VectorRunner:
         )
         self._played += 1
 
-    def _ended_by(self, failure: Failure) -> Ended:
+    def _ended_by(self, failure: Failure) -> RunResult:
         if self._is_stopped():
-            return Ended(Outcome.STOPPED, "stopped")
-        return ended_by(failure, self._was_connected)
+            return STOPPED
+        return result_of_failure(failure, self._was_connected)
 
 
 def _rows(finals: Any, wanted: Array, observations: Array) -> Any:

@@ -1,8 +1,33 @@
-"""What algorithms are built from.
+"""What algorithms are built from: an algorithm's ``builder`` wires these parts, by values.
 
-``networks``         what a network is made of, and its parameters as one flat vector
-``optimizers``       updates of a flat vector, in place
-``parameter_store``  the global parameters, shared by the threads that answer workers
-``slots``            numbers for things that come and go
-``arrays``           arrays with room for more
+Acting
+``actor``               chooses actions for many environments, and hands their rollouts on
+``agent``               the same for one environment, as in the seed
+``preprocessor``        checks states and stacks them into observations
+``policy``              the parameters that actions are chosen with
+``rollouts``            rollouts as arrays
+``distributions``       how actions are drawn from what a network puts out
+
+Learning
+``learner``             turns rollouts into updates, before the next action
+``background_learner``  the same beside acting, on a thread
+``gradients_tf``        gradients of an algorithm's objective, padded and compiled
+``returns_tf``          what values and advantages should be
+``losses_tf``           terms that losses are made of
+
+Both
+``model``               what a model is to the parts that act and learn
+``networks``            networks, as pure functions of parameters and a batch
+
+The parameter server
+``parameter_server``    serves the global parameters, and keeps them in checkpoints
+``parameter_service``   what answers the workers
+``parameter_store``     the global parameters, shared by threads
+``optimizers``          updates of a flat vector, in place
+
+``arrays``              arrays with room for more entries
+``tensorflow_runtime_tf``  how a process runs TensorFlow
+
+TensorFlow is imported by modules whose name ends in ``_tf``, and by no others: the parameter
+server runs without it.
 """

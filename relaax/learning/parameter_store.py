@@ -1,13 +1,13 @@
 """The global parameters, shared by the threads that answer workers."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from relaax.learning.optimizers.rmsprop import RMSProp
+from relaax.learning.optimizers.optimizer import Optimizer
 
 FloatVector = npt.NDArray[np.float32]
 
@@ -18,8 +18,8 @@ class Snapshot:
 
     #: float32 [size], read-only.
     parameters: FloatVector
-    #: float32 [size], read-only: the optimiser's running mean of squared gradients.
-    mean_square: FloatVector
+    #: The optimiser's slots by name, float32 [size] each, read-only.
+    slots: Mapping[str, FloatVector]
     global_t: int
     version: int
 
@@ -34,7 +34,7 @@ class ParameterStore:
     def __init__(
         self,
         parameters: FloatVector,
-        optimizer: RMSProp,
+        optimizer: Optimizer,
         learning_rate: Callable[[int], float],
     ) -> None:
         self._parameters = parameters.astype(np.float32)
@@ -72,7 +72,7 @@ class ParameterStore:
         """Apply ``gradient`` [size], count its steps; return version and global step after it.
 
         ValueError for another size, and for a gradient that is not finite: one NaN would spoil
-        the parameters of everybody.
+        the parameters of all workers.
         """
         if gradient.shape != self._parameters.shape:
             raise ValueError(
@@ -103,7 +103,7 @@ class ParameterStore:
         with self._lock:
             return Snapshot(
                 parameters=_frozen_copy(self._parameters),
-                mean_square=_frozen_copy(self._optimizer.mean_square),
+                slots={name: _frozen_copy(slot) for name, slot in self._optimizer.slots().items()},
                 global_t=self._global_t,
                 version=self._version,
             )
@@ -112,7 +112,8 @@ class ParameterStore:
         """Go on from ``snapshot``."""
         with self._lock:
             self._parameters[:] = snapshot.parameters
-            self._optimizer.mean_square[:] = snapshot.mean_square
+            for name, slot in self._optimizer.slots().items():
+                slot[:] = snapshot.slots[name]
             self._global_t = snapshot.global_t
             self._version = snapshot.version
             self._published = None

@@ -121,14 +121,16 @@ class FrameConnection(MessageConnection):
 
     @property
     def has_message(self) -> bool:
-        """Whether a whole frame has come; ProtocolError when it announces an impossible length."""
+        """Whether a whole frame has come, or the header of one that is refused."""
         if len(self._received) < _HEADER_BYTES:
             return False
-        return len(self._received) >= _HEADER_BYTES + self._announced_length()
+        length: int = _HEADER.unpack_from(self._received)[0]
+        is_allowed = 0 < length <= self._max_frame_bytes
+        return not is_allowed or len(self._received) >= _HEADER_BYTES + length
 
     def require_progress(self, now: float) -> None:
         """Raise when a frame is overdue; see ``MessageConnection``."""
-        if self._received and now > self._receives_since + self._frame_timeout_s:
+        if self._awaits_more and now > self._receives_since + self._frame_timeout_s:
             raise self._overdue()
         if self._unsent and now > self._sends_since + self._frame_timeout_s:
             raise TimeoutError(
@@ -145,6 +147,10 @@ class FrameConnection(MessageConnection):
     def fileno(self) -> int:
         """Return the socket's descriptor; -1 after ``close``."""
         return self._sock.fileno()
+
+    @property
+    def _awaits_more(self) -> bool:
+        return bool(self._received) and not self.has_message
 
     def _begin_frame(self, timeout_s: float | None) -> bytes:
         if timeout_s is None:

@@ -1,1 +1,7 @@
-"""The processes: RLX server, parameter server, and the launcher that starts them together."""
+"""The processes of a training, and the launcher that starts them together.
+
+``relaax.server.rlx_server``        accepts environments' connections and forks the workers
+``relaax.server.parameter_server``  holds the parameters; writes checkpoints and metrics
+``relaax.server.launcher``          the command ``relaax-train``: all processes of a Procfile
+``relaax.server.common``            what both servers share
+"""

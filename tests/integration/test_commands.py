@@ -1,9 +1,10 @@
-"""What the commands say to mistakes: one line, exit status 2, no traceback."""
+"""The commands refuse mistakes with one line, exit status 2 and no traceback."""
 
 import re
 import socket
 
 import pytest
+import yaml
 from processes import COMMANDS, SMALL_DA3C, Training
 
 pytestmark = pytest.mark.integration
@@ -12,7 +13,7 @@ BOTH = pytest.mark.parametrize("command", ["relaax-parameter-server", "relaax-rl
 
 
 def refusal(training: Training, command: str, *flags: str) -> str:
-    """The one line that the command says before it ends with status 2."""
+    """The one line that the command prints before it exits with status 2."""
     process = training.start_command(command, *flags)
     assert process.wait() == 2, process.output()
     (line,) = process.output().strip().splitlines()
@@ -51,36 +52,36 @@ def test_a_missing_file_is_named(training: Training, command: str):
 def test_a_port_in_use_is_named(training: Training, command: str):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        said = refusal(training, command, "--bind", address, "--log-level", "ERROR")
-    assert said.startswith(f"--bind: cannot listen at {address}")
+        message = refusal(training, command, "--bind", address, "--log-level", "ERROR")
+    assert message.startswith(f"--bind: cannot listen at {address}")
 
 
 @BOTH
-def test_an_algorithm_that_is_not_there_is_named(training: Training, command: str):
+def test_a_missing_folder_of_an_algorithm_is_named(training: Training, command: str):
     training.configure({"path": "no/such/folder"})
-    said = refusal(training, command)
-    assert said.startswith(f"{training.yaml}: algorithm: path: no/such/folder is no folder")
+    message = refusal(training, command)
+    assert message.startswith(f"{training.yaml}: algorithm: path: no/such/folder is not a folder")
 
 
 @BOTH
-def test_an_unknown_name_of_an_algorithm_is_named_with_those_that_exist(
+def test_an_unknown_name_of_an_algorithm_is_named_with_the_known_ones(
     training: Training, command: str
 ):
     training.configure({"name": "dqn"})
-    said = refusal(training, command)
-    assert said.startswith(f"{training.yaml}: algorithm: name: ")
-    assert "dqn" in said
-    assert "da3c" in said
+    message = refusal(training, command)
+    assert message.startswith(f"{training.yaml}: algorithm: name: ")
+    assert "dqn" in message
+    assert "da3c" in message
 
 
 @BOTH
-def test_help_teaches_with_examples_and_the_yaml(training: Training, command: str):
+def test_the_help_shows_examples_and_the_yaml(training: Training, command: str):
     process = training.start(command, [str(COMMANDS / command), "--help"])
     assert process.wait() == 0
-    said = process.output()
-    assert f"  {command} --config config.yaml" in said
-    assert f"  {command}:\n    --bind: " in said
-    assert "(default: localhost:700" in said
+    message = process.output()
+    assert f"  {command} --config config.yaml" in message
+    assert f"  {command}:\n    --bind: " in message
+    assert "(default: localhost:700" in message
 
 
 @BOTH
@@ -94,8 +95,22 @@ def test_an_algorithm_that_cannot_be_imported_is_one_line_too(training: Training
 
 def test_two_places_for_checkpoints_are_refused(training: Training):
     flags = ("--checkpoint-dir", "here", "--checkpoint-aws-s3", "bucket", "key")
-    said = refusal(training, "relaax-parameter-server", *flags)
-    assert said == "give --checkpoint-dir or --checkpoint-aws-s3, not both"
+    message = refusal(training, "relaax-parameter-server", *flags)
+    assert message == "give --checkpoint-dir or --checkpoint-aws-s3, not both"
+
+
+def test_metrics_in_s3_without_a_directory_to_copy_are_refused(training: Training):
+    flags = ("--metrics-aws-s3", "bucket", "key")
+    message = refusal(training, "relaax-parameter-server", *flags)
+    assert message == "--metrics-aws-s3 needs --metrics-dir, whose files it copies"
+
+
+def test_a_training_without_a_place_for_checkpoints_begins_with_a_warning(training: Training):
+    content = yaml.safe_load(training.yaml.read_text())
+    del content["relaax-parameter-server"]["--checkpoint-dir"]
+    training.yaml.write_text(yaml.safe_dump(content))
+    parameter_server = training.start_parameter_server()
+    parameter_server.says("WARNING:no checkpoint will be saved: give --checkpoint-dir or ")
 
 
 def test_a_checkpoint_of_another_network_is_refused_saying_what_differs(training: Training):
@@ -103,8 +118,8 @@ def test_a_checkpoint_of_another_network_is_refused_saying_what_differs(training
     parameter_server.signal(2)
     assert parameter_server.wait() == 0
     training.configure({**SMALL_DA3C, "hidden_layers": [32]}, {"log-level": "ERROR"})
-    said = refusal(training, "relaax-parameter-server")
-    assert "dense_units is [16] in the checkpoint and [32] here" in said
+    message = refusal(training, "relaax-parameter-server")
+    assert "dense_units is [16] in the checkpoint and [32] here" in message
 
 
 def test_a_damaged_checkpoint_is_skipped_with_a_warning_and_the_one_before_is_used(

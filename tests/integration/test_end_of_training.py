@@ -4,8 +4,8 @@ import signal
 
 import numpy as np
 import pytest
-from inference_modes import IN_BOTH_MODES
 from processes import SMALL_DA3C, Training, wait_for
+from worker_modes import IN_BOTH_MODES
 
 from relaax.algorithm_base import Phase
 from relaax.bridge import Bridge

@@ -1,12 +1,13 @@
 """What dies, and what goes on. CartPole through real processes."""
 
+import contextlib
 import os
 import signal
 
 import psutil
 import pytest
-from inference_modes import IN_BOTH_MODES
 from processes import SMALL_DA3C, Process, Training, wait_for
+from worker_modes import IN_BOTH_MODES
 
 from relaax.bridge import Bridge
 
@@ -23,21 +24,30 @@ def wait_for_progress(bridge: Bridge, more: int = 200) -> int:
     return int(wait_for(lambda: steps(bridge) >= target and steps(bridge), "progress"))
 
 
-def workers(rlx_server: Process) -> set[int]:
-    """The workers' processes: the server's children that hold a connection of a client."""
+def connections(rlx_server: Process) -> list[int]:
+    """The pids of the server's children, each as often as it holds a connection of a client."""
     port = int(rlx_server.output().rpartition("serving at ")[2].split("\n")[0].rpartition(":")[2])
-    found = set()
+    found = []
     for child in rlx_server.children():
-        try:
-            local = [connection.laddr for connection in child.net_connections("tcp")]
-        except psutil.NoSuchProcess:
-            continue
-        if any(address.port == port for address in local):
-            found.add(child.pid)
+        with contextlib.suppress(psutil.NoSuchProcess):
+            held = [c for c in child.net_connections("tcp") if c.laddr and c.laddr.port == port]
+            found += [child.pid] * len(held)
     return found
 
 
-def wait_for_workers(rlx_server: Process, count: int) -> set[int]:
+def workers(rlx_server: Process) -> set[int]:
+    return set(connections(rlx_server))
+
+
+def served(rlx_server: Process) -> int:
+    return len(connections(rlx_server))
+
+
+def wait_for_workers(training: Training, rlx_server: Process, connections: int) -> set[int]:
+    """Wait until so many connections are served; return the workers' processes."""
+    shared = training.workers
+    count = connections if shared == "connection" else min(connections, int(shared))
+    wait_for(lambda: served(rlx_server) == connections, f"{connections} connections served")
     wait_for(lambda: len(workers(rlx_server)) == count, f"{count} workers serving")
     return workers(rlx_server)
 
@@ -54,27 +64,29 @@ def test_a_killed_worker_is_replaced_and_the_others_do_not_notice(
     training.start_parameter_server()
     rlx_server = training.start_rlx_server()
     training.start_environments(3)
-    before = wait_for_workers(rlx_server, 3)
+    before = wait_for_workers(training, rlx_server, 3)
     wait_for_progress(bridge)
     victim = before.pop()
     os.kill(victim, signal.SIGKILL)
     rlx_server.says(rf"\(pid {victim}\) was killed by SIGKILL")
-    wait_for(lambda: len(workers(rlx_server) - {victim}) == 3, "a new worker")
-    assert before < workers(rlx_server)
+    after = wait_for_workers(training, rlx_server, 3)
+    assert before < after
+    assert victim not in after
     wait_for_progress(bridge)
 
 
-def test_a_killed_client_takes_only_its_worker_with_it(training: Training, bridge: Bridge):
+def test_a_killed_client_ends_its_own_connection_alone(training: Training, bridge: Bridge):
     training.start_parameter_server()
     rlx_server = training.start_rlx_server()
     training.start_environments(2)
-    before = wait_for_workers(rlx_server, 2)
+    before = wait_for_workers(training, rlx_server, 2)
     doomed = training.start_environments(1)
-    (lonely,) = wait_for_workers(rlx_server, 3) - before
+    lonely = wait_for_workers(training, rlx_server, 3) - before
     wait_for_progress(bridge)
     doomed.kill_family()
-    rlx_server.says(rf"\(pid {lonely}\) ended")
-    assert workers(rlx_server) == before
+    for pid in lonely:  # the worker of that connection, where each has its own
+        rlx_server.says(rf"\(pid {pid}\) ended")
+    assert wait_for_workers(training, rlx_server, 2) == before
     wait_for_progress(bridge)
 
 
@@ -84,16 +96,15 @@ def test_a_killed_rlx_server_leaves_nothing_behind_and_its_clients_come_back(
     training.start_parameter_server()
     rlx_server = training.start_rlx_server()
     environments = training.start_environments(2)
-    wait_for_workers(rlx_server, 2)
+    wait_for_workers(training, rlx_server, 2)
     global_t = wait_for_progress(bridge)
     version = bridge.get_values().version
     family = rlx_server.children()
-    # Two workers, the watcher and, batched, the compute process.
-    assert len(family) == (3 if training.inference == "inline" else 4)
+    assert len(family) == 3  # two workers and the watcher
     rlx_server.kill()
     wait_for(lambda: not any(process.is_running() for process in family), "the children's end")
     restarted = training.start_rlx_server()
-    wait_for_workers(restarted, 2)
+    wait_for_workers(training, restarted, 2)
     assert environments.is_running()
     assert wait_for_progress(bridge) > global_t
     assert bridge.get_values().version.number > version.number
@@ -107,7 +118,7 @@ def test_a_killed_parameter_server_resumes_from_its_last_checkpoint(
     parameter_server = training.start_parameter_server()
     rlx_server = training.start_rlx_server()
     training.start_environments(2)
-    served_by = wait_for_workers(rlx_server, 2)
+    served_by = wait_for_workers(training, rlx_server, 2)
     wait_for_progress(bridge)
     wait_for(lambda: latest_checkpoint(training) > 0, "a checkpoint")
     parameter_server.kill()
@@ -143,7 +154,7 @@ def test_a_stopped_rlx_server_takes_its_workers_along(
     training.start_parameter_server()
     rlx_server = training.start_rlx_server()
     training.start_environments(2, "--attempts", "2")
-    wait_for_workers(rlx_server, 2)
+    wait_for_workers(training, rlx_server, 2)
     wait_for_progress(bridge)
     family = rlx_server.children()
     rlx_server.signal(number)

@@ -1,4 +1,4 @@
-"""What a plain ``pip install`` brings, away from the checkout."""
+"""The package as a plain ``pip install`` installs it, used outside the checkout."""
 
 import shutil
 import subprocess
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.integration
 
 REPOSITORY = Path(__file__).parent.parent.parent
 
-#: What an environment's machine has; everything else is hidden from the import system.
+#: On the machine of an environment only numpy is installed; other packages cannot be imported.
 CLIENT_PROGRAM = """
 import importlib.abc, sys
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from inference_modes import IN_BOTH_MODES
 from processes import Process, Training
+from worker_modes import IN_BOTH_MODES
 
 from relaax.client.rlx_client import Client
 

@@ -6,9 +6,9 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from inference_modes import IN_BOTH_MODES
 from processes import SMALL_DA3C, Training
 from tensorboardX.proto import event_pb2
+from worker_modes import IN_BOTH_MODES
 
 pytestmark = [pytest.mark.integration, IN_BOTH_MODES]
 
@@ -32,7 +32,7 @@ EXPECTED = {
     "value_loss",
 }
 
-#: What the compute process measures about itself.
+#: What a shared worker measures about itself.
 OF_INFERENCE = {
     f"inference_{what}{which}"
     for what in ("batch_size", "queue_wait", "time")
@@ -63,8 +63,8 @@ def test_every_metric_of_a_training_is_stored_at_its_step(training: Training):
     assert parameter_server.wait() == 0
     last_step = int(parameter_server.says(r"global step ([\d,]+);")[1].replace(",", ""))
     stored = scalars(metrics)
-    is_batched = training.inference == "batched"
-    expected = EXPECTED | OF_INFERENCE if is_batched else EXPECTED
+    is_shared = training.workers != "connection"
+    expected = EXPECTED | OF_INFERENCE if is_shared else EXPECTED
     assert set(stored) - {"rollouts_dropped"} == expected
     for tag, points in stored.items():
         assert all(math.isfinite(value) for _, value in points), tag
@@ -79,7 +79,7 @@ def test_every_metric_of_a_training_is_stored_at_its_step(training: Training):
         assert all(value > 0 for _, value in stored[tag]), tag
     assert max(value for _, value in stored["steps_per_second"]) > 0
     assert min(value for _, value in stored["rollouts_per_update"]) >= 1
-    if is_batched:
+    if is_shared:
         assert {value for _, value in stored["inference_batch_size_min"]} <= {0.0, 1.0, 2.0}
         assert max(value for _, value in stored["inference_batch_size_max"]) <= 2
     else:

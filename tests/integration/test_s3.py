@@ -1,4 +1,4 @@
-"""Checkpoints and metrics in S3, spoken over HTTP to an emulator (moto)."""
+"""Checkpoints and metrics in S3: an emulator (moto) answers over HTTP."""
 
 import logging
 import threading
@@ -40,7 +40,7 @@ def server_url():
 
 @pytest.fixture
 def client(server_url, monkeypatch, tmp_path):
-    """A client of the emulator, made as the parameter server makes its own."""
+    """A client of the emulator, made in the same way as the parameter server's."""
     emulator_api(server_url, "reset")
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", server_url)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
@@ -80,7 +80,7 @@ def restored_step(store):
 
 
 def own_warnings(caplog):
-    """Return the messages above INFO that are not the emulator's."""
+    """Return RELAAX's messages above INFO, without the emulator's."""
     return [
         record.getMessage()
         for record in caplog.records
@@ -112,7 +112,7 @@ class TestS3Store:
         assert keys(client) == [f"{KEY}/a"]
         assert store.location() == f"s3://{BUCKET}/{KEY}/"
 
-    def test_what_is_beside_and_deeper_is_not_listed(self, client, store):
+    def test_objects_beside_and_deeper_are_not_listed(self, client, store):
         for key in (f"{KEY}2/cp-1.json", f"{KEY}/deeper/cp-1.json", "cp-1.json"):
             client.put_object(Bucket=BUCKET, Key=key, Body=b"")
         assert store.names() == []
@@ -204,14 +204,14 @@ class TestErrors:
         with pytest.raises(ConfigurationError, match="Invalid bucket name"):
             S3Store(client, "no spaces", KEY)
 
-    def test_absent_credentials_are_said_to_be_absent(self, client, monkeypatch):
+    def test_the_message_for_absent_credentials_says_how_to_give_them(self, client, monkeypatch):
         monkeypatch.delenv("AWS_ACCESS_KEY_ID")
         monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
         with pytest.raises(ConfigurationError, match="--aws-keys FILE"):
             S3Store(s3_client(aws_session(None)), BUCKET, KEY)
 
-    def test_denied_access_is_said_to_be_denied(self, client, server_url):
-        emulator_api(server_url, "reset-auth", b"0")  # from now on it asks who is calling
+    def test_denied_access_is_named_with_the_bucket(self, client, server_url):
+        emulator_api(server_url, "reset-auth", b"0")  # from now on it checks credentials
         try:
             with pytest.raises(ConfigurationError, match=f"denies .* {BUCKET!r}"):
                 S3Store(client, BUCKET, KEY)
@@ -226,7 +226,7 @@ class TestErrors:
             assert not isinstance(error.value, DamagedCheckpoint)
 
     def test_s3_out_of_reach_is_a_checkpoint_error(self, client, monkeypatch):
-        monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:9")  # discard: nobody listens
+        monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:9")  # a closed port
         with pytest.raises(CheckpointError, match=r"127\.0\.0\.1:9"):
             S3Store(s3_client(aws_session(None)), BUCKET, KEY)
 
@@ -243,7 +243,7 @@ class TestS3Mirror:
     def on_disk(self, directory):
         return {path.name: path.read_bytes() for path in directory.glob("*tfevents*")}
 
-    def test_what_was_written_is_uploaded_at_close(self, client, tmp_path):
+    def test_written_metrics_are_uploaded_at_close(self, client, tmp_path):
         writer = EventWriter(tmp_path, lambda: 1)
         mirror = S3Mirror(tmp_path, client, BUCKET, self.KEY)
         (tmp_path / "notes.txt").write_text("not a metric")
@@ -274,7 +274,7 @@ class TestS3Mirror:
         assert self.uploaded(client) == self.on_disk(tmp_path)
         assert puts.count(f"{self.KEY}/events.out.tfevents.1.old") == 1
 
-    def test_a_failure_is_a_warning_and_mended_later(self, client, tmp_path, caplog):
+    def test_a_failed_upload_is_a_warning_and_is_tried_again(self, client, tmp_path, caplog):
         client.delete_bucket(Bucket=BUCKET)
         (tmp_path / "events.out.tfevents.1.a").write_bytes(b"metrics")
         mirror = S3Mirror(tmp_path, client, BUCKET, self.KEY, interval_s=0.01)

@@ -4,8 +4,8 @@ import time
 from typing import Any
 
 import pytest
-from inference_modes import BATCHED, IN_BOTH_MODES
 from processes import REPOSITORY, Training
+from worker_modes import IN_BOTH_MODES, SHARED
 
 from relaax.server.common.configuration.yaml_reader import read_yaml
 
@@ -43,24 +43,25 @@ def _show(training: Training, capsys: pytest.CaptureFixture[str]) -> Any:
 
     def show(what: str, said: str) -> None:
         with capsys.disabled():
-            print(f"\nCartPole-v1, {what}, {training.inference}: {said}")
+            print(f"\nCartPole-v1, {what}, {training.workers}: {said}")
 
     return show
 
 
 @IN_BOTH_MODES
-def test_one_configuration_learns_wherever_the_network_runs(training: Training, show: Any):
-    """A connection for each environment: what they share in batched mode is the compute process.
+def test_one_configuration_learns_however_workers_are_shared(training: Training, show: Any):
+    """A connection for each environment.
 
-    The network changes there while a rollout goes on: without V-trace it takes three times as long.
+    In a shared worker the network changes while a rollout goes on: without V-trace training takes
+    three times as long.
     """
     algorithm, _ = shipped("da3c_cartpole.yaml")
     assert algorithm["vtrace"]
     show("a connection each", train(training, algorithm, goal=195))
 
 
-@BATCHED
-def test_the_configuration_for_batched_inference_reaches_its_goal(training: Training, show: Any):
+@SHARED
+def test_the_configuration_for_shared_workers_reaches_its_goal(training: Training, show: Any):
     algorithm, goal = shipped("da3c_cartpole_fast.yaml")
     show("one connection", train(training, algorithm, goal, per_connection=8))
 

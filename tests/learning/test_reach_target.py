@@ -4,8 +4,8 @@ import re
 import sys
 
 import pytest
-from inference_modes import IN_BOTH_MODES
 from processes import REPOSITORY, Training
+from worker_modes import IN_BOTH_MODES
 
 from relaax.server.common.configuration.yaml_reader import read_yaml
 
@@ -29,4 +29,4 @@ def test_a_simulator_in_plain_python_learns(training: Training, capsys: pytest.C
     assert re.search("stopping: .* the training is over", environment.output())
     steps = parameter_server.says(r"has reached its goal: global step ([\d,]+);")[1]
     with capsys.disabled():
-        print(f"\nReach_Target, {training.inference}: a mean return of {goal:g} took {steps} steps")
+        print(f"\nReach_Target, {training.workers}: a mean return of {goal:g} took {steps} steps")

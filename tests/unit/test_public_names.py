@@ -7,18 +7,25 @@ import pytest
 PUBLIC = {
     "relaax.algorithm_base": """
         AgentBase BatchAgentBase BridgeBase BridgeControlBase Checkpoint CheckpointMismatch
-        ConfigBase FloatVector InvalidState Metrics NullMetrics NullSaver ParameterServerBase Phase
-        PreprocessorBase RunningParameterServer Saver Steps Values Version
+        ConfigBase ExperienceSink FloatVector GradientSink InvalidState Metrics MetricsSink
+        NullMetrics NullSaver ParameterServerBase Phase RunningParameterServer Saver StepCounter
+        Transitions Values VariableSink VariableSource Version
     """,
     "relaax.client": """
         Backoff Client FINAL Failure START Steps TERMINATED TRUNCATED VectorClient
     """,
     "relaax.bridge": "Bridge BridgeControl",
-    "relaax.learning.networks": "Manifest TensorSpec",
-    "relaax.learning.optimizers": "RMSProp RMSPropSettings linear_anneal",
+    "relaax.learning.distributions": "Categorical Distribution GraphDistribution",
+    "relaax.learning.networks": """
+        Convolution Head Network POLICY ParameterManifest Parameters TensorSpec initial_parameters
+    """,
+    "relaax.learning.optimizers": """
+        Optimizer RMSProp RMSPropSettings clip_by_global_norm linear_anneal
+    """,
+    "relaax.learning.rollouts": "Columns RolloutBatch RolloutStore",
     "relaax.protocol": "FrameConnection MessageConnection PeerClosed",
     "relaax.protocol.json": """
-        Act Request RewardAndAct RewardAndReset ScalarMetric
+        Act Request RewardAndAct RewardAndReset ScalarMetric ServerCodec
         decode_action decode_request decode_score encode_action encode_request encode_score
     """,
 }

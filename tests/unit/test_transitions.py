@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from relaax.steps import FINAL, START, TERMINATED, TRUNCATED
-from relaax.transitions import read_transitions
+from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, read_transitions
 
 CUT = TRUNCATED | FINAL
 

@@ -29,7 +29,7 @@ class TensorSpec:
 
 
 @dataclass(frozen=True)
-class Manifest:
+class ParameterManifest:
     """The tensors of a flat vector, in order."""
 
     specs: tuple[TensorSpec, ...]

@@ -1,5 +1,6 @@
 """Shared RMSProp on a flat vector."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +32,10 @@ class RMSProp:
         #: Running mean of squared gradients, float32 [size]; starts at zero.
         self.mean_square: FloatVector = np.zeros(size, np.float32)
         self._scratch: FloatVector = np.empty(size, np.float32)
+
+    def slots(self) -> Mapping[str, FloatVector]:
+        """Return the running mean of squared gradients."""
+        return {"rmsprop/mean_square": self.mean_square}
 
     def apply(self, parameters: FloatVector, gradient: FloatVector, learning_rate: float) -> None:
         """Take one step down ``gradient`` [size], changing ``parameters`` [size] in place."""

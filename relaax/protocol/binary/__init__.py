@@ -1,12 +1,15 @@
 """The RLX protocol, version 2: the same conversation in binary, for many environments at once.
 
-``arrays``    arrays as their dtype, their shape and their bytes
-``messages``  hello and welcome, steps and actions, metrics and errors
-``plain``     a short cut for the messages that are nearly all there are
+``arrays``        arrays as their dtype, their shape and their bytes
+``messages``      hello and welcome, steps and actions, metrics and errors
+``client_codec``  steps and their answers as a client writes and reads them, one after another
+``server_codec``  the same for a server
+``pattern``       what such messages have in common
 
 ``docs/protocol.md`` specifies it.
 """
 
+from relaax.protocol.binary.client_codec import ClientCodec
 from relaax.protocol.binary.messages import (
     MAX_ENVIRONMENTS,
     VERSION,
@@ -31,25 +34,18 @@ from relaax.protocol.binary.messages import (
     is_hello,
     raise_if_error,
 )
-from relaax.protocol.binary.plain import (
-    AnswersReader,
-    AnswersWriter,
-    StepsReader,
-    StepsWriter,
-)
+from relaax.protocol.binary.server_codec import ServerCodec
 
 __all__ = [
     "MAX_ENVIRONMENTS",
     "VERSION",
     "Answers",
-    "AnswersReader",
-    "AnswersWriter",
+    "ClientCodec",
     "Error",
     "ErrorCode",
     "Hello",
     "Metric",
-    "StepsReader",
-    "StepsWriter",
+    "ServerCodec",
     "Welcome",
     "answer_flags",
     "decode_answers",

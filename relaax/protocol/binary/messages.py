@@ -11,12 +11,21 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.errors import ProtocolError
-from relaax.protocol import rewards as reward_rules
 from relaax.protocol.binary.arrays import Block, block_length, decode_block, encode_block
 from relaax.protocol.connection import Payload
 from relaax.protocol.text import is_text
 from relaax.spaces import Space
-from relaax.steps import ENDED, FINAL, START, TERMINATED, TRUNCATED, Steps, wants_action
+from relaax.steps import (
+    ENDED,
+    FINAL,
+    REWARD_NOT_ALLOWED,
+    START,
+    TERMINATED,
+    TRUNCATED,
+    Steps,
+    are_rewards_allowed,
+    wants_action,
+)
 
 VERSION = 2
 
@@ -304,8 +313,8 @@ def _decode_steps(payload: Payload, environments: int) -> Steps:
     finals, offset = decode_block(payload, offset)
     _require_end(payload, offset)
     _check_environments(numbers, environments)
-    if not reward_rules.are_allowed(rewards):
-        raise ProtocolError(f"a reward is {reward_rules.NOT_ALLOWED}")
+    if not are_rewards_allowed(rewards):
+        raise ProtocolError(f"a reward is {REWARD_NOT_ALLOWED}")
     acting = count
     if flags.any():
         if not _POSSIBLE_FLAGS[flags].all():

@@ -1,17 +1,17 @@
 """A server's end of the binary messages about steps, of one connection."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from relaax.errors import ProtocolError
-from relaax.protocol.binary.messages import decode_steps, encode_answers
+from relaax.errors import InvalidState, ProtocolError
+from relaax.protocol.binary.messages import Metric, decode_metric, decode_steps, encode_answers
 from relaax.protocol.binary.pattern import Pattern, is_little_endian
 from relaax.protocol.connection import Payload
-from relaax.protocol.rewards import NOT_ALLOWED, are_allowed
-from relaax.steps import Steps
+from relaax.steps import REWARD_NOT_ALLOWED, Steps, are_rewards_allowed
 
 Array = npt.NDArray[Any]
 
@@ -19,7 +19,7 @@ _HEAD_BYTES = 4
 
 
 class ServerCodec:
-    """Decodes messages of steps and encodes their answers, in turns.
+    """Decodes what a client says, and encodes the answers to its steps, in turns.
 
     While no episode starts or ends, a message differs from the one before in its rewards and its
     observations, and an answer in its actions. What stays the same is compared, or sent, as one
@@ -37,39 +37,39 @@ class ServerCodec:
         self._last: Steps | None = None
         self._is_alike = False
 
-    def decode(self, payload: Payload) -> Steps:
-        """Return the steps in ``payload``; ProtocolError for what is none."""
+    def decode(self, payload: Payload) -> Steps | Metric:
+        """Return what a client says; ProtocolError for nonsense."""
         pattern, like = self._pattern, self._like
-        self._is_alike = (
-            pattern is not None
-            and len(payload) == pattern.array_end + 1
-            and payload[-1] == 0  # there are no final observations
-            and pattern.matches(payload)
-        )
-        if self._is_alike and pattern is not None and like is not None:
-            rewards = np.frombuffer(payload, "<f8", len(like.flags), len(pattern.head))
-            if not are_allowed(rewards):
-                raise ProtocolError(f"a reward is {NOT_ALLOWED}")
-            self._last = Steps(
-                like.environments, like.flags, rewards, pattern.array_in(payload), ()
-            )
-        else:
-            self._last = decode_steps(payload, self._count)
-            self._learn_pattern(payload, self._last)
+        if pattern is not None and like is not None and _is_alike(payload, pattern):
+            self._is_alike = True
+            self._last = _decode_alike(payload, pattern, like)
+            return self._last
+        self._is_alike = False
+        metric = decode_metric(payload)
+        if metric is not None:
+            return metric
+        self._last = decode_steps(payload, self._count)
+        self._learn_pattern(payload, self._last)
         return self._last
 
-    def encode(self, actions: Array, scores: Array) -> bytes:
-        """Return the answer to the message that was decoded last.
+    def encode(self, actions: Sequence[Any] | Array, scores: Array) -> bytes:
+        """Return the answer to the steps that were decoded last.
 
         actions: [A, ...], of the environments that want one; scores: float64 [E], of those whose
-        episode has ended.
+        episode has ended. InvalidState for actions that are no array of numbers.
         """
+        try:
+            return self._encode(np.asarray(actions), scores)
+        except (TypeError, ValueError) as error:
+            raise InvalidState(f"the algorithm's actions cannot be sent: {error}") from error
+
+    def _encode(self, actions: Array, scores: Array) -> bytes:
         pattern = self._answer_pattern
         if self._is_alike and pattern is not None and pattern.fits(actions):
             return b"".join((pattern.head, pattern.block, actions.tobytes()))
         last = self._last
         if last is None:
-            raise ValueError("no message has been decoded that could be answered")
+            raise RuntimeError("no steps have been decoded that could be answered")
         payload = encode_answers(last.environments, last.flags, actions, scores)
         if self._is_alike and is_little_endian(actions):
             self._answer_pattern = Pattern(payload[: _head_bytes(last)], 0, actions)
@@ -86,6 +86,18 @@ class ServerCodec:
             array.setflags(write=False)
         self._answer_pattern = None
         self._is_alike = True
+
+
+def _is_alike(payload: Payload, pattern: Pattern) -> bool:
+    """Return whether a message is like the pattern; then there are no final observations."""
+    return len(payload) == pattern.array_end + 1 and payload[-1] == 0 and pattern.matches(payload)
+
+
+def _decode_alike(payload: Payload, pattern: Pattern, like: Steps) -> Steps:
+    rewards = np.frombuffer(payload, "<f8", len(like.flags), len(pattern.head))
+    if not are_rewards_allowed(rewards):
+        raise ProtocolError(f"a reward is {REWARD_NOT_ALLOWED}")
+    return Steps(like.environments, like.flags, rewards, pattern.array_in(payload), ())
 
 
 def _head_bytes(steps: Steps) -> int:

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from relaax.errors import ProtocolError
-from relaax.protocol import rewards
 from relaax.protocol.connection import Payload
 from relaax.protocol.json import codec as json_codec
 from relaax.protocol.json.codec import DEFAULT_MAX_ARRAY_BYTES
 from relaax.protocol.text import is_text
+from relaax.steps import REWARD_NOT_ALLOWED, is_reward_allowed
 
 DEFAULT_MAX_STATE_BYTES = DEFAULT_MAX_ARRAY_BYTES
 
@@ -188,8 +188,8 @@ def _check_count(verb: str, arguments: list[Any], *allowed: int) -> None:
 
 def _reward(verb: str, value: Any) -> float:
     reward = _number(value, f"the reward of {verb!r}")
-    if not rewards.is_allowed(reward):
-        raise ProtocolError(f"the reward of {verb!r} is {reward:g}, {rewards.NOT_ALLOWED}")
+    if not is_reward_allowed(reward):
+        raise ProtocolError(f"the reward of {verb!r} is {reward:g}, {REWARD_NOT_ALLOWED}")
     return reward
 
 

@@ -1,1 +1,9 @@
-"""What both servers need: configuration, loading of algorithms, checkpoints, AWS."""
+"""What the RLX server and the parameter server share.
+
+``configuration``       the YAML file, the command line and the exit status
+``algorithm_location``  finds an algorithm's folder
+``algorithm_loader``    imports the algorithm from its folder
+``saver``               checkpoints in a directory or in AWS S3
+``aws``                 access to AWS S3
+``logs``                the format of the log
+"""

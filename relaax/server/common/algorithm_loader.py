@@ -2,9 +2,11 @@
 
 import hashlib
 import importlib.util
+import inspect
 import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,33 +19,33 @@ from relaax.algorithm_base import (
     BridgeBase,
     BridgeControlBase,
     ConfigBase,
+    Metrics,
     ParameterServerBase,
-    PreprocessorBase,
+    Saver,
 )
+from relaax.bridge import BridgeControl
 from relaax.errors import ConfigurationError
 from relaax.server.common.configuration.load import AlgorithmSection
 from relaax.server.common.configuration.mistakes import explain
 
-EXPORTS = ("Agent", "Bridge", "BridgeControl", "Config", "ParameterServer")
+EXPORTS = ("Agent", "Config", "ParameterServer")
 
-#: What an algorithm for many environments at once exports, too.
-BATCH_EXPORTS = ("BatchAgent", "Preprocessor")
+#: What a package may export, too.
+OPTIONAL_EXPORTS = ("BridgeControl", "make_batch_agent", "prepare_to_fork")
 
 
 class Algorithm:
     """A loaded package.
 
-    A class is looked up when it is asked for: a package may import its agent, and with it
-    TensorFlow, only then. ConfigurationError says why a class cannot be imported.
+    An export is looked up when it is asked for: a package may import its agent, and with it
+    TensorFlow, only then. ConfigurationError says why one cannot be imported.
     """
 
-    Agent: type[AgentBase]
-    BatchAgent: type[BatchAgentBase]
-    Bridge: type[BridgeBase]
-    BridgeControl: type[BridgeControlBase]
-    Config: type[ConfigBase]
-    ParameterServer: type[ParameterServerBase]
-    Preprocessor: type[PreprocessorBase]
+    Agent: Callable[..., AgentBase]
+    Config: Callable[[Mapping[str, Any]], ConfigBase]
+    ParameterServer: Callable[[ConfigBase, Saver, Metrics], ParameterServerBase]
+    #: Called with configuration, bridge, seed, and whether it learns in the background.
+    make_batch_agent: Callable[[ConfigBase, BridgeBase, int, bool], BatchAgentBase]
 
     def __init__(self, module: ModuleType) -> None:
         self.module = module
@@ -51,17 +53,56 @@ class Algorithm:
     @property
     def knows_batches(self) -> bool:
         """Whether it exports what serves many environments at once."""
-        return _missing(self.module, BATCH_EXPORTS) == []
+        return self._exports("make_batch_agent")
+
+    @property
+    def BridgeControl(self) -> Callable[[], BridgeControlBase]:  # noqa: N802
+        """The package's own transport, or else the generic one."""
+        if self._exports("BridgeControl"):
+            own: Callable[[], BridgeControlBase] = self._export("BridgeControl")
+            return own
+        return BridgeControl
+
+    def make_agent(self, config: ConfigBase, parameter_server: BridgeBase, seed: int) -> AgentBase:
+        """Return an agent; it is given ``seed`` if it has an argument of this name."""
+        make = self.Agent
+        if "seed" in inspect.signature(make).parameters:
+            return make(config, parameter_server, seed=seed)
+        return make(config, parameter_server)
+
+    def prepare_to_fork(self) -> None:
+        """Import what forked processes share, and find out whether it can be imported.
+
+        ConfigurationError if not.
+        """
+        if not self._exports("prepare_to_fork"):
+            _ = self.Agent
+            return
+        prepare = self._export("prepare_to_fork")
+        with self._naming("prepare_to_fork fails"):
+            prepare()
 
     def __getattr__(self, name: str) -> Any:
-        if name not in EXPORTS + BATCH_EXPORTS:
+        if name not in EXPORTS + OPTIONAL_EXPORTS:
             raise AttributeError(f"an algorithm has no {name!r}")
-        try:
+        return self._export(name)
+
+    def _exports(self, name: str) -> bool:
+        return _missing(self.module, [name]) == []
+
+    def _export(self, name: str) -> Any:
+        with self._naming(f"{name} cannot be imported"):
             return getattr(self.module, name)
+
+    @contextmanager
+    def _naming(self, failure: str) -> Iterator[None]:
+        """Raise a ConfigurationError for whatever the package's modules raise."""
+        try:
+            yield
         except Exception as error:  # whatever its modules do when they are imported
             directory = Path(self.module.__path__[0])
             raise ConfigurationError(
-                f"algorithm {directory}: {name} cannot be imported: {_cause(error, directory)}"
+                f"algorithm {directory}: {failure}: {_cause(error, directory)}"
             ) from error
 
 

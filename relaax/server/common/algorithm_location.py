@@ -1,4 +1,4 @@
-"""Where an algorithm's folder is."""
+"""Finds the folder of an algorithm."""
 
 import os
 from collections.abc import Mapping
@@ -10,10 +10,11 @@ from relaax.errors import ConfigurationError
 
 
 def locate_algorithm(section: Mapping[str, Any], source: Path) -> Path:
-    """Return the folder that the YAML's ``algorithm:`` section means.
+    """Return the folder of the algorithm that the YAML's ``algorithm:`` section names.
 
-    ``path`` is looked for in the YAML file's folder first and in the working directory then;
-    ``name`` is that of a bundled algorithm. ConfigurationError says where was looked.
+    The key ``path`` is a folder, relative to the YAML file's folder or to the working directory, in
+    this order. The key ``name`` is the name of a bundled algorithm. ConfigurationError if the
+    algorithm is not found; the message lists the folders or names that were tried.
     """
     path, name = section.get("path"), section.get("name")
     if (path is None) == (name is None):
@@ -35,8 +36,8 @@ def bundled_algorithms() -> list[str]:
 def _by_name(name: str, source: Path) -> Path:
     if name not in bundled_algorithms():
         raise ConfigurationError(
-            f"{source}: algorithm: name: there is no {name!r}; "
-            f"bundled are {', '.join(bundled_algorithms())}"
+            f"{source}: algorithm: name: unknown algorithm {name!r}; "
+            f"the bundled algorithms are {', '.join(bundled_algorithms())}"
         )
     return _bundle() / name
 
@@ -49,12 +50,12 @@ def _by_path(path: str, source: Path) -> Path:
             return candidate.resolve()
     looked = " and ".join(dict.fromkeys(str(candidate.resolve()) for candidate in candidates))
     raise ConfigurationError(
-        f"{source}: algorithm: path: {path} is no folder with an __init__.py; looked in {looked}"
+        f"{source}: algorithm: path: {path} is not a folder with an __init__.py; looked in {looked}"
     )
 
 
 def _bundle() -> Path:
-    """The folder in an installed package, or that of the checkout it is installed from."""
+    """Return the folder of all bundled algorithms: the installed package's, or the checkout's."""
     package = Path(relaax.__file__).parent
     installed = package / "bundled_algorithms"
     return installed if installed.is_dir() else package.parent / "algorithms"

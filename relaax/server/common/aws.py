@@ -1,4 +1,4 @@
-"""Access to AWS S3: credentials, a client, and its errors in words for people."""
+"""Access to AWS S3: credentials, the client, and readable messages for its errors."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ from botocore.exceptions import (
 
 from relaax.errors import CheckpointError, ConfigurationError, RelaaxError
 
-#: Everything that a call of an S3 client raises.
+#: The errors that a call of an S3 client raises.
 S3_ERRORS = (BotoCoreError, ClientError, Boto3Error)
 
 _KEYS = ("access", "secret")
@@ -44,7 +44,7 @@ def aws_session(aws_keys: Path | None) -> boto3.Session:
     """Return a session with the keys of a YAML file, or with boto3's default credential chain.
 
     The file holds two strings, ``access`` and ``secret`` (seed 003, "Parameter Server command
-    line"). ConfigurationError names the file and the key at fault, and never shows a value.
+    line"). ConfigurationError names the file and the wrong key, and never shows a value.
     """
     if aws_keys is None:
         return _default_session()
@@ -55,7 +55,8 @@ def aws_session(aws_keys: Path | None) -> boto3.Session:
 def s3_client(session: boto3.Session) -> Any:
     """Return an S3 client that gives up on a dead network within minutes.
 
-    Another endpoint than Amazon's is given in boto3's own AWS_ENDPOINT_URL_S3.
+    boto3's own variable AWS_ENDPOINT_URL_S3 sets an endpoint that is not Amazon's.
+    ConfigurationError if the endpoint or the AWS configuration cannot be used.
     """
     retries = {"mode": "standard", "total_max_attempts": 4}
     config = Config(connect_timeout=10, read_timeout=30, retries=retries)
@@ -66,7 +67,7 @@ def s3_client(session: boto3.Session) -> Any:
 
 
 def object_key(prefix: str, name: str) -> str:
-    """Join a key prefix and a name: ``training/checkpoints`` and ``a`` are one key with a slash."""
+    """Join a prefix and a name with one slash: ``training/`` and ``a`` make ``training/a``."""
     stripped = prefix.strip("/")
     return f"{stripped}/{name}" if stripped else name
 
@@ -75,19 +76,20 @@ def object_key(prefix: str, name: str) -> str:
 def s3_errors_explained(
     action: str, bucket: str, permanent: type[RelaaxError] = CheckpointError
 ) -> Iterator[None]:
-    """Raise S3 errors as CheckpointError, and those that no retry mends as ``permanent``.
+    """Raise an S3 error as CheckpointError, or as ``permanent`` if a retry cannot help.
 
-    No retry mends a missing bucket, denied access, absent credentials or a malformed name.
+    A retry cannot help if the bucket is missing, access is denied, credentials are absent or a name
+    is malformed. The message begins with "cannot" and ``action``.
     """
     try:
         yield
     except S3_ERRORS as error:
         kind = permanent if _is_permanent(error) else CheckpointError
-        raise kind(f"cannot {action}: {_in_words(error, bucket)}") from error
+        raise kind(f"cannot {action}: {_explanation(error, bucket)}") from error
 
 
 def error_code(error: Exception) -> str:
-    """Return S3's code of an error, such as NoSuchKey; empty when S3 did not answer at all."""
+    """Return S3's code of an error, such as NoSuchKey; empty if S3 did not answer."""
     return str(error.response["Error"]["Code"]) if isinstance(error, ClientError) else ""
 
 
@@ -102,7 +104,7 @@ def _is_permanent(error: Exception) -> bool:
     return isinstance(error, _UNUSABLE) or error_code(error) in _MISSING_BUCKET | _DENIED
 
 
-def _in_words(error: Exception, bucket: str) -> str:
+def _explanation(error: Exception, bucket: str) -> str:
     if isinstance(error, _NO_CREDENTIALS):
         return (
             "there are no AWS credentials. Give --aws-keys FILE, or set AWS_ACCESS_KEY_ID and "
@@ -120,7 +122,7 @@ def _read_keys(path: Path) -> tuple[str, str]:
     if not isinstance(content, dict):
         raise ConfigurationError(f"{path}: must hold the keys 'access' and 'secret'")
     if others := set(content) - set(_KEYS):
-        # Their names stay unsaid: in a file written wrongly a secret may stand in a key's place.
+        # The message does not show them: by mistake, the secret itself may be one of these keys.
         raise ConfigurationError(
             f"{path}: must hold only the keys 'access' and 'secret', has {len(others)} more"
         )
@@ -146,5 +148,5 @@ def _read_yaml(path: Path) -> Any:
     except OSError as error:
         raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError):
-        # The parser's own message quotes the file, and with it the secret.
+        # The parser's own message would quote the file, and the secret with it.
         raise ConfigurationError(f"{path}: is not valid YAML") from None

@@ -1,1 +1,6 @@
-"""Starts the processes of a Procfile with honcho and shows the training's progress."""
+"""The command ``relaax-train``: starts the processes of a Procfile and shows the progress.
+
+``main``             the command
+``process_manager``  starts the processes, and stops all when one exits
+``live_printer``     prints their output, with the training's progress in one live line
+"""

@@ -10,10 +10,10 @@ from relaax.server.parameter_server.progress import ERASE_LINE, PREFIX, in_one_r
 
 
 class LivePrinter(Printer):  # type: ignore[misc]  # honcho has no types
-    """Prints what processes say; on a terminal, the progress of the training stays in one line.
+    """Prints the output of processes; on a terminal, the training's progress stays in one line.
 
-    When nobody reads any more (a closed terminal, the end of ``| head``), the processes are asked
-    to save and stop, as by SIGTERM: left to themselves they would train on unseen.
+    When the output cannot be written any more (the terminal was closed, or ``| head`` has ended),
+    the processes save and stop as after SIGTERM. Otherwise they would go on training unseen.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -27,11 +27,11 @@ class LivePrinter(Printer):  # type: ignore[misc]  # honcho has no types
         try:
             self._print(message)
         except OSError:
-            self._forget_the_reader()
+            self._discard_further_output()
             signal.raise_signal(signal.SIGTERM)
 
     def close(self) -> None:
-        """Leave the last progress where it is."""
+        """Print the last progress as a line of its own."""
         if self._progress:
             print(f"{ERASE_LINE}{self._progress}", file=self._stream, flush=True)
             self._progress = ""
@@ -53,8 +53,8 @@ class LivePrinter(Printer):  # type: ignore[misc]  # honcho has no types
         row = ERASE_LINE + in_one_row(self._progress)
         print(row, end="", file=self._stream, flush=True)
 
-    def _forget_the_reader(self) -> None:
-        """Let the stream end nowhere, so that what follows, its last flush included, succeeds."""
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, self._stream.fileno())
-        os.close(nowhere)
+    def _discard_further_output(self) -> None:
+        """Redirect the stream to the null device, so that later writes and flushes succeed."""
+        null_device = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null_device, self._stream.fileno())
+        os.close(null_device)

@@ -1,12 +1,16 @@
-"""The command ``relaax-train``: one command for a whole training.
+"""The command ``relaax-train``, which runs all processes of a training.
 
-honcho runs each process in a session of its own, so Ctrl-C reaches the launcher alone. It then
-sends SIGTERM to all processes: the parameter server writes a checkpoint, RLX server and clients
-end. The same happens when one process ends by itself. What still runs after 30 seconds is killed.
+honcho runs each process in a session of its own, so Ctrl-C reaches the launcher alone. The launcher
+then sends SIGTERM to all processes: the parameter server writes a checkpoint, and the RLX server
+and the clients exit. The same happens when one process exits by itself. A process that still runs
+after 30 seconds is killed.
 
-The exit status is that of the process that ended first (128 + N if signal N ended it), or 130
-after SIGINT, 143 after SIGTERM, after SIGHUP (the terminal was closed) and when nobody reads the
-output any more, 2 for a Procfile that cannot be used.
+The exit status is
+
+- that of the process that exited first, or 128 + N if signal N ended it,
+- 130 after SIGINT,
+- 143 after SIGTERM, after SIGHUP (the terminal was closed), and when the output cannot be written,
+- 2 if the Procfile cannot be used.
 """
 
 import argparse
@@ -18,16 +22,16 @@ from pathlib import Path
 from honcho.environ import Procfile, parse_procfile
 
 from relaax.server.launcher.live_printer import LivePrinter
-from relaax.server.launcher.patient_manager import PatientManager
+from relaax.server.launcher.process_manager import ProcessManager
 
 _DESCRIPTION = """\
-Start all processes of a Procfile, show how the training goes, and stop them all when the first of
-them ends: at the end of the training that is the parameter server or the RLX server. The same as
-"honcho -f PROCFILE start", with the progress in one line. Ctrl-C saves a checkpoint and stops."""
+Start all processes of a Procfile and show the progress of the training. When one process exits,
+stop the others: at the end of a training, the parameter server or the RLX server exits first. This
+is "honcho -f PROCFILE start" with the progress in one line. Ctrl-C saves a checkpoint and stops."""
 
 
 def main() -> int:
-    """Run a Procfile; the exit status is that of the process that ended first."""
+    """Run a Procfile and return the exit status."""
     parser = argparse.ArgumentParser(prog="relaax-train", description=_DESCRIPTION)
     parser.add_argument(
         "procfile", type=Path, metavar="PROCFILE", help="such as Procfiles/cartpole.Procfile"
@@ -39,17 +43,17 @@ def main() -> int:
         parser.error(f"cannot read {path}: {error.strerror}")
     except UnicodeDecodeError as error:
         parser.error(f"{path} is not UTF-8 text: {error.reason}")
-    except AssertionError as error:  # honcho's way to refuse a name that stands twice
+    except AssertionError as error:  # honcho refuses a name that is used twice
         parser.error(f"{path}: {error}")
     if not procfile.processes:
-        parser.error(f"{path} names no process: a line of it is 'name: command'")
+        parser.error(f"{path} names no process; a line must be 'name: command'")
     return _run(procfile)
 
 
 def _run(procfile: Procfile) -> int:
     _stop_when_the_terminal_closes()
     printer = LivePrinter(sys.stdout)
-    manager = PatientManager(printer)
+    manager = ProcessManager(printer)
     for name, command in procfile.processes.items():
         manager.add_process(name, command, env=_environment())
     try:
@@ -60,12 +64,12 @@ def _run(procfile: Procfile) -> int:
 
 
 def _stop_when_the_terminal_closes() -> None:
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup asks
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup ignores it
         signal.signal(signal.SIGHUP, lambda number, frame: signal.raise_signal(signal.SIGTERM))
 
 
 def _environment() -> dict[str, str]:
-    """The commands of this Python's environment come first; what they print comes at once."""
+    """Return variables that put this Python's commands first in PATH and its output unbuffered."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     return {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "true"}
 

@@ -1,1 +1,7 @@
-"""The parameter-server process: holds an algorithm's parameter server and keeps it going."""
+"""The parameter-server process: runs an algorithm's parameter server and watches its training.
+
+``main``              the command ``relaax-parameter-server``, which wires the parts together
+``training_monitor``  the main loop: progress, checkpoints, the end of the training
+``progress``          the progress line
+``metrics``           TensorBoard event files, and the returns of the last episodes
+"""

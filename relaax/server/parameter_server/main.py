@@ -1,4 +1,4 @@
-"""The command ``relaax-parameter-server``."""
+"""The command ``relaax-parameter-server``, which wires the process together."""
 
 import logging
 import signal
@@ -6,10 +6,17 @@ import sys
 import threading
 from contextlib import ExitStack
 
-from relaax.algorithm_base import Metrics, NullMetrics, NullSaver, ParameterServerBase, Saver
+from relaax.algorithm_base import (
+    Metrics,
+    NullMetrics,
+    NullSaver,
+    ParameterServerBase,
+    RunningParameterServer,
+    Saver,
+)
 from relaax.allocator import keep_memory
 from relaax.errors import ConfigurationError
-from relaax.server.common.algorithm_loader import load_algorithm, make_config
+from relaax.server.common.algorithm_loader import Algorithm, load_algorithm, make_config
 from relaax.server.common.aws import aws_session, s3_client
 from relaax.server.common.configuration import (
     ParameterServerConfiguration,
@@ -21,13 +28,13 @@ from relaax.server.common.configuration import (
 from relaax.server.common.logs import start_logging
 from relaax.server.common.saver import CheckpointSaver, DirectoryStore, S3Store
 from relaax.server.parameter_server.metrics import EpisodeReturns, EventWriter, S3Mirror
-from relaax.server.parameter_server.server import Goal, TrainingMonitor
+from relaax.server.parameter_server.training_monitor import TrainingMonitor
 
 _log = logging.getLogger(__name__)
 
 
 def main() -> int:
-    """Run a parameter server; the exit status says how it ended."""
+    """Run a parameter server and return the exit status."""
     status = run_command("relaax-parameter-server", lambda: _serve(sys.argv[1:]))
     leave_undisturbed()
     return status
@@ -51,33 +58,48 @@ def _stop_on_signals() -> threading.Event:
 
 
 def _monitor(configuration: ParameterServerConfiguration, resources: ExitStack) -> TrainingMonitor:
-    """Wire the process together; ``resources`` closes what was opened."""
+    """Wire the parts together; ``resources`` will close them."""
     options = configuration.options
     algorithm = load_algorithm(configuration.algorithm.directory)
     config = make_config(algorithm, configuration.algorithm)
-    clock = _GlobalStep()
-    writer = _metrics(options, clock, resources)
+    global_step = _GlobalStep()
+    writer = _metrics(options, global_step, resources)
     returns = EpisodeReturns(writer, options.goal_episodes)
     parameter_server: ParameterServerBase = algorithm.ParameterServer(
         config, _saver(options), returns
     )
     resources.callback(parameter_server.close)
-    clock.parameter_server = parameter_server
+    global_step.parameter_server = parameter_server
     _log.info("looking for a checkpoint in %s", parameter_server.checkpoint_location())
     parameter_server.restore_latest_checkpoint()
     _log.info("global step is %d", parameter_server.global_t())
+    return TrainingMonitor(
+        parameter_server,
+        _open_port(algorithm, parameter_server, options),
+        returns,
+        writer,
+        goal_return=options.goal_return,
+        checkpoint_interval_s=options.checkpoint_interval,
+        keeps_serving=options.keep_serving,
+    )
+
+
+def _open_port(
+    algorithm: Algorithm, parameter_server: ParameterServerBase, options: ParameterServerOptions
+) -> RunningParameterServer:
     try:
-        bridge = algorithm.BridgeControl().start_parameter_server(
+        return algorithm.BridgeControl().start_parameter_server(
             str(options.bind), parameter_server.bridge()
         )
     except OSError as error:
         raise ConfigurationError(f"--bind: {error}") from error
-    goal = Goal(options.goal_return, options.checkpoint_interval, options.keep_serving)
-    return TrainingMonitor(parameter_server, bridge, returns, writer, goal)
 
 
 class _GlobalStep:
-    """Metrics are older than the parameter server whose step they are stored at."""
+    """The step at which metrics are stored.
+
+    The metrics are made before the parameter server that counts the steps; until then it is 0.
+    """
 
     parameter_server: ParameterServerBase | None = None
 
@@ -96,12 +118,14 @@ def _saver(options: ParameterServerOptions) -> Saver:
     return NullSaver()
 
 
-def _metrics(options: ParameterServerOptions, clock: _GlobalStep, resources: ExitStack) -> Metrics:
+def _metrics(
+    options: ParameterServerOptions, global_step: _GlobalStep, resources: ExitStack
+) -> Metrics:
     if options.metrics_dir is None:
         if options.metrics_aws_s3 is not None:
             raise ConfigurationError("--metrics-aws-s3 needs --metrics-dir, whose files it copies")
         return NullMetrics()
-    writer = EventWriter(options.metrics_dir, clock)
+    writer = EventWriter(options.metrics_dir, global_step)
     if options.metrics_aws_s3 is not None:
         s3 = options.metrics_aws_s3
         client = s3_client(aws_session(options.aws_keys))

@@ -1,4 +1,4 @@
-"""The line that tells how a training goes."""
+"""The progress line of a training."""
 
 import shutil
 import sys
@@ -7,28 +7,29 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TextIO
 
-#: What a progress line starts with; the launcher knows it by that.
+#: The start of a progress line, by which the launcher recognises it.
 PREFIX = "training: "
 
-#: Goes to the start of the terminal's row and erases it.
+#: Moves to the start of the terminal's row and erases the row.
 ERASE_LINE = "\r\x1b[K"
 
 
 def in_one_row(line: str) -> str:
-    """Return what fits the terminal: of a line in two rows, only the lower could be erased."""
+    """Return the part that fits one row: only the last row of a longer line could be erased."""
     return line[: shutil.get_terminal_size().columns - 1]
 
 
 @dataclass(frozen=True)
-class Progress:
-    """How far a training is."""
+class TrainingProgress:
+    """The state of a training that its progress line shows."""
 
     global_t: int
     steps_per_s: float
     #: Mean return of the latest episodes; None before the first has ended.
     mean_return: float | None
-    #: How many episodes that mean is of.
+    #: Number of episodes in that mean.
     episodes: int
+    #: Number of checkpoints that this process has saved.
     checkpoints: int
 
     def __str__(self) -> str:
@@ -41,21 +42,21 @@ class Progress:
 
 
 class StepRate:
-    """Steps a second since the last question."""
+    """Measures the steps per second between two updates."""
 
     def __init__(self, global_t: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._seen = (clock(), global_t)
 
     def update(self, global_t: int) -> float:
-        """Return the rate since the update before."""
+        """Return the steps per second since the previous update, or since the start."""
         then, steps = self._seen
         self._seen = (self._clock(), global_t)
         return (global_t - steps) / max(self._seen[0] - then, 1e-9)
 
 
 class ProgressPrinter:
-    """Shows progress: in place on a terminal, otherwise a line every ``interval_s`` seconds."""
+    """Shows the progress in place on a terminal, else as a line every ``interval_s`` seconds."""
 
     def __init__(self, stream: TextIO | None = None, interval_s: float = 2.0) -> None:
         self._stream = sys.stdout if stream is None else stream
@@ -63,8 +64,8 @@ class ProgressPrinter:
         self._interval_s = 0.0 if self._in_place else interval_s
         self._shown_at = -interval_s
 
-    def show(self, progress: Progress) -> None:
-        """Show ``progress`` if it is time to."""
+    def show(self, progress: TrainingProgress) -> None:
+        """Show ``progress``, unless the interval since the last line is not over."""
         if time.monotonic() - self._shown_at < self._interval_s:
             return
         self._shown_at = time.monotonic()
@@ -74,6 +75,6 @@ class ProgressPrinter:
         else:
             print(progress, file=self._stream, flush=True)
 
-    def close(self, progress: Progress) -> None:
-        """Show how it ended and leave the line."""
+    def close(self, progress: TrainingProgress) -> None:
+        """Show the last progress and end the line."""
         print(f"{ERASE_LINE if self._in_place else ''}{progress}", file=self._stream, flush=True)

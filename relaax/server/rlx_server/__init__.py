@@ -1,1 +1,13 @@
-"""The RLX server: listens, admits, forks a worker for each client; never runs a network itself."""
+"""The RLX server: accepts the connections of environments, and gives each to a worker.
+
+``main``                the command ``relaax-rlx-server``
+``wiring``              puts a server together: the one place that reads its configuration
+``server``              listens, admits, reaps, ends
+``admission``           whether there is memory for another connection
+``connection_workers``  a worker for each connection
+``shared_workers``      workers that share all connections, and ``handover``, the way to them
+``children``            the processes that are forked: started, counted, reaped and stopped
+``watcher``             a process that asks whether the training is over
+``worker``              what runs in a worker
+``slots``               numbers for environments that come and go
+"""

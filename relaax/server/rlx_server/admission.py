@@ -1,6 +1,12 @@
-"""Whether there is memory for another worker."""
+"""Whether there is memory for another connection.
+
+Seed 003, section "RLX Server": the available memory is compared with what the connections that are
+served own on average. Memory that a parent and its children share counts once, by being left out;
+the available memory does not count swap.
+"""
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -8,10 +14,13 @@ import psutil
 
 MIB = 1024 * 1024
 
-#: A worker younger than this may still grow: its model is being built and compiled.
+#: A connection younger than this may still grow: a model is being built, rollouts fill.
 GROWTH_S = 10.0
 
 MEMORY_IS_FRESH_S = 2.0
+
+#: Less than this is not believed of a connection to a shared worker.
+LEAST_SHARE_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True)
@@ -24,7 +33,7 @@ class WorkerMemory:
 
 
 @dataclass(frozen=True)
-class Decision:
+class AdmissionDecision:
     """Whether a connection is admitted, with the figures behind it."""
 
     is_admitted: bool
@@ -34,51 +43,124 @@ class Decision:
     def __str__(self) -> str:
         return (
             f"{self.available_bytes / MIB:.0f} MiB of memory are available "
-            f"and a worker needs {self.needed_bytes / MIB:.0f} MiB"
+            f"and a connection needs {_in_mib(self.needed_bytes)} MiB"
         )
 
 
 def decide(
     available_bytes: int, workers: Iterable[WorkerMemory], first_worker_bytes: int
-) -> Decision:
-    """Compare the available memory with the mean memory of the workers that run.
+) -> AdmissionDecision:
+    """Compare the available memory with the mean memory of the workers, one for each connection.
 
-    Seed 003, section "RLX Server". Memory that a parent and its children share counts once, by
-    being left out; ``available_bytes`` does not count swap. While no worker is grown up,
-    ``first_worker_bytes`` stands for the mean; what young workers are still expected to take is
-    held back, so that a burst of connections cannot pass before the first of them has grown.
+    While no worker is grown up, ``first_worker_bytes`` stands for the mean; what young workers are
+    still expected to take is held back, so that a burst of connections cannot pass before the first
+    of them has grown.
     """
-    everybody = list(workers)
-    grown = [worker.private_bytes for worker in everybody if worker.age_s >= GROWTH_S]
+    all_workers = list(workers)
+    grown = [worker.private_bytes for worker in all_workers if worker.age_s >= GROWTH_S]
     needed = sum(grown) // len(grown) if grown else first_worker_bytes
     held_back = sum(
-        max(0, needed - worker.private_bytes) for worker in everybody if worker.age_s < GROWTH_S
+        max(0, needed - worker.private_bytes) for worker in all_workers if worker.age_s < GROWTH_S
     )
     left = available_bytes - held_back
-    return Decision(left >= needed, left, needed)
+    return AdmissionDecision(left >= needed, left, needed)
 
 
-class Admission:
-    """Measures this machine and decides.
+def decide_share(
+    available_bytes: int, grown_bytes: int, environments: int, young: int, first_bytes: int
+) -> AdmissionDecision:
+    """Compare the available memory with what an environment of shared workers has cost.
+
+    grown_bytes: what all workers own beyond what they owned without any environment. environments:
+    how many they serve, ``young`` of them of connections that may still grow. While there are no
+    others, ``first_bytes`` stands for the cost of one; what young ones may take is held back.
+    """
+    is_known = environments > young
+    needed = max(grown_bytes // environments, LEAST_SHARE_BYTES) if is_known else first_bytes
+    left = available_bytes - needed * young
+    return AdmissionDecision(left >= needed, left, needed)
+
+
+class WorkerAdmission:
+    """Measures this machine and decides, for a worker for each connection.
 
     Measuring a process takes milliseconds, so a figure is used again for ``MEMORY_IS_FRESH_S``.
     """
 
     def __init__(self, first_worker_mib: float) -> None:
         self._first_worker_bytes = int(first_worker_mib * MIB)
-        self._measured: dict[int, WorkerMemory] = {}
-        self._measured_at = 0.0
+        self._memory = ProcessMemory()
 
-    def decide(self, worker_pids: Iterable[int]) -> Decision:
+    def decide(self, worker_pids: Iterable[int]) -> AdmissionDecision:
         """Decide about one more worker beside those that run."""
-        memories = (self._memory_of(pid) for pid in worker_pids)
+        memories = (self._memory.of(pid) for pid in worker_pids)
         return decide(
             psutil.virtual_memory().available,
             [memory for memory in memories if memory is not None],
             self._first_worker_bytes,
         )
 
-    def _memory_of(self, pid: int) -> WorkerMemory | None:
+
+@dataclass(frozen=True)
+class Sharing:
+    """A shared worker, and how many environments it serves."""
+
+    pid: int
+    environments: int
+
+
+class ShareAdmission:
+    """Measures this machine and decides, for connections that share workers."""
+
+    def __init__(
+        self, first_connection_mib: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._first_bytes = int(first_connection_mib * MIB)
+        self._memory = ProcessMemory()
+        self._clock = clock
+        #: By pid: what a worker owned when it had no environment.
+        self._empty_bytes: dict[int, int] = {}
+        #: When connections were admitted that may still grow.
+        self._admitted_at: deque[float] = deque()
+
+    def note_admitted(self) -> None:
+        """Take note of a connection that has been handed to a worker."""
+        self._admitted_at.append(self._clock())
+
+    def decide(self, workers: Iterable[Sharing]) -> AdmissionDecision:
+        """Decide about one more connection beside those that are served."""
+        while self._admitted_at and self._clock() - self._admitted_at[0] >= GROWTH_S:
+            self._admitted_at.popleft()
+        grown_bytes = environments = 0
+        for worker in workers:
+            environments += worker.environments
+            grown_bytes += self._grown_bytes(worker)
+        return decide_share(
+            psutil.virtual_memory().available,
+            grown_bytes,
+            environments,
+            min(len(self._admitted_at), environments),
+            self._first_bytes,
+        )
+
+    def _grown_bytes(self, worker: Sharing) -> int:
+        memory = self._memory.of(worker.pid)
+        if memory is None:
+            return 0
+        if worker.environments == 0 or worker.pid not in self._empty_bytes:
+            self._empty_bytes[worker.pid] = memory.private_bytes
+        return max(0, memory.private_bytes - self._empty_bytes[worker.pid])
+
+
+class ProcessMemory:
+    """Measures processes, each at most once in ``MEMORY_IS_FRESH_S`` seconds."""
+
+    def __init__(self) -> None:
+        self._measured: dict[int, WorkerMemory] = {}
+        self._measured_at = 0.0
+
+    def of(self, pid: int) -> WorkerMemory | None:
+        """Return the memory of a process; None when it has just ended."""
         if time.monotonic() - self._measured_at >= MEMORY_IS_FRESH_S:
             self._measured.clear()
             self._measured_at = time.monotonic()
@@ -98,3 +180,7 @@ def measure(pid: int, now: Callable[[], float] = time.time) -> WorkerMemory | No
         return WorkerMemory(private_bytes, now() - process.create_time())
     except psutil.Error:
         return None
+
+
+def _in_mib(size: int) -> str:
+    return f"{size / MIB:.0f}" if size >= 10 * MIB else f"{size / MIB:.2g}"

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 _log = logging.getLogger(__name__)
 
@@ -17,15 +18,20 @@ STOP_DEADLINE_S = 4.0
 #: What children are told when the RLX server stops, and when it stops with the training.
 STOP = signal.SIGTERM
 END_OF_TRAINING = signal.SIGUSR1
-#: What workers are told when the compute process that they depend on is gone.
-COMPUTE_IS_GONE = signal.SIGUSR2
 
-_STOP_SIGNALS = (signal.SIGINT, STOP, END_OF_TRAINING, COMPUTE_IS_GONE)
+_STOP_SIGNALS = (signal.SIGINT, STOP, END_OF_TRAINING)
+
+
+class Closable(Protocol):
+    """A socket, a selector or the like."""
+
+    def close(self) -> None:
+        """Close this process' end."""
 
 
 @dataclass(frozen=True)
-class Ended:
-    """A child that is no more."""
+class ExitedChild:
+    """A child that has ended."""
 
     pid: int
     name: str
@@ -37,11 +43,13 @@ class Children:
     """Forks functions into processes and owns those processes.
 
     A child ends with its function; with SIGTERM; and with its parent, however that died: the
-    parent holds one end of a pipe, and the child stops when that end is closed.
+    parent holds one end of a pipe, and the child stops when that end is closed. What
+    ``parents_own`` names is closed in every child.
     """
 
     def __init__(self) -> None:
         self._names: dict[int, str] = {}
+        self._parents_own: list[Closable] = []
         self._lifeline_read, self._lifeline_write = os.pipe()
 
     @property
@@ -64,14 +72,22 @@ class Children:
             signal.pthread_sigmask(signal.SIG_SETMASK, allowed)
         return pid
 
-    def reap(self) -> list[Ended]:
+    def parents_own(self, *opened: Closable) -> None:
+        """Close these in every child that is forked from now on."""
+        self._parents_own += opened
+
+    def no_longer_open(self, closed: Closable) -> None:
+        """Forget what the parent has closed."""
+        self._parents_own.remove(closed)
+
+    def reap(self) -> list[ExitedChild]:
         """Collect the children that have ended; never waits."""
         ended = []
         for pid in self.pids:
             reaped, status = os.waitpid(pid, os.WNOHANG)
             if reaped:
                 code = os.waitstatus_to_exitcode(status)
-                ended.append(Ended(pid, self._names.pop(pid), code))
+                ended.append(ExitedChild(pid, self._names.pop(pid), code))
         return ended
 
     def tell(self, pids: Iterable[int], number: signal.Signals) -> None:
@@ -117,10 +133,12 @@ class Children:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, who decides
-            for number in (STOP, END_OF_TRAINING, COMPUTE_IS_GONE):
+            for number in (STOP, END_OF_TRAINING):
                 signal.signal(number, _exit_on_signal)
             signal.pthread_sigmask(signal.SIG_SETMASK, allowed_signals)
             os.close(self._lifeline_write)
+            for opened in self._parents_own:
+                opened.close()
             threading.Thread(target=self._die_with_parent, daemon=True).start()
             exit_code = function()
         except SystemExit as stop:

@@ -12,9 +12,9 @@ from .config import Config
 class Agent(AgentBase):
     """Takes the action with the largest score, linear in the state."""
 
-    def __init__(self, config: Config, parameter_server: BridgeBase) -> None:
+    def __init__(self, config: Config, parameter_server: BridgeBase, seed: int) -> None:
         super().__init__(config, parameter_server)
-        self._random = np.random.default_rng(config.worker_number)
+        self._random = np.random.default_rng(seed)
         self._values = parameter_server.get_values()
 
     def act(self, state: Any) -> int:
@@ -35,7 +35,7 @@ class Agent(AgentBase):
         return self._choose(state)
 
     def reward_and_reset(self, reward: float) -> float:
-        """Tell the parameter server how good these weights were."""
+        """Report how good these weights were."""
         self._score += reward
         self._steps += 1
         self._report()

@@ -10,7 +10,16 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from processes import free_port
 
-from relaax.algorithm_base import BridgeBase, Metrics, Phase, Values, Version
+from relaax.algorithm_base import (
+    BridgeBase,
+    GradientSink,
+    Metrics,
+    Phase,
+    StepCounter,
+    Values,
+    VariableSource,
+    Version,
+)
 from relaax.bridge import Bridge, BridgeControl
 from relaax.errors import BridgeError
 
@@ -110,6 +119,17 @@ def test_one_call_applies_counts_and_brings_new_values(serve, bridge):
     serve(Service())
     known = bridge.get_values().version
     values = bridge.synchronize(np.ones(3, np.float32), 5, known)
+    assert (values.vector.tolist(), values.version.number, values.global_t) == ([1, 1, 1], 1, 5)
+
+
+def test_the_seeds_four_methods_are_enough_to_play_the_roles():
+    counter: StepCounter = Service()
+    assert (counter.add(2), counter.add(3)) == (2, 5)
+    source: VariableSource = Service()
+    assert source.get().vector.tolist() == [0, 0, 0]
+    assert source.get(Version(0)).vector is None
+    sink: GradientSink = Service()
+    values = sink.apply(np.ones(3, np.float32), 5, Version(0))
     assert (values.vector.tolist(), values.version.number, values.global_t) == ([1, 1, 1], 1, 5)
 
 

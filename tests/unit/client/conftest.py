@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from relaax.errors import ProtocolError
-from relaax.protocol import FrameConnection, binary
+from relaax.protocol import FrameConnection, MessageConnection, binary
 from relaax.protocol.binary import Hello, Metric, Welcome
 from relaax.steps import ENDED, Steps, wants_action
 
@@ -48,7 +48,11 @@ def answer_as_a_server(exchange: Exchange) -> Any:
 
 @dataclass(kw_only=True)
 class Listening:
-    """Accepts connections one after another and serves each on a thread, until it is closed."""
+    """Accepts connections one after another and serves each on a thread, until it is closed.
+
+    A thread alone closes the connection that it serves. From outside connections are only shut
+    down: a descriptor that is closed beside a thread that uses it may already be another one's.
+    """
 
     accepted: int = 0
 
@@ -56,16 +60,24 @@ class Listening:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"127.0.0.1:{self._listener.getsockname()[1]}"
         self._connections: list[socket.socket] = []
-        self._threads = [threading.Thread(target=self._accept, daemon=True)]
-        self._threads[0].start()
+        self._threads: list[threading.Thread] = []
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
+        self._accepting.start()
 
     def close(self) -> None:
-        for sock in [self._listener, *self._connections]:
-            with contextlib.suppress(OSError):
-                sock.shutdown(socket.SHUT_RDWR)
-            sock.close()
+        """Accept no more, then end what is served."""
+        _shut_down(self._listener)
+        self._accepting.join(10)
+        self._listener.close()
+        for connection in self._connections:
+            _shut_down(connection)
+        self.join_threads()
+
+    def join_threads(self, timeout_s: float = 10) -> bool:
+        """Wait for the threads that serve connections; return whether they have ended."""
         for thread in self._threads:
-            thread.join(10)
+            thread.join(timeout_s)
+        return not any(thread.is_alive() for thread in self._threads)
 
     def _serve(self, index: int, connection: socket.socket) -> None:
         raise NotImplementedError
@@ -79,10 +91,20 @@ class Listening:
             self.accepted += 1
             self._connections.append(connection)
             thread = threading.Thread(
-                target=self._serve, args=(self.accepted, connection), daemon=True
+                target=self._serve_and_close, args=(self.accepted, connection), daemon=True
             )
             self._threads.append(thread)
             thread.start()
+
+    def _serve_and_close(self, index: int, connection: socket.socket) -> None:
+        # Either end may close at any moment: then reading, writing and setting options fail.
+        with connection, contextlib.suppress(OSError):
+            self._serve(index, connection)
+
+
+def _shut_down(sock: socket.socket) -> None:
+    with contextlib.suppress(OSError):  # it is closed already, or its peer has closed it
+        sock.shutdown(socket.SHUT_RDWR)
 
 
 @dataclass
@@ -108,31 +130,28 @@ class HandMadeServer(Listening):
         return [message[0] for message in self.messages]
 
     def _serve(self, index: int, connection: socket.socket) -> None:
-        try:
-            with connection, connection.makefile("rb") as stream:
-                number = 0
-                while header := stream.read(4):
-                    number += 1
-                    payload = stream.read(struct.unpack("<I", header)[0])
-                    if payload.startswith(HELLO):
-                        self.hellos += 1
-                        self.accepted -= 1
-                        return
-                    message = json.loads(payload)
-                    exchange = Exchange(index, number, message)
-                    self.exchanges.append(exchange)
-                    answer = self.answer(exchange)
-                    if answer is CLOSE:
-                        return
-                    if answer is not SILENCE:
-                        connection.sendall(framed(answer))
-        except (OSError, ValueError):
-            return
+        with contextlib.suppress(ValueError), connection.makefile("rb") as stream:
+            number = 0
+            while header := stream.read(4):
+                number += 1
+                payload = stream.read(struct.unpack("<I", header)[0])
+                if payload.startswith(HELLO):
+                    self.hellos += 1
+                    self.accepted -= 1
+                    return
+                message = json.loads(payload)
+                exchange = Exchange(index, number, message)
+                self.exchanges.append(exchange)
+                answer = self.answer(exchange)
+                if answer is CLOSE:
+                    return
+                if answer is not SILENCE:
+                    connection.sendall(framed(answer))
 
 
 @dataclass
-class RecordingServer(Listening):
-    """Welcomes clients of version 2, answers ``action`` everywhere and keeps what it was told.
+class Recorder:
+    """Welcomes clients of version 2, answers ``action`` everywhere and keeps what they report.
 
     ``greet`` may return another payload than the welcome to connection ``number``, and ``reply``
     another answer to steps; ``CLOSE`` closes the connection instead.
@@ -158,27 +177,23 @@ class RecordingServer(Listening):
             for steps in self.steps
         ]
 
-    def _serve(self, index: int, connection: socket.socket) -> None:
-        frames = FrameConnection(connection)
-        with contextlib.closing(frames), contextlib.suppress(OSError, ProtocolError):
-            self._talk(index, frames)
-
-    def _talk(self, number: int, frames: FrameConnection) -> None:
-        first = frames.receive()
+    def talk(self, number: int, connection: MessageConnection) -> None:
+        """Serve connection ``number`` until one end closes it."""
+        first = connection.receive()
         if first is None:
             return
         hello = binary.decode_hello(first)
         self.hellos.append(hello)
-        if not _send(frames, self.greet(number), binary.encode_welcome(Welcome())):
+        if not _send(connection, self.greet(number), binary.encode_welcome(Welcome())):
             return
-        while (payload := frames.receive()) is not None:
+        while (payload := connection.receive()) is not None:
             metric = binary.decode_metric(payload)
             if metric is not None:
                 self.metrics.append(metric)
                 continue
             steps = binary.decode_steps(payload, hello.environments)
             self.steps.append(steps)
-            if not _send(frames, self.reply(number, steps), self._usual_answer(steps)):
+            if not _send(connection, self.reply(number, steps), self._usual_answer(steps)):
                 return
 
     def _usual_answer(self, steps: Steps) -> bytes:
@@ -187,11 +202,20 @@ class RecordingServer(Listening):
         return binary.encode_answers(steps.environments, steps.flags, actions, scores)
 
 
-def _send(frames: FrameConnection, payload: Any, usual: bytes) -> bool:
+@dataclass
+class RecordingServer(Recorder, Listening):
+    """A recorder that is reached over TCP."""
+
+    def _serve(self, index: int, connection: socket.socket) -> None:
+        with contextlib.suppress(ProtocolError):
+            self.talk(index, FrameConnection(connection))
+
+
+def _send(connection: MessageConnection, payload: Any, usual: bytes) -> bool:
     """Send ``payload`` or what is usual; return False if the connection is to be closed."""
     if payload is CLOSE:
         return False
-    frames.send(usual if payload is None else payload)
+    connection.send(usual if payload is None else payload)
     return not (payload or b"").startswith(b"\6")
 
 
@@ -222,6 +246,12 @@ def start_recording_server() -> Iterator[Callable[..., RecordingServer]]:
 
 
 @pytest.fixture
+def recorder() -> Recorder:
+    """A server of version 2 that answers 1 everywhere, to be reached over any transport."""
+    return Recorder()
+
+
+@pytest.fixture
 def server(start_recording_server: Callable[..., RecordingServer]) -> RecordingServer:
     """A server of version 2 that answers 1 everywhere."""
     return start_recording_server()
@@ -246,6 +276,6 @@ def usual_answer() -> Callable[[Exchange], Any]:
 
 @pytest.fixture
 def unused_url() -> str:
-    """An address that nobody listens at."""
+    """An address at which no server listens."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return f"127.0.0.1:{listener.getsockname()[1]}"

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from relaax.client import Backoff, Client
-from relaax.client.fleet import Outcome
 from relaax.client.gymnasium_runner import GymnasiumRunner
 from relaax.client.gymnasium_spaces import UnusableAction
 from relaax.client.observer import EpisodeSummary, RunObserver
+from relaax.client.run_result import RunOutcome
 
 
 class Corridor(gymnasium.Env):
@@ -65,8 +65,8 @@ def test_terminated_episodes_end_with_a_reset(start_server) -> None:
     server = start_server()
     notes = Notes()
     with Client(server.url) as client:
-        ended = GymnasiumRunner(Corridor(), client, observer=notes).run(episodes=2)
-    assert ended.outcome is Outcome.FINISHED
+        result = GymnasiumRunner(Corridor(), client, observer=notes).run(episodes=2)
+    assert result.outcome is RunOutcome.FINISHED
     episode = [
         ["act", "[0.0]"],
         ["reward_and_act", 0.5, "[1.0]"],
@@ -130,12 +130,12 @@ def test_a_failure_restarts_the_episode(start_server, close, usual_answer) -> No
     assert notes.summaries[0].length == 3
 
 
-def test_a_server_that_goes_away_ends_the_run(start_server, close, usual_answer) -> None:
+def test_a_server_that_is_lost_ends_the_run(start_server, close, usual_answer) -> None:
     server = start_server(lambda e: close if e.connection > 1 or e.number > 9 else usual_answer(e))
     client = Client(server.url, reconnect=Backoff(attempts=2), wait=lambda _: None)
-    ended = GymnasiumRunner(Corridor(), client).run()
-    assert ended.outcome is Outcome.SERVER_GONE
-    assert "gave up after 2 attempts" in ended.message
+    result = GymnasiumRunner(Corridor(), client).run()
+    assert result.outcome is RunOutcome.SERVER_LOST
+    assert "gave up after 2 attempts" in result.message
 
 
 def test_a_server_that_closes_after_every_start_is_tried_less_and_less_often(
@@ -145,22 +145,22 @@ def test_a_server_that_closes_after_every_start_is_tried_less_and_less_often(
     pauses: list[float] = []
     backoff = Backoff(attempts=3, jitter=0)
     client = Client(server.url, reconnect=backoff, wait=pauses.append, protocol=1)
-    ended = GymnasiumRunner(Corridor(), client).run()
-    assert (ended.outcome, server.accepted) == (Outcome.SERVER_GONE, 3)
+    result = GymnasiumRunner(Corridor(), client).run()
+    assert (result.outcome, server.accepted) == (RunOutcome.SERVER_LOST, 3)
     assert pauses == [0.5, 1.0]
 
 
-def test_a_server_that_was_never_there_is_told_apart(unused_url) -> None:
-    ended = GymnasiumRunner(Corridor(), Client(unused_url)).run()
-    assert ended.outcome is Outcome.UNREACHED
-    assert "cannot connect" in ended.message
+def test_a_server_that_was_never_there_is_another_result(unused_url) -> None:
+    result = GymnasiumRunner(Corridor(), Client(unused_url)).run()
+    assert result.outcome is RunOutcome.UNREACHED
+    assert "cannot connect" in result.message
 
 
 def test_a_stop_condition_ends_the_run_between_two_steps(start_server) -> None:
     notes = Notes()
     with Client(start_server().url) as client:
         runner = GymnasiumRunner(Corridor(), client, observer=notes, stop=lambda: notes.steps == 4)
-        assert runner.run().outcome is Outcome.STOPPED
+        assert runner.run().outcome is RunOutcome.STOPPED
     assert notes.steps == 4
 
 
@@ -168,8 +168,8 @@ def test_an_event_ends_the_wait_for_a_server(unused_url) -> None:
     stop = threading.Event()
     stop.set()
     client = Client(unused_url, reconnect=Backoff(initial_s=30), wait=stop.wait)
-    ended = GymnasiumRunner(Corridor(), client, stop=stop).run()
-    assert ended.outcome is Outcome.STOPPED
+    result = GymnasiumRunner(Corridor(), client, stop=stop).run()
+    assert result.outcome is RunOutcome.STOPPED
 
 
 def test_an_action_that_does_not_fit_is_a_clear_error(start_server) -> None:

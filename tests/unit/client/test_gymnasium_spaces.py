@@ -118,7 +118,7 @@ class TestActionsOfManyEnvironments:
 
 
 @pytest.mark.parametrize(
-    ("space", "told"),
+    ("space", "sent"),
     [
         (spaces.Discrete(3, start=-1), {"type": "Discrete", "n": 3}),
         (spaces.MultiDiscrete([3, 2]), {"type": "MultiDiscrete", "nvec": [3, 2]}),
@@ -127,5 +127,5 @@ class TestActionsOfManyEnvironments:
         (spaces.Dict({"a": box(2)}), None),
     ],
 )
-def test_what_the_server_is_told_of_a_space(space: Any, told: Any) -> None:
-    assert space_as_json(space) == told
+def test_a_space_is_sent_in_words_of_json(space: Any, sent: Any) -> None:
+    assert space_as_json(space) == sent

@@ -1,4 +1,4 @@
-"""environments/OpenAI_Gym/main, as a user runs it, from a folder of their own."""
+"""environments/OpenAI_Gym/main, run from another folder, as users run it."""
 
 import base64
 import io
@@ -55,7 +55,7 @@ def test_any_other_environment_is_played_as_it_is(start_server, tmp_path: Path) 
         (("--env", "ALE/Boxing-v5", "--sticky", "2"), "--sticky"),
     ],
 )
-def test_what_cannot_be_played_is_status_2(
+def test_an_impossible_command_line_is_status_2(
     arguments: tuple[str, ...], message: str, unused_url: str, tmp_path: Path
 ) -> None:
     result = run(tmp_path, "--rlx-server", unused_url, *arguments)

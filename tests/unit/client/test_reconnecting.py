@@ -3,14 +3,14 @@
 import logging
 import socket
 import threading
-import time
 
 import numpy as np
 import pytest
 
+from relaax.address import Address
 from relaax.client import Backoff, Client, Failure, VectorClient
-from relaax.client.line import Line, Patience
-from relaax.client.persistence import Persistence
+from relaax.client.retry_policy import RetryPolicy
+from relaax.client.server_connection import ServerConnection
 from relaax.protocol import FrameConnection, binary
 from relaax.protocol.binary import ErrorCode
 from relaax.steps import START
@@ -88,30 +88,54 @@ class TestPauses:
                 client.disconnect()
         assert pauses == []
 
-    def test_a_connection_that_lasted_is_no_failure_though_no_episode_ended(self):
+    def test_a_connection_that_lasted_is_no_failure_though_no_episode_ended(self, server):
+        server.reply = fails_after_the_start
         pauses = []
-        persistence = Persistence(Backoff(initial_s=0, max_s=0, attempts=1), pauses.append)
-        for _ in range(3):
-            persistence.connected()
-            persistence.pause_after_loss(Failure("lost"))
+        backoff = Backoff(initial_s=0, max_s=0, attempts=1)
+        with Client(server.url, reconnect=backoff, wait=pauses.append) as client:
+            for _ in range(4):
+                try_an_episode(client)
         assert pauses == [0, 0, 0]
 
-    def test_who_stops_the_waiting_gets_the_loss(self):
-        persistence = Persistence(Backoff(initial_s=0, max_s=0), lambda _: True)
+    def test_waiting_after_a_loss_can_be_stopped_with_the_loss(self):
+        retry = RetryPolicy(Backoff(initial_s=0, max_s=0), lambda _: True)
         with pytest.raises(Failure, match=r"^lost$"):
-            persistence.pause_after_loss(Failure("lost"))
+            retry.pause_after_loss(Failure("lost"))
+
+
+class Warned(logging.Handler):
+    """Knows when something was logged."""
+
+    def __init__(self):
+        super().__init__()
+        self.texts = []
+        self.has_warned = threading.Event()
+
+    def emit(self, record):
+        self.texts.append(record.getMessage())
+        self.has_warned.set()
 
 
 class TestASilentServer:
-    @pytest.mark.parametrize(("patience_s", "is_said"), [(0.1, True), (60.0, False)])
-    def test_that_it_does_not_answer_a_hello_is_said(
-        self, server, caplog, monkeypatch, patience_s, is_said
-    ):
-        monkeypatch.setattr("relaax.client.line._LONG_S", patience_s)
-        server.greet = lambda number: time.sleep(1.0)
+    @pytest.fixture
+    def warned(self):
+        handler, log = Warned(), logging.getLogger("relaax.client.connector")
+        log.addHandler(handler)
+        yield handler
+        log.removeHandler(handler)
+
+    def test_that_it_does_not_answer_a_hello_is_logged(self, server, monkeypatch, warned):
+        monkeypatch.setattr("relaax.client.connector._LONG_S", 0.01)
+        server.greet = lambda number: None if warned.has_warned.wait(30) else BROKEN
         with Client(server.url) as client:
             assert client.init(STATE) == 1
-        assert ("waits for its parameter server" in caplog.text) == is_said
+        assert len(warned.texts) == 1
+        assert "waits for its parameter server" in warned.texts[0]
+
+    def test_a_hello_that_is_answered_in_time_is_not(self, server, warned):
+        with Client(server.url) as client:
+            assert client.init(STATE) == 1
+        assert warned.texts == []
 
 
 class TestTheServersReason:
@@ -154,24 +178,23 @@ class TestTheServersReason:
                 client.send(1.0, STATE)
             assert client.init(STATE) == 1
 
-    def test_a_close_without_a_word_points_at_the_log(self, server, close):
+    def test_a_close_without_a_reason_points_at_the_log(self, server, close):
         server.reply = lambda number, steps: close if len(server.steps) == 2 else None
         with Client(server.url) as client:
             client.init(STATE)
-            with pytest.raises(Failure, match="without a word; its log may say why") as said:
+            with pytest.raises(Failure, match="and gave no reason; its log may say why") as said:
                 client.send(1.0, STATE)
         assert type(said.value) is Failure
 
-    def test_it_is_not_lost_when_metrics_meet_the_closed_connection(self):
+    def test_it_is_not_lost_when_metrics_are_sent_to_the_closed_connection(self):
         ours, theirs = socket.socketpair()
-        line = Line("localhost:1", Patience(10, 10, None, time.sleep))
-        line._connection = FrameConnection(ours)
+        connection = ServerConnection(FrameConnection(ours), Address("localhost", 1), 10)
         FrameConnection(theirs).send(OVER)
         theirs.close()
         for _ in range(3):
-            line.tell(b"a metric")
+            connection.tell(b"a metric")
         with pytest.raises(Failure, match="well done"):
-            line.ask(b"steps", binary.decode_answers)
+            connection.ask(b"steps", binary.decode_answers)
 
 
 class TestVersions:
@@ -232,11 +255,3 @@ def test_nonsense_instead_of_a_welcome_is_a_failure_and_closes():
             client.init(STATE)
         assert closed.wait(10)
         thread.join(10)
-
-
-def test_connecting_closes_the_connection_before(server):
-    line = Line(server.url, Patience(10, 10, None, time.sleep))
-    first = line.connect()
-    line.connect()
-    assert first.fileno() == -1
-    line.close()

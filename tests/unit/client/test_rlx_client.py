@@ -9,6 +9,7 @@ import pytest
 
 from relaax.address import Address
 from relaax.client import Backoff, Client, Failure
+from relaax.client.transport import TcpTransport
 from relaax.errors import ConfigurationError
 
 HEAVY = {"tensorflow", "grpc", "pydantic", "yaml", "gymnasium", "psutil", "boto3", "google", "rich"}
@@ -180,12 +181,18 @@ def test_init_retries_until_the_server_is_there(start_server, unused_url) -> Non
     pauses: list[float] = []
     server = start_server()
 
-    def wait(pause: float) -> None:
-        pauses.append(pause)
-        if len(pauses) == 3:
-            client._line._address = Address.parse(server.url)
+    class Redirected(TcpTransport):
+        def connect(self, address, timeout_s):
+            url = server.url if len(pauses) == 3 else str(address)
+            return super().connect(Address.parse(url), timeout_s)
 
-    client = Client(unused_url, reconnect=Backoff(jitter=0), wait=wait, protocol=1)
+    client = Client(
+        unused_url,
+        reconnect=Backoff(jitter=0),
+        wait=pauses.append,
+        protocol=1,
+        transport=Redirected(),
+    )
     assert client.init(0) == 1
     assert pauses == [0.5, 1.0, 2.0]
     client.disconnect()

@@ -11,7 +11,7 @@ from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
 STATES = np.zeros((2, 1), np.float32)
 NAN_STATES = np.array([[0], [np.nan]], np.float32)
 ONES = np.ones(2)
-NOBODY = np.zeros(2, np.bool_)
+NO_ENDS = np.zeros(2, np.bool_)
 
 
 def flags(*values):
@@ -39,10 +39,10 @@ def _vector(server):
         ((ONES, [[1], [2, 3]]), "observations are no array of numbers: list"),
         ((ONES, STATES, [True]), "terminated is 2 flags"),
         ((ONES, STATES, None, np.zeros((2, 1))), "truncated is 2 flags"),
-        ((ONES, STATES, NOBODY, ~NOBODY), r"finals are 2 rows, not an array of shape \(0,\)"),
-        ((ONES, STATES, NOBODY, ~NOBODY, STATES[:1]), "finals are 2 rows"),
-        ((ONES, STATES, NOBODY, ~NOBODY, NAN_STATES), r"finals\[1, 0\] is nan"),
-        ((ONES, STATES, NOBODY, NOBODY, STATES), "finals are 0 rows"),
+        ((ONES, STATES, NO_ENDS, ~NO_ENDS), r"finals are 2 rows, not an array of shape \(0,\)"),
+        ((ONES, STATES, NO_ENDS, ~NO_ENDS, STATES[:1]), "finals are 2 rows"),
+        ((ONES, STATES, NO_ENDS, ~NO_ENDS, NAN_STATES), r"finals\[1, 0\] is nan"),
+        ((ONES, STATES, NO_ENDS, NO_ENDS, STATES), "finals are 0 rows"),
     ],
 )
 def test_steps_that_cannot_be_sent_are_named_and_keep_the_connection(vector, arguments, message):
@@ -179,7 +179,7 @@ class TestAnswersAboutSomethingElse:
 
     def test_plain_answers_to_others_than_before_are_compared_again(self, vector, server):
         server.reply = lambda number, steps: answer([0], [0], [1])
-        alone = [Steps(np.array([i]), flags(0), ONES[:1], STATES[:1], (), True) for i in (0, 1)]
+        alone = [Steps(np.array([i]), flags(0), ONES[:1], STATES[:1], ()) for i in (0, 1)]
         for _ in range(3):
             assert vector.exchange(alone[0]).actions.tolist() == [1]
         with pytest.raises(Failure, match=r"asked about the environments \[1\]"):

@@ -29,7 +29,7 @@ def test_every_client_has_a_run_id_of_its_own(server):
     assert len({hello.run_id for hello in server.hellos}) == 2
 
 
-def test_a_step_of_everybody_is_one_message(server):
+def test_a_step_of_all_environments_is_one_message(server):
     with VectorClient(server.url, 2) as client:
         observations = np.array([[1], [2]], np.float32)
         assert client.init(observations).tolist() == [1, 1]
@@ -143,3 +143,54 @@ class TestOneEnvironmentInVersionTwo:
             pytest.raises(Failure, match="closed the connection at the hello"),
         ):
             client.init([1, 2])
+
+
+class TestArraysThatAreFilledAgain:
+    """The caller's arrays are its own: it may refill them after every call."""
+
+    def test_the_environments_of_the_moment_are_reported(self, server):
+        ready, reported = np.array([0]), []
+        with VectorClient(server.url, 3) as client:
+            client.init(np.zeros((3, 1), np.float32))
+            for number in (0, 2, 1):
+                ready[0] = number
+                steps = Steps(ready, np.zeros(1, np.uint8), np.ones(1), np.ones((1, 1)), ())
+                reported.append(client.exchange(steps).environments.tolist())
+        assert [steps.environments.tolist() for steps in server.steps[1:]] == [[0], [2], [1]]
+        assert reported == [[0], [2], [1]]
+
+    def test_answers_for_the_environments_before_are_refused(self, server):
+        ready = np.array([0])
+        steps = Steps(ready, np.zeros(1, np.uint8), np.ones(1), np.ones((1, 1)), ())
+        with VectorClient(server.url, 3) as client:
+            client.init(np.zeros((3, 1), np.float32))
+            for _ in range(5):
+                client.exchange(steps)
+            server.reply = lambda number, steps: binary.encode_answers(
+                np.array([0]), np.zeros(1, np.uint8), np.ones(1, np.int64), np.zeros(0)
+            )
+            ready[0] = 2
+            with pytest.raises(Failure, match=r"asked about the environments \[2\]"):
+                client.exchange(steps)
+
+    def test_the_flags_of_the_moment_are_reported(self, server):
+        flags = np.zeros(2, np.uint8)
+        steps = Steps(np.arange(2), flags, np.ones(2), np.ones((2, 1)), ())
+        with VectorClient(server.url, 2) as client:
+            client.init(np.zeros((2, 1), np.float32))
+            for flag in (0, START, 0):
+                flags[1] = flag
+                client.exchange(steps)
+        assert [steps.flags.tolist() for steps in server.steps[1:]] == [[0, 0], [0, START], [0, 0]]
+
+    def test_answers_share_nothing_with_each_other_or_with_the_question(self, server):
+        arrays = (np.arange(2), np.zeros(2, np.uint8), np.ones(2), np.zeros((2, 1), np.float32))
+        with VectorClient(server.url, 2) as client:
+            client.init(arrays[-1])
+            answers = [client.exchange(Steps(*arrays, ())) for _ in range(3)]
+        for answer in answers:
+            for array in (answer.environments, answer.actions):
+                np.add(array, 7, out=array)
+        assert [answer.environments.tolist() for answer in answers] == [[7, 8]] * 3
+        assert [answer.actions.tolist() for answer in answers] == [[8, 8]] * 3
+        assert arrays[0].tolist() == [0, 1]

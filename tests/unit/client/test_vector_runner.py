@@ -1,4 +1,4 @@
-"""Gymnasium's vector environments, and the processes that hold them."""
+"""Gymnasium's vector environments, driven through a ``VectorClient``."""
 
 import gymnasium
 import numpy as np
@@ -6,11 +6,9 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from relaax.client import Backoff, VectorClient
-from relaax.client.fleet import Outcome
-from relaax.client.gymnasium_runner import GymnasiumFactory, _VectorMember, run_command
 from relaax.client.gymnasium_spaces import UnsupportedSpace, UnusableAction
 from relaax.client.observer import RunObserver
-from relaax.client.runner_options import parse_options
+from relaax.client.run_result import RunOutcome
 from relaax.client.vector_runner import VectorRunner
 from relaax.errors import ConfigurationError
 from relaax.protocol import binary
@@ -60,8 +58,8 @@ def test_environments_that_start_again_within_a_step(server):
     environments = corridors(AutoresetMode.SAME_STEP, (2, "terminated"), (3, "truncated"))
     notes = Notes()
     with VectorClient(server.url, 2) as client:
-        ended = VectorRunner(environments, client, observer=notes).run(episodes=2)
-    assert ended.outcome is Outcome.FINISHED
+        result = VectorRunner(environments, client, observer=notes).run(episodes=2)
+    assert result.outcome is RunOutcome.FINISHED
     assert server.told == [
         ([START, START], [0, 0], [0, 0], []),
         ([0, 0], [1, 1], [1, 1], []),
@@ -133,8 +131,8 @@ def test_all_environments_may_end_in_one_step_with_continuous_actions(
     space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
     environments = corridors(mode, *[(2, ending, space)] * 3)
     with VectorClient(server.url, 3) as client:
-        ended = VectorRunner(environments, client).run(episodes=6)
-    assert ended.outcome is Outcome.FINISHED
+        result = VectorRunner(environments, client).run(episodes=6)
+    assert result.outcome is RunOutcome.FINISHED
     for environment in environments.envs:
         assert all(action.tolist() == [0.5, 1.0] for action in environment.actions)
 
@@ -144,9 +142,9 @@ def test_no_more_episodes_are_counted_than_were_asked_for(server, mode):
     notes = Notes()
     with VectorClient(server.url, 4) as client:
         environments = corridors(mode, *[(2, "terminated")] * 4)
-        ended = VectorRunner(environments, client, observer=notes).run(episodes=6)
+        result = VectorRunner(environments, client, observer=notes).run(episodes=6)
     assert len(notes.returns) == 6
-    assert ended.message == "6 episodes are over"
+    assert result.message == "6 episodes are over"
 
 
 def test_observations_that_cannot_be_sent_are_refused_as_for_one_environment():
@@ -171,49 +169,6 @@ def test_a_server_that_fails_after_every_start_ends_the_run(server):
     backoff = Backoff(attempts=3, jitter=0)
     with VectorClient(server.url, 1, reconnect=backoff, wait=pauses.append) as client:
         environments = corridors(AutoresetMode.SAME_STEP, (5, "terminated"))
-        ended = VectorRunner(environments, client).run()
-    assert (ended.outcome, server.accepted) == (Outcome.SERVER_GONE, 3)
+        result = VectorRunner(environments, client).run()
+    assert (result.outcome, server.accepted) == (RunOutcome.SERVER_LOST, 3)
     assert pauses == [0.5, 1.0]
-
-
-class TestThePrograms:
-    """``--per-connection`` and what it stands on."""
-
-    REQUIRED = ("--env", "CartPole-v1", "--rlx-server")
-
-    def test_gymnasiums_own_vector_environment_is_taken_where_there_is_one(self):
-        environments = GymnasiumFactory("CartPole-v1", {}).vector(3)
-        assert type(environments.unwrapped).__name__ == "CartPoleVectorEnv"
-        assert environments.num_envs == 3
-        environments.close()
-
-    def test_all_others_are_stepped_one_after_the_other(self):
-        environments = GymnasiumFactory("MountainCar-v0", {}).vector(2)
-        assert isinstance(environments, SyncVectorEnv)
-        assert environments.num_envs == 2
-        assert environments.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
-        environments.close()
-
-    def test_a_member_has_its_part_of_the_environments_the_seeds_and_the_episodes(self, server):
-        arguments = ("--count", "5", "--per-connection", "3", "--episodes", "10", "--seed", "7")
-        options = parse_options([*self.REQUIRED, server.url, *arguments])
-        notes = Notes()
-        ended = _VectorMember(options, GymnasiumFactory("CartPole-v1", {}))(1, notes)
-        assert (ended.outcome, len(notes.returns)) == (Outcome.FINISHED, 4)
-        assert server.hellos[0].environments == 2
-        first = GymnasiumFactory("CartPole-v1", {}).vector(2)
-        expected, _ = first.reset(seed=10)
-        first.close()
-        np.testing.assert_array_equal(server.steps[0].observations, expected)
-
-    def test_a_member_tells_what_cannot_be_made_or_used(self, server):
-        options = parse_options([*self.REQUIRED, server.url, "--per-connection", "2"])
-        for env_id, message in (("NoSuchThing-v1", "NoSuchThing"), ("Blackjack-v1", "Flatten")):
-            ended = _VectorMember(options, GymnasiumFactory(env_id, {}))(0, Notes())
-            assert ended.outcome is Outcome.UNUSABLE
-            assert message in ended.message
-
-    def test_a_factory_of_single_environments_is_named(self):
-        options = parse_options([*self.REQUIRED, "localhost:1", "--per-connection", "2"])
-        with pytest.raises(ConfigurationError, match="needs a factory with a method 'vector'"):
-            run_command(options, lambda: gymnasium.make("CartPole-v1"))

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from relaax.errors import ConfigurationError
-from relaax.learning.networks import Manifest, TensorSpec
+from relaax.learning.networks import ParameterManifest, TensorSpec
 from relaax.learning.optimizers import RMSProp, linear_anneal
 from relaax.learning.optimizers.rmsprop import RMSPropSettings
 from relaax.learning.parameter_store import ParameterStore
 
-MANIFEST = Manifest((TensorSpec("kernel", (2, 3), 2), TensorSpec("bias", (3,), 2)))
+MANIFEST = ParameterManifest((TensorSpec("kernel", (2, 3), 2), TensorSpec("bias", (3,), 2)))
 
 
 def test_tensors_survive_packing_and_unpacking():

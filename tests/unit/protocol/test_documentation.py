@@ -4,18 +4,21 @@ import contextlib
 import dataclasses
 import itertools
 import json
+import os
 import re
 import socket
 import struct
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from served_worker import ServedWorker, StoredMetrics, received
 
 from relaax.client import Failure
 from relaax.metrics import Metrics
-from relaax.protocol import binary, framing, rewards
+from relaax.protocol import binary, framing
 from relaax.protocol.binary import arrays
 from relaax.protocol.binary import messages as binary_messages
 from relaax.protocol.json import (
@@ -28,9 +31,7 @@ from relaax.protocol.json import (
     messages,
     npz,
 )
-from relaax.server.rlx_server.conversation import BinaryConversation
-from relaax.server.rlx_server.worker import Worker
-from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
+from relaax.steps import FINAL, MAX_REWARD, START, TERMINATED, TRUNCATED, Steps
 
 PAGE = (Path(__file__).parents[3] / "docs" / "protocol.md").read_text()
 EXAMPLE = re.compile(
@@ -105,7 +106,7 @@ def test_the_limits_of_the_page_are_those_of_the_code() -> None:
     assert limits["all arrays of one state, unpacked"][1].startswith("64 MiB")
     seconds = f"{framing.DEFAULT_FRAME_TIMEOUT_S:g} seconds"
     assert limits["time from the first byte of a frame to its last"][0] == seconds
-    assert limits["magnitude of a reward"][0] == f"{rewards.MAX_REWARD}".replace("+", "")
+    assert limits["magnitude of a reward"][0] == f"{MAX_REWARD}".replace("+", "")
     assert limits["environments on a connection"][0].startswith(f"{binary.MAX_ENVIRONMENTS:,};")
     assert limits["environments on a connection"][1] == "1"
     second, first = limits["dimensions of an array"]
@@ -121,7 +122,7 @@ def test_the_limits_in_the_text_are_those_of_the_table() -> None:
     """They are said where they matter, too."""
     assert f"at most {arrays.MAX_DIMENSIONS} |" in PAGE
     assert PAGE.count(f"1 to {binary.MAX_ENVIRONMENTS:,}") == 2
-    assert f"{rewards.MAX_REWARD}".replace("+", "") + " in magnitude" in PAGE
+    assert f"{MAX_REWARD}".replace("+", "") + " in magnitude" in PAGE
 
 
 def test_the_type_codes_of_the_page_are_those_of_the_code() -> None:
@@ -247,70 +248,78 @@ class TestAServerSaysWhatThePageSays:
 
     def test_example_1(self) -> None:
         frames = [frame for _, frame in VERSION_2[:8]]
-        hello = binary.decode_hello(frames[0][4:])
-        received = served(hello, frames[2::2], actions=[[1], [0], []])
-        assert received == frames[3::2]
+        assert talk(frames[::2], ScriptedAgents([[1], [0], []])) == frames[1::2]
 
     def test_example_2(self) -> None:
         """It is taken from the middle of a conversation: what came before is said here."""
         pictures = np.zeros((3, 2, 2), np.uint8)
         before = [
-            steps([0, 1, 2], [START] * 3, [0, 0, 0], pictures),
-            steps([0, 2], [0, 0], [1, 4], pictures[:2]),
+            binary.encode_hello(binary.Hello("", "", environments=3)),
+            binary.encode_steps(steps([0, 1, 2], [START] * 3, [0, 0, 0], pictures)),
+            binary.encode_steps(steps([0, 2], [0, 0], [1, 4], pictures[:2])),
         ]
-        sent = [framed(binary.encode_steps(step)) for step in before]
         (_, asked), (_, answered) = VERSION_2[8:10]
-        hello = binary.Hello("", "", environments=3)
-        received = served(hello, [*sent, asked], actions=[[0, 0, 0], [0, 0], [4, 5]])
-        assert received[2] == answered
+        agents = ScriptedAgents([[0, 0, 0], [0, 0], [4, 5]])
+        received = talk([*map(framed, before), asked], agents)
+        assert received[3] == answered
+        np.testing.assert_array_equal(agents.finals[2], FINAL_PICTURE)
 
     def test_example_3(self) -> None:
         (_, plain), (_, with_x), (_, error) = VERSION_2[10:]
         agents = ScriptedAgents([])
-        talk(binary.Hello("", ""), [plain, with_x], agents)
-        assert agents.stored == [("speed", 2.5, None), ("speed", 2.5, 7.0)]
-        conversation = BinaryConversation(binary.Hello("", ""))
-        assert (
-            conversation.encode_error(binary.ErrorCode.GO_ELSEWHERE, "connect again") == error[4:]
-        )
+        talk([VERSION_2[0][1], plain, with_x], agents)
+        assert agents.stored.values == [("speed", 2.5, None), ("speed", 2.5, 7.0)]
+        said = binary.encode_error(binary.ErrorCode.GO_ELSEWHERE, "connect again")
+        assert framed(said) == error
 
 
-class ScriptedAgents(Metrics):
-    """Agents that act as they were told to, and their metrics."""
+class ScriptedAgents:
+    """Agents whose actions are given beforehand; keeps their metrics and last observations."""
+
+    act_together = True
 
     def __init__(self, actions: list[list[int]]) -> None:
         self._actions = iter(actions)
-        self.stored: list[tuple[str, float, float | None]] = []
+        self.stored = StoredMetrics()
+        self.finals: list[Any] = []
 
-    def act(self, steps: Steps) -> list[int]:
+    def open(self, slots: Any) -> None:
+        pass
+
+    def close_slots(self, slots: Any) -> None:
+        pass
+
+    def check(self, parts: list[Any]) -> Any:
+        return np.concatenate(parts) if parts else ()
+
+    def act(self, transitions: Any, states: Any, finals: Any) -> list[int]:
+        self.finals.append(finals)
         return next(self._actions)
 
     def metrics(self) -> Metrics:
-        return self
-
-    def scalar(self, name: str, y: float, x: float | None = None) -> None:
-        self.stored.append((name, y, x))
+        return self.stored
 
     def close(self) -> None:
         pass
+
+
+#: The spaces of the page's welcome.
+CONFIG = SimpleNamespace(
+    observation_space=lambda: {"type": "Box", "shape": [2]},
+    action_space=lambda: {"type": "Discrete", "n": 2},
+)
 
 
 def framed(payload: bytes) -> bytes:
     return struct.pack("<I", len(payload)) + payload
 
 
-def served(hello: binary.Hello, frames: list[bytes], actions: list[list[int]]) -> list[bytes]:
-    """Return the frames that a server answers with."""
-    return talk(hello, frames, ScriptedAgents(actions))
-
-
-def talk(hello: binary.Hello, frames: list[bytes], agents: ScriptedAgents) -> list[bytes]:
-    ours, theirs = socket.socketpair()
-    with ours, contextlib.closing(framing.FrameConnection(theirs)) as connection:
-        for frame in frames:
-            ours.sendall(frame)
-        ours.shutdown(socket.SHUT_WR)
-        Worker(BinaryConversation(hello), agents, connection, timeout_s=None).run()
-        connection.close()
-        client = framing.FrameConnection(ours)
-        return [framed(payload) for payload in iter(client.receive, None)]
+def talk(frames: list[bytes], agents: ScriptedAgents) -> list[bytes]:
+    """Return the frames that a server answers these with, before it closes."""
+    with contextlib.closing(ServedWorker(lambda stub: agents, config=CONFIG)) as served:
+        client = served.connect()
+        sock = socket.socket(fileno=os.dup(client.fileno()))
+        with sock:
+            sock.sendall(b"".join(frames))
+            sock.shutdown(socket.SHUT_WR)
+        return [framed(payload) for payload in iter(lambda: received(served, client), None)]

@@ -222,6 +222,14 @@ def test_the_time_of_a_frame_begins_with_its_own_first_byte(pair) -> None:
     connection.require_progress(began + 0.2)
 
 
+def test_a_whole_frame_that_is_not_looked_at_is_never_overdue(pair) -> None:
+    connection, peer = pair
+    peer.sendall(b"\x01\x00\x00\x00a\x01\x00\x00\x00b")
+    assert connection.receive_now() == b"a"
+    connection.require_progress(time.monotonic() + 100)
+    assert connection.receive_now() == b"b"
+
+
 def test_without_waiting_what_the_peer_does_not_take_is_kept_and_flushed(pair) -> None:
     connection, peer = pair
     payload = bytes(range(256)) * 8 * 1024
@@ -238,6 +246,14 @@ def test_without_waiting_what_the_peer_does_not_take_is_kept_and_flushed(pair) -
     assert not connection.is_unsent
     assert received == struct.pack("<I", len(payload)) + payload + b"\x01\x00\x00\x00z"
     connection.require_progress(time.monotonic() + 100)
+
+
+def test_a_whole_frame_that_waits_to_be_taken_is_not_overdue(pair) -> None:
+    connection, peer = pair
+    peer.sendall(b"\x01\x00\x00\x00a\x02\x00\x00\x00bc")
+    assert connection.receive_now() == b"a"
+    connection.require_progress(time.monotonic() + 100)
+    assert connection.receive_now() == b"bc"
 
 
 def test_a_waiting_receive_goes_on_where_one_that_did_not_wait_stopped(pair) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from relaax.bridge import BridgeControl
 from relaax.errors import ConfigurationError
 from relaax.server.common.algorithm_loader import load_algorithm, make_config
 from relaax.server.common.configuration import AlgorithmSection
@@ -16,7 +17,7 @@ REPOSITORY = Path(__file__).parents[3]
 PACKAGE = """\
     from .config import Config
 
-    __all__ = ["Agent", "Bridge", "BridgeControl", "Config", "ParameterServer"]
+    __all__ = ["Agent", "Config", "ParameterServer"]
 
     def __getattr__(name):
         if name not in __all__:
@@ -25,9 +26,10 @@ PACKAGE = """\
         return getattr(classes, name)
 """
 CLASSES = """\
-    class Agent: pass
-    class Bridge: pass
-    class BridgeControl: pass
+    class Agent:
+        def __init__(self, config, parameter_server):
+            self.given = (config, parameter_server)
+
     class ParameterServer: pass
 """
 CONFIG = """\
@@ -91,9 +93,9 @@ def complaint(load, *arguments):
 
 
 class TestLoading:
-    def test_the_five_classes_are_at_hand(self, package):
+    def test_the_three_classes_are_at_hand(self, package):
         algorithm = load_algorithm(package())
-        for name in ("Agent", "Bridge", "BridgeControl", "Config", "ParameterServer"):
+        for name in ("Agent", "Config", "ParameterServer"):
             assert getattr(algorithm, name).__name__ == name
         with pytest.raises(AttributeError, match="an algorithm has no 'agent'"):
             _ = algorithm.agent
@@ -130,11 +132,65 @@ class TestLoading:
             from relaax.server.common.algorithm_loader import load_algorithm
 
             algorithm = load_algorithm(Path({str(REPOSITORY / "algorithms" / "da3c")!r}))
-            algorithm.Config, algorithm.ParameterServer, algorithm.Bridge, algorithm.BridgeControl
+            algorithm.Config, algorithm.ParameterServer, algorithm.BridgeControl
             sys.exit("tensorflow" in sys.modules)
         """
         command = [sys.executable, "-c", textwrap.dedent(code)]
         assert subprocess.run(command, check=False).returncode == 0
+
+
+class TestOptionalExports:
+    def loaded(self, package, *lines):
+        """Return the algorithm with more in its ``__init__``."""
+        return load_algorithm(package(__init__=textwrap.dedent(PACKAGE) + "\n".join(lines) + "\n"))
+
+    def test_the_generic_bridge_serves_a_package_that_brings_none(self, package):
+        assert load_algorithm(package()).BridgeControl is BridgeControl
+
+    def test_a_package_may_bring_a_bridge_of_its_own(self, package):
+        algorithm = self.loaded(package, "class BridgeControl: mine = True")
+        assert algorithm.BridgeControl.mine
+
+    def test_an_algorithm_knows_batches_if_it_makes_agents_of_them(self, package):
+        assert not load_algorithm(package("alone")).knows_batches
+        algorithm = self.loaded(package, "def make_batch_agent(*given): return given")
+        assert algorithm.knows_batches
+        assert algorithm.make_batch_agent("config", "stub", 5, True) == ("config", "stub", 5, True)
+
+    def test_an_agent_that_takes_a_seed_is_given_one(self, package):
+        classes = CLASSES.replace("parameter_server)", "parameter_server, seed)", 1)
+        plain = load_algorithm(package("plain")).make_agent("config", "stub", 7)
+        assert plain.given == ("config", "stub")
+        seeded = classes.replace(
+            "(config, parameter_server)\n", "(config, parameter_server, seed)\n"
+        )
+        agent = load_algorithm(package("seeded", classes=seeded)).make_agent("config", "stub", 7)
+        assert agent.given == ("config", "stub", 7)
+
+    def test_before_the_fork_the_package_imports_what_it_says(self, package):
+        algorithm = self.loaded(
+            package, "prepared = []", "prepare_to_fork = lambda: prepared.append(1)"
+        )
+        algorithm.prepare_to_fork()
+        assert algorithm.module.prepared == [1]
+        assert f"{algorithm.module.__name__}.classes" not in sys.modules
+
+    def test_before_the_fork_the_agent_is_imported_if_the_package_says_nothing(self, package):
+        algorithm = load_algorithm(package())
+        algorithm.prepare_to_fork()
+        assert f"{algorithm.module.__name__}.classes" in sys.modules
+
+    @pytest.mark.parametrize(
+        "lines", [(), ("def prepare_to_fork():", "    from . import classes")], ids=["agent", "own"]
+    )
+    def test_before_the_fork_an_import_that_fails_is_named(self, package, lines):
+        directory = package(
+            __init__=textwrap.dedent(PACKAGE) + "\n".join(lines) + "\n",
+            classes="import no_such_module\n",
+        )
+        error = complaint(load_algorithm(directory).prepare_to_fork)
+        assert "No module named 'no_such_module'" in str(error)
+        assert f"({directory / 'classes.py'}:1)" in str(error)
 
 
 class TestComplaints:
@@ -143,9 +199,9 @@ class TestComplaints:
         assert str(error) == f"algorithm {tmp_path} is no folder with an __init__.py"
 
     def test_missing_classes_are_named(self, package):
-        directory = package(__init__="from .classes import Agent, Bridge, ParameterServer\n")
+        directory = package(__init__="from .classes import Agent\n")
         error = complaint(load_algorithm, directory)
-        assert str(error) == f"algorithm {directory} does not export BridgeControl, Config"
+        assert str(error) == f"algorithm {directory} does not export Config, ParameterServer"
 
     def test_an_error_of_an_import_is_told_with_its_place(self, package):
         directory = package(config="size = 1\nundefined\n")

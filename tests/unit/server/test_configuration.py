@@ -1,4 +1,4 @@
-"""What the command line, the YAML file and the defaults make together."""
+"""How the command line, the YAML file and the defaults are combined."""
 
 import subprocess
 import sys
@@ -25,7 +25,7 @@ NAMED = "algorithm: {name: da3c}\n"
 
 @pytest.fixture
 def yaml(tmp_path, monkeypatch):
-    """A file of the working directory, so that messages name it as it is given."""
+    """A file in the working directory, so that messages show its name as it was given."""
     monkeypatch.chdir(tmp_path)
     return Path("da3c.yaml")
 
@@ -36,8 +36,14 @@ def options(yaml, section="", *flags):
     return load_parameter_server(["--config", str(yaml), *flags]).options
 
 
-def complaint(load, *arguments):
-    """The one line that refuses a configuration."""
+def rlx_server_options(yaml, section="", *flags):
+    """Load an RLX server whose section holds the keys of a YAML flow mapping."""
+    yaml.write_text(f"relaax-rlx-server: {{{section}}}\n{NAMED}")
+    return load_rlx_server(["--config", str(yaml), *flags]).options
+
+
+def refusal(load, *arguments):
+    """The one line of the error that refuses a configuration."""
     with pytest.raises(ConfigurationError) as error:
         load(*arguments)
     message = str(error.value)
@@ -45,9 +51,9 @@ def complaint(load, *arguments):
     return message
 
 
-def complaint_about(yaml, text, load=load_parameter_server):
+def refusal_of_text(yaml, text, load=load_parameter_server):
     yaml.write_text(text)
-    return complaint(load, ["--config", str(yaml)])
+    return refusal(load, ["--config", str(yaml)])
 
 
 class TestValues:
@@ -75,9 +81,10 @@ class TestValues:
             "bind": Address("localhost", 7001),
             "parameter_server": Address("localhost", 7000),
             "log_level": "WARNING",
-            "inference": "inline",
+            "workers": "connection",
             "timeout": None,
             "worker_memory": None,
+            "message_timeout": 30.0,
             "max_frame_bytes": DEFAULT_MAX_FRAME_BYTES,
             "max_environments": 1024,
         }
@@ -87,6 +94,27 @@ class TestValues:
         found = options(yaml, section, "--bind", "b:2")
         assert (found.bind, found.log_level) == (Address("b", 2), "INFO")
         assert found.checkpoint_interval == 900.0
+
+    @pytest.mark.parametrize(
+        ("written", "workers"), [("connection", "connection"), ("auto", "auto"), (3, 3)]
+    )
+    def test_workers_are_a_word_or_a_number_in_the_file_and_as_a_flag(self, yaml, written, workers):
+        in_file = rlx_server_options(yaml, f"--workers: {written}")
+        as_flag = rlx_server_options(yaml, "", "--workers", str(written))
+        assert in_file.workers == as_flag.workers == workers
+
+    def test_a_first_connection_needs_more_memory_with_a_worker_of_its_own(self, yaml):
+        assert rlx_server_options(yaml).first_connection_mib() == 128.0
+        assert rlx_server_options(yaml, "--workers: auto").first_connection_mib() == 1.0
+        assert rlx_server_options(yaml, "--workers: 2").first_connection_mib() == 1.0
+        for workers in ("connection", "auto"):
+            given = f"--workers: {workers}, --worker-memory: 7.5"
+            assert rlx_server_options(yaml, given).first_connection_mib() == 7.5
+
+    def test_the_time_of_a_message_can_be_given(self, yaml):
+        assert rlx_server_options(yaml, "--message-timeout: 2").message_timeout == 2.0
+        found = rlx_server_options(yaml, "", "--message-timeout", "0.5")
+        assert found.message_timeout == 0.5
 
     def test_a_switch_can_be_turned_off_by_a_flag(self, yaml):
         section = "--keep-serving: true"
@@ -149,7 +177,7 @@ class TestValues:
         assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-class TestComplaints:
+class TestRefusals:
     @pytest.mark.parametrize(
         ("section", "reason"),
         [
@@ -198,7 +226,7 @@ class TestComplaints:
         ],
     )
     def test_a_value_in_the_file_is_named_with_file_section_and_key(self, yaml, section, reason):
-        assert complaint(options, yaml, section) == f"da3c.yaml: {PARAMETER_SERVER}: {reason}"
+        assert refusal(options, yaml, section) == f"da3c.yaml: {PARAMETER_SERVER}: {reason}"
 
     @pytest.mark.parametrize(
         ("flags", "reason"),
@@ -228,24 +256,60 @@ class TestComplaints:
         ],
     )
     def test_a_value_on_the_command_line_is_named_by_its_flag_alone(self, yaml, flags, reason):
-        assert complaint(options, yaml, "--log-level: INFO", *flags) == reason
+        assert refusal(options, yaml, "--log-level: INFO", *flags) == reason
+
+    @pytest.mark.parametrize(
+        ("section", "reason"),
+        [
+            ("--workers: 0", "is 0"),
+            ("--workers: true", "is True"),
+            ("--workers: 1.5", "is 1.5"),
+            ("--workers: many", "is 'many'"),
+            ("--workers: -1", "is -1"),
+        ],
+    )
+    def test_workers_that_cannot_be_started_are_refused(self, yaml, section, reason):
+        assert refusal(rlx_server_options, yaml, section) == (
+            "da3c.yaml: relaax-rlx-server: --workers: must be 'connection', 'auto' or a number of "
+            f"workers, {reason}"
+        )
+
+    @pytest.mark.parametrize("seconds", ["0", "-1"])
+    def test_a_message_must_have_some_time(self, yaml, seconds):
+        assert refusal(rlx_server_options, yaml, f"--message-timeout: {seconds}") == (
+            f"da3c.yaml: relaax-rlx-server: --message-timeout: must be greater than 0, is {seconds}"
+        )
+
+    def test_the_option_that_workers_replace_is_refused_with_what_to_write_instead(self, yaml):
+        instead = (
+            "any more; write '--workers: auto' for what was 'batched'; leave it out, or write "
+            "'--workers: connection', for what was 'inline'"
+        )
+        assert refusal(rlx_server_options, yaml, "--inference: batched") == (
+            f"da3c.yaml: relaax-rlx-server: --inference: no such key {instead}"
+        )
+        for flags in (["--inference", "batched"], ["--inference=inline"]):
+            found = refusal(rlx_server_options, yaml, "", *flags)
+            assert found == f"--inference: no such option {instead}"
 
     def test_an_unknown_section_is_refused(self, yaml):
         assert (
-            complaint_about(yaml, f"relaax-rlx-sever: {{}}\n{NAMED}")
+            refusal_of_text(yaml, f"relaax-rlx-sever: {{}}\n{NAMED}")
             == "da3c.yaml: relaax-rlx-sever: no such key; did you mean relaax-rlx-server?"
         )
 
     def test_a_key_that_is_no_text_is_refused(self, yaml):
-        assert complaint_about(yaml, f"{NAMED}5: x").startswith("da3c.yaml: 5: no such key; known")
+        assert refusal_of_text(yaml, f"{NAMED}5: x").startswith(
+            "da3c.yaml: 5: no such key; known keys"
+        )
         assert (
-            complaint_about(yaml, "algorithm: {name: da3c, null: 1}")
+            refusal_of_text(yaml, "algorithm: {name: da3c, null: 1}")
             == "da3c.yaml: algorithm: a key must be text, is empty"
         )
 
     def test_a_section_is_a_mapping(self, yaml):
         assert (
-            complaint_about(yaml, f"relaax-rlx-server: [x]\n{NAMED}", load_rlx_server)
+            refusal_of_text(yaml, f"relaax-rlx-server: [x]\n{NAMED}", load_rlx_server)
             == "da3c.yaml: relaax-rlx-server: must be a section of keys, is ['x']"
         )
 
@@ -265,17 +329,17 @@ class TestAlgorithm:
         yaml.write_text(f"algorithm: {text}\n")
         return load_rlx_server(["--config", str(yaml)]).algorithm
 
-    def test_the_section_is_handed_on_without_the_keys_that_find_it(self, yaml):
+    def test_the_parameters_are_the_section_without_path_and_name(self, yaml):
         found = self.located(yaml, "{name: da3c, initial_learning_rate: 7e-4, RMSProp: {decay: 1}}")
         assert found.parameters == {"initial_learning_rate": 7e-4, "RMSProp": {"decay": 1}}
         assert found.source == yaml
 
-    def test_a_path_is_looked_for_beside_the_file_first(self, yaml, tmp_path):
+    def test_a_path_is_searched_beside_the_file_first(self, yaml, tmp_path):
         beside = self.package(tmp_path / "config" / "mine")
         self.package(tmp_path / "mine")
         assert self.located(Path("config/x.yaml"), "{path: mine}").directory == beside
 
-    def test_a_path_is_looked_for_in_the_working_directory_then(self, yaml, tmp_path):
+    def test_a_path_is_searched_in_the_working_directory_second(self, yaml, tmp_path):
         (tmp_path / "config" / "mine").mkdir(parents=True)  # a folder, but not a package
         here = self.package(tmp_path / "mine")
         assert self.located(Path("config/x.yaml"), "{path: mine}").directory == here
@@ -286,12 +350,12 @@ class TestAlgorithm:
         assert self.located(yaml, "{path: ~/mine}").directory == mine
         assert self.located(yaml, f"{{path: {mine}}}").directory == mine
 
-    def test_a_missing_path_says_where_was_looked(self, yaml, tmp_path):
+    def test_the_message_for_a_missing_path_lists_the_searched_folders(self, yaml, tmp_path):
         config = Path("config/x.yaml")
         with pytest.raises(ConfigurationError) as error:
             self.located(config, "{path: mine}")
         assert str(error.value) == (
-            "config/x.yaml: algorithm: path: mine is no folder with an __init__.py; "
+            "config/x.yaml: algorithm: path: mine is not a folder with an __init__.py; "
             f"looked in {tmp_path / 'config' / 'mine'} and {tmp_path / 'mine'}"
         )
 
@@ -300,9 +364,9 @@ class TestAlgorithm:
 
     @pytest.mark.parametrize("name", ["dqn", "../algorithms/da3c"])
     def test_an_unknown_name_lists_the_bundled_ones(self, yaml, name):
-        assert complaint_about(yaml, f"algorithm: {{name: {name}}}") == (
-            f"da3c.yaml: algorithm: name: there is no {name!r}; "
-            f"bundled are {', '.join(bundled_algorithms())}"
+        assert refusal_of_text(yaml, f"algorithm: {{name: {name}}}") == (
+            f"da3c.yaml: algorithm: name: unknown algorithm {name!r}; "
+            f"the bundled algorithms are {', '.join(bundled_algorithms())}"
         )
 
     @pytest.mark.parametrize(
@@ -314,10 +378,10 @@ class TestAlgorithm:
         ],
     )
     def test_a_path_or_a_name_is_text(self, yaml, text, reason):
-        assert complaint_about(yaml, f"algorithm: {text}") == f"da3c.yaml: algorithm: {reason}"
+        assert refusal_of_text(yaml, f"algorithm: {text}") == f"da3c.yaml: algorithm: {reason}"
 
     @pytest.mark.parametrize("text", ["", "algorithm:", "algorithm: {name: da3c, path: mine}"])
     def test_either_a_path_or_a_name_is_needed(self, yaml, text):
-        assert "give 'path' (a folder) or 'name'" in complaint_about(
+        assert "give 'path' (a folder) or 'name'" in refusal_of_text(
             yaml, f"{PARAMETER_SERVER}:\n{text}\n"
         )

@@ -1,4 +1,8 @@
-"""What the commands say of themselves, and to the shell."""
+"""The commands' help, and their exit status."""
+
+import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -23,7 +27,7 @@ COMMANDS = pytest.mark.parametrize(
 )
 
 
-def said(load, arguments, capsys):
+def exit_status_and_output(load, arguments, capsys):
     with pytest.raises(SystemExit) as exit_:
         load(arguments)
     output = capsys.readouterr()
@@ -32,7 +36,7 @@ def said(load, arguments, capsys):
 
 @COMMANDS
 def test_the_help_explains_every_option_with_its_default(load, options, capsys):
-    status, text = said(load, ["--help"], capsys)
+    status, text = exit_status_and_output(load, ["--help"], capsys)
     assert status == 0
     for name, field in options.model_fields.items():
         explained = field.description
@@ -44,8 +48,8 @@ def test_the_help_explains_every_option_with_its_default(load, options, capsys):
 
 
 def test_the_help_shows_the_options_of_the_seed_and_their_values(capsys):
-    _, parameter_server = said(load_parameter_server, ["--help"], capsys)
-    _, rlx_server = said(load_rlx_server, ["--help"], capsys)
+    _, parameter_server = exit_status_and_output(load_parameter_server, ["--help"], capsys)
+    _, rlx_server = exit_status_and_output(load_rlx_server, ["--help"], capsys)
     for option in ("--config FILE", "--bind HOST:PORT", "--log-level LEVEL"):
         assert option in parameter_server
         assert option in rlx_server
@@ -64,7 +68,7 @@ def test_the_help_shows_the_options_of_the_seed_and_their_values(capsys):
 
 @COMMANDS
 def test_the_version_is_that_of_the_package(load, options, capsys):
-    status, text = said(load, ["--version"], capsys)
+    status, text = exit_status_and_output(load, ["--version"], capsys)
     assert status == 0
     assert text.endswith(f" {__version__}")
 
@@ -79,7 +83,7 @@ def test_the_version_is_that_of_the_package(load, options, capsys):
     ],
 )
 def test_a_malformed_command_line_is_status_2(load, options, arguments, reason, capsys):
-    status, text = said(load, arguments, capsys)
+    status, text = exit_status_and_output(load, arguments, capsys)
     assert status == 2
     assert text.endswith(f"error: {reason}")
 
@@ -93,6 +97,21 @@ def test_a_known_error_is_one_line_and_a_status(error, status, capsys):
 
     assert run_command("program", fail) == status
     assert capsys.readouterr().err == "program: error: first second\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_during_the_exit_does_not_change_the_status(number):
+    program = f"""if True:
+        import os, sys
+        from relaax.server.common.configuration import leave_undisturbed
+        class RemovedAtTheExit:
+            def __del__(self, kill=os.kill, pid=os.getpid()):
+                kill(pid, {int(number)})  # Python has removed its signal handlers by now
+        last = RemovedAtTheExit()
+        leave_undisturbed()
+        sys.exit(5)
+    """
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 5
 
 
 def test_other_errors_and_the_status_of_the_command_go_through():

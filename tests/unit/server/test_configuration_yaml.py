@@ -1,4 +1,4 @@
-"""What the servers' YAML reader makes of a file."""
+"""How the servers' YAML reader reads values and refuses files."""
 
 import datetime
 
@@ -47,12 +47,12 @@ def test_a_number_with_an_exponent_or_a_point_is_a_float(read, text, value):
         *(("2024-01-31", datetime.date(2024, 1, 31)), ("127.0.0.1", "127.0.0.1"), ("~", None)),
     ],
 )
-def test_other_values_stay_what_they_are(read, text, value):
+def test_other_values_keep_their_type(read, text, value):
     (found,) = read(f"x: {text}").values()
     assert (found, type(found)) == (value, type(value))
 
 
-def test_pyyaml_itself_is_left_alone():
+def test_pyyaml_itself_is_not_changed():
     assert pyyaml.safe_load("1e8") == "1e8"
 
 
@@ -64,7 +64,7 @@ def test_a_merged_mapping_may_be_overridden(read):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("a: 1\nb: {c: 1, c: 2}", ", line 2: the key c stands twice"),
+        ("a: 1\nb: {c: 1, c: 2}", ", line 2: the key c is written twice"),
         ("a: 1\nb: [c", ", line 2: expected ',' or ']', but got '<stream end>'"),
         ("a: {<<: 5}", ", line 1: expected a mapping or list of mappings for merging"),
         ("a: b: c", ", line 1: mapping values are not allowed here"),
@@ -79,7 +79,7 @@ def test_a_merged_mapping_may_be_overridden(read):
         ("just text", " holds no sections"),
     ],
 )
-def test_what_cannot_be_read_is_named_with_its_file_and_line(read, tmp_path, text, reason):
+def test_a_mistake_is_named_with_its_file_and_line(read, tmp_path, text, reason):
     with pytest.raises(ConfigurationError) as error:
         read(text)
     assert f"{tmp_path / 'x.yaml'}{reason}" in str(error.value)
@@ -91,6 +91,6 @@ def test_a_missing_file_is_named(tmp_path):
     assert str(error.value) == f"cannot read {tmp_path / 'absent.yaml'}: No such file or directory"
 
 
-def test_a_folder_is_no_file(tmp_path):
+def test_a_folder_is_refused(tmp_path):
     with pytest.raises(ConfigurationError, match="Is a directory"):
         read_yaml(tmp_path)

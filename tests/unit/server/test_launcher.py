@@ -16,7 +16,7 @@ from processes import COMMANDS
 
 TRAIN = COMMANDS / "relaax-train"
 
-#: Says that it runs, and ends with status 0 when it is asked to.
+#: Prints "ready", and exits with status 0 after SIGTERM.
 OBEDIENT = """
 import pathlib, signal, sys, time
 signal.signal(signal.SIGTERM, lambda *_: (print("saved", flush=True), sys.exit(0)))
@@ -25,13 +25,13 @@ pathlib.Path(__file__).with_suffix(".ready").touch()
 time.sleep(60)
 """
 
-#: The same, but its saving takes a while.
+#: The same, but it needs half a second to save.
 SLOW = OBEDIENT.replace('(print("saved"', '(time.sleep(0.5), print("saved"')
 
-#: Goes on when it is asked to end.
+#: Ignores SIGTERM.
 STUBBORN = OBEDIENT.replace("sys.exit(0)", "None")
 
-#: Says something again and again, and notes in a file that it has saved.
+#: Prints again and again, and makes a file when it saves.
 CHATTY = """
 import pathlib, signal, sys, time
 saved = pathlib.Path(__file__).with_suffix(".saved")
@@ -41,7 +41,7 @@ while True:
     time.sleep(0.02)
 """
 
-#: Ends with status 3 when the process named "other" is ready.
+#: Exits with status 3 when the process named "other" is ready.
 IMPATIENT = """
 import pathlib, time
 while not pathlib.Path(__file__).with_name("other.ready").exists():
@@ -78,7 +78,7 @@ def test_the_first_process_to_end_gives_the_status_and_the_others_are_stopped(pr
     assert "other  | saved" in completed.stdout
 
 
-def test_progress_without_a_terminal_is_a_line_like_others(procfile):
+def test_progress_without_a_terminal_is_an_ordinary_line(procfile):
     completed = run(procfile(ps="print('training: step 1'); print('training: step 2')"))
     assert "ps     | training: step 1" in completed.stdout
     assert "ps     | training: step 2" in completed.stdout
@@ -116,13 +116,13 @@ def everything_of(terminal: int) -> str:
         while chunk := os.read(terminal, 4096):
             shown += chunk
     except OSError:
-        pass  # Linux says EIO when the other end of a terminal is closed
+        pass  # Linux raises EIO when the other end of a terminal is closed
     os.close(terminal)
     return shown.decode()
 
 
 def on_screen(shown: str) -> list[str]:
-    """What a wide terminal shows in the end: it knows CR, LF, colours and "erase to the end"."""
+    """Return the rows of a wide terminal that knows CR, LF, colours and "erase to the end"."""
     rows, column = [""], 0
     for part in re.findall(r"\x1b\[[0-9]*[mK]|.", shown, re.DOTALL):
         if part == "\n":
@@ -145,9 +145,9 @@ def test_a_signal_gives_every_process_time_to_save(procfile, number, status):
         [TRAIN, procfile(one=OBEDIENT, two=OBEDIENT)], stdout=subprocess.PIPE, text=True, bufsize=1
     )
     assert process.stdout is not None
-    said = ""
-    while said.count("ready") < 2:
-        said += process.stdout.readline()
+    printed = ""
+    while printed.count("ready") < 2:
+        printed += process.stdout.readline()
     process.send_signal(number)
     rest = process.stdout.read()
     process.stdout.close()
@@ -155,7 +155,7 @@ def test_a_signal_gives_every_process_time_to_save(procfile, number, status):
     assert process.wait(60) == status
 
 
-def test_processes_save_and_stop_when_nobody_reads_any_more(procfile, tmp_path):
+def test_processes_save_and_stop_when_the_output_is_closed(procfile, tmp_path):
     process = subprocess.Popen(
         [TRAIN, procfile(chatty=CHATTY)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -181,7 +181,7 @@ def test_a_process_that_saves_longer_than_honcho_waits_is_not_killed(procfile):
 
 def test_a_process_that_does_not_end_in_its_time_is_killed(procfile):
     completed = run_patched(
-        "honcho.manager.KILL_WAIT = 0; patient_manager.GRACE_S = 0.3",
+        "honcho.manager.KILL_WAIT = 0; process_manager.GRACE_S = 0.3",
         procfile(first=IMPATIENT, other=STUBBORN),
     )
     assert "sending SIGKILL to other" in completed.stdout
@@ -193,7 +193,7 @@ def run_patched(patch: str, path: Path) -> subprocess.CompletedProcess[str]:
     """Run the launcher with other deadlines than its own."""
     program = f"""if True:
         import sys, honcho.manager
-        from relaax.server.launcher import main, patient_manager
+        from relaax.server.launcher import main, process_manager
         {patch}
         sys.exit(main.main())
     """

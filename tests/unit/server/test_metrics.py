@@ -1,4 +1,4 @@
-"""What the metrics promise: event files that TensorBoard reads, and nobody who waits for them."""
+"""Metrics become event files that TensorBoard reads, and their callers never wait."""
 
 import logging
 import math
@@ -87,7 +87,7 @@ def test_x_defaults_to_the_global_step_of_the_moment_it_arrives(tmp_path, blocke
     writer = EventWriter(tmp_path, lambda: next(steps))
     writer.scalar("loss", 1)
     writer.scalar("loss", 2)
-    assert list(steps) == []  # asked at once, though nothing could be written yet
+    assert list(steps) == []  # called at once, although the disk takes no value yet
     blocked.set()
     writer.close()
     assert scalars(tmp_path) == [("loss", 1, 10), ("loss", 2, 20)]

@@ -1,4 +1,4 @@
-"""What the watch over episode rewards promises."""
+"""The returns of the last episodes, taken from the passing metrics."""
 
 import threading
 
@@ -29,7 +29,7 @@ def test_before_the_first_episode_there_is_no_mean():
     returns = EpisodeReturns(NullMetrics(), 2)
     returns.scalar("loss", 0.5)
     assert returns.mean() is None
-    assert returns.count() == 0
+    assert returns.size() == 0
     assert not returns.is_full()
 
 
@@ -38,12 +38,12 @@ def test_the_mean_is_of_the_last_episodes():
     seen = []
     for y in (100, 1, 2, 6):
         returns.scalar("episode reward", y)
-        seen.append((returns.mean(), returns.count(), returns.is_full()))
+        seen.append((returns.mean(), returns.size(), returns.is_full()))
     assert seen == [
         (100, 1, False),
         (50.5, 2, False),
         (pytest.approx(103 / 3), 3, True),
-        (3, 4, True),
+        (3, 3, True),
     ]
 
 
@@ -60,9 +60,9 @@ def test_no_episode_of_many_threads_is_lost():
         thread.start()
     for thread in threads:
         thread.join()
-    assert (returns.count(), returns.mean(), returns.is_full()) == (4000, 2.0, True)
+    assert (returns.size(), returns.mean(), returns.is_full()) == (4000, 2.0, True)
 
 
-def test_a_window_of_none_is_refused():
+def test_a_window_of_0_is_refused():
     with pytest.raises(ConfigurationError, match="is 0"):
         EpisodeReturns(NullMetrics(), 0)

@@ -1,8 +1,8 @@
-"""The line that tells how a training goes."""
+"""The progress line of a training."""
 
 import io
 
-from relaax.server.parameter_server.progress import Progress, ProgressPrinter, StepRate
+from relaax.server.parameter_server.progress import ProgressPrinter, StepRate, TrainingProgress
 
 
 class Terminal(io.StringIO):
@@ -10,7 +10,9 @@ class Terminal(io.StringIO):
         return True
 
 
-SOME = Progress(global_t=12345, steps_per_s=3210.4, mean_return=97.25, episodes=100, checkpoints=2)
+SOME = TrainingProgress(
+    global_t=12345, steps_per_s=3210.4, mean_return=97.25, episodes=100, checkpoints=2
+)
 
 
 def test_the_line_names_step_rate_return_and_checkpoints():
@@ -20,7 +22,7 @@ def test_the_line_names_step_rate_return_and_checkpoints():
 
 
 def test_before_the_first_episode_there_is_no_return():
-    assert "return - (0 episodes)" in str(Progress(0, 0.0, None, 0, 0))
+    assert "return - (0 episodes)" in str(TrainingProgress(0, 0.0, None, 0, 0))
 
 
 def test_a_terminal_keeps_one_line(monkeypatch):
@@ -33,7 +35,7 @@ def test_a_terminal_keeps_one_line(monkeypatch):
     assert terminal.getvalue() == f"\r\x1b[K{SOME}" * 3 + "\n"
 
 
-def test_a_narrow_terminal_gets_what_fits_a_row_and_the_whole_line_at_the_end(monkeypatch):
+def test_a_narrow_terminal_gets_one_row_and_the_whole_line_at_the_end(monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
     terminal = Terminal()
     printer = ProgressPrinter(terminal)
@@ -51,7 +53,7 @@ def test_a_file_gets_a_line_an_interval_and_the_last_one():
     assert file.getvalue() == f"{SOME}\n" * 2
 
 
-def test_the_rate_is_steps_over_seconds_since_the_last_question():
+def test_the_rate_is_steps_over_seconds_since_the_last_update():
     times = iter([100.0, 102.0, 106.0])
     rate = StepRate(1000, clock=lambda: next(times))
     assert rate.update(1500) == 250

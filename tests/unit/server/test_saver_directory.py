@@ -1,4 +1,4 @@
-"""Checkpoints in a directory: kills, leftovers, errors."""
+"""Checkpoints in a directory: kills, temporary files, errors."""
 
 import fcntl
 import logging
@@ -32,28 +32,28 @@ for step in itertools.count(found.global_t + 1 if found else 1):
 
 
 def run_and_kill(directory: Path, chance: random.Random) -> int:
-    """Kill a writer at a random instant; return the last step it said was saved."""
+    """Kill a writer at a random instant; return the last step that it reported as saved."""
     command = [sys.executable, "-c", WRITER, str(directory)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdout is not None
         for _ in range(chance.randint(1, 4)):
-            said = int(writer.stdout.readline())
+            reported = int(writer.stdout.readline())
         time.sleep(chance.uniform(0, 0.03))  # picks the instant; nothing depends on it
         writer.send_signal(signal.SIGKILL)
-        # The pipe still holds what was said between the last line read and the kill.
+        # The pipe still holds the lines between the last one read and the kill.
         rest = writer.stdout.read()
-    return max([said, *map(int, rest.split())])
+    return max([reported, *map(int, rest.split())])
 
 
 def test_after_every_sigkill_the_last_saved_checkpoint_loads(tmp_path, caplog):
     chance = random.Random()
     latest = 0
     for _ in range(5):
-        said = run_and_kill(tmp_path, chance)
+        reported = run_and_kill(tmp_path, chance)
         found = CheckpointSaver(DirectoryStore(tmp_path)).restore_latest()
         assert found is not None
         assert found.global_t > latest
-        assert found.global_t >= said
+        assert found.global_t >= reported
         for tensor in found.tensors.values():
             np.testing.assert_array_equal(tensor, np.full(100_000, found.global_t))
         latest = found.global_t
@@ -75,7 +75,7 @@ def test_a_blob_is_replaced_renamed_and_deleted(tmp_path):
         store.get("b")
 
 
-def test_checkpoints_can_be_read_by_whom_the_umask_allows(tmp_path):
+def test_the_umask_decides_who_can_read_checkpoints(tmp_path):
     (tmp_path / "ordinary").touch()
     DirectoryStore(tmp_path).put("a", b"")
     assert (tmp_path / "a").stat().st_mode == (tmp_path / "ordinary").stat().st_mode
@@ -88,14 +88,14 @@ def test_the_directory_is_made(tmp_path):
     assert store.location() == str(tmp_path / "deep" / "er")
 
 
-def test_what_killed_runs_left_is_removed_at_the_start(tmp_path):
+def test_temporary_files_of_killed_runs_are_removed_at_the_start(tmp_path):
     (tmp_path / ".tmp-0123-cp-1.json").write_bytes(b"half")
     (tmp_path / "other").write_bytes(b"mine")
     assert DirectoryStore(tmp_path).names() == ["other"]
     assert [path.name for path in tmp_path.iterdir()] == ["other"]
 
 
-def test_what_a_living_writer_is_writing_stays(tmp_path):
+def test_the_temporary_file_of_a_running_writer_stays(tmp_path):
     temporary = tmp_path / ".tmp-0123-cp-1.json"
     with temporary.open("wb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -1,17 +1,17 @@
-"""The loop of the parameter-server process, with a small parameter server and short ticks."""
+"""The parameter-server process's main loop, with a small parameter server and short intervals."""
 
 import threading
 
 import pytest
 
 from relaax.algorithm_base import Metrics, NullMetrics, NullSaver, ParameterServerBase, Phase
-from relaax.server.parameter_server import server as module
+from relaax.server.parameter_server import training_monitor
 from relaax.server.parameter_server.metrics import EpisodeReturns
-from relaax.server.parameter_server.server import Goal, Outcome, TrainingMonitor
+from relaax.server.parameter_server.training_monitor import EndOfTraining, TrainingMonitor
 
 
 class Counting(ParameterServerBase):
-    """Each look at the global step finds ten more; over at ``last``."""
+    """Each call of ``global_t`` counts ten steps more; the training is over at ``last``."""
 
     def __init__(self, last=float("inf"), failing_saves=0):
         super().__init__(None, NullSaver(), NullMetrics())
@@ -56,10 +56,10 @@ class RecordingBridge:
 
 
 @pytest.fixture(autouse=True)
-def _short_ticks(monkeypatch):
-    monkeypatch.setattr(module, "TICK_S", 0.001)
-    monkeypatch.setattr(module, "FAREWELL_S", 0.001)
-    monkeypatch.setattr(module, "RATE_INTERVAL_S", 0.002)
+def _short_intervals(monkeypatch):
+    monkeypatch.setattr(training_monitor, "CHECK_INTERVAL_S", 0.001)
+    monkeypatch.setattr(training_monitor, "CLOSING_PHASE_S", 0.001)
+    monkeypatch.setattr(training_monitor, "RATE_INTERVAL_S", 0.002)
 
 
 class Case:
@@ -72,16 +72,16 @@ class Case:
         self.returns = EpisodeReturns(NullMetrics(), 3)
         self.monitor = TrainingMonitor(
             parameter_server, self.bridge, self.returns, metrics or NullMetrics(),
-            Goal(goal_return, interval_s, keeps),
+            goal_return=goal_return, checkpoint_interval_s=interval_s, keeps_serving=keeps,
         )  # fmt: skip
 
     def run(self):
         return self.monitor.run(self.stop)
 
 
-def test_the_required_steps_end_the_training_with_a_checkpoint_and_a_farewell():
+def test_the_required_steps_end_the_training_with_a_checkpoint_and_an_announcement():
     case = Case(Counting(last=100))
-    assert case.run() is Outcome.STEPS
+    assert case.run() is EndOfTraining.STEPS
     assert case.bridge.events == [Phase.CLOSING, "stopped"]
     assert len(case.parameter_server.saved_at) == 1
     assert not case.parameter_server.learns
@@ -92,14 +92,14 @@ def test_a_mean_return_ends_the_training_once_enough_episodes_are_known():
     for value in (9, 9):
         case.returns.scalar("episode reward", value)
     threading.Timer(0.05, case.returns.scalar, ("episode reward", 0)).start()
-    assert case.run() is Outcome.RETURN
+    assert case.run() is EndOfTraining.RETURN
     assert case.returns.mean() == 6
 
 
-def test_a_signal_saves_and_leaves_workers_waiting_for_the_next_start():
+def test_a_signal_saves_and_does_not_announce_an_end_to_the_workers():
     case = Case(Counting())
     case.stop.set()
-    assert case.run() is Outcome.SIGNAL
+    assert case.run() is EndOfTraining.SIGNAL
     assert case.bridge.events == ["stopped"]
     assert len(case.parameter_server.saved_at) == 1
     assert not case.parameter_server.learns
@@ -108,7 +108,7 @@ def test_a_signal_saves_and_leaves_workers_waiting_for_the_next_start():
 def test_a_server_that_keeps_serving_waits_for_a_signal():
     case = Case(Counting(last=50), keeps=True)
     case.bridge._on_phase = threading.Timer(0.05, case.stop.set).start
-    assert case.run() is Outcome.STEPS
+    assert case.run() is EndOfTraining.STEPS
     assert case.bridge.events == [Phase.SERVING, "stopped"]
     assert case.stop.is_set()
 
@@ -121,14 +121,14 @@ def test_checkpoints_are_written_at_intervals():
 
 def test_training_goes_on_when_a_checkpoint_fails(caplog):
     case = Case(Counting(last=3000, failing_saves=1), interval_s=0.01)
-    assert case.run() is Outcome.STEPS
+    assert case.run() is EndOfTraining.STEPS
     assert "no checkpoint was saved in nowhere" in caplog.text
     assert "OSError: the disk is full" in caplog.text
     assert len(case.parameter_server.saved_at) > 1  # one at the end, and one at an interval
 
 
 def test_a_last_checkpoint_that_fails_is_tried_again(monkeypatch):
-    monkeypatch.setattr(module, "LAST_SAVE_PAUSES_S", (0.0, 0.0))
+    monkeypatch.setattr(training_monitor, "LAST_SAVE_RETRY_DELAYS_S", (0.0, 0.0))
     case = Case(Counting(last=10, failing_saves=2))
     case.run()
     assert len(case.parameter_server.saved_at) == 1
@@ -137,7 +137,7 @@ def test_a_last_checkpoint_that_fails_is_tried_again(monkeypatch):
 def test_a_last_checkpoint_that_fails_for_good_is_an_error_and_the_port_is_closed_all_the_same(
     monkeypatch,
 ):
-    monkeypatch.setattr(module, "LAST_SAVE_PAUSES_S", (0.0, 0.0))
+    monkeypatch.setattr(training_monitor, "LAST_SAVE_RETRY_DELAYS_S", (0.0, 0.0))
     case = Case(Counting(last=10, failing_saves=3))
     with pytest.raises(OSError, match="the disk is full"):
         case.run()

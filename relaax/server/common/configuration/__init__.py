@@ -1,4 +1,12 @@
-"""The servers' configuration: one YAML file for both, the command line on top of it."""
+"""The servers' configuration: one YAML file for both, and flags that override it.
+
+``options``       declares the options of both servers
+``command_line``  builds the command-line parsers from the options
+``yaml_reader``   reads the YAML file
+``mistakes``      explains values that are refused
+``load``          combines flags, YAML file and defaults
+``exit_status``   turns known errors into one line and an exit status
+"""
 
 from relaax.server.common.configuration.exit_status import leave_undisturbed, run_command
 from relaax.server.common.configuration.load import (

@@ -1,4 +1,4 @@
-"""The command lines, made from the options' declarations."""
+"""Builds the command-line parsers from the declared options."""
 
 import argparse
 from pathlib import Path
@@ -11,8 +11,8 @@ from relaax import __version__
 from relaax.server.common.configuration.options import Flag
 
 _PRECEDENCE = """
-A flag beats the YAML file, and the YAML file beats the default. In the YAML file the same options
-stand as keys of the section {program}, with their dashes:
+A flag beats the YAML file, and the YAML file beats the default. In the YAML file, write the same
+options as keys of the section {program}, with their dashes:
 
   {program}:
     --bind: localhost:{port}
@@ -23,7 +23,11 @@ stand as keys of the section {program}, with their dashes:
 def build_parser(
     program: str, description: str, examples: str, port: int, options: type[BaseModel]
 ) -> argparse.ArgumentParser:
-    """Return the parser of one server."""
+    """Return the parser of one server: ``--config``, ``--version`` and a flag for each option.
+
+    ``examples`` and ``port`` appear in the help. Flags that are not given are absent from the
+    result, so that the YAML file can supply them.
+    """
     parser = argparse.ArgumentParser(
         prog=program,
         description=description,
@@ -50,7 +54,7 @@ def _add_flag(parser: argparse.ArgumentParser, field: FieldInfo) -> None:
     described = f"{field.description}{_default(field.default)}"
     settings: dict[str, Any] = {"help": described.replace("%", "%%"), "dest": field.alias}
     if metavar == ():
-        # --no-... is the flag that beats a true in the YAML file.
+        # The flag --no-... overrides a true in the YAML file.
         settings["action"] = argparse.BooleanOptionalAction
     else:
         settings["metavar"] = metavar
@@ -60,7 +64,7 @@ def _add_flag(parser: argparse.ArgumentParser, field: FieldInfo) -> None:
 
 
 def _metavar(field: FieldInfo) -> str | tuple[str, ...]:
-    """Return how the field's value is called; an optional field keeps that inside its union."""
+    """Return the placeholder of the field's value; that of an optional field is in its union."""
     marks = [*field.metadata]
     for part in getattr(field.annotation, "__args__", ()):
         marks += getattr(part, "__metadata__", ())

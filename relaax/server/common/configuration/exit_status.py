@@ -1,4 +1,4 @@
-"""What a command's end says to the shell."""
+"""The exit status of a command."""
 
 import signal
 import sys
@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 from relaax.errors import CheckpointError, CheckpointMismatch, ConfigurationError
 
-#: What the user wrote cannot be used.
+#: The user must change the command line or the configuration.
 USAGE = 2
-#: Something outside failed.
+#: A checkpoint cannot be saved or restored.
 FAILURE = 1
 
 
 def run_command(program: str, command: Callable[[], int]) -> int:
-    """Return the exit status of ``command``; its known errors become one line each."""
+    """Run ``command`` and return its exit status; a known error is printed in one line."""
     try:
         return command()
     except (ConfigurationError, CheckpointMismatch) as error:
@@ -23,10 +23,10 @@ def run_command(program: str, command: Callable[[], int]) -> int:
 
 
 def leave_undisturbed() -> None:
-    """Ignore what would stop a command that is over.
+    """Ignore SIGINT and SIGTERM while a command that has done its work exits.
 
-    While Python ends, its own handlers are gone, and SIGTERM would kill the process: to whoever
-    waits for it the command would seem to have failed.
+    Python removes its signal handlers before it exits. A SIGTERM in that moment would kill the
+    process, and its exit status would report a failure.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""Brings command line, YAML file and defaults together."""
+"""Combines the command line, the YAML file and the defaults."""
 
 import difflib
 from collections.abc import Collection, Mapping, Sequence
@@ -12,7 +12,11 @@ from relaax.errors import ConfigurationError
 from relaax.server.common.algorithm_location import locate_algorithm
 from relaax.server.common.configuration.command_line import build_parser
 from relaax.server.common.configuration.mistakes import as_written, explain
-from relaax.server.common.configuration.options import ParameterServerOptions, RlxServerOptions
+from relaax.server.common.configuration.options import (
+    REPLACED,
+    ParameterServerOptions,
+    RlxServerOptions,
+)
 from relaax.server.common.configuration.yaml_reader import read_yaml
 
 PARAMETER_SERVER = "relaax-parameter-server"
@@ -21,24 +25,24 @@ ALGORITHM = "algorithm"
 
 Options = TypeVar("Options", bound=BaseModel)
 
-#: Options of which a flag replaces the other one in the YAML file.
+#: A flag for one of these options replaces the other one in the YAML file.
 _ALTERNATIVES = ("--checkpoint-dir", "--checkpoint-aws-s3")
 
 
 @dataclass(frozen=True)
 class AlgorithmSection:
-    """Which algorithm, and what it is told."""
+    """The algorithm's folder and parameters."""
 
     directory: Path
-    #: The section without the keys that find the algorithm.
+    #: The YAML's ``algorithm:`` section without ``path`` and ``name``.
     parameters: Mapping[str, Any]
-    #: The YAML file.
+    #: The YAML file, for messages.
     source: Path
 
 
 @dataclass(frozen=True)
 class ParameterServerConfiguration:
-    """All that a parameter server is told."""
+    """The whole configuration of a parameter server."""
 
     options: ParameterServerOptions
     algorithm: AlgorithmSection
@@ -46,7 +50,7 @@ class ParameterServerConfiguration:
 
 @dataclass(frozen=True)
 class RlxServerConfiguration:
-    """All that an RLX server is told."""
+    """The whole configuration of an RLX server."""
 
     options: RlxServerOptions
     algorithm: AlgorithmSection
@@ -74,10 +78,10 @@ On a cluster, behind a load balancer:
 
 
 def load_parameter_server(arguments: Sequence[str]) -> ParameterServerConfiguration:
-    """Return the configuration of a parameter server; ConfigurationError for a mistake in it."""
+    """Return a parameter server's configuration; ConfigurationError for a mistake in it."""
     parser = build_parser(
         PARAMETER_SERVER,
-        "Hold the global network: apply the workers' gradients, write checkpoints and metrics.",
+        "Hold the global network, apply the workers' gradients, write checkpoints and metrics.",
         _PARAMETER_SERVER_EXAMPLES,
         7000,
         ParameterServerOptions,
@@ -88,14 +92,15 @@ def load_parameter_server(arguments: Sequence[str]) -> ParameterServerConfigurat
 
 
 def load_rlx_server(arguments: Sequence[str]) -> RlxServerConfiguration:
-    """Return the configuration of an RLX server; ConfigurationError for a mistake in it."""
+    """Return an RLX server's configuration; ConfigurationError for a mistake in it."""
     parser = build_parser(
         RLX_SERVER,
-        "Serve environments: fork a worker, with an agent of its own, for each that connects.",
+        "Serve environments: workers choose their actions and learn from their rewards.",
         _RLX_SERVER_EXAMPLES,
         7001,
         RlxServerOptions,
     )
+    _refuse_replaced(arguments)
     flags = vars(parser.parse_args(arguments))
     options, algorithm = _load(flags, RLX_SERVER, RlxServerOptions)
     return RlxServerConfiguration(options, algorithm)
@@ -131,11 +136,20 @@ def _section(content: Mapping[str, Any], name: str, path: Path) -> dict[str, Any
     return section
 
 
+def _refuse_replaced(arguments: Sequence[str]) -> None:
+    for argument in arguments:
+        flag = argument.partition("=")[0]
+        if flag in REPLACED:
+            raise ConfigurationError(f"{flag}: no such option any more; {REPLACED[flag]}")
+
+
 def _refuse_unknown(content: Mapping[Any, Any], known: Collection[str], where: str) -> None:
     for key in content:
+        if key in REPLACED:
+            raise ConfigurationError(f"{where}{key}: no such key any more; {REPLACED[key]}")
         if key not in known:
             close = difflib.get_close_matches(str(key), known, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
+            hint = f"did you mean {close[0]}?" if close else f"known keys are {', '.join(known)}"
             raise ConfigurationError(
                 f"{where}{key if isinstance(key, str) else as_written(key)}: no such key; {hint}"
             )
@@ -144,9 +158,9 @@ def _refuse_unknown(content: Mapping[Any, Any], known: Collection[str], where: s
 def _validate(
     options: type[BaseModel], values: Mapping[str, Any], where: str, *, strict: bool
 ) -> None:
-    """Check what one source says, so that a message names that source.
+    """Check the values of one source, so that an error message names that source.
 
-    YAML has types and is taken by its word (``strict``); on the command line all is text.
+    YAML values have types, which must fit exactly (``strict``). On the command line all is text.
     """
     try:
         options.model_validate(dict(values), strict=strict)

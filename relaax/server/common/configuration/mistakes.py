@@ -1,4 +1,4 @@
-"""Says in our words what pydantic finds wrong with a configuration."""
+"""Explains the mistakes that pydantic finds in a configuration."""
 
 import datetime
 import re
@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-#: By the start of pydantic's name for a mistake.
+#: Explanations by the start of pydantic's name of a mistake.
 _WORDS = {
     "missing": "is missing",
     "extra_forbidden": "no such key",
@@ -25,7 +25,7 @@ _NUMBER = re.compile(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?")
 
 
 def explain(error: ValidationError) -> list[str]:
-    """Return a line for each mistake: its key, what is wrong, what was given."""
+    """Return a line for each mistake: the key, what is wrong, and the given value."""
     lines = []
     for mistake in error.errors():
         key = ": ".join(str(part) for part in mistake["loc"] if not _is_internal(part))
@@ -35,7 +35,7 @@ def explain(error: ValidationError) -> list[str]:
 
 
 def as_written(value: Any) -> str:
-    """Return a value as it stands in YAML, near enough."""
+    """Return a value about as it is written in YAML."""
     if value is None:
         return "empty"
     if isinstance(value, bool):
@@ -53,7 +53,7 @@ def _reason(mistake: ErrorDetails) -> str:
 
 
 def _given(mistake: ErrorDetails) -> str:
-    """Return what was given, unless the message says it or it is no value of one key."""
+    """Return the given value, unless the message shows it or it belongs to no single key."""
     value = mistake["input"]
     is_said = mistake["type"] == "value_error" and repr(value) in mistake["msg"]
     if is_said or not mistake["loc"] or mistake["type"] in ("missing", "extra_forbidden"):
@@ -62,12 +62,12 @@ def _given(mistake: ErrorDetails) -> str:
 
 
 def _is_read_as_number(mistake: ErrorDetails) -> bool:
-    """Whether this is the text of a number that was taken as one, as on the command line."""
+    """Return whether the value is text that was read as a number, as on the command line."""
     value = mistake["input"]
     is_refused_as_text = mistake["type"].endswith("_type")
     return isinstance(value, str) and not is_refused_as_text and bool(_NUMBER.fullmatch(value))
 
 
 def _is_internal(part: int | str) -> bool:
-    """Whether this is pydantic's name for a validator and no key of the user's."""
+    """Return whether ``part`` is pydantic's name of a validator and not a user's key."""
     return isinstance(part, str) and "[" in part

@@ -23,7 +23,7 @@ from relaax.errors import ConfigurationError
 MAX_FRAME_BYTES = 64 * 1024 * 1024
 
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
-Inference = Literal["inline", "batched"]
+Workers = Literal["connection", "auto"] | PositiveInt
 
 
 class S3Location(NamedTuple):
@@ -75,6 +75,16 @@ def _count(value: Any) -> Any:
     """Take 1e3 for 1000: that the reader makes a float of it is no concern of the user's."""
     number = _no_bool(value)
     return int(number) if isinstance(number, float) and number.is_integer() else number
+
+
+def _workers(value: Any) -> Any:
+    """Take the text of a number, as the command line has it, for the number."""
+    if value in ("connection", "auto"):
+        return value
+    number = int(value) if isinstance(value, str) and value.isdecimal() else value
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        raise ValueError(f"must be 'connection', 'auto' or a number of workers, is {value!r}")
+    return number
 
 
 AddressOption = Annotated[Address, BeforeValidator(_address), Flag("HOST:PORT")]
@@ -136,6 +146,13 @@ class ParameterServerOptions(_Options):
         return self
 
 
+#: What to write in the place of options that there were.
+REPLACED = {
+    "--inference": "write '--workers: auto' for what was 'batched'; leave it out, or write "
+    "'--workers: connection', for what was 'inline'",
+}
+
+
 class RlxServerOptions(_Options):
     """What ``relaax-rlx-server`` can be told."""
 
@@ -146,10 +163,11 @@ class RlxServerOptions(_Options):
     log_level: LevelOption = _option(
         "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
     )
-    inference: Annotated[Inference, Flag("MODE")] = _option(
-        "inline",
-        "where the network runs: 'inline' in each worker, or 'batched' in one process for all of "
-        "them, which serves many environments faster and with less memory",
+    workers: Annotated[Workers, BeforeValidator(_workers), Flag("N")] = _option(
+        "connection",
+        "how many processes serve the environments: 'connection' forks one for each connection; a "
+        "number, or 'auto' (one for each core, one with a GPU), forks them once and shares all "
+        "connections among them, which is faster and takes less memory with many of them",
     )
     timeout: SecondsOption | None = _option(
         None,
@@ -159,16 +177,19 @@ class RlxServerOptions(_Options):
     worker_memory: Annotated[PositiveFloat, BeforeValidator(_no_bool), Flag("MIB")] | None = (
         _option(
             None,
-            "free memory that the first worker needs, 128 inline and 16 batched unless given; "
-            "later ones need the mean of those running",
+            "free memory that the first connection needs, 128 with a worker of its own and 1 in a "
+            "shared one unless given; later ones need the mean of those that are served",
         )
     )
+    message_timeout: SecondsOption = _option(
+        30.0, "close a connection when a message takes longer than this, in either direction"
+    )
 
-    def first_worker_mib(self) -> float:
+    def first_connection_mib(self) -> float:
         """Return ``worker_memory``, the default filled in."""
         if self.worker_memory is not None:
             return self.worker_memory
-        return 16.0 if self.inference == "batched" else 128.0
+        return 128.0 if self.workers == "connection" else 1.0
 
     max_frame_bytes: Annotated[PositiveInt, BeforeValidator(_count), Flag("BYTES")] = _option(
         MAX_FRAME_BYTES, "close a connection whose message is larger"

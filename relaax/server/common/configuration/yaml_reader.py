@@ -1,4 +1,4 @@
-"""Reads YAML in which 1e8 and 7e-4 are numbers."""
+"""Reads YAML files, with 1e8 and 7e-4 as numbers."""
 
 import re
 from pathlib import Path
@@ -8,8 +8,8 @@ import yaml
 
 from relaax.errors import ConfigurationError
 
-#: PyYAML follows YAML 1.1, where 1e8 and 7e-4 are strings for want of a dot and a sign.
-#: A float has a dot or an exponent here, so that 08 stays the text it is.
+#: PyYAML follows YAML 1.1, where 1e8 and 7e-4 are text, because they have no dot. Here a float has
+#: a dot or an exponent. 08 has neither and stays text.
 _FLOAT = re.compile(
     r"""[-+]?(\.[0-9]+|[0-9]+\.[0-9]*)([eE][-+]?[0-9]+)?$
     |[-+]?[0-9]+[eE][-+]?[0-9]+$
@@ -21,7 +21,7 @@ _FLOAT_TAG = "tag:yaml.org,2002:float"
 
 
 class _Loader(yaml.SafeLoader):
-    """A safe loader whose floats need no dot and no sign, and whose keys are unique."""
+    """A safe loader that reads 1e8 as a float and refuses a key that is written twice."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's own table, copied before it is changed
         first: [entry for entry in entries if entry[0] != _FLOAT_TAG]
@@ -29,7 +29,7 @@ class _Loader(yaml.SafeLoader):
     }
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
-        """Return the mapping as it is written, ``<<`` unmerged; no key stands in it twice."""
+        """Return a mapping, before ``<<`` is merged; ConfigurationError for a repeated key."""
         node: yaml.MappingNode = super().compose_mapping_node(anchor)
         seen: set[tuple[str, str]] = set()
         for key_node, _ in node.value:
@@ -38,7 +38,7 @@ class _Loader(yaml.SafeLoader):
             key = (key_node.tag, key_node.value)
             if key in seen:
                 line = key_node.start_mark.line + 1
-                raise ConfigurationError(f"line {line}: the key {key_node.value} stands twice")
+                raise ConfigurationError(f"line {line}: the key {key_node.value} is written twice")
             seen.add(key)
         return node
 
@@ -47,7 +47,7 @@ _Loader.add_implicit_resolver(_FLOAT_TAG, _FLOAT, list("-+.0123456789"))
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """Return the mapping in a file; ConfigurationError names the file and the line at fault."""
+    """Return the mapping in a file; ConfigurationError names the file and the wrong line."""
     try:
         with path.open(encoding="utf-8") as file:
             content = yaml.load(file, _Loader)  # noqa: S506 - a subclass of SafeLoader
@@ -58,12 +58,13 @@ def read_yaml(path: Path) -> dict[str, Any]:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise ConfigurationError(f"{path}, line {line}: {error.problem}") from error
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that no calendar has
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: an impossible date
         raise ConfigurationError(f"{path}: {error}") from error
     except ConfigurationError as error:
         raise ConfigurationError(f"{path}, {error}") from error
     if not isinstance(content, dict):
         raise ConfigurationError(
-            f"{path} holds no sections: relaax-parameter-server, relaax-rlx-server, algorithm"
+            f"{path} holds no sections; known sections are relaax-parameter-server, "
+            "relaax-rlx-server and algorithm"
         )
     return content

@@ -1,6 +1,10 @@
 """Checkpoints in a directory or in AWS S3.
 
-``CheckpointSaver`` decides what is written, accepted and kept; a ``BlobStore`` holds the bytes.
+``checkpoint_saver``  decides which checkpoints are written, accepted and kept
+``manifest``          the JSON text that describes and verifies a checkpoint
+``store``             ``BlobStore``: the interface to the place that holds the bytes
+``directory_store``   blobs as files
+``s3_store``          blobs as objects in AWS S3
 """
 
 from relaax.server.common.saver.checkpoint_saver import CheckpointSaver

@@ -1,4 +1,4 @@
-"""What is written, accepted and kept as a checkpoint."""
+"""Writes checkpoints, restores the latest, and deletes old ones."""
 
 import logging
 
@@ -9,7 +9,7 @@ from safetensors import numpy as safetensors
 from relaax.algorithm_base.checkpoint import Checkpoint, Saver
 from relaax.errors import CheckpointError, ConfigurationError, DamagedCheckpoint
 from relaax.server.common.saver.manifest import (
-    Manifest,
+    CheckpointManifest,
     describe,
     manifest_name,
     parse,
@@ -18,29 +18,29 @@ from relaax.server.common.saver.manifest import (
 )
 from relaax.server.common.saver.store import BlobStore
 
-_LOG = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 class CheckpointSaver(Saver):
-    """Checkpoints as pairs of blobs, the ``keep`` newest of them.
+    """Keeps the ``keep`` newest checkpoints in a store, each as a pair of blobs.
 
     Step 42 is the data blob ``cp-42.<12 digits>.safetensors`` and the manifest ``cp-42.json``.
 
     Saving:
 
-    1. Damaged checkpoints that the last restore skipped get names that start with ``damaged-``.
-       There they are in nobody's way: they do not count as one of the ``keep`` newest, are not
-       preferred to older good ones at the next start, and remain for whoever wants to look.
-    2. The data blob is written, then the manifest. A kill before the manifest leaves a data blob
-       that no manifest names, which is no checkpoint.
-    3. All but the ``keep`` newest checkpoints, and data blobs that no manifest names, are deleted.
-       The one just written always stays. Failing here is a warning: the new checkpoint is safe.
+    1. Damaged checkpoints that the last restore skipped are set aside: ``damaged-`` is put before
+       their names. They no longer count as one of the ``keep`` newest, and later restores ignore
+       them. Their bytes remain, so that a person can inspect them.
+    2. The data blob is written, then the manifest. A kill between the two leaves an orphan: a data
+       blob that is named by no manifest. It is not a checkpoint.
+    3. All but the ``keep`` newest checkpoints are deleted, and all orphans. The checkpoint just
+       written always stays. A failure in this stage is a warning: the new checkpoint is safe.
 
-    Restoring reads only. It takes the highest step whose manifest parses and whose data has the
-    manifest's size and sha256, and logs a warning for every one it skips. A store that cannot be
-    reached is an error and not a reason to skip.
+    Restoring changes nothing. It takes the highest step whose manifest can be read and whose data
+    has the manifest's size and sha256, and logs a warning for each checkpoint that it skips. A
+    store that cannot be reached raises CheckpointError; no checkpoint is skipped for that.
 
-    One thread at a time, and one process at a time that saves.
+    Not thread-safe. Only one process at a time may save to a store.
     """
 
     def __init__(self, store: BlobStore, keep: int = 5) -> None:
@@ -53,13 +53,13 @@ class CheckpointSaver(Saver):
         self._skipped: list[int] = []
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Write a checkpoint, then delete those that are too many."""
+        """Write a checkpoint, then delete old ones; CheckpointError if it cannot be written."""
         data = _encode(checkpoint)
         manifest = describe(checkpoint, data)
         self._set_skipped_aside()
         self._store.put(manifest.data, data)
         self._store.put(manifest.name(), manifest.to_bytes())
-        self._retire(manifest)
+        self._delete_old(manifest)
 
     def restore_latest(self) -> Checkpoint | None:
         """Return the newest undamaged checkpoint, or None where there is none."""
@@ -69,7 +69,7 @@ class CheckpointSaver(Saver):
                 return self._load(global_t)
             except DamagedCheckpoint as damage:
                 self._skipped.append(global_t)
-                _LOG.warning(
+                _log.warning(
                     "skipping the damaged checkpoint %s in %s: %s",
                     manifest_name(global_t),
                     self.location(),
@@ -92,45 +92,47 @@ class CheckpointSaver(Saver):
             try:
                 self._set_aside(global_t)
             except CheckpointError as error:
-                _LOG.warning(
+                _log.warning(
                     "cannot set the damaged checkpoint of step %d aside: %s", global_t, error
                 )
         self._skipped = []
 
     def _set_aside(self, global_t: int) -> None:
         names = set(self._store.names())
-        # The manifest goes last: as long as it is there, its data is no orphan to be deleted.
+        # The manifest is renamed last: while it is there, its data is not deleted as an orphan.
         data = sorted(name for name in names if step_of_data(name) == global_t)
         for name in [*data, manifest_name(global_t)]:
             if name in names:
                 self._store.rename(name, _free_name(f"damaged-{name}", names))
 
-    def _retire(self, written: Manifest) -> None:
+    def _delete_old(self, written: CheckpointManifest) -> None:
         try:
             names = self._store.names()
         except CheckpointError as error:
-            _LOG.warning("cannot look for checkpoints to delete: %s", error)
+            _log.warning("cannot look for checkpoints to delete: %s", error)
             return
         others = sorted(_manifest_steps(names) - {written.global_t}, reverse=True)
         kept = {written.global_t, *others[: self._keep - 1]}
         retired = set(others) - kept
-        undeletable = {step for step in sorted(retired) if not self._delete(manifest_name(step))}
-        for name in self._unnamed_data(names, kept | undeletable, written):
+        not_deleted = {step for step in sorted(retired) if not self._delete(manifest_name(step))}
+        for name in self._orphans(names, kept | not_deleted, written):
             self._delete(name)
 
-    def _unnamed_data(self, names: list[str], kept: set[int], written: Manifest) -> list[str]:
-        """Return the data blobs that no manifest of the steps ``kept`` names."""
+    def _orphans(self, names: list[str], kept: set[int], written: CheckpointManifest) -> list[str]:
+        """Return the data blobs that are named by no manifest of the steps ``kept``."""
         by_step: dict[int | None, list[str]] = {}
         for name in names:
             by_step.setdefault(step_of_data(name), []).append(name)
         by_step.pop(None, None)
-        unnamed = []
+        orphans = []
         for step, blobs in by_step.items():
             named = self._named_data(step, blobs, written) if step in kept else []
-            unnamed += [blob for blob in blobs if blob not in named]
-        return unnamed
+            orphans += [blob for blob in blobs if blob not in named]
+        return orphans
 
-    def _named_data(self, step: int | None, blobs: list[str], written: Manifest) -> list[str]:
+    def _named_data(
+        self, step: int | None, blobs: list[str], written: CheckpointManifest
+    ) -> list[str]:
         if step == written.global_t:
             return [written.data]
         if step is None or len(blobs) == 1:
@@ -138,14 +140,14 @@ class CheckpointSaver(Saver):
         try:
             return [parse(self._store.get(manifest_name(step)), step).data]
         except CheckpointError:
-            # Nobody can tell which of them is wanted; a restore will warn of the manifest.
+            # The manifest cannot name its data, so all blobs stay; a restore will warn of it.
             return blobs
 
     def _delete(self, name: str) -> bool:
         try:
             self._store.delete(name)
         except CheckpointError as error:
-            _LOG.warning("cannot delete an old checkpoint: %s", error)
+            _log.warning("cannot delete an old checkpoint: %s", error)
             return False
         return True
 
@@ -162,7 +164,7 @@ def _free_name(name: str, taken: set[str]) -> str:
 
 
 def _encode(checkpoint: Checkpoint) -> bytes:
-    # safetensors copies from the array's address on: anything but C order would be saved wrongly.
+    # safetensors copies an array's memory as it lies: another order than C would be saved wrongly.
     tensors = {name: np.asarray(value, order="C") for name, value in checkpoint.tensors.items()}
     try:
         return safetensors.save(tensors)
@@ -171,7 +173,7 @@ def _encode(checkpoint: Checkpoint) -> bytes:
         raise CheckpointError(f"cannot write tensors of types {kinds}: {error}") from error
 
 
-def _decode(manifest: Manifest, data: bytes) -> Checkpoint:
+def _decode(manifest: CheckpointManifest, data: bytes) -> Checkpoint:
     try:
         tensors = safetensors.load(data)
     except (SafetensorError, KeyError, ValueError) as error:

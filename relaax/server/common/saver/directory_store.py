@@ -15,11 +15,11 @@ _TEMPORARY_PREFIX = ".tmp-"
 
 
 class DirectoryStore(BlobStore):
-    """A directory, which is made if need be.
+    """The files of a directory, which is created if it is missing.
 
-    A blob is written to a temporary file, synced, renamed, and the directory synced. Temporary
-    files that killed runs left are removed at construction; those of living writers are locked and
-    stay. ConfigurationError if the directory cannot be used.
+    A blob is written to a temporary file, which is synced and renamed; then the directory is
+    synced. The constructor removes the temporary files of killed runs. Those of running writers are
+    locked and stay. ConfigurationError if the directory cannot be used.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -56,8 +56,8 @@ class DirectoryStore(BlobStore):
             except FileNotFoundError:
                 raise DamagedCheckpoint(f"{name} is missing") from None
             except OSError as error:
-                # A bad sector spoils one file; anything else, such as a permission, spoils all,
-                # and skipping them all would start the training anew.
+                # A bad sector damages one file. Other causes, such as a missing permission, affect
+                # every file, and skipping them all would start the training anew.
                 if error.errno == errno.EIO:
                     raise DamagedCheckpoint(f"{name} cannot be read: {error.strerror}") from error
                 raise
@@ -110,9 +110,9 @@ class DirectoryStore(BlobStore):
 
 
 def _lock(descriptor: int) -> None:
-    """Mark a temporary file as somebody's, until it is closed or its writer is gone."""
-    # Some network file systems know no locks: there a second process that starts during a write
-    # takes the file away, the write fails with an error, and the next one is good.
+    """Mark a temporary file as being written, until it is closed or its writer has ended."""
+    # Some network file systems have no locks. There, a second process that starts during a write
+    # removes the temporary file; the write fails with an error, and the next one succeeds.
     with contextlib.suppress(OSError):
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 

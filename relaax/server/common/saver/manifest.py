@@ -1,4 +1,4 @@
-"""The manifest: the small JSON blob that makes a data blob a checkpoint."""
+"""The manifest: the small JSON blob that turns a data blob into a checkpoint."""
 
 import hashlib
 import json
@@ -13,15 +13,15 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from relaax.algorithm_base.checkpoint import Checkpoint
 from relaax.errors import CheckpointError, CheckpointMismatch, DamagedCheckpoint
 
-#: Number of the format; it grows when older readers could not understand newer checkpoints.
+#: Number of the format. It grows when older readers cannot read newer checkpoints.
 FORMAT = 1
 
 _MANIFEST_NAME = re.compile(r"cp-(0|[1-9][0-9]*)\.json")
 _DATA_NAME = re.compile(r"cp-(0|[1-9][0-9]*)\.[0-9a-f]{12}\.safetensors")
 
 
-class Manifest(BaseModel):
-    """What ``cp-<global_t>.json`` says. It is written last, once the data blob is durable."""
+class CheckpointManifest(BaseModel):
+    """The content of ``cp-<global_t>.json``, which is written when the data blob is durable."""
 
     model_config = ConfigDict(frozen=True, strict=True)
 
@@ -52,7 +52,7 @@ class Manifest(BaseModel):
         return json.dumps(self.model_dump(), indent=2, allow_nan=False).encode()
 
     def verify(self, data: bytes) -> None:
-        """Raise DamagedCheckpoint unless ``data`` is what was written."""
+        """Raise DamagedCheckpoint unless ``data`` has the manifest's size and sha256."""
         if len(data) != self.size:
             raise DamagedCheckpoint(f"{self.data} has {len(data)} bytes instead of {self.size}")
         if (found := hashlib.sha256(data).hexdigest()) != self.sha256:
@@ -74,14 +74,17 @@ def step_of_data(name: str) -> int | None:
     return _step(_DATA_NAME, name)
 
 
-def describe(checkpoint: Checkpoint, data: bytes) -> Manifest:
-    """Return the manifest of a checkpoint; CheckpointError for what a manifest cannot hold."""
+def describe(checkpoint: Checkpoint, data: bytes) -> CheckpointManifest:
+    """Return the manifest of a checkpoint whose data blob is ``data``.
+
+    CheckpointError for a negative step, or for a fingerprint that JSON would change.
+    """
     if checkpoint.global_t < 0:
         raise CheckpointError(
             f"global_t of a checkpoint must be 0 or more, is {checkpoint.global_t}"
         )
     digest = hashlib.sha256(data).hexdigest()
-    return Manifest(
+    return CheckpointManifest(
         format=FORMAT,
         global_t=int(checkpoint.global_t),
         version=int(checkpoint.version),
@@ -94,17 +97,17 @@ def describe(checkpoint: Checkpoint, data: bytes) -> Manifest:
     )
 
 
-def parse(raw: bytes, global_t: int) -> Manifest:
+def parse(raw: bytes, global_t: int) -> CheckpointManifest:
     """Read the manifest of step ``global_t``.
 
-    DamagedCheckpoint if it is not one; CheckpointMismatch if a newer RELAAX wrote it, because
-    skipping a good checkpoint would throw its training away.
+    DamagedCheckpoint if ``raw`` is not that manifest. CheckpointMismatch if a newer RELAAX wrote
+    it: the checkpoint is good, and to skip it would lose the training.
     """
     name = manifest_name(global_t)
     try:
         content = json.loads(raw)
         _require_known_format(name, content)
-        manifest = Manifest.model_validate(content)
+        manifest = CheckpointManifest.model_validate(content)
     except ValidationError as error:
         faults = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
         raise DamagedCheckpoint(f"{name} is not a manifest: {faults}") from None
@@ -132,11 +135,11 @@ def _require_known_format(name: str, content: Any) -> None:
 
 
 def _checked_fingerprint(fingerprint: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy; CheckpointError unless JSON gives back exactly what was put in."""
+    """Return a copy; CheckpointError if a value would come back from JSON as another one."""
     changed = [key for key, value in fingerprint.items() if not _survives_json(key, value)]
     if changed:
         raise CheckpointError(
-            "a fingerprint must hold JSON scalars and lists by name, and these are something else: "
+            "a fingerprint must hold JSON scalars and lists by name; these values are different: "
             + ", ".join(f"{key!r} is {fingerprint[key]!r}" for key in changed)
         )
     return dict(fingerprint)

@@ -10,8 +10,8 @@ from relaax.server.common.saver.store import BlobStore
 class S3Store(BlobStore):
     """The objects ``KEY/name`` of a bucket, through a boto3 S3 client.
 
-    S3 replaces an object as a whole, so that no temporary ones are needed. The bucket is listed
-    once at construction: ConfigurationError if it is missing, access is denied, or there are no
+    S3 replaces an object as a whole, so temporary objects are not needed. The constructor lists the
+    bucket once: ConfigurationError if the bucket is missing, access is denied, or there are no
     credentials; CheckpointError if S3 cannot be reached.
     """
 
@@ -39,7 +39,7 @@ class S3Store(BlobStore):
                 raise
 
     def names(self) -> list[str]:
-        """List the objects right below the key."""
+        """List the objects directly below the key."""
         with self._errors_explained("list", ""):
             pages = self._client.get_paginator("list_objects_v2").paginate(
                 Bucket=self._bucket, Prefix=self._prefix, Delimiter="/"
@@ -56,7 +56,7 @@ class S3Store(BlobStore):
             self._client.delete_object(Bucket=self._bucket, Key=self._key(name))
 
     def rename(self, name: str, new_name: str) -> None:
-        """Copy an object and delete the original, which S3 cannot do in one step."""
+        """Copy an object, then delete the original: S3 cannot rename in one step."""
         with self._errors_explained("rename", name):
             source = {"Bucket": self._bucket, "Key": self._key(name)}
             self._client.copy_object(

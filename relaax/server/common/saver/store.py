@@ -1,4 +1,4 @@
-"""Where the bytes of checkpoints are."""
+"""The place that holds the bytes of checkpoints."""
 
 from abc import ABC, abstractmethod
 
@@ -6,30 +6,30 @@ from abc import ABC, abstractmethod
 class BlobStore(ABC):
     """Named blobs in one place.
 
-    A blob is there whole or not at all, whatever is killed and when. Every method raises
-    CheckpointError when the place cannot be reached or refuses.
+    A blob exists whole or not at all, even if the process is killed while it writes. Every method
+    raises CheckpointError if the place cannot be reached or refuses the access.
     """
 
     @abstractmethod
     def put(self, name: str, data: bytes) -> None:
-        """Make ``data`` durable under ``name``, in place of what was there."""
+        """Make ``data`` durable under ``name``; an older blob of that name is replaced."""
 
     @abstractmethod
     def get(self, name: str) -> bytes:
-        """Return a blob; DamagedCheckpoint if it is missing or its medium cannot be read."""
+        """Return a blob; DamagedCheckpoint if it is missing or its disk sector is bad."""
 
     @abstractmethod
     def names(self) -> list[str]:
-        """Return the names of all blobs, in no order."""
+        """Return the names of all blobs, in any order."""
 
     @abstractmethod
     def delete(self, name: str) -> None:
-        """Remove a blob; one that is not there is no error."""
+        """Remove a blob; a missing one is not an error."""
 
     @abstractmethod
     def rename(self, name: str, new_name: str) -> None:
-        """Give a blob another name, in place of what was there."""
+        """Rename a blob; an older blob of the new name is replaced."""
 
     @abstractmethod
     def location(self) -> str:
-        """Say in words for people where the blobs are."""
+        """Return where the blobs are, for messages."""

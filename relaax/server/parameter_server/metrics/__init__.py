@@ -1,7 +1,11 @@
-"""Where the parameter server keeps metrics.
+"""Metrics of the parameter server.
 
-``EventWriter`` writes TensorBoard event files, ``S3Mirror`` copies them to AWS S3, and
-``EpisodeReturns`` watches the episodes' rewards on their way.
+``event_writer``     writes metrics to TensorBoard event files, in a thread of its own
+``event_log``        goes on with a new event file after a failure, such as a full disk
+``event_file``       one event file
+``episode_returns``  the returns of the last episodes, taken from the passing metrics
+``s3_mirror``        copies event files to AWS S3
+``without_torch``    keeps tensorboardX from importing PyTorch
 """
 
 from relaax.server.parameter_server.metrics.episode_returns import EpisodeReturns

@@ -8,9 +8,9 @@ from relaax.metrics import Metrics
 
 
 class EpisodeReturns(Metrics):
-    """Passes scalars on and remembers the last ``window`` values of one name.
+    """Passes scalars on to ``metrics`` and remembers the last ``window`` values of one name.
 
-    It tells whether a training has reached its goal. Many threads may call it at once.
+    The training monitor compares their mean with the goal. Many threads may call it at once.
     """
 
     def __init__(self, metrics: Metrics, window: int, name: str = "episode reward") -> None:
@@ -22,14 +22,12 @@ class EpisodeReturns(Metrics):
         self._name = name
         self._lock = threading.Lock()
         self._returns: deque[float] = deque(maxlen=window)
-        self._count = 0
 
     def scalar(self, name: str, y: float, x: float | None = None) -> None:
         """Remember the value if it is an episode's return, and pass it on."""
         if name == self._name:
             with self._lock:
                 self._returns.append(float(y))
-                self._count += 1
         self._metrics.scalar(name, y, x)
 
     def mean(self) -> float | None:
@@ -37,17 +35,12 @@ class EpisodeReturns(Metrics):
         with self._lock:
             return sum(self._returns) / len(self._returns) if self._returns else None
 
-    def count(self) -> int:
-        """Return the number of episodes seen, forgotten ones too."""
-        with self._lock:
-            return self._count
-
     def size(self) -> int:
         """Return the number of episodes remembered."""
         with self._lock:
             return len(self._returns)
 
     def is_full(self) -> bool:
-        """Return whether as many returns are remembered as ever will be."""
+        """Return whether ``window`` episodes are remembered."""
         with self._lock:
             return len(self._returns) == self._returns.maxlen

@@ -33,17 +33,17 @@ class Scalar:
 def tag(name: str) -> str:
     """Return the tag that TensorFlow's and tensorboardX's own writers make of a name.
 
-    Letters, digits, ``_``, ``-``, ``.`` and ``/`` stay, anything else becomes ``_``: ``episode
-    reward`` is shown as ``episode_reward``.
+    Letters, digits, ``_``, ``-``, ``.`` and ``/`` stay. Each other character becomes ``_``:
+    ``episode reward`` is shown as ``episode_reward``.
     """
     return _NOT_IN_TAGS.sub("_", name).lstrip("/")
 
 
 class EventFile:
-    """One new event file of a directory; every method may raise OSError.
+    """One new event file in a directory; every method may raise OSError.
 
-    Names hold the time first, so that TensorBoard reads the files of restarted trainings in their
-    order, and random digits last, so that no two runs ever write the same file.
+    The name begins with the time, so that TensorBoard reads the files of restarted trainings in
+    order. It ends with random digits, so that two runs never write the same file.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -55,14 +55,14 @@ class EventFile:
         self._write(Event(wall_time=now, file_version="brain.Event:2"))
 
     def write(self, scalar: Scalar) -> None:
-        """Append a value; it may stay in memory until the next flush."""
+        """Append a value, which may stay in memory until the next flush."""
         value = Summary.Value(tag=scalar.tag, simple_value=scalar.y)
         self._write(
             Event(wall_time=scalar.wall_time, step=scalar.step, summary=Summary(value=[value]))
         )
 
     def flush(self) -> None:
-        """Make what was written durable."""
+        """Write all appended values to the disk."""
         self._records.flush()
 
     def close(self) -> None:

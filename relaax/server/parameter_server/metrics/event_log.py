@@ -1,4 +1,4 @@
-"""Event files that outlive a full disk."""
+"""Event files that are continued after a full disk."""
 
 import contextlib
 import logging
@@ -8,15 +8,15 @@ from pathlib import Path
 
 from relaax.server.parameter_server.metrics.event_file import EventFile, Scalar
 
-_LOG = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 class EventLog:
     """Scalars in the event files of a directory.
 
-    The constructor raises OSError if no file can be made. Later errors are logged once with their
-    traceback: values are lost from then on, until a new file, tried every ``retry_s`` seconds, can
-    be written. Used by one thread.
+    The constructor raises OSError if it cannot create a file. A later error is logged once, with
+    its traceback. Values are lost from then on, until a new file can be written; this is tried
+    every ``retry_s`` seconds. Not thread-safe.
     """
 
     def __init__(self, directory: Path, retry_s: float) -> None:
@@ -29,7 +29,7 @@ class EventLog:
         self._is_failing = False
 
     def write(self, scalar: Scalar) -> None:
-        """Append a value, or lose it while nothing can be written."""
+        """Append a value; it is lost while no file can be written."""
         with self._errors_logged():
             if file := self._usable_file():
                 file.write(scalar)
@@ -37,13 +37,13 @@ class EventLog:
         self._lost += 1
 
     def flush(self) -> None:
-        """Make the values durable."""
+        """Write all appended values to the disk."""
         with self._errors_logged():
             if self._file is None:
                 return
             self._file.flush()
             if self._is_failing:
-                _LOG.warning(
+                _log.warning(
                     "metrics are written to %s again; at least %d were lost",
                     self._directory,
                     self._lost,
@@ -51,7 +51,7 @@ class EventLog:
                 self._is_failing, self._lost = False, 0
 
     def close(self) -> None:
-        """Flush and close the file; nothing may be written later."""
+        """Flush and close the file; do not write after that."""
         self.flush()
         with self._errors_logged():
             if self._file is not None:
@@ -68,9 +68,9 @@ class EventLog:
         try:
             yield
         except Exception:
-            # Whatever it is: a training goes on without metrics rather than not at all.
+            # Any error: it is better to train without metrics than not to train.
             if not self._is_failing:
-                _LOG.exception(
+                _log.exception(
                     "cannot write metrics to %s; trying again every %g s",
                     self._directory,
                     self._retry_s,
@@ -79,7 +79,7 @@ class EventLog:
             self._abandon_file()
 
     def _abandon_file(self) -> None:
-        """Drop a file that may end in half a record: nothing behind it could be read."""
+        """Close a file that may end in half a record: readers would stop there."""
         file, self._file = self._file, None
         self._retry_at = time.monotonic() + self._retry_s
         if file is not None:

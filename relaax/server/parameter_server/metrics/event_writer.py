@@ -1,4 +1,4 @@
-"""Metrics into TensorBoard event files."""
+"""Writes metrics to TensorBoard event files."""
 
 import logging
 import queue
@@ -13,7 +13,7 @@ from relaax.metrics import Metrics
 from relaax.server.parameter_server.metrics.event_file import Scalar, tag
 from relaax.server.parameter_server.metrics.event_log import EventLog
 
-_LOG = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 _QUEUE_IS_FULL = "the disk is too slow"
 _NOT_A_STEP = "x is not a step"
@@ -21,17 +21,18 @@ _MAX_STEP = 2**63 - 1
 
 
 class EventWriter(Metrics):
-    """Writes scalars to TensorBoard event files in a directory, which is made if need be.
+    """Writes scalars to TensorBoard event files in a directory, which is created if missing.
 
-    ``global_t`` gives the step of a value that comes without ``x``, at the moment it arrives; an
-    ``x`` is cut to a whole number, as event files know no other. Characters that tags may not hold
-    become ``_``, so that TensorBoard shows ``episode reward`` as ``episode_reward``. NaN and
-    infinities are written as they are.
+    If a value comes without ``x``, its step is what ``global_t()`` returns at that moment. An ``x``
+    is cut to a whole number, because event files hold whole numbers only. Characters that a tag
+    cannot hold become ``_``: TensorBoard shows ``episode reward`` as ``episode_reward``. NaN and
+    infinities are written unchanged.
 
-    ``scalar`` only puts the value in a queue of ``capacity`` values; values that do not fit are
-    dropped, and a warning once in ``report_interval_s`` says how many. A thread of its own writes,
-    and makes what it wrote durable every ``flush_interval_s``. When that fails, as on a full disk,
-    the error is logged once and a new file is tried every ``retry_s``.
+    ``scalar`` only puts the value into a queue of ``capacity`` values. If the queue is full, the
+    value is dropped; a warning, at most one in ``report_interval_s`` seconds, gives the number. A
+    separate thread writes the values, and flushes them every ``flush_interval_s`` seconds. When
+    writing fails, as on a full disk, the error is logged once and a new file is tried every
+    ``retry_s`` seconds.
 
     ConfigurationError if the directory cannot be used at the start.
     """
@@ -54,12 +55,12 @@ class EventWriter(Metrics):
         self._lock = threading.Lock()
         self._dropped: Counter[str] = Counter()
         self._is_closed = False
-        self._log = _open(directory, retry_s)
+        self._events = _open(directory, retry_s)
         self._thread = threading.Thread(target=self._drain, name="metrics", daemon=True)
         self._thread.start()
 
     def scalar(self, name: str, y: float, x: float | None = None) -> None:
-        """Queue a value, or drop it if the queue is full; after ``close`` nothing is taken."""
+        """Queue a value. It is dropped if the queue is full, and after ``close``."""
         if self._is_closed:
             return
         step = self._global_t() if x is None else x
@@ -72,7 +73,7 @@ class EventWriter(Metrics):
             self._count_dropped(_QUEUE_IS_FULL)
 
     def close(self, deadline_s: float = 5.0) -> None:
-        """Write and flush what is queued, for at most ``deadline_s`` seconds."""
+        """Write and flush the queued values, for at most ``deadline_s`` seconds."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -83,7 +84,7 @@ class EventWriter(Metrics):
         except queue.Full:
             pass
         if self._thread.is_alive():
-            _LOG.warning(
+            _log.warning(
                 "metrics were not written within %g s; about %d are lost",
                 deadline_s,
                 self._queue.qsize(),
@@ -97,16 +98,16 @@ class EventWriter(Metrics):
                 scalar = self._queue.get(timeout=_until(min(flush_at, report_at)))
                 if scalar is None:
                     break
-                self._log.write(scalar)
+                self._events.write(scalar)
             except queue.Empty:
                 pass
             if time.monotonic() >= flush_at:
-                self._log.flush()
+                self._events.flush()
                 flush_at = time.monotonic() + self._flush_interval_s
             if time.monotonic() >= report_at:
                 self._report_dropped()
                 report_at = time.monotonic() + self._report_interval_s
-        self._log.close()
+        self._events.close()
         self._report_dropped()
 
     def _count_dropped(self, reason: str) -> None:
@@ -117,7 +118,7 @@ class EventWriter(Metrics):
         with self._lock:
             dropped, self._dropped = self._dropped, Counter()
         for reason, number in dropped.items():
-            _LOG.warning("%d metrics were dropped: %s", number, reason)
+            _log.warning("%d metrics were dropped: %s", number, reason)
 
 
 def _open(directory: Path, retry_s: float) -> EventLog:

@@ -1,4 +1,4 @@
-"""Event files, copied to AWS S3."""
+"""Copies event files to AWS S3."""
 
 import logging
 import threading
@@ -9,17 +9,17 @@ from boto3.s3.transfer import TransferConfig
 
 from relaax.server.common.aws import S3_ERRORS, object_key
 
-_LOG = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
-#: Size and time of the last change: what tells a changed file.
+#: Size and time of the last change, by which a changed file is recognised.
 _Signature = tuple[int, int]
 
 
 class S3Mirror:
     """Uploads the changed event files of a directory as objects ``KEY/name`` of a bucket.
 
-    It does so in a thread of its own every ``interval_s`` seconds and at ``close``, through a
-    boto3 S3 client. A failure is a warning, and the file's turn comes again at the next interval.
+    A separate thread uploads them every ``interval_s`` seconds and at ``close``, through a boto3 S3
+    client. A failed upload is logged as a warning and tried again at the next interval.
     """
 
     def __init__(
@@ -36,15 +36,15 @@ class S3Mirror:
         self._thread.start()
 
     def location(self) -> str:
-        """Say in words for people where the event files are."""
+        """Return the URL below which the uploaded files are, for messages."""
         return f"s3://{self._bucket}/{object_key(self._key, '')}"
 
     def close(self, deadline_s: float = 10.0) -> None:
-        """Upload what changed, for at most ``deadline_s`` seconds. Close the writer before."""
+        """Upload the changed files, for at most ``deadline_s`` seconds. Close the writer first."""
         self._closing.set()
         self._thread.join(deadline_s)
         if self._thread.is_alive():
-            _LOG.warning(
+            _log.warning(
                 "metrics were not uploaded to %s within %g s; the latest are only in %s",
                 self.location(),
                 deadline_s,
@@ -54,7 +54,7 @@ class S3Mirror:
     def _run(self) -> None:
         is_closing = False
         while not is_closing:
-            # Whatever changes while files are uploaded for the last time is nobody's to wait for.
+            # Read before the upload: after ``close``, one more round is enough.
             is_closing = self._closing.wait(self._interval_s)
             self._upload_changed()
 
@@ -63,7 +63,7 @@ class S3Mirror:
             try:
                 self._upload_if_changed(path)
             except (*S3_ERRORS, OSError) as error:
-                _LOG.warning(
+                _log.warning(
                     "cannot upload %s to %s; trying again later: %s", path, self.location(), error
                 )
 
@@ -76,7 +76,7 @@ class S3Mirror:
             str(path),
             self._bucket,
             object_key(self._key, path.name),
-            # The transfer's own threads could not be waited for at the interpreter's exit.
+            # The transfer's own threads could still run when the interpreter exits.
             Config=TransferConfig(use_threads=False),
         )
         self._uploaded[path.name] = signature

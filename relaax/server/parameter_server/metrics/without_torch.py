@@ -7,15 +7,15 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_torch() -> Iterator[None]:
-    """Let imports inside find no PyTorch, unless it is loaded already.
+    """Hide PyTorch from the imports inside, unless it is loaded already.
 
-    tensorboardX imports it wherever it is installed: 200 MB and a second of time, for tensors that
-    nobody gives to it here.
+    tensorboardX imports PyTorch wherever it is installed. That costs 200 MB and a second, and is
+    needed only to write PyTorch's tensors, which RELAAX never does.
     """
     if "torch" in sys.modules:
         yield
         return
-    sys.modules["torch"] = None  # type: ignore[assignment] # Python's own way to say "not there"
+    sys.modules["torch"] = None  # type: ignore[assignment] # None makes its import fail
     try:
         yield
     finally:

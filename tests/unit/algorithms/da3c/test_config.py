@@ -17,7 +17,7 @@ def test_the_defaults_are_those_of_the_seed(da3c):
 
 def test_history_widens_the_last_axis(da3c):
     shapes = [
-        da3c.Config({"action_size": 2, "state_size": size, "history_len": 4}).settings
+        da3c.Config({"action_size": 2, "state_size": size, "history_len": 4}).network
         for size in ([84, 84], [50, 60, 3], [24])
     ]
     assert [s.observation_shape for s in shapes] == [(84, 84, 4), (50, 60, 12), (96,)]
@@ -40,6 +40,18 @@ def test_history_widens_the_last_axis(da3c):
 def test_what_cannot_be_used_is_named(da3c, change, key):
     with pytest.raises(ValidationError, match=key):
         da3c.Config({**SMALLEST, **change})
+
+
+@pytest.mark.parametrize("gpu", [False, True])
+def test_the_servers_are_told_whether_workers_use_the_gpu(da3c, gpu):
+    assert da3c.Config({**SMALLEST, "gpu": gpu}).uses_gpu() is gpu
+
+
+def test_the_seeds_image_network_has_as_many_parameters_as_in_2017(da3c):
+    """676,401 + 257 for each action without LSTM, 1,206,339 with it, for 18 actions."""
+    section = {"action_size": 18, "state_size": [84, 84], "history_len": 4}
+    networks = [da3c.Config({**section, "lstm": lstm}).network for lstm in (False, True)]
+    assert [network.manifest.size for network in networks] == [681_027, 1_206_339]
 
 
 def test_an_image_too_small_for_the_convolutions_is_refused(da3c):

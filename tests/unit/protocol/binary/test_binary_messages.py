@@ -9,20 +9,18 @@ import pytest
 from relaax.errors import ProtocolError
 from relaax.protocol import binary
 from relaax.protocol.binary import (
-    Answers,
     Error,
     ErrorCode,
     Hello,
     Metric,
-    StepsReader,
-    StepsWriter,
+    ServerCodec,
     Welcome,
 )
 from relaax.spaces import box, differ, discrete, shape_of
 from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
 
 
-def steps(flags, observations, finals=(), environments=None, rewards=None, is_plain=False):
+def steps(flags, observations, finals=(), environments=None, rewards=None):
     count = len(flags)
     return Steps(
         np.arange(count) if environments is None else np.array(environments),
@@ -30,7 +28,6 @@ def steps(flags, observations, finals=(), environments=None, rewards=None, is_pl
         np.ones(count) if rewards is None else np.array(rewards, float),
         observations,
         finals,
-        is_plain,
     )
 
 
@@ -242,30 +239,8 @@ def test_changed_bytes_are_read_or_refused_but_never_crash(payload):
 
 
 class TestTheShortCut:
-    def test_plain_steps_have_the_bytes_of_all_others(self):
-        writer, environments = StepsWriter(), np.arange(3)
-        flags = np.zeros(3, np.uint8)
-        for number in range(4):
-            plain = Steps(environments, flags, np.full(3, number / 2), rows(3, number), (), True)
-            assert writer.write(plain) == binary.encode_steps(plain)
-
-    def test_what_changes_in_between_is_noticed(self):
-        writer = StepsWriter()
-        environments = np.arange(2)
-        flags = np.zeros(2, np.uint8)
-        kinds = [
-            Steps(environments, flags, np.ones(2), rows(2), (), True),
-            steps([START, TERMINATED], rows(1)),
-            Steps(np.array([1, 0]), flags, np.ones(2), rows(2), (), True),
-            Steps(environments, flags, np.ones(2), rows(2).astype(np.float64), (), True),
-            Steps(environments, flags, np.ones(2), rows(2).astype(">f4"), (), True),
-            Steps(environments, flags, np.ones(2), rows(4).reshape(2, 2, 2), (), True),
-        ]
-        for kind in [*kinds, *reversed(kinds), *kinds]:
-            assert writer.write(kind) == binary.encode_steps(kind)
-
     def test_plain_steps_are_read_as_all_others(self):
-        reader = StepsReader(10)
+        reader = ServerCodec(10)
         messages = [
             MIXED,
             *(steps([0, 0], rows(2, n), environments=[4, 6], rewards=[n, -n]) for n in range(3)),
@@ -275,24 +250,19 @@ class TestTheShortCut:
         ]
         for message in [*messages, *messages]:
             payload = binary.encode_steps(message)
-            same(reader.read(payload), binary.decode_steps(payload, 10))
-
-    def test_it_knows_plain_steps_when_it_sees_them_again(self):
-        reader = StepsReader(2)
-        payload = binary.encode_steps(steps([0, 0], rows(2)))
-        assert [reader.read(payload).is_plain for _ in range(2)] == [False, True]
+            same(reader.decode(payload), binary.decode_steps(payload, 10))
 
     def test_a_reward_that_is_not_finite_is_refused_there_too(self):
-        reader = StepsReader(1)
-        reader.read(binary.encode_steps(steps([0], rows(1))))
+        reader = ServerCodec(1)
+        reader.decode(binary.encode_steps(steps([0], rows(1))))
         for reward in (np.inf, np.nan, -3.5e38):
             with pytest.raises(ProtocolError, match="a reward is not finite"):
-                reader.read(binary.encode_steps(steps([0], rows(1), rewards=[reward])))
+                reader.decode(binary.encode_steps(steps([0], rows(1), rewards=[reward])))
 
     def test_a_changed_payload_of_the_same_length_is_not_taken_for_plain(self):
-        reader = StepsReader(2)
+        reader = ServerCodec(2)
         payload = binary.encode_steps(steps([0, 0], rows(2)))
-        reader.read(payload)
+        reader.decode(payload)
         for position in range(len(payload)):
             changed = bytearray(payload)
             changed[position] ^= 0x41
@@ -300,33 +270,21 @@ class TestTheShortCut:
                 expected = binary.decode_steps(bytes(changed), 2)
             except (ProtocolError, Error):
                 with pytest.raises((ProtocolError, Error)):
-                    reader.read(bytes(changed))
+                    reader.decode(bytes(changed))
             else:
-                same(reader.read(bytes(changed)), expected)
+                same(reader.decode(bytes(changed)), expected)
 
-    def test_actions_may_be_written_to(self):
-        reader, environments = binary.AnswersReader(), np.arange(2)
-        flags = np.zeros(2, np.uint8)
-        payload = binary.encode_answers(environments, flags, np.zeros((2, 3)), np.zeros(0))
-        for _ in range(3):
-            actions = reader.read(payload).actions
-            assert not actions.any()
-            actions += 1
-
-    def test_answers_take_it_in_both_directions(self):
-        writer, reader = binary.AnswersWriter(), binary.AnswersReader()
-        environments, flags = np.arange(3), np.zeros(3, np.uint8)
-        plain = Steps(environments, flags, np.ones(3), rows(3), (), True)
+    def test_answers_have_the_bytes_of_all_others(self):
+        codec = ServerCodec(3)
+        plain = steps([0, 0, 0], rows(3))
         ended = steps([TERMINATED, 0, 0], rows(2))
         for number, asked in enumerate([plain, plain, ended, plain, plain]):
             count = 2 if asked is ended else 3
             actions, scores = np.arange(count) + number, np.ones(3 - count)
-            payload = writer.write(asked, actions, scores)
-            assert payload == binary.encode_answers(environments, asked.flags, actions, scores)
-            answers: Answers = reader.read(payload)
-            assert answers.actions.tolist() == actions.tolist()
-            assert answers.scores.tolist() == scores.tolist()
-            assert answers.flags.tolist() == binary.answer_flags(asked.flags).tolist()
+            read = codec.decode(binary.encode_steps(asked))
+            assert codec.encode(actions, scores) == binary.encode_answers(
+                read.environments, read.flags, actions, scores
+            )
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,26 @@
-"""Whether there is memory for another worker."""
+"""Whether there is memory for another connection."""
 
 import os
+from types import SimpleNamespace
 
-from relaax.server.rlx_server.admission import GROWTH_S, Admission, WorkerMemory, decide, measure
+import psutil
+import pytest
+
+from relaax.server.rlx_server import admission
+from relaax.server.rlx_server.admission import (
+    GROWTH_S,
+    LEAST_SHARE_BYTES,
+    MEMORY_IS_FRESH_S,
+    MIB,
+    ProcessMemory,
+    ShareAdmission,
+    Sharing,
+    WorkerAdmission,
+    WorkerMemory,
+    decide,
+    decide_share,
+    measure,
+)
 
 FLOOR = 100
 
@@ -15,38 +33,166 @@ def young(size):
     return WorkerMemory(size, 0.1)
 
 
-def test_the_first_worker_needs_the_configured_floor():
-    assert decide(100, [], FLOOR).is_admitted
-    assert not decide(99, [], FLOOR).is_admitted
+class TestAWorkerForEachConnection:
+    def test_the_first_worker_needs_the_configured_floor(self):
+        assert decide(100, [], FLOOR).is_admitted
+        assert not decide(99, [], FLOOR).is_admitted
+
+    def test_a_worker_needs_the_mean_of_those_that_run(self):
+        workers = [grown(10), grown(30)]
+        assert decide(20, workers, FLOOR).is_admitted
+        assert not decide(19, workers, FLOOR).is_admitted
+
+    def test_a_burst_cannot_pass_before_its_first_workers_have_grown(self):
+        """Two young workers own 10 of the 100 that each will take: 180 are spoken for."""
+        workers = [young(10), young(10)]
+        assert not decide(279, workers, FLOOR).is_admitted
+        assert decide(280, workers, FLOOR).is_admitted
+
+    def test_young_workers_do_not_pull_the_mean_down(self):
+        assert decide(1000, [grown(200), young(0)], FLOOR).needed_bytes == 200
+
+    def test_a_machine_without_enough_memory_admits_no_connection(self):
+        assert not WorkerAdmission(first_worker_mib=1e9).decide([]).is_admitted
+        assert WorkerAdmission(first_worker_mib=1).decide([]).is_admitted
+
+    def test_the_workers_of_this_machine_are_measured(self):
+        needed = WorkerAdmission(first_worker_mib=1).decide([os.getpid(), 2**22 - 1]).needed_bytes
+        age_s = measure(os.getpid()).age_s
+        assert needed > MIB if age_s > GROWTH_S + 1 else needed >= MIB
 
 
-def test_a_worker_needs_the_mean_of_those_that_run():
-    workers = [grown(10), grown(30)]
-    assert decide(20, workers, FLOOR).is_admitted
-    assert not decide(19, workers, FLOOR).is_admitted
+class TestConnectionsThatShareWorkers:
+    def test_the_first_connection_needs_the_configured_floor(self):
+        assert decide_share(100, 0, 0, 0, first_bytes=100).is_admitted
+        assert not decide_share(99, 0, 0, 0, first_bytes=100).is_admitted
+
+    def test_an_environment_costs_the_mean_of_what_all_have_added(self):
+        """Eight environments took 80 MiB: the ninth needs 10."""
+        assert decide_share(10 * MIB, 80 * MIB, 8, 0, first_bytes=1).is_admitted
+        decision = decide_share(10 * MIB - 1, 80 * MIB, 8, 0, first_bytes=1)
+        assert not decision.is_admitted
+        assert decision.needed_bytes == 10 * MIB
+
+    def test_what_young_connections_may_still_take_is_held_back(self):
+        """Eight took 80 MiB, three of them may take 10 each, and so does the next: 40."""
+        assert decide_share(40 * MIB, 80 * MIB, 8, 3, first_bytes=1).is_admitted
+        decision = decide_share(40 * MIB - 1, 80 * MIB, 8, 3, first_bytes=1)
+        assert not decision.is_admitted
+        assert decision.available_bytes == 10 * MIB - 1
+
+    def test_while_all_are_young_the_floor_stands_for_each(self):
+        assert decide_share(5 * 100, 7, 4, 4, first_bytes=100).is_admitted
+        assert not decide_share(5 * 100 - 1, 7, 4, 4, first_bytes=100).is_admitted
+
+    def test_a_connection_is_not_believed_to_cost_nothing(self):
+        decision = decide_share(MIB, 1000, 1000, 0, first_bytes=1)
+        assert decision.needed_bytes == LEAST_SHARE_BYTES
+
+    def test_more_than_one_connection_may_be_young_although_memory_is_known(self):
+        assert decide_share(MIB, 2 * MIB, 2, 1, first_bytes=100 * MIB).needed_bytes == MIB
 
 
-def test_a_burst_cannot_pass_before_its_first_workers_have_grown():
-    """Two young workers own 10 of the 100 that each will take: 180 are spoken for."""
-    workers = [young(10), young(10)]
-    assert not decide(279, workers, FLOOR).is_admitted
-    assert decide(280, workers, FLOOR).is_admitted
+class Machine:
+    """A machine whose memory, and the time, a test sets."""
+
+    def __init__(self, monkeypatch):
+        self.now = 0.0
+        self.available = 1000 * MIB
+        self.private = {}
+        monkeypatch.setattr(
+            admission.psutil,
+            "virtual_memory",
+            lambda: SimpleNamespace(available=self.available),
+        )
+        self.admission = ShareAdmission(1, clock=lambda: self.now)
+        self.admission._memory = self
+
+    def of(self, pid):
+        size = self.private.get(pid)
+        return None if size is None else WorkerMemory(size, 1000.0)
+
+    def decide(self, **environments):
+        """Decide beside workers that serve so many environments: ``w1=3`` is of pid 1."""
+        workers = [Sharing(int(name[1:]), count) for name, count in environments.items()]
+        return self.admission.decide(workers)
 
 
-def test_young_workers_do_not_pull_the_mean_down():
-    assert decide(1000, [grown(200), young(0)], FLOOR).needed_bytes == 200
+class TestWhatIsMeasuredOfSharedWorkers:
+    @pytest.fixture(name="machine")
+    def _machine(self, monkeypatch):
+        return Machine(monkeypatch)
+
+    def test_what_a_worker_owns_without_connections_is_not_counted(self, machine):
+        machine.private = {1: 500 * MIB, 2: 300 * MIB}
+        machine.decide(w1=0, w2=0)
+        machine.private = {1: 540 * MIB, 2: 320 * MIB}
+        assert machine.decide(w1=4, w2=2).needed_bytes == 10 * MIB
+
+    def test_a_worker_that_is_started_again_is_measured_again(self, machine):
+        machine.private = {1: 500 * MIB}
+        machine.decide(w1=0)
+        machine.private = {7: 100 * MIB}
+        machine.decide(w7=0)
+        machine.private = {7: 130 * MIB}
+        assert machine.decide(w7=3).needed_bytes == 10 * MIB
+
+    def test_a_connection_is_young_for_some_seconds(self, machine):
+        machine.private = {1: 500 * MIB}
+        machine.decide(w1=0)
+        for _ in range(3):
+            machine.admission.note_admitted()
+        assert machine.decide(w1=3).available_bytes == 997 * MIB
+        machine.now += GROWTH_S
+        machine.private = {1: 560 * MIB}
+        decision = machine.decide(w1=3)
+        assert (decision.needed_bytes, decision.available_bytes) == (20 * MIB, 1000 * MIB)
+
+    def test_connections_that_have_gone_hold_nothing_back(self, machine):
+        machine.private = {1: 500 * MIB}
+        machine.decide(w1=0)
+        for _ in range(10):
+            machine.admission.note_admitted()
+        assert machine.decide(w1=0).available_bytes == 1000 * MIB
+
+    def test_a_worker_that_has_just_ended_is_left_out(self, machine):
+        decision = machine.decide(w1=0)
+        assert decision.is_admitted
+        assert decision.needed_bytes == MIB
 
 
-def test_the_reason_names_both_figures():
-    decision = decide(50 * 1024**2, [grown(200 * 1024**2)], FLOOR)
-    assert str(decision) == "50 MiB of memory are available and a worker needs 200 MiB"
+class TestMeasuring:
+    def test_this_process_is_measured_and_an_ended_one_is_not(self):
+        assert measure(os.getpid()).private_bytes > 1_000_000
+        assert measure(2**22 - 1) is None
+
+    def test_a_figure_is_used_again_while_it_is_fresh(self, monkeypatch):
+        now, measured = [0.0], []
+        monkeypatch.setattr(admission.time, "monotonic", lambda: now[0])
+
+        def count(pid):
+            measured.append(pid)
+            return None if pid == 2 else grown(10)
+
+        monkeypatch.setattr(admission, "measure", count)
+        memory = ProcessMemory()
+        for now[0] in (100.0, 100.5, 100 + MEMORY_IS_FRESH_S):
+            assert memory.of(1) == grown(10)
+            assert memory.of(2) is None
+        assert measured == [1, 2, 2, 1, 2]
+
+    def test_a_process_that_may_not_be_looked_at_is_not_measured(self, monkeypatch):
+        def refuse(pid):
+            raise psutil.AccessDenied(pid)
+
+        monkeypatch.setattr(admission.psutil, "Process", refuse)
+        assert measure(1) is None
 
 
-def test_this_process_is_measured_and_an_ended_one_is_not():
-    assert measure(os.getpid()).private_bytes > 1_000_000
-    assert measure(2**22 - 1) is None
-
-
-def test_a_machine_without_enough_memory_admits_nobody():
-    assert not Admission(first_worker_mib=1e9).decide([]).is_admitted
-    assert Admission(first_worker_mib=1).decide([]).is_admitted
+@pytest.mark.parametrize(
+    ("needed", "shown"), [(200 * MIB, "200"), (10 * MIB, "10"), (MIB // 16, "0.062")]
+)
+def test_the_reason_names_both_figures(needed, shown):
+    decision = decide(50 * MIB, [grown(needed)], FLOOR)
+    expected = f"50 MiB of memory are available and a connection needs {shown} MiB"
+    assert str(decision) == expected

@@ -1,9 +1,6 @@
-"""Forked processes and their owner. Each case runs in a process of its own: forking a test
-runner, with its threads, would test something else."""
+"""Forked processes and their owner."""
 
-import subprocess
-import sys
-import textwrap
+import forking_programs
 
 PREAMBLE = """
 import os, signal, sys, time
@@ -22,12 +19,7 @@ children = Children()
 
 
 def run(program):
-    completed = subprocess.run(
-        [sys.executable, "-c", PREAMBLE + textwrap.dedent(program)],
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert completed.returncode == 0, completed.stderr
-    return completed
+    return forking_programs.run(PREAMBLE, program)
 
 
 def test_the_exit_status_of_a_function_is_reported():
@@ -107,5 +99,67 @@ def test_children_end_when_their_parent_is_killed():
         os.waitpid(parent, 0)
         signal.alarm(20)
         assert os.read(reader, 1) == b""
+    """
+    run(program)
+
+
+def test_a_child_does_not_hold_what_its_parent_owns():
+    """The pipe ends when the parent closes it, although a child of it runs on."""
+    program = """
+        class Pipe:
+            def __init__(self):
+                self.reader, self.writer = os.pipe()
+            def close(self):
+                os.close(self.writer)
+        first, second = Pipe(), Pipe()
+        children.parents_own(first, second)
+        children.no_longer_open(second)
+        children.fork("sleeper", lambda: time.sleep(60) or 0)
+        first.close()
+        signal.alarm(20)
+        assert os.read(first.reader, 1) == b""
+        second.close()
+        os.set_blocking(second.reader, False)
+        try:
+            os.read(second.reader, 1)
+            sys.exit("the child has closed what is not the parent's any more")
+        except BlockingIOError:
+            children.stop()
+    """
+    run(program)
+
+
+def test_some_children_can_be_ended_while_others_run():
+    program = """
+        first, second = (children.fork(name, lambda: time.sleep(60) or 0) for name in "ab")
+        children.end([first])
+        assert children.pids == [second]
+        children.end([first])
+        children.tell([first, second], signal.SIGKILL)
+        assert wait_for_end(children).exit_code == -signal.SIGKILL
+    """
+    run(program)
+
+
+def test_a_signal_that_comes_at_once_finds_the_childs_own_handlers():
+    """The parent's handler for it would run in the child otherwise."""
+    program = """
+        signal.signal(signal.SIGTERM, lambda number, frame: os.write(2, b"the parent's"))
+        for _ in range(20):
+            pid = children.fork("sleeper", lambda: time.sleep(60) or 0)
+            os.kill(pid, signal.SIGTERM)
+            assert wait_for_end(children).exit_code == 0
+    """
+    assert "the parent's" not in run(program).stderr
+
+
+def test_ctrl_c_is_left_to_the_parent():
+    program = """
+        reader, writer = os.pipe()
+        def work():
+            os.kill(os.getpid(), signal.SIGINT)
+            return 5
+        children.fork("worker", work)
+        assert wait_for_end(children).exit_code == 5
     """
     run(program)

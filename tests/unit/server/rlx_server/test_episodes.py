@@ -2,72 +2,149 @@
 
 import numpy as np
 import pytest
+from served_worker import StoredMetrics
 
-from relaax.algorithm_base import Metrics
 from relaax.errors import ProtocolError
-from relaax.server.rlx_server.episodes import Episodes
-from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
+from relaax.server.rlx_server.worker.episodes import Episodes, NoEpisode
+from relaax.steps import FINAL, START, TERMINATED, TRUNCATED
 
 
-class Stored(Metrics):
+class Counting:
+    """Episodes of four environments, at the slots 2 to 5, with a clock that a test sets."""
+
+    SLOTS = np.arange(2, 6)
+
     def __init__(self):
-        self.rewards = []
+        self.stored = StoredMetrics()
+        self.now = 100.0
+        self.episodes = Episodes(self.stored, clock=lambda: self.now)
+        self.episodes.open(self.SLOTS)
 
-    def scalar(self, name, y, x=None):
-        if name == "episode reward":
-            self.rewards.append(y)
+    def _arrays(self, by_environment):
+        slots = self.SLOTS[[int(name[1:]) for name in by_environment]]
+        flags, rewards = zip(*by_environment.values(), strict=True)
+        return slots, np.array(flags, np.uint8), np.array(rewards, float)
 
+    def read(self, **by_environment):
+        """Reports as ``e3=(flags, reward)``."""
+        return self.episodes.read(*self._arrays(by_environment))
 
-def steps(**by_environment):
-    """Reports as ``e3=(flags, reward)``."""
-    environments = np.array([int(name[1:]) for name in by_environment])
-    flags, rewards = zip(*by_environment.values(), strict=True)
-    return Steps(environments, np.array(flags, np.uint8), np.array(rewards, float), (), ())
+    def count(self, **by_environment):
+        return self.episodes.count(self.read(**by_environment)).tolist()
 
-
-@pytest.fixture(name="stored")
-def _stored():
-    return Stored()
-
-
-@pytest.fixture(name="episodes")
-def _episodes(stored):
-    return Episodes(4, stored)
+    def any_ends(self, **by_environment):
+        slots, flags, _ = self._arrays(by_environment)
+        return self.episodes.any_ends(slots, flags)
 
 
-def test_environments_are_counted_apart(episodes, stored):
-    episodes.count(steps(e0=(START, 0), e2=(START, 0)))
-    episodes.count(steps(e0=(0, 1.0), e2=(0, 10.0)))
-    episodes.count(steps(e2=(0, 10.0)))
-    scores, is_end = episodes.count(steps(e0=(TERMINATED, 2.0), e2=(TRUNCATED | FINAL, 5.0)))
-    assert is_end
-    assert scores.tolist() == [3.0, 25.0]
-    assert stored.rewards == [3.0, 25.0]
+@pytest.fixture(name="counting")
+def _counting():
+    return Counting()
 
 
-def test_an_end_and_the_next_start_may_come_together(episodes):
-    episodes.count(steps(e1=(START, 0)))
-    assert episodes.count(steps(e1=(TERMINATED | START, 4.0)))[0].tolist() == [4.0]
-    assert episodes.count(steps(e1=(TERMINATED, 1.5)))[0].tolist() == [1.5]
+def test_environments_are_counted_apart(counting):
+    counting.count(e0=(START, 0), e2=(START, 0))
+    counting.count(e0=(0, 1.0), e2=(0, 10.0))
+    counting.count(e2=(0, 10.0))
+    assert counting.any_ends(e0=(TERMINATED, 2.0), e2=(TRUNCATED | FINAL, 5.0))
+    assert counting.count(e0=(TERMINATED, 2.0), e2=(TRUNCATED | FINAL, 5.0)) == [3.0, 25.0]
+    assert counting.stored.of("episode reward") == [3.0, 25.0]
 
 
-def test_a_start_in_the_middle_gives_the_episode_up(episodes, stored):
-    episodes.count(steps(e0=(START, 0)))
-    episodes.count(steps(e0=(0, 7.0)))
-    scores, is_end = episodes.count(steps(e0=(START, 0)))
-    assert (scores.tolist(), is_end, stored.rewards) == ([], True, [7.0])
+def test_an_end_and_the_next_start_may_come_together(counting):
+    counting.count(e1=(START, 0))
+    assert counting.count(e1=(TERMINATED | START, 4.0)) == [4.0]
+    assert counting.count(e1=(TERMINATED, 1.5)) == [1.5]
 
 
-def test_an_episode_without_a_step_leaves_no_metric(episodes, stored):
-    episodes.count(steps(e0=(START, 0)))
-    episodes.count(steps(e0=(START, 0)))
-    assert stored.rewards == []
+def test_a_start_in_the_middle_gives_the_episode_up(counting):
+    counting.count(e0=(START, 0))
+    counting.count(e0=(0, 7.0))
+    assert counting.any_ends(e0=(START, 0))
+    assert counting.count(e0=(START, 0)) == []
+    assert counting.stored.of("episode reward") == [7.0]
 
 
-def test_a_reward_where_no_episode_goes_on_is_refused_by_its_environment(episodes):
-    episodes.count(steps(e0=(START, 0)))
-    with pytest.raises(ProtocolError, match="no episode is going on in environment 3"):
-        episodes.count(steps(e0=(0, 1.0), e3=(0, 1.0)))
-    episodes.count(steps(e0=(TERMINATED, 1.0)))
-    with pytest.raises(ProtocolError, match="environment 0"):
-        episodes.count(steps(e0=(TERMINATED, 1.0)))
+def test_an_episode_without_a_step_leaves_no_metric(counting):
+    counting.count(e0=(START, 0))
+    counting.count(e0=(START, 0))
+    assert counting.stored.values == []
+
+
+def test_a_reward_where_no_episode_goes_on_is_refused_by_its_slot(counting):
+    counting.count(e0=(START, 0))
+    with pytest.raises(NoEpisode, match="no episode is going on") as refused:
+        counting.count(e0=(0, 1.0), e3=(0, 1.0))
+    assert refused.value.slot == 5
+    counting.count(e0=(TERMINATED, 1.0))
+    with pytest.raises(ProtocolError):
+        counting.count(e0=(TERMINATED, 1.0))
+
+
+def test_reading_changes_nothing(counting):
+    counting.count(e0=(START, 0))
+    for _ in range(3):
+        read = counting.read(e0=(TERMINATED, 4.0), e1=(START, 0))
+    assert (read.ended.tolist(), read.started.tolist()) == ([2], [3])
+    assert counting.episodes.count(read).tolist() == [4.0]
+
+
+def test_a_first_start_is_no_end(counting):
+    assert not counting.any_ends(e0=(START, 0))
+    counting.count(e0=(START, 0))
+    assert not counting.any_ends(e0=(0, 1.0), e1=(START, 0))
+
+
+def test_episodes_that_are_given_up_are_counted_where_they_go_on(counting):
+    counting.count(e0=(START, 0), e1=(START, 0))
+    counting.count(e0=(0, 2.0))
+    counting.episodes.give_up(counting.SLOTS)
+    assert counting.stored.of("episode reward") == [2.0]
+    with pytest.raises(NoEpisode):
+        counting.count(e0=(0, 1.0))
+
+
+def test_a_slot_that_is_opened_again_has_no_episode_and_no_reward(counting):
+    counting.count(e0=(START, 0))
+    counting.count(e0=(0, 100.0))
+    counting.episodes.open(counting.SLOTS[:1])
+    with pytest.raises(NoEpisode):
+        counting.count(e0=(0, 1.0))
+    counting.count(e0=(START, 0))
+    assert counting.count(e0=(TERMINATED, 1.0)) == [1.0]
+
+
+def test_more_room_keeps_what_goes_on(counting):
+    counting.count(e3=(START, 0))
+    counting.count(e3=(0, 3.0))
+    counting.episodes.open(np.array([900]))
+    assert counting.count(e3=(TERMINATED, 4.0)) == [7.0]
+
+
+def test_lengths_and_times_are_stored_as_means_once_a_second(counting):
+    counting.count(e0=(START, 0), e1=(START, 0))
+    counting.now += 0.5
+    counting.count(e0=(0, 1.0), e1=(TERMINATED, 2.0))
+    counting.count(e0=(0, 1.0))
+    counting.episodes.store_if_due()
+    assert counting.stored.of("episode length") == []
+    counting.now += 0.5
+    counting.count(e0=(TERMINATED, 1.0))
+    counting.episodes.store_if_due()
+    assert counting.stored.of("episode length") == [2.0]
+    assert counting.stored.of("episode time") == [0.75]
+    assert counting.stored.of("reward per time") == [3.5]
+
+
+def test_what_is_left_is_stored_at_the_end(counting):
+    counting.count(e0=(START, 0))
+    counting.count(e0=(TERMINATED, 1.0))
+    counting.episodes.close()
+    assert counting.stored.of("episode length") == [1.0]
+
+
+def test_a_sum_that_is_too_large_is_returned_and_leaves_no_metric(counting):
+    counting.count(e0=(START, 0))
+    counting.count(e0=(0, 1.7e308))
+    assert counting.count(e0=(TERMINATED, 1.7e308)) == [np.inf]
+    assert counting.stored.values == []

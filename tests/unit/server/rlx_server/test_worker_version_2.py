@@ -1,31 +1,20 @@
-"""The message loop with a client of version 2, over a real socket pair."""
+"""A worker with a client of version 2, over a real socket pair, with an agent an environment."""
 
-import contextlib
-import socket
-import threading
-
-import numpy as np
 import pytest
+from served_worker import BinaryClient
 
-from relaax.algorithm_base import AgentBase, Metrics
-from relaax.protocol import FrameConnection, binary
-from relaax.protocol.binary import ErrorCode, Hello, Metric
-from relaax.server.rlx_server.connection_agents import SeparateAgents
-from relaax.server.rlx_server.conversation import BinaryConversation
-from relaax.server.rlx_server.worker import Worker
-from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
-
-
-class NoMetrics(Metrics):
-    def scalar(self, name, y, x=None):
-        pass
+from relaax.algorithm_base import AgentBase
+from relaax.protocol import binary
+from relaax.protocol.binary import ErrorCode, Metric
+from relaax.steps import FINAL, START, TERMINATED, TRUNCATED
 
 
 class RememberingAgent(AgentBase):
-    """Acts by the first number of a state and keeps what it is told."""
+    """Acts by the first number of a state and keeps what is reported."""
 
     def __init__(self):
         self.told = []
+        self.is_closed = False
 
     def act(self, state):
         self.told.append(("act", state[0]))
@@ -38,71 +27,71 @@ class RememberingAgent(AgentBase):
     def reward_and_reset(self, reward):
         self.told.append((reward, "reset"))
 
-    def metrics(self):
-        return NoMetrics()
+    def close(self):
+        self.is_closed = True
 
 
 class Session:
-    """A client's end, and a worker for two environments."""
+    """A client with two environments, the worker and its agents."""
 
-    def __init__(self, sockets, timeout_s=None):
-        ours, theirs = sockets
-        self.client = FrameConnection(ours)
-        self.agents = [RememberingAgent(), RememberingAgent()]
-        conversation = BinaryConversation(Hello("a", "b", 2))
-        self._served = FrameConnection(theirs)
-        worker = Worker(conversation, SeparateAgents(self.agents), self._served, timeout_s)
-        self._thread = threading.Thread(target=self._serve, args=(worker,))
-        self._thread.start()
+    def __init__(self, serve_separately, **options):
+        self.agents = []
+        self.served = serve_separately(self._make_agent, runs=True, **options)
+        self.client = BinaryClient(self.served, environments=2)
 
-    def _serve(self, worker):
-        worker.run()
-        self._served.close()
-
-    def tell(self, environments, flags, rewards, states=(), finals=()):
-        self.client.send(
-            binary.encode_steps(
-                Steps(
-                    np.array(environments), np.array(flags, np.uint8), np.array(rewards, float),
-                    np.array([[state] for state in states], np.float32),
-                    np.array([[state] for state in finals], np.float32),
-                )
-            )
-        )  # fmt: skip
+    def _make_agent(self, number):
+        assert number == len(self.agents)
+        self.agents.append(RememberingAgent())
+        return self.agents[-1]
 
     def answer(self):
         """Return the environments that were answered, their actions and their scores."""
-        answers = binary.decode_answers(self.client.receive(timeout_s=20))
+        answers = self.client.answer()
         return answers.environments.tolist(), answers.actions.tolist(), answers.scores.tolist()
 
     def ask(self, *report):
-        self.tell(*report)
+        self.client.tell(*report)
         return self.answer()
 
-    def close(self):
-        self.client.close()
-        self._thread.join(20)
-        assert not self._thread.is_alive()
+    def refusal(self):
+        """Return the error that the connection ends with."""
+        with pytest.raises(binary.Error) as said:
+            self.client.answer()
+        assert self.client.receive() is None
+        return said.value
 
 
 @pytest.fixture(name="open_session")
-def _open_session():
-    with contextlib.ExitStack() as stack:
-        yield lambda **options: stack.enter_context(
-            contextlib.closing(Session(socket.socketpair(), **options))
-        )
+def _open_session(serve_separately):
+    return lambda **options: Session(serve_separately, **options)
 
 
 def test_some_environments_report_while_others_have_not_been_answered(open_session):
     session = open_session()
-    session.tell([0], [START], [0], [1])
-    session.client.send(binary.encode_metric(Metric("speed", 1.0)))
-    session.tell([1], [START], [0], [2])
+    session.client.tell([0], [START], [0], [1])
+    session.client.connection.send(binary.encode_metric(Metric("speed", 1.0)))
+    session.client.tell([1], [START], [0], [2])
     assert session.answer() == ([0], [1], [])
-    session.tell([0], [0], [0.5], [3])
+    session.client.tell([0], [0], [0.5], [3])
     assert session.answer() == ([1], [2], [])
     assert session.answer() == ([0], [3], [])
     assert session.agents[0].told == [("act", 1), (0.5, 3)]
+    assert session.served.stored.of("speed") == [1.0]
+
+
+def test_an_agent_is_told_of_every_kind_of_end(open_session):
+    session = open_session()
+    session.ask([0, 1], [START, START], [0, 0], [1, 2])
+    assert session.ask([0, 1], [TERMINATED, TRUNCATED | FINAL], [3, 4], [], [5]) == (
+        [0, 1], [], [3.0, 4.0],
+    )  # fmt: skip
+    session.ask([1, 0], [START, START], [0, 0], [6, 7])
+    session.ask([1], [TRUNCATED | FINAL | START], [8], [9], [10])
+    session.ask([1], [START], [0], [11])
+    assert session.agents[0].told == [("act", 1), (3.0, "reset"), ("act", 7)]
+    assert session.agents[1].told == [
+        ("act", 2), (4.0, 5), ("act", 6), (8.0, 10), ("act", 9), ("act", 11),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -121,15 +110,50 @@ def test_after_the_timeout_a_message_with_an_end_is_answered_before_the_goodbye(
     assert session.ask([0, 1], [0, 0], [1, 1], [3, 4]) == ([0, 1], [3, 4], [])
     assert session.ask([0, 1], flags, [0.25, 0.5], states, finals) == ([0, 1], actions, [1.25])
     assert session.agents[0].told[2][0] == 0.25
-    with pytest.raises(binary.Error, match="connect again") as said:
-        session.answer()
-    assert said.value.code == ErrorCode.GO_ELSEWHERE
-    assert session.client.receive() is None
+    said = session.refusal()
+    assert "connect again" in said.text
+    assert said.code == ErrorCode.GO_ELSEWHERE
 
 
 def test_an_episode_that_is_given_up_is_an_end_for_the_timeout_too(open_session):
     session = open_session(timeout_s=0.0)
     session.ask([0], [START], [0], [1])
     assert session.ask([0], [START], [0], [5]) == ([0], [5], [])
-    with pytest.raises(binary.Error, match="connect again"):
-        session.answer()
+    assert "connect again" in session.refusal().text
+
+
+def test_a_reward_outside_of_an_episode_is_refused_by_the_clients_number(open_session):
+    session = open_session()
+    BinaryClient(session.served, environments=3)  # so that the worker's numbers are others
+    third = BinaryClient(session.served, environments=2)
+    third.ask([0], [START], [0], [1])
+    third.tell([0, 1], [0, 0], [1, 1], [1, 1])
+    with pytest.raises(binary.Error, match="no episode is going on in environment 1") as said:
+        third.answer()
+    assert said.value.code == ErrorCode.PROTOCOL
+    assert session.ask([0], [START], [0], [1]) == ([0], [1], [])
+
+
+def test_agents_are_closed_with_their_connection_and_numbered_on(open_session):
+    session = open_session()
+    session.client.close()
+    other = BinaryClient(session.served, environments=1)
+    other.ask([0], [START], [0], [1])
+    assert [agent.is_closed for agent in session.agents] == [True, True, False]
+    session.served.end()
+    assert session.agents[2].is_closed
+
+
+def test_actions_that_are_no_array_close_their_connection_alone(serve_separately):
+    class Confused(RememberingAgent):
+        def act(self, state):
+            return [state[0]] if state[0] > 5 else {"no": "number"} if state[0] < 0 else 7
+
+    served = serve_separately(lambda number: Confused(), runs=True)
+    for states in ([6, 1], [-1, -1]):  # of different shapes; no numbers at all
+        bad = BinaryClient(served, environments=2)
+        bad.tell([0, 1], [START, START], [0, 0], states)
+        with pytest.raises(binary.Error, match="the algorithm's actions cannot be sent") as said:
+            bad.answer()
+        assert said.value.code == ErrorCode.MISMATCH
+    assert BinaryClient(served).ask([0], [START], [0], [2]).actions.tolist() == [7]

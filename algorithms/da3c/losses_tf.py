@@ -1,0 +1,73 @@
+"""The loss of advantage actor-critic, and its corrections for rollouts of older policies."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import tensorflow as tf
+
+from relaax.learning import losses_tf as losses
+from relaax.learning.distributions import GraphDistribution
+from relaax.learning.gradients_tf import GraphRollouts, Terms
+from relaax.learning.networks import POLICY
+from relaax.learning.returns_tf import n_step_targets, normalized, vtrace_targets
+
+from .networks import VALUE
+from .settings import VTraceSection
+
+
+@dataclass(frozen=True)
+class ActorCriticLoss:
+    """policy loss - entropy_beta * entropy + value_loss_weight * value loss.
+
+    Mnih et al. 2016 (https://arxiv.org/abs/1602.01783), section 4, with n-step returns, or with
+    the targets of V-trace. The policy loss is that of Schulman et al. 2017 with a ``policy_clip``.
+    """
+
+    distribution: GraphDistribution
+    discount: float
+    trace_decay: float
+    entropy_beta: float
+    value_loss_weight: float
+    normalize_advantages: bool
+    policy_clip: float | None
+    vtrace: VTraceSection | None
+
+    def loss(
+        self, outputs: Mapping[str, tf.Tensor], batch: GraphRollouts
+    ) -> tuple[tf.Tensor, Terms]:
+        """Return the loss and its three terms, summed over all steps."""
+        policy, values = outputs[POLICY][:-1], outputs[VALUE][..., 0]
+        chosen = self.distribution.log_likelihood(policy, batch.actions)
+        log_ratios = chosen - batch.log_probabilities
+        targets, advantages, weights = self._targets(
+            batch, tf.stop_gradient(values), tf.stop_gradient(log_ratios)
+        )
+        if self.normalize_advantages:
+            advantages = normalized(advantages, batch.valid)
+        if self.policy_clip is None:
+            policy_loss = losses.policy_loss(chosen, weights * advantages, batch.valid)
+        else:
+            policy_loss = losses.clipped_policy_loss(
+                log_ratios, advantages, batch.valid, self.policy_clip
+            )
+        value_loss = losses.value_loss(values[:-1], targets, batch.valid)
+        entropy = tf.reduce_sum(batch.valid * self.distribution.entropy(policy))
+        loss = policy_loss - self.entropy_beta * entropy + self.value_loss_weight * value_loss
+        return loss, {"policy loss": policy_loss, "value loss": value_loss, "entropy": entropy}
+
+    def _targets(
+        self, batch: GraphRollouts, values: tf.Tensor, log_ratios: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """Return value targets, advantages, and the weights of these in the policy loss."""
+        rows = (batch.rewards, batch.terminated, batch.valid, values)
+        if self.vtrace is None:
+            returns, advantages = n_step_targets(*rows, self.discount, self.trace_decay)
+            return returns, advantages, tf.ones_like(advantages)
+        return vtrace_targets(
+            *rows,
+            log_ratios,
+            self.discount,
+            self.trace_decay,
+            clip_rho=self.vtrace.clip_rho,
+            clip_c=self.vtrace.clip_c,
+        )

@@ -1,5 +1,0 @@
-"""DA3C's parameter server."""
-
-from .parameter_server import ParameterServer
-
-__all__ = ["ParameterServer"]

@@ -1,0 +1,86 @@
+"""What one part of a training asks of another, one small role each.
+
+A part is handed the roles that it needs and no more. One object may play several: the worker's end
+of a bridge is a ``StepCounter``, a ``VariableSource`` and a ``GradientSink``.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+FloatVector = npt.NDArray[np.float32]
+
+RolloutsT_contra = TypeVar("RolloutsT_contra", contravariant=True)
+
+
+@dataclass(frozen=True)
+class Version:
+    """Which values these are: a count of applied updates within one run of the parameter server."""
+
+    number: int
+    #: Random for each start of the parameter server, so that a restart never repeats a version.
+    incarnation: int = 0
+
+
+@dataclass(frozen=True)
+class Values:
+    """The global parameters at a version."""
+
+    version: Version
+    global_t: int
+    #: float32 [size]; None means that the caller holds this version already.
+    vector: FloatVector | None
+
+
+class StepCounter(Protocol):
+    """Counts environment steps."""
+
+    def add(self, steps: int) -> int:
+        """Add environment steps to the global step and return it."""
+
+
+class VariableSource(Protocol):
+    """Where the newest values come from."""
+
+    def get(self, known: Version | None = None) -> Values:
+        """Return the newest values; their vector may be None when ``known`` is current."""
+
+
+class VariableSink(Protocol):
+    """Where new values go."""
+
+    def publish(self, values: Values) -> None:
+        """Say that these are the values now; without a vector, that nothing has changed."""
+
+
+class GradientSink(Protocol):
+    """What moves the values."""
+
+    def apply(self, gradient: FloatVector, steps: int, computed_with: Version | None) -> Values:
+        """Apply ``gradient`` [size], count the ``steps`` behind it and return newer values.
+
+        All in one call: a learner that needs three waits three times for the network, and a step
+        that is counted apart from its gradient is lost, or counted twice, when a call fails.
+        """
+
+
+class ExperienceSink(Protocol[RolloutsT_contra]):
+    """Where rollouts go: to a learner, or to a buffer that a learner reads."""
+
+    def warm_up(self) -> None:
+        """Do beforehand what the first rollouts would have to wait for."""
+
+    def put(self, rollouts: RolloutsT_contra) -> None:
+        """Take rollouts; they belong to the sink from now on."""
+
+    def close(self) -> None:
+        """Release what the sink holds."""
+
+
+class MetricsSink(Protocol):
+    """Where scalars go."""
+
+    def scalar(self, name: str, y: float, x: float | None = None) -> None:
+        """Store ``y`` under ``name`` at ``x``, which defaults to the global step."""

@@ -1,0 +1,78 @@
+"""What happens in an environment process, and what it reports to its parent."""
+
+import contextlib
+import logging
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any, TypeAlias
+
+from relaax.client.observer import EpisodeSummary, RunObserver
+from relaax.client.run_result import RunOutcome, RunResult
+from relaax.errors import RelaaxError
+
+ProcessEvent: TypeAlias = bool | EpisodeSummary | RunResult
+"""What a process sends: whether it is connected, an episode that is over, how its run ended."""
+
+
+class ProcessReport(RunObserver):
+    """Reports what the environments of a process do to its parent.
+
+    pipe: where events go. steps: a counter in memory that the parent reads.
+    """
+
+    def __init__(self, pipe: "Connection[ProcessEvent, Any]", steps: Any) -> None:
+        self._pipe = pipe
+        self._steps = steps
+
+    def on_connected(self) -> None:
+        """Report that there is a session."""
+        self._pipe.send(True)
+
+    def on_disconnected(self) -> None:
+        """Report that the session is lost."""
+        self._pipe.send(False)
+
+    def on_step(self, count: int = 1) -> None:
+        """Count steps."""
+        self._steps.value += count
+
+    def on_episode(self, summary: EpisodeSummary) -> None:
+        """Send the summary."""
+        self._pipe.send(summary)
+
+
+ProcessTask: TypeAlias = Callable[[int, ProcessReport], RunResult]
+"""What a process does, given its index; pickled, to reach the new process."""
+
+
+def run_task(
+    task: ProcessTask, index: int, pipe: "Connection[ProcessEvent, Any]", steps: Any
+) -> None:
+    """Do ``task`` in this process, which was started for it, and report how it ended."""
+    # A terminal sends SIGINT to this process too: the parent decides what follows.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _exit)
+    # The parent shows how many environments wait for a server.
+    logging.getLogger("relaax.client").setLevel(logging.ERROR)
+    result = _result_of(task, index, ProcessReport(pipe, steps))
+    # Nothing is left that has to be closed in order.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    with contextlib.suppress(BrokenPipeError):
+        pipe.send(result)
+
+
+def _result_of(task: ProcessTask, index: int, report: ProcessReport) -> RunResult:
+    try:
+        return task(index, report)
+    except RelaaxError as error:
+        return RunResult(RunOutcome.FAILED, str(error))
+    except Exception as error:  # the parent reports it, and the other processes go on
+        traceback.print_exc()
+        return RunResult(RunOutcome.FAILED, f"{type(error).__name__}: {error}")
+
+
+def _exit(signal_number: int, frame: object) -> None:
+    sys.exit(0)

@@ -1,0 +1,152 @@
+"""Connects to an RLX server: waits for it, greets it, and tries again."""
+
+import contextlib
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+from relaax.address import Address
+from relaax.client.failure import Failure
+from relaax.client.retry_policy import RetryPolicy
+from relaax.client.server_connection import ServerConnection
+from relaax.client.transport import Transport
+from relaax.protocol import binary
+from relaax.protocol.binary import ErrorCode, Hello
+
+_Started = TypeVar("_Started")
+
+_log = logging.getLogger(__name__)
+
+#: Before a hello that was answered by a close is repeated.
+_PAUSE_BEFORE_SECOND_HELLO_S = 0.1
+
+#: How long a hello may go unanswered before that is logged.
+_LONG_S = 10.0
+
+
+class OldServer(Exception):
+    """The server closed at every hello and has never said welcome: it may know version 1 alone."""
+
+
+@dataclass(frozen=True)
+class Timeouts:
+    """How long to wait, in seconds."""
+
+    #: For one answer; None waits as long as the server's machine is there.
+    answer_s: float | None
+    #: For a connection.
+    connect_s: float
+
+
+class Connector:
+    """Makes the connections of one client, one after another."""
+
+    def __init__(
+        self, address: Address, transport: Transport, timeouts: Timeouts, retry: RetryPolicy
+    ) -> None:
+        self._address = address
+        self._transport = transport
+        self._timeouts = timeouts
+        self._retry = retry
+        self._connection: ServerConnection | None = None
+        self._was_welcomed = False
+
+    def connect(self) -> ServerConnection:
+        """Return a new connection and close the one before; Failure if there is none."""
+        self.close()
+        try:
+            connection = self._transport.connect(self._address, self._timeouts.connect_s)
+        except OSError as error:
+            raise Failure(
+                f"cannot connect to the RLX server at {self._address}: {error}"
+            ) from error
+        self._connection = ServerConnection(connection, self._address, self._timeouts.answer_s)
+        return self._connection
+
+    def greet(self, hello: Hello) -> ServerConnection:
+        """Return a new connection on which the server has answered ``hello``.
+
+        A server may close instead of answering because it has no room, or because it is an old
+        one. OldServer is raised for one that did so twice and has never answered a hello.
+        """
+        payload = binary.encode_hello(hello)
+        connection = self._welcomed(payload)
+        if connection is None and not self._was_welcomed:
+            if self._retry.wait(_PAUSE_BEFORE_SECOND_HELLO_S):
+                raise self._refused()
+            connection = self._welcomed(payload)
+            if connection is None:
+                raise OldServer
+        if connection is None:
+            raise self._refused()
+        self._was_welcomed = True
+        return connection
+
+    def patiently(self, start: Callable[[], _Started]) -> _Started:
+        """Return what ``start`` returns; call it again after a Failure, as often as allowed.
+
+        A Failure that is final is raised at once. Where the training ended in the middle of an
+        episode, starting another raises that again. After any other loss there is a pause before
+        the first attempt too.
+        """
+        self._pause_after_loss()
+        while True:
+            try:
+                return start()
+            except Failure as failure:
+                self.close()
+                if not self._retry.allows_after(failure):
+                    raise
+                self._retry.pause_after_attempt(failure)
+
+    def close(self) -> None:
+        """Close the connection, if there is one, and forget how it was lost."""
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return
+        connection.close()
+        if connection.has_ended_an_episode:
+            self._retry.start_anew()
+
+    def _pause_after_loss(self) -> None:
+        connection = self._connection
+        if connection is None or connection.loss is None:
+            return
+        self.close()
+        if connection.loss.code == ErrorCode.TRAINING_IS_OVER:
+            raise connection.loss
+        if connection.loss.is_final:
+            return
+        if connection.has_ended_an_episode or self._retry.has_lasted(connection.age_s):
+            self._retry.pause_after_loss(connection.loss)
+        else:
+            self._retry.pause_after_attempt(connection.loss)
+
+    def _welcomed(self, hello: bytes) -> ServerConnection | None:
+        """Connect and say hello; return None when the server closes and gives no reason."""
+        connection = self.connect()
+        with self._logged_if_it_takes_long():
+            return connection if connection.greet(hello) else None
+
+    @contextlib.contextmanager
+    def _logged_if_it_takes_long(self) -> Iterator[None]:
+        """Log why the wait for the answer to a hello may be long, if it is."""
+        timer = threading.Timer(
+            _LONG_S,
+            _log.warning,
+            ("the RLX server at %s accepts connections, but has not answered a hello for %g s: it "
+             "starts, is busy, or waits for its parameter server", self._address, _LONG_S),
+        )  # fmt: skip
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _refused(self) -> Failure:
+        return Failure(
+            f"the RLX server at {self._address} closed the connection at the hello: it has no room"
+        )

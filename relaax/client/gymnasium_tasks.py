@@ -1,0 +1,85 @@
+"""What an environment process does: makes its environments, connects and plays."""
+
+import contextlib
+from dataclasses import dataclass
+
+from relaax.client.child_process import ProcessReport
+from relaax.client.environment_runner import GymnasiumRunner
+from relaax.client.gymnasium_factory import EnvironmentFactory, VectorEnvironmentFactory
+from relaax.client.gymnasium_spaces import space_as_json
+from relaax.client.rlx_client import Client
+from relaax.client.run_result import RunOutcome, RunResult
+from relaax.client.runner_options import RunnerOptions
+from relaax.client.vector_client import VectorClient
+from relaax.client.vector_runner import VectorRunner
+from relaax.errors import ConfigurationError
+
+
+@dataclass(frozen=True)
+class SingleEnvironmentTask:
+    """Plays one environment on a connection."""
+
+    options: RunnerOptions
+    make_environment: EnvironmentFactory
+
+    def __call__(self, index: int, report: ProcessReport) -> RunResult:
+        """Play the share of process ``index``."""
+        options = self.options
+        try:
+            environment = self.make_environment()
+        except Exception as error:  # an environment may raise anything; the parent prints it
+            return _unusable(options, error)
+        seed = None if options.seed is None else options.seed + index
+        with (
+            environment,
+            Client(
+                options.rlx_server,
+                reconnect=options.backoff,
+                environment=options.env,
+                observation_space=space_as_json(environment.observation_space),
+                action_space=space_as_json(environment.action_space),
+            ) as client,
+        ):
+            try:
+                runner = GymnasiumRunner(environment, client, seed=seed, observer=report)
+            except ConfigurationError as error:
+                return _unusable(options, error)
+            return runner.run(options.episodes_of(index))
+
+
+@dataclass(frozen=True)
+class VectorEnvironmentsTask:
+    """Plays several environments on one connection."""
+
+    options: RunnerOptions
+    factory: VectorEnvironmentFactory
+
+    def __call__(self, index: int, report: ProcessReport) -> RunResult:
+        """Play the share of process ``index``."""
+        options = self.options
+        numbers = options.connections[index]
+        try:
+            environments = self.factory.vector(len(numbers))
+        except Exception as error:  # an environment may raise anything; the parent prints it
+            return _unusable(options, error)
+        seed = None if options.seed is None else options.seed + numbers[0]
+        with (
+            contextlib.closing(environments),
+            VectorClient(
+                options.rlx_server,
+                len(numbers),
+                reconnect=options.backoff,
+                environment=options.env,
+                observation_space=space_as_json(environments.single_observation_space),
+                action_space=space_as_json(environments.single_action_space),
+            ) as client,
+        ):
+            try:
+                runner = VectorRunner(environments, client, seed=seed, observer=report)
+            except ConfigurationError as error:
+                return _unusable(options, error)
+            return runner.run(options.episodes_of(index))
+
+
+def _unusable(options: RunnerOptions, error: Exception) -> RunResult:
+    return RunResult(RunOutcome.UNUSABLE, f"{options.env}: {error}")

@@ -1,0 +1,78 @@
+"""The progress of a run, as one line on a terminal."""
+
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import TextIO
+
+from relaax.client.observer import EpisodeSummary
+
+_RETURNS_AVERAGED = 100
+_TERMINAL_INTERVAL_S = 0.5
+_LOG_INTERVAL_S = 10.0
+_CLEAR_TO_THE_END_OF_THE_LINE = "\x1b[K"
+
+
+class RunProgress:
+    """Counts what the environments of a run do."""
+
+    def __init__(self, environments: int) -> None:
+        self.environments = environments
+        self.connected = 0
+        self.episodes = 0
+        self.steps = 0
+        self._returns: deque[float] = deque(maxlen=_RETURNS_AVERAGED)
+
+    def add_episode(self, summary: EpisodeSummary) -> None:
+        """Count an episode that is over."""
+        self.episodes += 1
+        self._returns.append(summary.episode_return)
+
+    def line(self, steps_per_second: float) -> str:
+        """Return the progress in words."""
+        mean = "-"
+        if self._returns:
+            mean = f"{sum(self._returns) / len(self._returns):.2f}"
+        return (
+            f"{self.connected} of {self.environments} environments connected, "
+            f"{self.episodes} episodes, mean return of the last {_RETURNS_AVERAGED}: {mean}, "
+            f"{steps_per_second:.0f} steps/s"
+        )
+
+
+class ProgressDisplay:
+    """Shows the progress: on a terminal in one line, elsewhere as a new line every 10 s."""
+
+    def __init__(
+        self, progress: RunProgress, stream: TextIO, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._progress = progress
+        self._stream = stream
+        self._clock = clock
+        self._is_terminal = stream.isatty()
+        self._interval_s = _TERMINAL_INTERVAL_S if self._is_terminal else _LOG_INTERVAL_S
+        self._shown_at = clock()
+        self._steps_shown = 0
+
+    def refresh(self) -> None:
+        """Show the progress if the last time is long enough ago."""
+        if self._clock() - self._shown_at >= self._interval_s:
+            self._show()
+
+    def finish(self) -> None:
+        """Show the progress a last time and end the line."""
+        self._show()
+        if self._is_terminal:
+            self._stream.write("\n")
+            self._stream.flush()
+
+    def _show(self) -> None:
+        now = self._clock()
+        steps = self._progress.steps - self._steps_shown
+        line = self._progress.line(steps / max(now - self._shown_at, 1e-3))
+        self._shown_at, self._steps_shown = now, self._progress.steps
+        if self._is_terminal:
+            self._stream.write(f"\r{line}{_CLEAR_TO_THE_END_OF_THE_LINE}")
+        else:
+            self._stream.write(f"{line}\n")
+        self._stream.flush()

@@ -1,0 +1,37 @@
+"""How a run of episodes ended."""
+
+import enum
+from dataclasses import dataclass
+
+from relaax.client.failure import Failure
+from relaax.protocol.binary import ErrorCode
+
+
+class RunOutcome(enum.Enum):
+    """Why a run of episodes ended."""
+
+    FINISHED = "the episodes that were asked for are over"
+    STOPPED = "it was asked to stop"
+    SERVER_LOST = "the server answered once, and then no more"
+    UNREACHED = "the server never answered"
+    UNUSABLE = "the environment cannot be made or used"
+    FAILED = "an error ended it"
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """Why a run ended, and the words for it."""
+
+    outcome: RunOutcome
+    message: str
+
+
+STOPPED = RunResult(RunOutcome.STOPPED, "stopped")
+
+
+def result_of_failure(failure: Failure, was_connected: bool) -> RunResult:
+    """Return how a run ends by a failure to start an episode."""
+    if failure.is_final and failure.code != ErrorCode.TRAINING_IS_OVER:
+        return RunResult(RunOutcome.UNUSABLE, failure.message)
+    outcome = RunOutcome.SERVER_LOST if was_connected else RunOutcome.UNREACHED
+    return RunResult(outcome, failure.message)

@@ -1,0 +1,122 @@
+"""One connection to an RLX server: questions, answers, and how it was lost."""
+
+import contextlib
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from relaax.address import Address
+from relaax.client.failure import Failure, not_connected
+from relaax.errors import ProtocolError
+from relaax.protocol import MessageConnection, binary
+
+_Reply = TypeVar("_Reply")
+
+
+class ServerConnection:
+    """A connection that a transport has opened, until it is lost or closed.
+
+    answer_s: how long to wait for one answer; None waits as long as the connection lasts.
+    """
+
+    def __init__(
+        self, connection: MessageConnection, address: Address, answer_s: float | None
+    ) -> None:
+        self._connection = connection
+        self._server = f"the RLX server at {address}"
+        self._answer_s = answer_s
+        self._opened_at = time.monotonic()
+        #: Whether it is open, as far as is known.
+        self.is_open = True
+        #: Whether the server has answered the end of an episode.
+        self.has_ended_an_episode = False
+        #: What ``ask`` raised when the connection was lost.
+        self.loss: Failure | None = None
+
+    @property
+    def age_s(self) -> float:
+        """How long ago it was opened, in seconds."""
+        return time.monotonic() - self._opened_at
+
+    def greet(self, hello: bytes) -> bool:
+        """Say hello; return True for a welcome, False when the server closes and gives no reason.
+
+        Failure for any other answer. The connection stays open after a welcome alone.
+        """
+        try:
+            self._decoded(self._reply_to(hello), binary.decode_welcome)
+        except _ClosedWithoutAWord:
+            self.close()
+            return False
+        except Failure:
+            self.close()
+            raise
+        return True
+
+    def ask(self, payload: bytes, decode: Callable[[bytes], _Reply]) -> _Reply:
+        """Send a message and return the answer, decoded; Failure when the connection is lost."""
+        if not self.is_open:
+            raise not_connected()
+        try:
+            return self._decoded(self._reply_to(payload), decode)
+        except Failure as failure:
+            self.close()
+            self.loss = Failure(failure.message, failure.code)
+            raise self.loss from failure.__cause__
+
+    def tell(self, payload: bytes) -> None:
+        """Send a message that is not answered; the next ``ask`` finds out whether it arrived."""
+        if not self.is_open:
+            return
+        try:
+            self._connection.send(payload)
+        except TimeoutError:
+            self.close()  # a part of the message may have been sent
+        except OSError:
+            return  # the server may have said why it closed: the next ``ask`` reads it
+
+    def close(self) -> None:
+        """Close it; closing twice is allowed."""
+        self.is_open = False
+        self._connection.close()
+
+    def _reply_to(self, payload: bytes) -> bytes:
+        """Send a message and return the answer."""
+        try:
+            reply = self._exchanged(payload)
+        except ConnectionError as error:
+            raise _ClosedWithoutAWord(self._lost(error)) from error
+        except OSError as error:
+            raise Failure(self._lost(error)) from error
+        except ProtocolError as error:
+            raise self._broken(error) from error
+        if reply is None:
+            raise _ClosedWithoutAWord(
+                f"{self._server} closed the connection and gave no reason; its log may say why"
+            )
+        return reply
+
+    def _exchanged(self, payload: bytes) -> bytes | None:
+        with contextlib.suppress(ConnectionError):
+            # The server may have said why before it closed: what has come is received.
+            self._connection.send(payload)
+        return self._connection.receive(self._answer_s)
+
+    def _decoded(self, payload: bytes, decode: Callable[[bytes], _Reply]) -> _Reply:
+        try:
+            return decode(payload)
+        except binary.Error as error:
+            message = f"{self._server} closed the connection: {error}"
+            raise Failure(message, error.code) from error
+        except ProtocolError as error:
+            raise self._broken(error) from error
+
+    def _lost(self, error: OSError) -> str:
+        return f"lost {self._server}: {error}"
+
+    def _broken(self, error: ProtocolError) -> Failure:
+        return Failure(f"{self._server} broke the protocol: {error}")
+
+
+class _ClosedWithoutAWord(Failure):
+    """The server closed the connection, or it broke, and no reason came."""

@@ -1,0 +1,152 @@
+"""Chooses actions for many environments, and hands their rollouts on."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.algorithm_base import BatchAgentBase, ExperienceSink, Transitions
+from relaax.learning.arrays import padded_size, zero_padded
+from relaax.learning.distributions import Distribution
+from relaax.learning.model import Choice, PolicyModel
+from relaax.learning.policy import CurrentPolicy, Policy
+from relaax.learning.preprocessor import Preprocessor
+from relaax.learning.rollouts import Columns, RolloutBatch, RolloutStore
+
+Array = npt.NDArray[Any]
+IntArray = npt.NDArray[np.int64]
+
+#: Larger batches are evaluated in pieces, unless ``warm_up`` has prepared for larger ones.
+MOST_AT_ONCE = 128
+
+
+class Actor(BatchAgentBase):
+    """Acts by the current policy; what it learns from is up to the ``ExperienceSink``.
+
+    ``rollouts`` is None where nothing learns: then nothing is kept, and the sink is never called
+    but to be warmed up and closed. With ``clip_rewards`` rollouts hold rewards cut to [-1, 1].
+    """
+
+    def __init__(
+        self,
+        preprocessor: Preprocessor,
+        policy: CurrentPolicy,
+        model: PolicyModel,
+        distribution: Distribution,
+        columns: Columns,
+        rollouts: RolloutStore | None,
+        experience: ExperienceSink[RolloutBatch],
+        random: np.random.Generator,
+        clip_rewards: bool = False,
+        most_at_once: int = MOST_AT_ONCE,
+    ) -> None:
+        self._preprocessor = preprocessor
+        self._policy = policy
+        self._model = model
+        self._distribution = distribution
+        self._columns = columns
+        self._rollouts = rollouts
+        self._experience = experience
+        self._random = random
+        self._clip_rewards = clip_rewards
+        self._most_at_once = most_at_once
+        self._capacity = 0
+        self._recurrent_state = columns.recurrent_state(0)
+
+    def warm_up(self, environments: int) -> None:
+        """Trace and compile the network for every size of batch up to ``environments``.
+
+        For observations of the usual type; what learns prepares itself, too.
+        """
+        self._most_at_once = max(self._most_at_once, padded_size(environments))
+        self._experience.warm_up()
+        count = 1
+        while count <= self._most_at_once:
+            observations = self._columns.observations(count)
+            before = self._columns.recurrent_state(count)
+            self._decide(self._policy.current, observations, before)
+            count *= 2
+
+    def open(self, slots: IntArray) -> None:
+        """Make room for environments that have come; MemoryError when there is none."""
+        needed = int(slots.max(initial=-1)) + 1
+        if needed > self._capacity:
+            self._grow(max(needed, 2 * self._capacity))
+
+    def close_slots(self, slots: IntArray) -> None:
+        """Forget environments that have gone."""
+        if self._rollouts is not None:
+            self._rollouts.forget(slots)
+
+    def check(self, states: Sequence[Any] | Array) -> Array:
+        """Return states [B, ...] as uint8 or float32; InvalidState for what is no such array."""
+        return self._preprocessor.check(states)
+
+    def act(self, transitions: Transitions, states: Array, finals: Array) -> Array:
+        """Complete the rows before, hand over the rollouts that are full, and choose actions."""
+        if self._rollouts is not None:
+            self._complete(self._rollouts, transitions, finals)
+        slots, starts = transitions.acting, transitions.starts
+        if not transitions.only_steps:
+            self._recurrent_state[:, transitions.started] = 0
+        if len(slots) == 0:
+            return self._columns.actions(0)
+        observations = self._preprocessor.observe(slots, states, starts)
+        if self._rollouts is not None:
+            self._hand_over(self._rollouts.observe(slots, observations, starts))
+        return self._choose(slots, observations)
+
+    def close(self) -> None:
+        """End what learns."""
+        self._experience.close()
+
+    def _grow(self, capacity: int) -> None:
+        """Make room for slots below ``capacity``; the largest arrays, which may not fit, first."""
+        if self._rollouts is not None:
+            self._rollouts.grow(capacity)
+        self._preprocessor.grow(capacity)
+        self._recurrent_state = zero_padded(self._recurrent_state, capacity, axis=1)
+        self._capacity = capacity
+
+    def _complete(self, rollouts: RolloutStore, transitions: Transitions, finals: Array) -> None:
+        """Note what the actions before have led to, up to the end of episodes."""
+        rewards = transitions.rewards
+        if self._clip_rewards:
+            rewards = np.clip(rewards, -1, 1)
+        rollouts.reward(transitions.stepped, rewards, transitions.terminated)
+        if transitions.only_steps:
+            return
+        rollouts.cut_last(transitions.given_up)
+        truncated = transitions.truncated
+        if len(truncated):
+            observations = self._preprocessor.observe(truncated, finals, starts=None)
+            self._hand_over(rollouts.cut_off(truncated, observations))
+
+    def _hand_over(self, rollouts: RolloutBatch | None) -> None:
+        if rollouts is not None:
+            self._experience.put(rollouts)
+
+    def _choose(self, slots: IntArray, observations: Array) -> Array:
+        """Choose actions for all with one policy, which may be replaced meanwhile."""
+        policy, most = self._policy.current, self._most_at_once
+        if len(slots) <= most:
+            return self._choose_at_once(policy, slots, observations)
+        pieces = [slice(begin, begin + most) for begin in range(0, len(slots), most)]
+        return np.concatenate(
+            [self._choose_at_once(policy, slots[piece], observations[piece]) for piece in pieces]
+        )
+
+    def _choose_at_once(self, policy: Policy, slots: IntArray, observations: Array) -> Array:
+        before = self._recurrent_state[:, slots]
+        choice = self._decide(policy, observations, before)
+        self._recurrent_state[:, slots] = choice.recurrent_state
+        if self._rollouts is not None:
+            self._rollouts.record(
+                slots, choice.actions, choice.log_probabilities, before, policy.version.number
+            )
+        return choice.actions
+
+    def _decide(self, policy: Policy, observations: Array, recurrent_state: Array) -> Choice:
+        noise = self._distribution.noise(self._random, len(observations))
+        return self._model.choose(policy.parameters, observations, recurrent_state, noise)

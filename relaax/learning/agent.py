@@ -1,0 +1,68 @@
+"""The agent of one environment."""
+
+from typing import Any
+
+import numpy as np
+
+from relaax.algorithm_base import AgentBase, BatchAgentBase, InvalidState, Metrics
+from relaax.steps import START, TERMINATED, read_transitions
+
+_SLOT = np.zeros(1, np.int64)
+_NO_STATES = np.zeros(0, np.float32)
+
+
+class SingleAgent(AgentBase):
+    """A batch of one: the seed's interface to an actor."""
+
+    def __init__(self, actor: BatchAgentBase, metrics: Metrics) -> None:
+        # Without the base class's own, which keeps a configuration for those that read it.
+        self._actor = actor
+        self._metrics = metrics
+        self._is_running = np.zeros(1, np.bool_)
+        self._dtype: np.dtype[Any] | None = None
+        self._score = 0.0
+        actor.open(_SLOT)
+
+    def act(self, state: Any) -> Any:
+        """Start an episode; one that was going on was cut off in its last state."""
+        self._score = 0.0
+        action = self._step(START, 0.0, self._checked(state))
+        self._is_running[:] = True
+        return action
+
+    def reward_and_act(self, reward: float, state: Any) -> Any:
+        """Complete the step before and choose an action."""
+        self._score += reward
+        return self._step(0, reward, self._checked(state))
+
+    def reward_and_reset(self, reward: float) -> float:
+        """Complete the last step of an episode and return the episode's uncut rewards' sum."""
+        self._score += reward
+        self._step(TERMINATED, reward, _NO_STATES)
+        self._is_running[:] = False
+        return self._score
+
+    def metrics(self) -> Metrics:
+        """Return where scalars go."""
+        return self._metrics
+
+    def close(self) -> None:
+        """End the actor."""
+        self._actor.close()
+
+    def _step(self, flags: int, reward: float, states: Any) -> Any:
+        """Return the action as an int or an array; None at an episode's end."""
+        transitions = read_transitions(
+            _SLOT, np.array([flags], np.uint8), np.array([reward]), self._is_running
+        )
+        actions = self._actor.act(transitions, states, _NO_STATES)
+        if len(actions) == 0:
+            return None
+        return actions[0].item() if actions.ndim == 1 else actions[0]
+
+    def _checked(self, state: Any) -> Any:
+        states = self._actor.check([state])
+        if self._dtype not in (None, states.dtype):
+            raise InvalidState(f"a state of {states.dtype} came after states of {self._dtype}")
+        self._dtype = states.dtype
+        return states

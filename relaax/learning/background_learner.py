@@ -1,0 +1,121 @@
+"""Learning beside acting: a thread of its own, and a queue that never blocks."""
+
+import logging
+import threading
+from collections import deque
+
+from relaax.algorithm_base import MetricsSink
+from relaax.learning.learner import Learner
+from relaax.learning.policy import CurrentPolicy
+from relaax.learning.rollouts import RolloutBatch
+
+_log = logging.getLogger(__name__)
+
+#: How long ``close`` waits for the update that is being made.
+CLOSE_DEADLINE_S = 5.0
+
+
+class BackgroundLearner:
+    """An ``ExperienceSink`` that learns on a thread of its own, from all that waits at once.
+
+    Acting never waits for it: when it does not keep up, the oldest rollouts are dropped and
+    counted; their steps count in the global step like all others, unless the parameter server was
+    away meanwhile. An error ends the thread and is raised by the next ``put``.
+    """
+
+    def __init__(
+        self,
+        learner: Learner,
+        policy: CurrentPolicy,
+        metrics: MetricsSink,
+        rollouts_per_update: int,
+    ) -> None:
+        self._learner = learner
+        self._policy = policy
+        self._metrics = metrics
+        self._at_once = rollouts_per_update
+        self._most_waiting = 4 * rollouts_per_update
+        self._queue: deque[RolloutBatch] = deque()
+        self._waiting = 0
+        self._dropped = 0
+        self._steps_dropped = 0
+        self._error: Exception | None = None
+        self._changed = threading.Condition()
+        self._closes = False
+        self._thread = threading.Thread(target=self._run, name="learner", daemon=True)
+        self._thread.start()
+
+    def warm_up(self) -> None:
+        """Compile the updates: beside acting, that would take its time from it."""
+        self._learner.prepare(self._at_once)
+
+    def put(self, rollouts: RolloutBatch) -> None:
+        """Queue ``rollouts``."""
+        with self._changed:
+            if self._error is not None:
+                raise self._error
+            self._queue.extend(rollouts.pieces(self._at_once))
+            self._waiting += rollouts.count
+            while self._waiting - self._queue[0].count > self._most_waiting:
+                self._drop(self._queue.popleft())
+            self._changed.notify()
+
+    def close(self) -> None:
+        """End the thread, without learning what still waits."""
+        self._learner.stop()
+        with self._changed:
+            self._closes = True
+            self._changed.notify()
+        self._thread.join(CLOSE_DEADLINE_S)
+        if self._thread.is_alive():
+            _log.warning("the last update did not end within %g s", CLOSE_DEADLINE_S)
+        else:
+            self._learner.close()
+
+    def _drop(self, rollouts: RolloutBatch) -> None:
+        self._waiting -= rollouts.count
+        self._dropped += rollouts.count
+        self._steps_dropped += rollouts.steps
+
+    def _run(self) -> None:
+        try:
+            while (work := self._next()) is not None:
+                rollouts, steps_dropped = work
+                incarnation = self._policy.current.version.incarnation
+                self._learner.learn(rollouts, steps_dropped)
+                if self._policy.current.version.incarnation != incarnation:
+                    self._forget_dropped_steps()
+        except Exception as error:  # raised where it can be acted on: by the next put
+            _log.exception("the learner failed")
+            with self._changed:
+                self._error = error
+
+    def _forget_dropped_steps(self) -> None:
+        """Do not count what was dropped while the parameter server was away.
+
+        It goes on from its last checkpoint, and these steps were never learnt from.
+        """
+        with self._changed:
+            self._steps_dropped = 0
+
+    def _next(self) -> tuple[RolloutBatch, int] | None:
+        """Wait for rollouts; return those that one update takes, and how many steps were dropped.
+
+        None when closed.
+        """
+        with self._changed:
+            while not self._queue and not self._closes:
+                self._changed.wait()
+            if self._closes:
+                return None
+            taken = [self._queue.popleft()]
+            count = taken[0].count
+            while self._queue and count + self._queue[0].count <= self._at_once:
+                taken.append(self._queue.popleft())
+                count += taken[-1].count
+            self._waiting -= count
+            dropped, self._dropped = self._dropped, 0
+            steps_dropped, self._steps_dropped = self._steps_dropped, 0
+        if dropped:
+            self._metrics.scalar("rollouts dropped", dropped)
+        return RolloutBatch.concatenated(taken), steps_dropped

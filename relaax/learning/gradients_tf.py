@@ -1,0 +1,128 @@
+"""Gradients of an objective over rollouts, in TensorFlow."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import tensorflow as tf
+
+from relaax.learning.arrays import padded_size, zero_padded
+from relaax.learning.model import Gradient
+from relaax.learning.networks.compiled_tf import CompiledFunction
+from relaax.learning.networks.description import Network
+from relaax.learning.networks.layers_tf import unroll
+from relaax.learning.networks.parameters import Parameters
+from relaax.learning.networks.parameters_tf import ParameterTensors
+from relaax.learning.rollouts import Columns, RolloutBatch
+
+Terms = Mapping[str, tf.Tensor]
+
+#: Batches of dense layers are padded to at least so many rollouts.
+_FEW_ROLLOUTS = 8
+
+
+@dataclass(frozen=True)
+class GraphRollouts:
+    """K rollouts of T rows inside a graph: the columns of ``RolloutBatch``, in its order.
+
+    Rollouts of zeros may follow, which fill the batch up: not a row of them is valid.
+    """
+
+    observations: tf.Tensor
+    starts: tf.Tensor
+    actions: tf.Tensor
+    log_probabilities: tf.Tensor
+    rewards: tf.Tensor
+    terminated: tf.Tensor
+    valid: tf.Tensor
+    recurrent_state: tf.Tensor
+
+
+class Objective(Protocol):
+    """What an algorithm minimises."""
+
+    def loss(
+        self, outputs: Mapping[str, tf.Tensor], batch: GraphRollouts
+    ) -> tuple[tf.Tensor, Terms]:
+        """Return the loss, summed over all steps that are valid, and parts of it by name.
+
+        ``outputs``: what each head of the network puts out for the observations, float32
+        [T + 1, K, units].
+        """
+
+
+class RolloutGradients:
+    """Gradients as a pure function of parameters and rollouts.
+
+    Batches are padded to a few sizes, so that few graphs are traced and compiled. ``length`` and
+    ``columns`` say what rollouts look like, so that this can be done beforehand.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        tensors: ParameterTensors,
+        objective: Objective,
+        length: int,
+        columns: Columns,
+    ) -> None:
+        self._network = network
+        self._tensors = tensors
+        self._objective = objective
+        self._length = length
+        self._columns = columns
+        #: Of batches, in ascending order; see ``prepare``.
+        self._prepared_sizes: list[int] = []
+        # XLA makes small dense layers faster and convolutions slower; a recurrent layer unrolled
+        # over a rollout takes it many seconds to compile, and saves half a millisecond a rollout.
+        is_dense = not network.convolutions and not network.lstm_size
+        self._graph = CompiledFunction(self._gradient, jit_compile=is_dense)
+
+    def gradient(self, parameters: Parameters, rollouts: RolloutBatch) -> Gradient:
+        """Return the gradient of the mean loss of K rollouts."""
+        size = self._size_for(rollouts.count)
+        vector, terms = self._graph(
+            parameters.tensors,
+            np.array(1 / rollouts.count, np.float32),
+            *(zero_padded(array, size, axis=1) for array in rollouts.arrays()),
+        )
+        return Gradient(vector.numpy(), {name: float(term) for name, term in terms.items()})
+
+    def prepare(self, parameters: Parameters, most: int) -> None:
+        """Trace and compile the gradients of up to ``most`` rollouts.
+
+        Batches are padded to the sizes that are ready. Of dense layers there are two: padding
+        costs them little, and compiling nearly a second.
+        """
+        largest = padded_size(most)
+        sizes = {min(_FEW_ROLLOUTS, largest), largest}
+        if self._network.convolutions:
+            sizes = {2**exponent for exponent in range(largest.bit_length())}
+        for size in sorted(sizes.difference(self._prepared_sizes)):
+            self.gradient(parameters, RolloutBatch.zeros(size, self._length, self._columns))
+        self._prepared_sizes = sorted(sizes.union(self._prepared_sizes))
+
+    def _size_for(self, count: int) -> int:
+        """Return how many rollouts a batch of ``count`` is padded to."""
+        fitting = [size for size in self._prepared_sizes if size >= count]
+        return fitting[0] if fitting else padded_size(count)
+
+    def _gradient(
+        self, parts: Sequence[tf.Tensor], scale: tf.Tensor, *columns: tf.Tensor
+    ) -> tuple[tf.Tensor, Terms]:
+        batch = GraphRollouts(*columns)
+        with tf.GradientTape() as tape:
+            tape.watch(parts)  # in the order of the manifest
+            outputs = unroll(
+                self._network,
+                self._tensors.by_name(parts),
+                batch.observations,
+                batch.starts,
+                batch.recurrent_state,
+            )
+            loss, terms = self._objective.loss(outputs, batch)
+            loss = scale * loss
+        # Zeros for what the loss does not depend on, a head that this objective leaves out.
+        slopes = tape.gradient(loss, parts, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+        return tf.concat([tf.reshape(slope, [-1]) for slope in slopes], axis=0), dict(terms)

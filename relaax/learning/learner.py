@@ -1,0 +1,126 @@
+"""Computes gradients, applies them, and publishes the new parameters."""
+
+import logging
+
+import numpy as np
+
+from relaax.algorithm_base import GradientSink, StepCounter, Values
+from relaax.allocator import release_unused_memory
+from relaax.interval_metrics import IntervalMetrics
+from relaax.learning.model import Gradient, GradientModel
+from relaax.learning.optimizers.clipping import clip_by_global_norm
+from relaax.learning.policy import CurrentPolicy
+from relaax.learning.rollouts import RolloutBatch
+
+_log = logging.getLogger(__name__)
+
+#: By then everything is compiled, which took tens of MB that are free again.
+UPDATES_BEFORE_RELEASE = 5
+
+
+class Learner:
+    """An ``ExperienceSink`` that makes better parameters out of rollouts, before ``put`` returns.
+
+    Each of ``passes`` is an update of its own. Gradients with a larger norm than
+    ``gradient_norm_clipping`` are scaled down to it; None leaves them as they are.
+    """
+
+    def __init__(
+        self,
+        model: GradientModel,
+        policy: CurrentPolicy,
+        gradients: GradientSink,
+        counter: StepCounter,
+        metrics: IntervalMetrics,
+        gradient_norm_clipping: float | None = None,
+        passes: int = 1,
+    ) -> None:
+        self._model = model
+        self._policy = policy
+        self._gradients = gradients
+        self._counter = counter
+        self._metrics = metrics
+        self._gradient_norm_clipping = gradient_norm_clipping
+        self._passes = passes
+        self._updates = 0
+        self._stops = False
+
+    def warm_up(self) -> None:
+        """Do nothing: compiling what the first rollouts may not need would hold a worker up."""
+
+    def put(self, rollouts: RolloutBatch) -> None:
+        """Learn from ``rollouts``."""
+        self.learn(rollouts, steps_dropped=0)
+
+    def learn(self, rollouts: RolloutBatch, steps_dropped: int) -> None:
+        """Make one update of ``rollouts`` in each pass.
+
+        Their steps are counted once, and with them those of dropped rollouts.
+        """
+        steps = rollouts.steps + steps_dropped
+        for _ in range(self._passes):
+            if self._stops or not self._update(rollouts, steps):
+                return
+            steps = 0
+
+    def prepare(self, most: int) -> None:
+        """Do beforehand what updates of up to ``most`` rollouts would have to wait for."""
+        self._model.prepare(self._policy.current.parameters, most)
+
+    def stop(self) -> None:
+        """Begin no other pass."""
+        self._stops = True
+
+    def close(self) -> None:
+        """Store the metrics that are left."""
+        self._metrics.store()
+
+    def _update(self, rollouts: RolloutBatch, steps: int) -> bool:
+        """Make one update of ``rollouts`` and publish the new parameters.
+
+        Return False, with nothing but the steps counted, when the gradient is not finite.
+        """
+        policy = self._policy.current
+        gradient = self._model.gradient(policy.parameters, rollouts)
+        vector, norm = clip_by_global_norm(gradient.vector, self._gradient_norm_clipping)
+        if not np.isfinite(norm):
+            _log.warning(
+                "%d rollouts are not learnt from: their gradient is not finite; their rewards lie "
+                "between %g and %g", rollouts.count, rollouts.rewards.min(), rollouts.rewards.max(),
+            )  # fmt: skip
+            self._counter.add(steps)
+            return False
+        values = self._gradients.apply(vector, steps, policy.version)
+        self._report(gradient, norm, rollouts, values)
+        self._updates += 1
+        if self._updates == UPDATES_BEFORE_RELEASE:
+            release_unused_memory()
+        self._policy.publish(values)
+        return True
+
+    def _report(
+        self, gradient: Gradient, norm: float, rollouts: RolloutBatch, values: Values
+    ) -> None:
+        steps = max(rollouts.steps, 1)
+        for name, term in gradient.terms.items():
+            self._metrics.add(name, term / steps)
+        self._metrics.add("grad", norm)
+        self._metrics.add("rollouts per update", rollouts.count)
+        # Updates between the first action of a rollout and its gradient; a restarted
+        # parameter server counts from its checkpoint again.
+        lags = np.maximum(values.version.number - 1 - rollouts.versions, 0)
+        self._metrics.spread("policy lag", lags.tolist())
+        self._metrics.store_if_due(values.global_t)
+
+
+class NoLearner:
+    """An ``ExperienceSink`` where nothing is learnt: the parameters are served as they are."""
+
+    def warm_up(self) -> None:
+        """Do nothing."""
+
+    def put(self, rollouts: RolloutBatch) -> None:
+        """Drop the rollouts."""
+
+    def close(self) -> None:
+        """Do nothing."""

@@ -1,0 +1,59 @@
+"""What a model is to the parts that act and learn: pure functions of parameters and a batch."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.learning.networks.parameters import Parameters
+from relaax.learning.rollouts.batch import RolloutBatch
+
+Array = npt.NDArray[Any]
+FloatArray = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is done about a batch of observations."""
+
+    #: [B, ...]
+    actions: Array
+    #: float32 [B], of those actions.
+    log_probabilities: FloatArray
+    #: float32 [2, B, H], for the next step; H is 0 without a recurrent layer.
+    recurrent_state: FloatArray
+
+
+class PolicyModel(Protocol):
+    """Chooses."""
+
+    def choose(
+        self,
+        parameters: Parameters,
+        observations: Array,
+        recurrent_state: FloatArray,
+        noise: FloatArray,
+    ) -> Choice:
+        """Choose actions for ``observations`` [B, ...], with the distribution's noise [B, ...]."""
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """What a batch of rollouts teaches."""
+
+    #: float32 [size], in the order of the manifest: the mean of the rollouts' gradients.
+    vector: FloatArray
+    #: Parts of the loss by name, each the sum over all steps.
+    terms: Mapping[str, float]
+
+
+class GradientModel(Protocol):
+    """Computes gradients."""
+
+    def gradient(self, parameters: Parameters, rollouts: RolloutBatch) -> Gradient:
+        """Return the gradient of the mean loss of the rollouts."""
+
+    def prepare(self, parameters: Parameters, most: int) -> None:
+        """Do beforehand what gradients of up to ``most`` rollouts would have to wait for."""

@@ -1,0 +1,84 @@
+"""Choosing actions with any network, as a TensorFlow graph."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from relaax.learning.arrays import padded_size, zero_padded
+from relaax.learning.distributions.base import Distribution, GraphDistribution
+from relaax.learning.model import Choice, PolicyModel
+from relaax.learning.networks import layers_tf
+from relaax.learning.networks.compiled_tf import CompiledFunction
+from relaax.learning.networks.description import POLICY, Network
+from relaax.learning.networks.numpy_policy import NumpyPolicy
+from relaax.learning.networks.parameters import Parameters
+from relaax.learning.networks.parameters_tf import ParameterTensors
+
+Array = npt.NDArray[Any]
+FloatArray = npt.NDArray[np.float32]
+
+
+class GraphPolicy:
+    """A network as a pure function that chooses.
+
+    Batches are padded to powers of two, so that few graphs are traced and compiled.
+    """
+
+    def __init__(
+        self, network: Network, tensors: ParameterTensors, distribution: GraphDistribution
+    ) -> None:
+        self._network = network
+        self._tensors = tensors
+        self._distribution = distribution
+        # XLA makes small dense layers faster and convolutions slower.
+        self._graph = CompiledFunction(self._choose, jit_compile=not network.convolutions)
+
+    def choose(
+        self,
+        parameters: Parameters,
+        observations: Array,
+        recurrent_state: FloatArray,
+        noise: FloatArray,
+    ) -> Choice:
+        """Choose actions for ``observations`` [B, ...]."""
+        count = len(observations)
+        size = padded_size(count)
+        actions, log_probabilities, state = self._graph(
+            parameters.tensors,
+            zero_padded(observations, size, axis=0),
+            zero_padded(recurrent_state, size, axis=1),
+            zero_padded(noise, size, axis=0),
+        )
+        return Choice(
+            actions.numpy()[:count], log_probabilities.numpy()[:count], state.numpy()[:, :count]
+        )
+
+    def _choose(
+        self,
+        parts: Sequence[tf.Tensor],
+        observations: tf.Tensor,
+        recurrent_state: tf.Tensor,
+        noise: tf.Tensor,
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        parameters = self._tensors.by_name(parts)
+        hidden = layers_tf.features(self._network, parameters, observations)
+        if self._network.lstm_size:
+            recurrent_state = layers_tf.lstm_step(parameters, hidden, recurrent_state)
+            hidden = recurrent_state[1]
+        outputs = layers_tf.dense(parameters, POLICY, hidden)
+        return *self._distribution.choose(outputs, noise), recurrent_state
+
+
+def policy_of(
+    network: Network,
+    tensors: ParameterTensors,
+    distribution: Distribution,
+    graph_distribution: GraphDistribution,
+) -> PolicyModel:
+    """Return what chooses fastest: numpy for a network of dense layers alone, else a graph."""
+    if network.convolutions or network.lstm_size:
+        return GraphPolicy(network, tensors, graph_distribution)
+    return NumpyPolicy(network, distribution)

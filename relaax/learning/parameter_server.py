@@ -1,0 +1,81 @@
+"""The owner of a training's global parameters."""
+
+from relaax.algorithm_base import BridgeBase, Checkpoint, ParameterServerBase, Saver
+from relaax.algorithm_base.checkpoint import (
+    Fingerprint,
+    require_same_fingerprint,
+    require_same_shapes,
+)
+from relaax.learning.parameter_store import ParameterStore, Snapshot
+
+#: The name that checkpoints give the parameters, beside the optimiser's slots.
+PARAMETERS = "parameters"
+
+
+class ParameterServer(ParameterServerBase):
+    """Serves a store to workers through ``service``, and keeps it in checkpoints.
+
+    ``fingerprint`` says what a checkpoint must agree on: what the network is. The training is over
+    at ``max_global_step`` environment steps.
+    """
+
+    def __init__(
+        self,
+        store: ParameterStore,
+        service: BridgeBase,
+        saver: Saver,
+        fingerprint: Fingerprint,
+        max_global_step: float,
+    ) -> None:
+        # Without the base class's own, which keeps a configuration for those that read it.
+        self.saver = saver
+        self._store = store
+        self._service = service
+        self._fingerprint = fingerprint
+        self._max_global_step = max_global_step
+
+    def restore_latest_checkpoint(self) -> None:
+        """Restore the latest checkpoint, if any; CheckpointMismatch if it is another network's."""
+        checkpoint = self.saver.restore_latest()
+        if checkpoint is None:
+            return
+        require_same_fingerprint(checkpoint.fingerprint, self._fingerprint, self.saver.location())
+        require_same_shapes(checkpoint, self._checkpoint().tensors)
+        slots = {name: slot for name, slot in checkpoint.tensors.items() if name != PARAMETERS}
+        self._store.restore(
+            Snapshot(
+                parameters=checkpoint.tensors[PARAMETERS],
+                slots=slots,
+                global_t=checkpoint.global_t,
+                version=checkpoint.version,
+            )
+        )
+
+    def save_checkpoint(self) -> None:
+        """Save parameters, optimiser slots, global step and version."""
+        self.saver.save(self._checkpoint())
+
+    def global_t(self) -> int:
+        """Return the environment steps that all agents have taken."""
+        return self._store.global_t
+
+    def bridge(self) -> BridgeBase:
+        """Return what answers the workers."""
+        return self._service
+
+    def training_is_over(self) -> bool:
+        """Return whether ``max_global_step`` is reached."""
+        return self._store.global_t >= self._max_global_step
+
+    def stop_training(self) -> None:
+        """Take no more gradients."""
+        self._store.freeze()
+
+    def _checkpoint(self) -> Checkpoint:
+        snapshot = self._store.snapshot()
+        return Checkpoint(
+            tensors={PARAMETERS: snapshot.parameters, **snapshot.slots},
+            global_t=snapshot.global_t,
+            version=snapshot.version,
+            fingerprint=self._fingerprint,
+        )

@@ -1,0 +1,34 @@
+"""The parameters that actions are chosen with."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from relaax.algorithm_base import FloatVector, Values, Version
+from relaax.learning.networks.parameters import Parameters
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Parameters at a version."""
+
+    version: Version
+    parameters: Parameters
+
+
+class CurrentPolicy:
+    """The newest policy: a ``VariableSink`` that learners publish to and actors read.
+
+    ``current`` is replaced as a whole, so that another thread may read it at any time. ``unpack``
+    makes parameters of a flat vector, once for each version.
+    """
+
+    def __init__(self, unpack: Callable[[FloatVector], Parameters], values: Values) -> None:
+        if values.vector is None:
+            raise RuntimeError("the first values of the parameter server came without their vector")
+        self._unpack = unpack
+        self.current = Policy(values.version, unpack(values.vector))
+
+    def publish(self, values: Values) -> None:
+        """Act and learn with ``values`` from now on, unless they are the ones in use."""
+        if values.vector is not None:
+            self.current = Policy(values.version, self._unpack(values.vector))

@@ -1,0 +1,12 @@
+"""Rollouts of many environments, as arrays.
+
+``columns``  what one row is made of
+``batch``    some rollouts, ready to be learnt from
+``store``    writes rows, and hands out rollouts when they are full
+"""
+
+from relaax.learning.rollouts.batch import RolloutBatch
+from relaax.learning.rollouts.columns import Columns
+from relaax.learning.rollouts.store import RolloutStore
+
+__all__ = ["Columns", "RolloutBatch", "RolloutStore"]

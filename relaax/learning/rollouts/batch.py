@@ -1,0 +1,102 @@
+"""Some rollouts, ready to be learnt from."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.learning.rollouts.columns import Columns
+
+Array = npt.NDArray[Any]
+FloatArray = npt.NDArray[np.float32]
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RolloutBatch:
+    """K rollouts of T rows each, time-major, and the row that follows them.
+
+    A row is a step: an observation, the action taken there and what it earned. A row that is not
+    valid is the state in which an episode was cut off: it only says what the future was worth.
+    """
+
+    #: [T + 1, K, ...]; the last row is the observation after the rollout.
+    observations: Array
+    #: float32 [T + 1, K]: 1 where an episode starts.
+    starts: FloatArray
+    #: [T, K, ...]
+    actions: Array
+    #: float32 [T, K]: of those actions, when they were chosen.
+    log_probabilities: FloatArray
+    #: float32 [T, K]
+    rewards: FloatArray
+    #: float32 [T, K]: 1 where the step ended its episode.
+    terminated: FloatArray
+    #: float32 [T, K]: 1 for a step, 0 for a state where an episode was cut off.
+    valid: FloatArray
+    #: float32 [2, K, H], before the first row.
+    recurrent_state: FloatArray
+    #: int64 [K]: version of the parameters that chose the first action.
+    versions: IntArray
+
+    @property
+    def count(self) -> int:
+        """K, the number of rollouts."""
+        return len(self.versions)
+
+    @property
+    def steps(self) -> int:
+        """Environment steps in all rollouts."""
+        return int(self.valid.sum())
+
+    def arrays(self) -> Iterator[Array]:
+        """Yield what the model computes gradients from, K along axis 1 of each."""
+        for field in fields(self):
+            if field.name != "versions":
+                yield getattr(self, field.name)
+
+    def pieces(self, most: int) -> list["RolloutBatch"]:
+        """Return batches of at most ``most`` rollouts, views of this one."""
+        if self.count <= most:
+            return [self]
+        names = [field.name for field in fields(self) if field.name != "versions"]
+        return [
+            RolloutBatch(
+                **{name: getattr(self, name)[:, begin : begin + most] for name in names},
+                versions=self.versions[begin : begin + most],
+            )
+            for begin in range(0, self.count, most)
+        ]
+
+    @classmethod
+    def zeros(cls, count: int, length: int, columns: Columns) -> "RolloutBatch":
+        """Return ``count`` rollouts of ``length`` rows without a step in them."""
+
+        def rows(length: int) -> FloatArray:
+            return np.zeros((length, count), np.float32)
+
+        return cls(
+            observations=columns.observations(length + 1, count),
+            starts=rows(length + 1),
+            actions=columns.actions(length, count),
+            log_probabilities=rows(length),
+            rewards=rows(length),
+            terminated=rows(length),
+            valid=rows(length),
+            recurrent_state=columns.recurrent_state(count),
+            versions=np.zeros(count, np.int64),
+        )
+
+    @classmethod
+    def concatenated(cls, batches: list["RolloutBatch"]) -> "RolloutBatch":
+        """Return one batch with the rollouts of all."""
+        if len(batches) == 1:
+            return batches[0]
+        names = [field.name for field in fields(cls) if field.name != "versions"]
+        columns = {
+            name: np.concatenate([getattr(batch, name) for batch in batches], axis=1)
+            for name in names
+        }
+        return cls(**columns, versions=np.concatenate([batch.versions for batch in batches]))

@@ -1,0 +1,131 @@
+"""Writes the rows of rollouts."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.learning.arrays import zero_padded
+from relaax.learning.rollouts.batch import RolloutBatch
+from relaax.learning.rollouts.columns import Columns
+
+Array = npt.NDArray[Any]
+FloatArray = npt.NDArray[np.float32]
+IntArray = npt.NDArray[np.int64]
+
+
+class RolloutStore:
+    """Writes the rows of many environments, and hands out rollouts when they are full.
+
+    Every environment has a slot and a position of its own; none waits for another.
+    """
+
+    def __init__(self, length: int, columns: Columns) -> None:
+        self._length = length
+        self._capacity = 0
+        self._observations: Array | None = None
+        rows = length + 1
+        self._starts = np.zeros((rows, 0), np.float32)
+        self._actions = columns.actions(rows, 0)
+        self._log_probabilities = np.zeros((rows, 0), np.float32)
+        self._rewards = np.zeros((rows, 0), np.float32)
+        self._terminated = np.zeros((rows, 0), np.float32)
+        self._valid = np.zeros((rows, 0), np.float32)
+        self._recurrent_state = columns.recurrent_state(0)
+        self._versions = np.zeros(0, np.int64)
+        self._positions = np.zeros(0, np.int64)
+
+    def grow(self, capacity: int) -> None:
+        """Make room for slots below ``capacity``; MemoryError where there is none."""
+        observations = self._observations
+        if observations is not None:  # the large one, and so the one that may not fit
+            observations = zero_padded(observations, capacity, axis=1)
+        for name in ("starts", "actions", "log_probabilities", "rewards", "terminated", "valid"):
+            setattr(self, f"_{name}", zero_padded(getattr(self, f"_{name}"), capacity, axis=1))
+        self._recurrent_state = zero_padded(self._recurrent_state, capacity, axis=1)
+        self._versions = zero_padded(self._versions, capacity, axis=0)
+        self._positions = zero_padded(self._positions, capacity, axis=0)
+        self._observations = observations
+        self._capacity = capacity
+
+    def forget(self, slots: IntArray) -> None:
+        """Drop the unfinished rollouts of ``slots``."""
+        self._positions[slots] = 0
+
+    def reward(self, slots: IntArray, rewards: Array, terminated: Array | bool) -> None:
+        """Complete the last row of ``slots``: what its action earned, and whether it ended."""
+        last = self._positions[slots] - 1
+        self._rewards[last, slots] = rewards
+        self._terminated[last, slots] = terminated
+
+    def cut_last(self, slots: IntArray) -> None:
+        """Take back the last action of ``slots``: the episode was cut off in that state."""
+        self._valid[self._positions[slots] - 1, slots] = 0
+
+    def observe(
+        self, slots: IntArray, observations: Array, starts: Array | bool
+    ) -> RolloutBatch | None:
+        """Begin a row in each of ``slots``; return the rollouts that this completes, if any."""
+        return self._begin_rows(slots, observations, starts, carried=1)
+
+    def cut_off(self, slots: IntArray, finals: Array) -> RolloutBatch | None:
+        """Note the states in which the episodes of ``slots`` were cut off; else as ``observe``."""
+        return self._begin_rows(slots, finals, starts=False, carried=0)
+
+    def _begin_rows(
+        self, slots: IntArray, observations: Array, starts: Array | bool, carried: int
+    ) -> RolloutBatch | None:
+        """Begin rows; those after a full rollout are the first ``carried`` of the next one."""
+        if self._observations is None or self._observations.dtype != observations.dtype:
+            shape = (self._length + 1, self._capacity, *observations.shape[1:])
+            self._observations = np.zeros(shape, observations.dtype)
+        positions = self._positions[slots]
+        self._observations[positions, slots] = observations
+        self._starts[positions, slots] = starts
+        self._valid[positions, slots] = 0
+        self._positions[slots] = positions + 1
+        full = slots[positions == self._length]
+        return self._take(self._observations, full, carried) if len(full) else None
+
+    def record(
+        self,
+        slots: IntArray,
+        actions: Array,
+        log_probabilities: FloatArray,
+        recurrent_state: FloatArray,
+        version: int,
+    ) -> None:
+        """Note what was chosen in the rows just begun, and the recurrent state before it."""
+        last = self._positions[slots] - 1
+        self._actions[last, slots] = actions
+        self._log_probabilities[last, slots] = log_probabilities
+        self._valid[last, slots] = 1
+        self._rewards[last, slots] = 0
+        self._terminated[last, slots] = 0
+        first = last == 0
+        if first.any():
+            self._versions[slots[first]] = version
+            self._recurrent_state[:, slots[first]] = recurrent_state[:, first]
+
+    def _take(self, observations: Array, slots: IntArray, carried: int) -> RolloutBatch:
+        """Return the full rollouts of ``slots``.
+
+        The row that follows becomes their first, unless ``carried`` is 0: no step begins there.
+        """
+        length = self._length
+        taken = RolloutBatch(
+            observations=observations[:, slots],
+            starts=self._starts[:, slots],
+            actions=self._actions[:length, slots],
+            log_probabilities=self._log_probabilities[:length, slots],
+            rewards=self._rewards[:length, slots],
+            terminated=self._terminated[:length, slots],
+            valid=self._valid[:length, slots],
+            recurrent_state=self._recurrent_state[:, slots],
+            versions=self._versions[slots],
+        )
+        observations[0, slots] = taken.observations[length]
+        self._starts[0, slots] = taken.starts[length]
+        self._valid[0, slots] = 0
+        self._positions[slots] = carried
+        return taken

@@ -1,0 +1,49 @@
+"""How a process runs TensorFlow."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+
+def import_tensorflow() -> None:
+    """Import TensorFlow for all modules that follow, without what it says about absent GPUs.
+
+    Importing starts none of its threads, so that a process may still fork.
+    """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    with _native_stderr_discarded():
+        import tensorflow  # noqa: F401
+
+
+def configure_tensorflow(gpu: bool, has_the_machine: bool) -> None:
+    """Give this process its threads and, unless ``gpu``, no GPU; before the first operation.
+
+    Where many workers share a machine, each with one thread is faster than each with all of them.
+    A process that has the machine to itself gets a thread for each core, and two at least: with
+    one, choosing actions would wait for the gradients that are computed beside it.
+    """
+    import tensorflow as tf
+
+    threads = max(2, os.cpu_count() or 1) if has_the_machine else 1
+    # Threads that have been started stay as they are: the first agent of a process decides.
+    with suppress(RuntimeError):
+        tf.config.threading.set_intra_op_parallelism_threads(1)
+        tf.config.threading.set_inter_op_parallelism_threads(threads)
+    if not gpu:
+        tf.config.set_visible_devices([], "GPU")
+
+
+@contextmanager
+def _native_stderr_discarded() -> Iterator[None]:
+    """Send what C++ writes to file descriptor 2 nowhere; Python's errors are still raised."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)

@@ -1,0 +1,148 @@
+"""The loop that watches over a training: progress, checkpoints, and the end."""
+
+import logging
+import threading
+import time
+from enum import Enum
+
+from relaax.algorithm_base import Metrics, ParameterServerBase, Phase, RunningParameterServer
+from relaax.server.parameter_server.metrics import EpisodeReturns
+from relaax.server.parameter_server.progress import ProgressPrinter, StepRate, TrainingProgress
+
+_log = logging.getLogger(__name__)
+
+#: Seconds between two checks of the training.
+CHECK_INTERVAL_S = 0.5
+
+#: Seconds between two measurements of the steps per second.
+RATE_INTERVAL_S = 2.0
+
+#: How long the end of a training is announced before the port is closed. RLX servers ask for the
+#: phase twice a second.
+CLOSING_PHASE_S = 2.0
+
+#: How long a call that has begun may take when the port is closed.
+CLOSE_GRACE_S = 1.0
+
+#: Pauses between the attempts to save the last checkpoint.
+LAST_SAVE_RETRY_DELAYS_S = (1.0, 3.0)
+
+
+class EndOfTraining(Enum):
+    """Why a training ended; the value is what is printed."""
+
+    SIGNAL = "stopped by a signal"
+    STEPS = "the required number of steps is done"
+    RETURN = "the mean return has reached its goal"
+
+
+class TrainingMonitor:
+    """The main loop of the parameter-server process. Other threads answer the workers meanwhile.
+
+    A training ends when the algorithm reports that it is over, when the mean of ``returns`` reaches
+    ``goal_return`` (if omitted, no return ends it), or at a signal. A checkpoint is saved every
+    ``checkpoint_interval_s`` seconds, and at the end. With ``keeps_serving`` the values are served
+    after the end, until a signal comes.
+    """
+
+    def __init__(
+        self,
+        parameter_server: ParameterServerBase,
+        bridge: RunningParameterServer,
+        returns: EpisodeReturns,
+        metrics: Metrics,
+        *,
+        goal_return: float | None = None,
+        checkpoint_interval_s: float,
+        keeps_serving: bool = False,
+    ) -> None:
+        self._parameter_server = parameter_server
+        self._bridge = bridge
+        self._returns = returns
+        self._metrics = metrics
+        self._goal_return = goal_return
+        self._checkpoint_interval_s = checkpoint_interval_s
+        self._keeps_serving = keeps_serving
+        self._printer = ProgressPrinter()
+        self._rate = StepRate(parameter_server.global_t())
+        self._steps_per_s = 0.0
+        self._checkpoints = 0
+
+    def run(self, stop: threading.Event) -> EndOfTraining:
+        """Watch the training until it is over or ``stop`` is set; then save, and close the port."""
+        try:
+            end = self._train(stop)
+            self._parameter_server.stop_training()
+            if end is not EndOfTraining.SIGNAL:  # after a signal, workers wait for the next start
+                self._bridge.set_phase(Phase.SERVING if self._keeps_serving else Phase.CLOSING)
+            self._save_last_checkpoint()
+            self._printer.close(self._progress())
+            print(self._summary(end), flush=True)
+            if end is not EndOfTraining.SIGNAL:
+                stop.wait(None if self._keeps_serving else CLOSING_PHASE_S)
+        finally:
+            self._bridge.stop(CLOSE_GRACE_S)
+        return end
+
+    def _train(self, stop: threading.Event) -> EndOfTraining:
+        now = time.monotonic()
+        save_at, rate_at = now + self._checkpoint_interval_s, now + RATE_INTERVAL_S
+        while not stop.wait(CHECK_INTERVAL_S):
+            now = time.monotonic()
+            if now >= rate_at:
+                rate_at = now + RATE_INTERVAL_S
+                self._measure_rate()
+            self._printer.show(self._progress())
+            if self._parameter_server.training_is_over():
+                return EndOfTraining.STEPS
+            if self._return_is_reached():
+                return EndOfTraining.RETURN
+            if now >= save_at:
+                save_at = now + self._checkpoint_interval_s
+                self._save_or_warn()
+        return EndOfTraining.SIGNAL
+
+    def _measure_rate(self) -> None:
+        self._steps_per_s = self._rate.update(self._parameter_server.global_t())
+        self._metrics.scalar("steps per second", self._steps_per_s)
+
+    def _return_is_reached(self) -> bool:
+        goal, mean = self._goal_return, self._returns.mean()
+        return goal is not None and mean is not None and self._returns.is_full() and mean >= goal
+
+    def _save(self) -> None:
+        self._parameter_server.save_checkpoint()
+        self._checkpoints += 1
+
+    def _save_last_checkpoint(self) -> None:
+        """Save, and try again after a failure: no later checkpoint would hold the result."""
+        for delay_s in LAST_SAVE_RETRY_DELAYS_S:
+            try:
+                return self._save()
+            except Exception:  # the last attempt, below, raises
+                _log.exception("saving failed; trying again in %g s", delay_s)
+                time.sleep(delay_s)
+        return self._save()
+
+    def _save_or_warn(self) -> None:
+        try:
+            self._save()
+        except Exception:  # training goes on: at the next interval the disk may have room again
+            _log.exception(
+                "no checkpoint was saved in %s", self._parameter_server.checkpoint_location()
+            )
+
+    def _progress(self) -> TrainingProgress:
+        return TrainingProgress(
+            global_t=self._parameter_server.global_t(),
+            steps_per_s=self._steps_per_s,
+            mean_return=self._returns.mean(),
+            episodes=self._returns.size(),
+            checkpoints=self._checkpoints,
+        )
+
+    def _summary(self, end: EndOfTraining) -> str:
+        return (
+            f"{end.value}: global step {self._parameter_server.global_t():,}; "
+            f"checkpoint in {self._parameter_server.checkpoint_location()}"
+        )

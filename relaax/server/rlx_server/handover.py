@@ -1,0 +1,92 @@
+"""The RLX server's end of the channel that brings connections to a shared worker."""
+
+import socket
+import struct
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a shared worker says of itself. The first one says that it is ready."""
+
+    _FORMAT: ClassVar[struct.Struct] = struct.Struct("<qq")
+
+    #: Connections that it has taken since its start.
+    taken: int
+    #: Environments of the connections that it serves now.
+    environments: int
+
+    def pack(self) -> bytes:
+        """Return the packet."""
+        return self._FORMAT.pack(self.taken, self.environments)
+
+    @classmethod
+    def unpack(cls, packet: bytes) -> Self:
+        """Return the report in a packet."""
+        return cls(*cls._FORMAT.unpack(packet))
+
+
+class Outbox:
+    """Hands accepted connections over to one worker, and keeps what that reports.
+
+    It owns ``channel``, which keeps packets apart. A worker that has not started yet finds its
+    connections when it has.
+    """
+
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
+        channel.setblocking(False)  # a worker that hangs must not hold up the RLX server
+        self._handed_over = 0
+        self._report: Report | None = None
+        #: Whether the worker has closed its end.
+        self.is_lost = False
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the worker has started and serves."""
+        return self._report is not None
+
+    @property
+    def load(self) -> int:
+        """Environments that the worker serves; a connection on its way counts as one."""
+        if self._report is None:
+            return self._handed_over
+        return self._report.environments + self._handed_over - self._report.taken
+
+    @property
+    def handed_over(self) -> int:
+        """How many connections have been handed over."""
+        return self._handed_over
+
+    def fileno(self) -> int:
+        """Return the descriptor to poll."""
+        return self._channel.fileno()
+
+    def listen(self) -> None:
+        """Take what the worker has reported."""
+        while not self.is_lost:
+            try:
+                packet = self._channel.recv(256)
+            except BlockingIOError:
+                return
+            except OSError:
+                packet = b""
+            if packet:
+                self._report = Report.unpack(packet)
+            else:
+                self.is_lost = True
+
+    def hand_over(self, connection: socket.socket, peer: str) -> None:
+        """Give a connection to the worker; OSError when it does not take it. The caller closes."""
+        socket.send_fds(self._channel, [peer.encode()], [connection.fileno()])
+        self._handed_over += 1
+
+    def close(self) -> None:
+        """Close the channel, which ends the worker."""
+        self._channel.close()
+
+
+def channel() -> tuple[socket.socket, socket.socket]:
+    """Return both ends of a connection that keeps packets apart and shows when its peer is gone."""
+    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

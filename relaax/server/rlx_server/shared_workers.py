@@ -1,0 +1,170 @@
+"""Workers that share all connections: forked once, replaced when one dies."""
+
+import logging
+import selectors
+import socket
+import time
+from collections.abc import Callable, Iterator
+
+from relaax.server.rlx_server.admission import AdmissionDecision, ShareAdmission, Sharing
+from relaax.server.rlx_server.children import Children, ExitedChild
+from relaax.server.rlx_server.handover import Outbox, channel
+from relaax.server.rlx_server.worker.process import CONFIGURATION_IS_WRONG
+
+_log = logging.getLogger(__name__)
+
+#: How long after its start a worker that has failed is started again, at the earliest.
+RESTART_S = 2.0
+
+
+class SharedWorkers:
+    """Forks ``run`` so many times, and hands each connection to the least loaded worker.
+
+    ``run`` is given the next of ``seeds`` and the worker's end of the channel. Connections are
+    taken as soon as all workers have been ready. A worker that is started again gets its share
+    while it starts: its clients, which come back, wait for it.
+    """
+
+    def __init__(
+        self,
+        count: int,
+        children: Children,
+        admission: ShareAdmission,
+        selector: selectors.BaseSelector,
+        seeds: Iterator[int],
+        run: Callable[[int, socket.socket], int],
+    ) -> None:
+        self._children = children
+        self._admission = admission
+        self._workers = [
+            _SharedWorker(number, children, selector, seeds, run) for number in range(1, count + 1)
+        ]
+        self._have_been_ready = False
+
+    @property
+    def pids(self) -> list[int]:
+        """The workers that run."""
+        return [worker.pid for worker in self._workers if worker.pid is not None]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether connections can be taken now."""
+        if not self._have_been_ready:
+            self._have_been_ready = all(worker.is_ready for worker in self._workers)
+        return self._have_been_ready and any(worker.outbox is not None for worker in self._workers)
+
+    def start_due(self) -> None:
+        """Start the workers that are missing, if it is time to."""
+        for worker in self._workers:
+            worker.start_if_due()
+
+    def admit(self) -> AdmissionDecision:
+        """Decide whether there is memory for one more connection."""
+        return self._admission.decide(
+            Sharing(worker.pid, worker.outbox.load)
+            for worker in self._workers
+            if worker.pid is not None and worker.outbox is not None
+        )
+
+    def serve(self, connection: socket.socket, peer: str) -> int:
+        """Hand ``connection`` to a worker and return its pid; OSError when no worker takes it."""
+        reason = OSError("no worker runs")
+        for worker in sorted(self._workers, key=lambda worker: worker.load):
+            if worker.outbox is None or worker.pid is None:
+                continue
+            try:
+                worker.outbox.hand_over(connection, peer)
+            except OSError as error:  # it has just died, or it has more than enough on its way
+                reason = error
+                continue
+            self._admission.note_admitted()
+            return worker.pid
+        raise reason
+
+    def note_exit(self, exited: ExitedChild) -> int | None:
+        """Take note of the end of a child; return the exit status with which all should end."""
+        for worker in self._workers:
+            if worker.pid == exited.pid:
+                worker.note_exit()
+                if exited.exit_code == CONFIGURATION_IS_WRONG:
+                    return CONFIGURATION_IS_WRONG
+        return None
+
+
+class _SharedWorker:
+    """One of them: its process, while there is one, and the channel to it."""
+
+    def __init__(
+        self,
+        number: int,
+        children: Children,
+        selector: selectors.BaseSelector,
+        seeds: Iterator[int],
+        run: Callable[[int, socket.socket], int],
+    ) -> None:
+        self._number = number
+        self._children = children
+        self._selector = selector
+        self._seeds = seeds
+        self._run = run
+        self._due = 0.0
+        self.pid: int | None = None
+        self.outbox: Outbox | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the worker serves."""
+        return self.outbox is not None and self.outbox.is_ready
+
+    @property
+    def load(self) -> int:
+        """Environments that it serves, or will serve."""
+        return 0 if self.outbox is None else self.outbox.load
+
+    def start_if_due(self) -> None:
+        """Fork the process if there is none and it is time to."""
+        if self.pid is not None or time.monotonic() < self._due:
+            return
+        self._due = time.monotonic() + RESTART_S
+        seed = next(self._seeds)
+        ours, theirs = channel()
+        with theirs:
+            try:
+                self.pid = self._children.fork(
+                    f"worker {self._number}", lambda: self._serve(seed, ours, theirs)
+                )
+            except OSError as error:
+                _log.error("could not start worker %d: %s", self._number, error)
+                ours.close()
+                return
+        _log.info("worker %d starts (pid %d)", self._number, self.pid)
+        self.outbox = Outbox(ours)
+        self._children.parents_own(self.outbox)
+        self._selector.register(self.outbox, selectors.EVENT_READ, self._listen)
+
+    def note_exit(self) -> None:
+        """Take note that the process has ended."""
+        self.pid = None
+        self._close()
+
+    def _serve(self, seed: int, ours: socket.socket, theirs: socket.socket) -> int:
+        ours.close()
+        return self._run(seed, theirs)
+
+    def _listen(self) -> None:
+        """Take what the worker reports."""
+        if self.outbox is None:
+            return
+        was_ready = self.is_ready
+        self.outbox.listen()
+        if self.outbox.is_lost:
+            self._close()
+        elif self.is_ready and not was_ready:
+            _log.info("worker %d is ready", self._number)
+
+    def _close(self) -> None:
+        if self.outbox is not None:
+            self._selector.unregister(self.outbox)
+            self._children.no_longer_open(self.outbox)
+            self.outbox.close()
+            self.outbox = None

@@ -1,0 +1,80 @@
+"""Puts an RLX server together: the one place that reads its configuration."""
+
+import itertools
+import os
+import selectors
+import socket
+import zlib
+from collections.abc import Iterator
+from functools import partial
+
+from relaax.algorithm_base import ConfigBase
+from relaax.server.common.algorithm_loader import load_algorithm, make_config
+from relaax.server.common.configuration import RlxServerConfiguration, RlxServerOptions
+from relaax.server.rlx_server.admission import ShareAdmission, WorkerAdmission
+from relaax.server.rlx_server.children import Children
+from relaax.server.rlx_server.connection_workers import ConnectionWorkers
+from relaax.server.rlx_server.server import RlxServer, Workers
+from relaax.server.rlx_server.shared_workers import SharedWorkers
+from relaax.server.rlx_server.watcher import watch_parameter_server
+from relaax.server.rlx_server.worker.process import run_connection_worker, run_shared_worker
+from relaax.server.rlx_server.worker.settings import WorkerSettings
+
+
+def rlx_server(configuration: RlxServerConfiguration, listener: socket.socket) -> RlxServer:
+    """Return the RLX server of a configuration, which accepts from ``listener``.
+
+    Whatever its workers share is imported before they are forked.
+    """
+    options = configuration.options
+    algorithm = load_algorithm(configuration.algorithm.directory)
+    config = make_config(algorithm, configuration.algorithm)
+    algorithm.prepare_to_fork()
+    settings = WorkerSettings(
+        algorithm=algorithm,
+        config=config,
+        parameter_server=str(options.parameter_server),
+        timeout_s=options.timeout,
+        message_timeout_s=options.message_timeout,
+        max_frame_bytes=options.max_frame_bytes,
+        max_environments=options.max_environments,
+    )
+    selector, children = selectors.DefaultSelector(), Children()
+    children.parents_own(selector)
+    seeds = _seeds(listener)
+    count = _shared_workers(options, config)
+    workers: Workers
+    if count is None:
+        workers = ConnectionWorkers(
+            children,
+            WorkerAdmission(options.first_connection_mib()),
+            seeds,
+            partial(run_connection_worker, settings),
+        )
+    else:
+        workers = SharedWorkers(
+            count,
+            children,
+            ShareAdmission(options.first_connection_mib()),
+            selector,
+            seeds,
+            partial(run_shared_worker, settings),
+        )
+    return RlxServer(
+        listener, selector, children, workers, watch=partial(watch_parameter_server, settings)
+    )
+
+
+def _shared_workers(options: RlxServerOptions, config: ConfigBase) -> int | None:
+    """Return how many workers share the connections; None for a worker for each connection."""
+    if options.workers == "connection":
+        return None
+    if options.workers == "auto":
+        return 1 if config.uses_gpu() else len(os.sched_getaffinity(0))
+    return options.workers
+
+
+def _seeds(listener: socket.socket) -> Iterator[int]:
+    """Return numbers of which no two RLX servers have the same ones."""
+    address = f"{socket.gethostname()} {listener.getsockname()[:2]}"
+    return itertools.count(zlib.crc32(address.encode()) << 32)

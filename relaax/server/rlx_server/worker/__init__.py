@@ -1,0 +1,18 @@
+"""A worker: one event loop over a set of connections, and one evaluation of the network for all.
+
+``process``       what runs in a worker's process, for one connection or for many
+``loop``          the event loop: reads, sends, closes, and never waits for a client
+``responder``     turns the steps of all connections that are ready into answers
+``connection``    what belongs to one connection
+``hello``         what the first message of a connection says
+``batch``         the messages of several connections as one
+``episodes``      which episodes go on, and what is counted of them
+``agents``        who chooses the actions: a batch agent, or an agent for each environment
+``stopping``      how a worker is asked to stop, and the deadline for it
+``settings``      what a worker inherits from its RLX server
+
+The way of a step: ``loop`` takes a payload from a ``connection``, whose codec decodes it into
+``Steps``; ``responder`` takes those of all connections that are ready, ``batch`` joins them,
+``episodes`` reads their flags once into ``Transitions``, ``agents`` choose, and the answers go back
+the same way.
+"""

@@ -1,0 +1,109 @@
+"""What belongs to one connection, apart from the loop that serves it."""
+
+import logging
+import time
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.errors import InvalidState, NoRoom, ProtocolError
+from relaax.protocol import MessageConnection, PeerClosed, binary, json
+from relaax.protocol.binary import ErrorCode, Metric
+from relaax.protocol.connection import Payload
+from relaax.steps import IntArray, Steps
+
+_log = logging.getLogger(__name__)
+
+FloatArray = npt.NDArray[np.float64]
+Actions: TypeAlias = Sequence[Any] | npt.NDArray[Any]
+
+_NO_SLOTS: IntArray = np.zeros(0, np.int64)
+
+
+class Codec(Protocol):
+    """One version of the protocol at the server's end: steps and their answers, in turns."""
+
+    def decode(self, payload: Payload) -> Steps | Metric:
+        """Return what a client says; ProtocolError for nonsense."""
+
+    def encode(self, actions: Actions, scores: FloatArray) -> bytes:
+        """Return the answer to the steps decoded last: A actions, and the scores of E episodes.
+
+        InvalidState for actions that cannot be sent.
+        """
+
+
+class Connection:
+    """A client's messages, what they mean, and where its environments are in this worker."""
+
+    def __init__(self, messages: MessageConnection, peer: str, timeout_s: float | None) -> None:
+        self.messages = messages
+        self.peer = peer
+        #: The descriptor that is polled; it stays known after the connection is closed.
+        self.descriptor = messages.fileno()
+        #: How its messages are read and answered: in version 1 until the client says hello.
+        self.codec: Codec = json.ServerCodec()
+        #: Whether the first message has come.
+        self.has_begun = False
+        #: Whether the client has said hello: version 1 has no word for an error.
+        self.knows_errors = False
+        #: int64 [environments]: what the worker calls the connection's environments.
+        self.slots = _NO_SLOTS
+        #: Whether the connection is closed as soon as everything is sent.
+        self.is_leaving = False
+        self._closes_at = None if timeout_s is None else time.monotonic() + timeout_s
+
+    @property
+    def time_is_up(self) -> bool:
+        """Whether the connection should be closed at the next end of an episode."""
+        return self._closes_at is not None and time.monotonic() >= self._closes_at
+
+    def send(self, payload: bytes) -> None:
+        """Send what the client takes at once; InvalidState for more than a frame may hold."""
+        try:
+            self.messages.send_now(payload)
+        except ValueError as error:
+            raise InvalidState(f"an answer cannot be sent: {error}") from error
+
+    def goodbye(self) -> bytes | None:
+        """Return what is said when the time is up; None in version 1."""
+        text = "the connection has lasted as long as it may; connect again"
+        return binary.encode_error(ErrorCode.GO_ELSEWHERE, text) if self.knows_errors else None
+
+    def part(self, code: ErrorCode, text: str) -> None:
+        """Close the connection; say why, unless the client has to be waited for."""
+        if self.knows_errors and not self.messages.is_unsent:
+            try:
+                self.messages.send_now(binary.encode_error(code, text))
+            except (OSError, ValueError) as error:  # the client has left, or frames are tiny
+                _log.info("%s could not be told: %s", self.peer, error)
+        self.messages.close()
+
+    def part_because_of(self, error: Exception) -> None:
+        """Close the connection because of ``error``, which is logged."""
+        if isinstance(error, PeerClosed):
+            self.messages.close()
+            return
+        if isinstance(error, OSError):
+            _log.info("lost the connection from %s: %s", self.peer, error)
+            self.messages.close()
+            return
+        level, code = _meaning(error)
+        _log.log(level, "closing the connection from %s: %s", self.peer, error)
+        self.part(code, str(error))
+
+
+def _meaning(error: Exception) -> tuple[int, ErrorCode]:
+    """Return how serious an error is in the log, and its code for the client."""
+    match error:
+        case binary.Error():
+            return logging.WARNING, ErrorCode(error.code)
+        case InvalidState():
+            return logging.WARNING, ErrorCode.MISMATCH
+        case ProtocolError():
+            return logging.WARNING, ErrorCode.PROTOCOL
+        case NoRoom():
+            return logging.WARNING, ErrorCode.SERVER
+    raise error

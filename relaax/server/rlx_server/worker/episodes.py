@@ -1,0 +1,110 @@
+"""Which episodes go on in a worker, and what is counted of them."""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.errors import ProtocolError
+from relaax.interval_metrics import IntervalMetrics
+from relaax.metrics import Metrics
+from relaax.steps import ENDED, START, Flags, IntArray, Transitions, read_transitions
+
+FloatArray = npt.NDArray[np.float64]
+
+#: The goal of a training is measured by this one, so that a client may not use the name.
+EPISODE_REWARD = "episode reward"
+
+_NO_SCORES: FloatArray = np.zeros(0)
+
+
+class NoEpisode(ProtocolError):
+    """A reward came for a slot where no episode goes on."""
+
+    def __init__(self, slot: int) -> None:
+        super().__init__("a reward came before act: no episode is going on")
+        self.slot = slot
+
+
+class Episodes:
+    """Rewards, steps and seconds of the episodes of all environments of a worker, by slot."""
+
+    def __init__(self, metrics: Metrics, clock: Callable[[], float] = time.monotonic) -> None:
+        self._metrics = metrics
+        self._means = IntervalMetrics(metrics, clock=clock)
+        self._clock = clock
+        self._is_running = np.zeros(0, np.bool_)
+        self._rewards = np.zeros(0)
+        self._lengths = np.zeros(0, np.int64)
+        self._started_at = np.zeros(0)
+
+    def open(self, slots: IntArray) -> None:
+        """Make room for ``slots``, where no episode goes on."""
+        size = max(int(slots.max()) + 1, len(self._is_running))
+        for name in ("_is_running", "_rewards", "_lengths", "_started_at"):
+            getattr(self, name).resize(size, refcheck=False)
+        self._is_running[slots] = False
+
+    def read(self, slots: IntArray, flags: Flags, rewards: FloatArray) -> Transitions:
+        """Return what flags say; NoEpisode for a step outside of an episode. Changes nothing."""
+        is_running = self._is_running[slots]
+        transitions = read_transitions(slots, flags, rewards, is_running)
+        if not is_running.all():
+            idle = transitions.stepped[~self._is_running[transitions.stepped]]
+            if len(idle):
+                raise NoEpisode(int(idle[0]))
+        return transitions
+
+    def any_ends(self, slots: IntArray, flags: Flags) -> bool:
+        """Return whether an episode ends, or is given up."""
+        is_start = (flags & START) != 0
+        return bool(((flags & ENDED) != 0).any() or (is_start & self._is_running[slots]).any())
+
+    def count(self, transitions: Transitions) -> FloatArray:
+        """Count what happened; return the sums of rewards of the episodes that ended [E].
+
+        A sum may be too large for a float.
+        """
+        with np.errstate(over="ignore"):
+            self._rewards[transitions.stepped] += transitions.rewards
+        self._lengths[transitions.stepped] += 1
+        if transitions.only_steps:
+            return _NO_SCORES
+        scores = self._rewards[transitions.ended]
+        self._end(transitions.ended)
+        self._end(transitions.given_up)
+        self._start(transitions.started)
+        return scores
+
+    def give_up(self, slots: IntArray) -> None:
+        """Count the episodes that go on in ``slots`` as over."""
+        self._end(slots[self._is_running[slots]])
+
+    def store_if_due(self) -> None:
+        """Store the means of episodes when a second is over."""
+        self._means.store_if_due()
+
+    def close(self) -> None:
+        """Store what is left."""
+        self._means.store()
+
+    def _start(self, slots: IntArray) -> None:
+        self._is_running[slots] = True
+        self._rewards[slots] = 0.0
+        self._lengths[slots] = 0
+        self._started_at[slots] = self._clock()
+
+    def _end(self, slots: IntArray) -> None:
+        """Store the episodes' metrics; nothing for one without a single step."""
+        now = self._clock()
+        self._is_running[slots] = False
+        for slot in slots.tolist():
+            reward, length = float(self._rewards[slot]), int(self._lengths[slot])
+            if length == 0 or not np.isfinite(reward):
+                continue
+            seconds = now - float(self._started_at[slot])
+            self._metrics.scalar(EPISODE_REWARD, reward)
+            self._means.add("episode length", length)
+            self._means.add("episode time", seconds)
+            self._means.add("reward per time", reward / max(seconds, 1e-9))

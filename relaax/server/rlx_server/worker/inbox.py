@@ -1,0 +1,63 @@
+"""A shared worker's end of the channel that brings its connections."""
+
+import socket
+
+from relaax.server.rlx_server.handover import Report
+
+
+class Inbox:
+    """Brings connections that the RLX server has accepted, and reports how many are served.
+
+    It owns ``channel``, which keeps packets apart.
+    """
+
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
+        channel.setblocking(False)
+        self._taken = 0
+        self._reported: Report | None = None
+        #: Whether the RLX server may send more.
+        self.is_open = True
+
+    def fileno(self) -> int:
+        """Return the descriptor to poll."""
+        return self._channel.fileno()
+
+    def take(self) -> list[tuple[socket.socket, str]]:
+        """Return the connections that have come, each with the address of its client."""
+        taken = []
+        while (connection := self._take_one()) is not None:
+            taken.append(connection)
+        return taken
+
+    def report(self, environments: int) -> None:
+        """Tell the RLX server how much this worker has taken, if that has changed."""
+        report = Report(self._taken, environments)
+        if report == self._reported:
+            return
+        try:
+            self._channel.send(report.pack())
+            self._reported = report
+        except BlockingIOError:  # the RLX server has much to read: the next turn reports again
+            return
+        except OSError:
+            self.is_open = False
+
+    def close(self) -> None:
+        """Close the channel."""
+        self._channel.close()
+
+    def _take_one(self) -> tuple[socket.socket, str] | None:
+        try:
+            data, descriptors, _, _ = socket.recv_fds(self._channel, 256, 1)
+        except BlockingIOError:
+            return None
+        except OSError:
+            data, descriptors = b"", []
+        if not data:
+            self.is_open = False
+            return None
+        self._taken += 1
+        if not descriptors:  # none was free for it in this process: its client comes again
+            return self._take_one()
+        return socket.socket(fileno=descriptors[0]), data.decode()

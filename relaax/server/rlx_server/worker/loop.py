@@ -1,0 +1,232 @@
+"""The event loop of a worker: it reads, answers all that are ready together, and never waits."""
+
+import select
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from relaax.errors import NoRoom, ProtocolError
+from relaax.protocol import MessageConnection, binary
+from relaax.protocol.binary import ErrorCode
+from relaax.protocol.connection import Payload
+from relaax.server.rlx_server.worker.agents import Agents
+from relaax.server.rlx_server.worker.batch import Request
+from relaax.server.rlx_server.worker.connection import Connection
+from relaax.server.rlx_server.worker.hello import begin
+from relaax.server.rlx_server.worker.inbox import Inbox
+from relaax.server.rlx_server.worker.responder import Answer, Responder
+from relaax.server.rlx_server.worker.settings import WorkerSettings
+from relaax.server.rlx_server.worker.stopping import StopRequest
+from relaax.steps import Steps
+
+#: How often messages that have begun are looked at, whether they are overdue.
+SWEEP_S = 1.0
+
+#: What one client can cause, and what ends its connection alone.
+_CLIENTS_FAULTS = (ProtocolError, binary.Error, NoRoom, OSError)
+
+
+class Worker:
+    """Serves connections until it is asked to stop.
+
+    With an ``inbox`` it takes connections from there, until that is closed; without one it ends
+    with its last connection. ``make_agents`` is called before the first environment comes.
+
+    Nothing here waits for a client: what has come is read, what a client does not take is kept
+    until it does, and a message that takes too long ends its own connection. At most one message of
+    a connection is handled in a turn, and none while an answer is unsent.
+    """
+
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        make_agents: Callable[[], Agents],
+        stop: StopRequest,
+        inbox: Inbox | None = None,
+    ) -> None:
+        self._settings = settings
+        self._stop = stop
+        self._inbox = inbox
+        self._responder = Responder(make_agents, is_shared=inbox is not None)
+        #: By descriptor.
+        self._connections: dict[int, Connection] = {}
+        #: Connections whose next message has been read already, so that no descriptor shows it.
+        self._buffered: dict[int, Connection] = {}
+        self._sweep_at = 0.0
+        self._poll = select.epoll()
+        self._poll.register(stop.fileno(), select.EPOLLIN)
+        if inbox is not None:
+            self._poll.register(inbox.fileno(), select.EPOLLIN)
+
+    def add(self, messages: MessageConnection, peer: str) -> None:
+        """Serve a connection."""
+        connection = Connection(messages, peer, self._settings.timeout_s)
+        self._poll.register(connection.descriptor, select.EPOLLIN)
+        self._connections[connection.descriptor] = connection
+
+    def run(self) -> None:
+        """Serve until asked to stop, or until there is no more to do."""
+        if self._inbox is not None:
+            self._responder.prepare()
+            self._inbox.report(0)
+        while self._goes_on():
+            self._turn()
+
+    def part_from_all(self, code: ErrorCode, text: str) -> None:
+        """Close all connections, with a reason."""
+        for connection in list(self._connections.values()):
+            self._forget(connection)
+            connection.part(code, text)
+
+    def close(self) -> None:
+        """Close all connections, say why if there is a reason, and end the agents."""
+        if self._stop.reason is not None:
+            self.part_from_all(self._stop.reason.code, self._stop.reason.text)
+        for connection in list(self._connections.values()):
+            self._close(connection)
+        self._poll.close()
+        self._responder.close()
+
+    def _goes_on(self) -> bool:
+        if self._stop.reason is not None:
+            return False
+        return bool(self._connections) if self._inbox is None else self._inbox.is_open
+
+    def _turn(self) -> None:
+        """Handle what has come, and answer all steps among it together."""
+        arrived, self._buffered = self._buffered, {}
+        for descriptor, event in self._poll.poll(0 if arrived else SWEEP_S):
+            connection = self._connections.get(descriptor)
+            if connection is None:
+                self._take_from_inbox(descriptor)
+            elif event & select.EPOLLOUT:
+                self._flush(connection)
+            else:
+                arrived[descriptor] = connection
+        began_at = time.monotonic()
+        received = [self._receive(connection) for connection in arrived.values()]
+        requests = [request for request in received if request is not None]
+        if requests:
+            self._answer(requests, began_at)
+        if began_at >= self._sweep_at:
+            self._sweep(began_at)
+        if self._inbox is not None:
+            self._inbox.report(self._responder.environments)
+
+    def _answer(self, requests: list[Request], arrived_at: float) -> None:
+        for answer in self._responder.answer(requests, arrived_at):
+            if isinstance(answer, Answer):
+                self._reply(answer)
+            else:
+                self._drop(answer.connection, answer.error)
+
+    def _take_from_inbox(self, descriptor: int) -> None:
+        if self._inbox is None or descriptor != self._inbox.fileno():
+            return  # a request to stop, which the next turn looks at
+        for sock, peer in self._inbox.take():
+            try:
+                self.add(self._settings.open(sock), peer)
+            except OSError:  # the client has left again
+                sock.close()
+
+    def _receive(self, connection: Connection) -> Request | None:
+        """Return the steps that a client has sent, if they are there; handle all other messages."""
+        try:
+            payload = connection.messages.receive_now()
+            if payload is None:
+                return None
+            if not connection.has_begun and not self._begin(connection, payload):
+                return None
+            message = connection.codec.decode(payload)
+        except _CLIENTS_FAULTS as error:
+            self._drop(connection, error)
+            return None
+        if isinstance(message, Steps):
+            return self._request(connection, message)
+        self._responder.store(message)
+        self._go_on(connection)
+        return None
+
+    def _begin(self, connection: Connection, first: Payload) -> bool:
+        """Take the first message; return whether it is one like those that follow."""
+        connection.knows_errors = binary.is_hello(first)
+        beginning = begin(self._settings, first)
+        connection.slots = self._responder.open(beginning.environments)
+        connection.codec, connection.has_begun = beginning.codec, True
+        if beginning.welcome is None:
+            return True
+        self._send(connection, beginning.welcome)
+        return False
+
+    def _request(self, connection: Connection, steps: Steps) -> Request | None:
+        """Return a request; None in version 1 where the time is up and an episode would begin."""
+        request = Request(connection, steps)
+        if connection.time_is_up and self._responder.ends_episode(request):
+            if not connection.knows_errors and len(steps.observations):
+                self._responder.give_up(request.slots)
+                self._close(connection)
+                return None
+            connection.is_leaving = True
+        return request
+
+    def _reply(self, answer: Answer) -> None:
+        connection = answer.connection
+        try:
+            goodbye = connection.goodbye() if connection.is_leaving else None
+            connection.send(connection.codec.encode(answer.actions, answer.scores))
+            self._send(connection, goodbye)
+        except _CLIENTS_FAULTS as error:
+            self._drop(connection, error)
+
+    def _send(self, connection: Connection, payload: bytes | None) -> None:
+        """Send a message, if there is one; go on when everything is on its way."""
+        if payload is not None:
+            connection.send(payload)
+        if connection.messages.is_unsent:
+            self._poll.modify(connection.descriptor, select.EPOLLOUT)
+        else:
+            self._go_on(connection)
+
+    def _flush(self, connection: Connection) -> None:
+        """Send more of what a client has not taken."""
+        try:
+            connection.messages.flush()
+        except OSError as error:
+            self._drop(connection, error)
+            return
+        if not connection.messages.is_unsent:
+            self._poll.modify(connection.descriptor, select.EPOLLIN)
+            self._go_on(connection)
+
+    def _go_on(self, connection: Connection) -> None:
+        """Look at what else has been read, or close a connection that is about to leave."""
+        if connection.is_leaving:
+            self._close(connection)
+        elif connection.messages.has_message:
+            self._buffered[connection.descriptor] = connection
+
+    def _sweep(self, now: float) -> None:
+        """Close connections whose messages take too long."""
+        self._sweep_at = now + SWEEP_S
+        for connection in list(self._connections.values()):
+            try:
+                connection.messages.require_progress(now)
+            except _CLIENTS_FAULTS as error:
+                self._drop(connection, error)
+
+    def _drop(self, connection: Connection, error: Exception) -> None:
+        """Close a connection because of an error of its client, or because it was lost."""
+        self._forget(connection)
+        connection.part_because_of(error)
+
+    def _close(self, connection: Connection) -> None:
+        self._forget(connection)
+        connection.messages.close()
+
+    def _forget(self, connection: Connection) -> None:
+        """Serve a connection no longer; it stays open."""
+        del self._connections[connection.descriptor]
+        self._buffered.pop(connection.descriptor, None)
+        with suppress(OSError):  # closed by the client's machine, and gone from the poll with it
+            self._poll.unregister(connection.descriptor)
+        self._responder.close_slots(connection.slots)

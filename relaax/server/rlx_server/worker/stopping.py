@@ -1,0 +1,61 @@
+"""How a worker is asked to stop: by a signal, and with a deadline."""
+
+import os
+import signal
+import socket
+import threading
+from dataclasses import dataclass
+
+from relaax.protocol.binary import ErrorCode
+from relaax.server.rlx_server.children import END_OF_TRAINING, STOP
+
+#: How long a worker may take to close its connections and to send its last metrics.
+STOP_DEADLINE_S = 3.0
+
+
+@dataclass(frozen=True)
+class Reason:
+    """What clients are told."""
+
+    code: ErrorCode
+    text: str
+
+
+_REASONS = {
+    STOP: Reason(ErrorCode.GO_ELSEWHERE, "it stops"),
+    END_OF_TRAINING: Reason(ErrorCode.TRAINING_IS_OVER, "the training is over"),
+}
+
+
+class StopRequest:
+    """Whether this process has been asked to stop, and a descriptor that is readable then.
+
+    A process that has not ended by itself when ``STOP_DEADLINE_S`` is over ends at once: it may
+    wait for something that does not come. Owns the handlers of its signals until it is closed.
+    """
+
+    def __init__(self) -> None:
+        self.reason: Reason | None = None
+        self._reader, self._writer = socket.socketpair()
+        self._writer.setblocking(False)
+        signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
+        self._before = {number: signal.signal(number, self._take) for number in _REASONS}
+
+    def fileno(self) -> int:
+        """Return the descriptor to poll."""
+        return self._reader.fileno()
+
+    def close(self) -> None:
+        """Give the signals back."""
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(-1)
+        self._reader.close()
+        self._writer.close()
+
+    def _take(self, number: int, frame: object) -> None:
+        if self.reason is None:
+            self.reason = _REASONS[signal.Signals(number)]
+            watchdog = threading.Timer(STOP_DEADLINE_S, os._exit, (0,))
+            watchdog.daemon = True
+            watchdog.start()

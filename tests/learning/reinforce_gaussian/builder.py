@@ -1,0 +1,60 @@
+"""Wires the parts."""
+
+import numpy as np
+
+from relaax.interval_metrics import IntervalMetrics
+from relaax.learning.actor import Actor
+from relaax.learning.agent import SingleAgent
+from relaax.learning.background_learner import BackgroundLearner
+from relaax.learning.learner import Learner
+from relaax.learning.networks import initial_parameters
+from relaax.learning.networks.numpy_policy import NumpyPolicy
+from relaax.learning.optimizers import RMSProp, RMSPropSettings
+from relaax.learning.parameter_server import ParameterServer
+from relaax.learning.parameter_service import ParameterService
+from relaax.learning.parameter_store import ParameterStore
+from relaax.learning.policy import CurrentPolicy
+from relaax.learning.preprocessor import Preprocessor
+from relaax.learning.rollouts import Columns, RolloutStore
+
+
+def make_parameter_server(config, saver, metrics):
+    """Return the owner of the parameters."""
+    initial = initial_parameters(config.network.manifest, "orthogonal", config.seed)
+    optimizer = RMSProp(initial.size, RMSPropSettings(epsilon=1e-3))
+    store = ParameterStore(initial, optimizer, lambda global_t: config.learning_rate)
+    service, fingerprint = ParameterService(store, metrics), {"algorithm": "REINFORCE"}
+    return ParameterServer(store, service, saver, fingerprint, max_global_step=float("inf"))
+
+
+def make_batch_agent(config, bridge, seed, learns_in_background):
+    """Return the agent of many environments."""
+    from relaax.learning.gradients_tf import RolloutGradients
+    from relaax.learning.networks.parameters_tf import ParameterTensors
+
+    from .loss_tf import Reinforce
+
+    network, distribution, length = config.network, config.distribution, config.episode_len
+    columns, tensors = Columns.of(network, distribution, np.float32), ParameterTensors(network)
+    gradients = RolloutGradients(network, tensors, Reinforce(config.discount), length, columns)
+    policy = CurrentPolicy(tensors.unpack, bridge.get())
+    metrics = bridge.metrics()
+    learner = Learner(gradients, policy, bridge, bridge, IntervalMetrics(metrics), 1.0)
+    if learns_in_background:
+        learner = BackgroundLearner(learner, policy, metrics, rollouts_per_update=32)
+    return Actor(
+        preprocessor=Preprocessor((config.state_size,), history_len=1),
+        policy=policy,
+        model=NumpyPolicy(network, distribution),
+        distribution=distribution,
+        columns=columns,
+        rollouts=RolloutStore(length, columns),
+        experience=learner,
+        random=np.random.default_rng([config.seed, seed]),
+    )
+
+
+def make_agent(config, bridge, seed):
+    """Return the agent of one environment."""
+    actor = make_batch_agent(config, bridge, seed, learns_in_background=False)
+    return SingleAgent(actor, bridge.metrics())

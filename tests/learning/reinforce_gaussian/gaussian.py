@@ -1,0 +1,23 @@
+"""Continuous actions, each with a normal distribution of its own."""
+
+import numpy as np
+
+
+class DiagonalGaussian:
+    """The network puts out a mean and the logarithm of a standard deviation for each action."""
+
+    action_dtype = np.float32
+
+    def __init__(self, actions: int) -> None:
+        self.outputs = 2 * actions
+        self.action_shape = (actions,)
+
+    def noise(self, random, count):
+        """Draw standard normal values."""
+        return random.standard_normal((count, *self.action_shape), np.float32)
+
+    def choose(self, outputs, noise):
+        """Return the actions, and their log-likelihoods."""
+        mean, log_sigma = np.split(outputs, 2, axis=-1)
+        each = -0.5 * np.square(noise) - log_sigma - 0.5 * np.log(2 * np.float32(np.pi))
+        return mean + np.exp(log_sigma) * noise, each.sum(axis=-1)

@@ -1,0 +1,178 @@
+"""Small parts that tests of the learning library and of algorithms build with."""
+
+import threading
+
+import numpy as np
+
+from relaax.algorithm_base import BridgeBase, Metrics, Values, Version
+from relaax.learning.distributions import Categorical
+from relaax.learning.model import Choice
+from relaax.learning.networks import POLICY, Convolution, Head, Network, Parameters
+from relaax.learning.networks.numpy_policy import NumpyPolicy
+from relaax.learning.policy import CurrentPolicy
+from relaax.learning.rollouts import Columns
+from relaax.steps import TRUNCATED, Steps, read_transitions
+
+#: Two numbers in, one of two actions out.
+SMALL = Network(observation_shape=(2,), dense_units=(8,), heads=(Head(POLICY, 2),))
+SMALL_COLUMNS = Columns(
+    observation_shape=(2,), observation_dtype=np.float32, action_shape=(), action_dtype=np.int32
+)
+
+
+def unpack(vector):
+    """Parameters of ``SMALL``, without TensorFlow."""
+    return Parameters(SMALL.manifest.unpack(vector), ())
+
+
+def small_values(number=0, seed=5):
+    vector = np.random.default_rng(seed).normal(size=SMALL.manifest.size).astype(np.float32)
+    return Values(Version(number), 0, vector)
+
+
+def small_policy():
+    return CurrentPolicy(unpack, small_values())
+
+
+class Remembering:
+    """A policy whose recurrent state counts the steps of each environment."""
+
+    def __init__(self):
+        self.sizes = []
+        self._policy = NumpyPolicy(SMALL, Categorical(2))
+
+    def choose(self, parameters, observations, recurrent_state, noise):
+        self.sizes.append(len(observations))
+        choice = self._policy.choose(parameters, observations, recurrent_state, noise)
+        return Choice(choice.actions, choice.log_probabilities, recurrent_state + 1)
+
+
+class Kept:
+    """An experience sink that keeps what it is given."""
+
+    def __init__(self):
+        self.rollouts = []
+        self.is_warm = False
+        self.is_closed = False
+
+    def warm_up(self):
+        self.is_warm = True
+
+    def put(self, rollouts):
+        self.rollouts.append(rollouts)
+
+    def close(self):
+        self.is_closed = True
+
+
+class Stored(Metrics):
+    """Metrics that are kept."""
+
+    def __init__(self):
+        self.values = []
+
+    def scalar(self, name, y, x=None):
+        self.values.append((name, y))
+
+    def sum_of(self, name):
+        return sum(y for stored, y in self.values if stored == name)
+
+
+class Recorder(BridgeBase):
+    """Passes calls on and remembers the gradients; may be held up, or fail."""
+
+    def __init__(self, service):
+        self.service = service
+        self.gradients = []
+        self.stored = Stored()
+        self.goes_on = threading.Event()
+        self.goes_on.set()
+        self.error = None
+
+    def increment_global_t(self, steps=1):
+        return self.service.increment_global_t(steps)
+
+    def apply_gradients(self, gradients, computed_with=None):
+        self.service.apply_gradients(gradients, computed_with)
+
+    def get_values(self, known=None):
+        return self.service.get_values(known)
+
+    def synchronize(self, gradients, steps, computed_with=None):
+        assert self.goes_on.wait(30)
+        if self.error is not None:
+            raise self.error
+        self.gradients.append((gradients, steps, computed_with.number))
+        return self.service.synchronize(gradients, steps, computed_with)
+
+    def metrics(self):
+        return self.stored
+
+
+class Driven:
+    """A batch agent with what drives it: slots, and flags that are read once."""
+
+    def __init__(self, agent):
+        self.agent = agent
+        self._is_taken = np.zeros(10_000, np.bool_)
+        self._is_running = np.zeros(10_000, np.bool_)
+
+    def open(self, count):
+        slots = np.flatnonzero(~self._is_taken)[:count]
+        self.agent.open(slots)
+        self._is_taken[slots] = True
+        return slots
+
+    def close_slots(self, slots):
+        self.agent.close_slots(slots)
+        self._is_running[slots] = False
+        self._is_taken[slots] = False
+
+    def act(self, steps):
+        slots = steps.environments
+        read = read_transitions(slots, steps.flags, steps.rewards, self._is_running[slots])
+        truncated = (steps.flags[steps.has_final] & TRUNCATED) != 0
+        self._is_running[read.ended] = False
+        self._is_running[read.started] = True
+        check = self.agent.check
+        return self.agent.act(read, check(steps.observations), check(steps.finals)[truncated])
+
+    def close(self):
+        self.agent.close()
+
+
+def report(slots, flags, rewards, observations, finals=()):
+    """What environments of two numbers report."""
+    return Steps(
+        np.array(slots),
+        np.array(flags, np.uint8),
+        np.array(rewards, float),
+        np.array(observations, np.float32).reshape(-1, 2),
+        np.array(finals, np.float32).reshape(-1, 2),
+    )
+
+
+def only(column):
+    """The one rollout of a batch as a list."""
+    return column[:, 0].tolist()
+
+
+def wait_until(condition):
+    deadline = threading.Event()
+    for _ in range(3000):
+        if condition():
+            return
+        deadline.wait(0.01)
+    raise AssertionError("it did not happen")
+
+
+_CONVOLUTIONS = (Convolution(16, 8, 4), Convolution(32, 4, 2))
+_HEADS = (Head(POLICY, 3), Head("value", 1))
+
+#: A network of each kind, by name, and the type of its observations.
+NETWORKS = {
+    "dense": (Network((4,), (6, 5), _HEADS), np.float32),
+    "recurrent": (Network((4,), (6, 5), _HEADS, lstm_size=4), np.float32),
+    "image": (Network((28, 36, 2), (5,), _HEADS, _CONVOLUTIONS), np.uint8),
+    "recurrent image": (Network((28, 36, 2), (5,), _HEADS, _CONVOLUTIONS, 4), np.uint8),
+}

@@ -1,0 +1,48 @@
+"""Rollouts with an episode's end, a cut and starts in different places."""
+
+import dataclasses
+
+import numpy as np
+
+from relaax.learning.rollouts import RolloutBatch
+
+
+def random_rollouts(network, actions=3, count=3, steps=5, dtype=np.float32):
+    """``count`` rollouts of ``steps`` rows for ``network``, the same each time."""
+    generator = np.random.default_rng(11)
+    shape = (steps + 1, count, *network.observation_shape)
+    if dtype == np.uint8:
+        observations = generator.integers(0, 256, shape, np.uint8)
+    else:
+        observations = generator.normal(size=shape).astype(np.float32)
+    ends = generator.integers(0, steps, count)
+    cuts = (ends + 2) % steps
+    columns = np.arange(count)
+    terminated = np.zeros((steps, count), np.float32)
+    valid = np.ones((steps, count), np.float32)
+    starts = np.zeros((steps + 1, count), np.float32)
+    terminated[ends, columns] = 1
+    valid[cuts, columns] = 0
+    starts[ends + 1, columns] = 1
+    starts[cuts + 1, columns] = 1
+    return RolloutBatch(
+        observations=observations,
+        starts=starts,
+        actions=generator.integers(0, actions, (steps, count)).astype(np.int32),
+        log_probabilities=-generator.random((steps, count)).astype(np.float32),
+        rewards=generator.normal(size=(steps, count)).astype(np.float32),
+        terminated=terminated,
+        valid=valid,
+        recurrent_state=generator.normal(size=(2, count, network.lstm_size)).astype(np.float32),
+        versions=np.zeros(count, np.int64),
+    )
+
+
+def column_of(rollouts, column):
+    """One of several rollouts, alone."""
+    parts = {
+        field.name: getattr(rollouts, field.name)[:, column : column + 1]
+        for field in dataclasses.fields(rollouts)
+        if field.name != "versions"
+    }
+    return dataclasses.replace(rollouts, **parts, versions=rollouts.versions[:1])

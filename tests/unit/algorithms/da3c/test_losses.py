@@ -1,0 +1,245 @@
+"""DA3C's loss against an independent computation in numpy, in float64."""
+
+import dataclasses
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from numpy_network import NumpyNetwork
+from rollout_samples import random_rollouts
+
+from relaax.learning.networks import initial_parameters
+
+VECTOR = {"action_size": 3, "state_size": [4], "hidden_layers": [6, 5], "seed": 7}
+RECURRENT = {**VECTOR, "lstm": True, "lstm_size": 4}
+IMAGE = {
+    "action_size": 3,
+    "state_size": [28, 36],
+    "history_len": 2,
+    "hidden_layers": [5],
+    "seed": 7,
+}
+IMAGE_RECURRENT = {**IMAGE, "lstm": True, "lstm_size": 4}
+CLIPPED = {**VECTOR, "policy_clip": 0.1}
+VTRACE = {**VECTOR, "vtrace": {"clip_rho": 1.5, "clip_c": 0.8}, "trace_decay": 0.7}
+NORMALIZED = {"normalize_advantages": True}
+ALL = pytest.mark.parametrize(
+    "section",
+    [
+        VECTOR,
+        CLIPPED,
+        VTRACE,
+        RECURRENT,
+        IMAGE,
+        IMAGE_RECURRENT,
+        {**CLIPPED, **NORMALIZED, "trace_decay": 0.7},
+        {**VTRACE, **NORMALIZED},
+    ],
+)
+ENTROPY_BETA, VALUE_LOSS_WEIGHT, DISCOUNT = 0.3, 0.7, 0.9
+LOSS = {
+    "entropy_beta": ENTROPY_BETA,
+    "value_loss_weight": VALUE_LOSS_WEIGHT,
+    "rewards_gamma": DISCOUNT,
+}
+
+
+class LossTwin(NumpyNetwork):
+    """DA3C's network with its loss."""
+
+    def __init__(self, network, settings, tensors, held=None):
+        super().__init__(network, tensors)
+        self.settings = settings
+        #: Targets and advantages, once they are known: they are no functions of the parameters.
+        self.held = {} if held is None else held
+
+    def losses(self, rollout):
+        """Return policy loss, value loss and entropy of rollouts, with the targets held fixed."""
+        columns = [self._look_at(rollout, column) for column in range(rollout.count)]
+        values, chosen, entropies = (np.stack(each, axis=1) for each in zip(*columns, strict=True))
+        ratios = np.exp(chosen - rollout.log_probabilities)
+        if not self.held:
+            self.held["returns"], self.held["advantages"] = self.targets(rollout, values, ratios)
+        returns, advantages = self.held["returns"], self.held["advantages"]
+        return SimpleNamespace(
+            policy=-np.sum(rollout.valid * self.gains(chosen, ratios, advantages)),
+            value=0.5 * np.sum(rollout.valid * (returns - values[:-1]) ** 2),
+            entropy=np.sum(rollout.valid * entropies),
+        )
+
+    def _look_at(self, rollout, column):
+        """Return values [T + 1], log-probabilities of the actions [T] and entropies [T]."""
+        outputs, _ = self.forward(
+            rollout.observations[:, column],
+            rollout.recurrent_state[:, column : column + 1],
+            1 - rollout.starts[:, column],
+        )
+        logits, values = outputs["policy"], outputs["value"][:, 0]
+        exponents = np.exp(logits - logits.max(axis=1, keepdims=True))[:-1]
+        probabilities = exponents / exponents.sum(axis=1, keepdims=True)
+        actions = rollout.actions[:, column]
+        chosen = np.log(probabilities[np.arange(len(actions)), actions])
+        return values, chosen, -np.sum(probabilities * np.log(probabilities), axis=1)
+
+    def targets(self, rollout, values, ratios):
+        """Return what values should be, and what the policy loss weighs actions with, [T, K]."""
+        settings, shape = self.settings, rollout.rewards.shape
+        returns, advantages, weights = np.zeros(shape), np.zeros(shape), np.ones(shape)
+        for column in range(rollout.count):
+            arrays = [
+                array[:, column]
+                for array in (rollout.rewards, rollout.terminated, rollout.valid, values, ratios)
+            ]
+            if settings.vtrace is None:
+                returns[:, column] = returns_of(*arrays[:4], settings.trace_decay)
+                advantages[:, column] = returns[:, column] - arrays[3][:-1]
+            else:
+                found = vtrace_of(*arrays, settings.vtrace, settings.trace_decay)
+                returns[:, column], advantages[:, column], weights[:, column] = found
+        if settings.normalize_advantages:
+            steps = advantages[rollout.valid > 0]
+            advantages = (advantages - steps.mean()) / steps.std()
+        return returns, weights * advantages
+
+    def gains(self, chosen, ratios, advantages):
+        """What the policy loss sums: A3C's, or PPO's with a limit to the change of the policy."""
+        clip = self.settings.policy_clip
+        if clip is None:
+            return chosen * advantages
+        limited = np.where(
+            advantages > 0, np.minimum(ratios, 1 + clip), np.maximum(ratios, 1 - clip)
+        )
+        return limited * advantages
+
+    def loss(self, rollout):
+        terms = self.losses(rollout)
+        total = terms.policy - ENTROPY_BETA * terms.entropy + VALUE_LOSS_WEIGHT * terms.value
+        return total / rollout.count
+
+
+def returns_of(rewards, terminated, valid, values, decay):
+    """Lambda-returns of one rollout, from the last row backwards."""
+    following, returns = values[-1], []
+    for step in reversed(range(len(rewards))):
+        if valid[step]:
+            mixed = (1 - decay) * values[step + 1] + decay * following
+            following = rewards[step] + DISCOUNT * (1 - terminated[step]) * mixed
+        else:
+            following = values[step]
+        returns.append(following)
+    return np.array(returns[::-1])
+
+
+def vtrace_of(rewards, terminated, valid, values, ratios, clips, decay):
+    """V-trace targets, advantages and their weights of one rollout, from the last row backwards."""
+    following, correction, rows = values[-1], 0.0, []
+    for step in reversed(range(len(rewards))):
+        discount = DISCOUNT * (1 - terminated[step])
+        weight = valid[step] * min(ratios[step], clips.clip_rho)
+        advantage = rewards[step] + discount * following - values[step]
+        trace = valid[step] * decay * min(ratios[step], clips.clip_c)
+        difference = rewards[step] + discount * values[step + 1] - values[step]
+        correction = weight * difference + discount * trace * correction
+        following = values[step] + correction
+        rows.append((following, advantage, weight))
+    return np.array(rows[::-1]).T
+
+
+@pytest.fixture(name="make_case")
+def _make_case(da3c, da3c_module):
+    def make(section, count=3, **changes):
+        config = da3c.Config({**section, **LOSS, **changes})
+        settings, network = config.settings, config.network
+        vector = initial_parameters(network.manifest, settings.initialization, settings.seed)
+        da3c.prepare_to_fork()
+        from relaax.learning.networks.parameters_tf import ParameterTensors
+
+        dtype = np.uint8 if settings.is_image else np.float32
+        tensors = ParameterTensors(network)
+        gradients = da3c_module("builder").make_gradients(config)
+        return SimpleNamespace(
+            network=network,
+            vector=vector,
+            rollout=random_rollouts(network, count=count, dtype=dtype),
+            twin=LossTwin(network, settings, network.manifest.unpack(vector)),
+            gradient=lambda vector, rollout: gradients.gradient(tensors.unpack(vector), rollout),
+        )
+
+    return make
+
+
+@pytest.fixture(name="case")
+def _case(make_case, section):
+    """Gradients, parameters, their numpy twin and three rollouts."""
+    return make_case(section)
+
+
+@ALL
+def test_each_loss_term_agrees_with_numpy(case):
+    terms = case.gradient(case.vector, case.rollout).terms
+    expected = case.twin.losses(case.rollout)
+    assert terms["policy loss"] == pytest.approx(expected.policy, rel=1e-4)
+    assert terms["value loss"] == pytest.approx(expected.value, rel=1e-4)
+    assert terms["entropy"] == pytest.approx(expected.entropy, rel=1e-4)
+
+
+@ALL
+def test_the_gradient_agrees_with_finite_differences_of_the_numpy_loss(case):
+    gradient = case.gradient(case.vector, case.rollout).vector
+    case.twin.loss(case.rollout)  # fixes targets and advantages
+    directions = np.random.default_rng(2).normal(size=(8, case.vector.size))
+    for direction in directions / np.linalg.norm(directions, axis=1, keepdims=True):
+        assert gradient @ direction == pytest.approx(_slope(case, direction), rel=2e-3, abs=2e-4)
+
+
+def _slope(case, direction, step=1e-5):
+    """The loss's derivative along ``direction``, by central differences in float64."""
+    sides = []
+    for sign in (1, -1):
+        moved = case.vector.astype(np.float64) + sign * step * direction
+        tensors = case.network.manifest.unpack(moved)
+        twin = LossTwin(case.network, case.twin.settings, tensors, case.twin.held)
+        sides.append(twin.loss(case.rollout))
+    return (sides[0] - sides[1]) / (2 * step)
+
+
+def test_vtrace_weighs_by_what_the_acting_policy_thought(make_case):
+    """With the policy's own probabilities it is n-step, and with others it is not."""
+    plain, corrected = make_case(VECTOR), make_case(VECTOR, vtrace=True)
+    rollout = plain.rollout
+    own = np.zeros_like(rollout.log_probabilities)
+    for step, column in np.ndindex(own.shape):
+        observations = rollout.observations[step, column : column + 1]
+        logits = plain.twin.forward(observations, None, [1])[0]["policy"]
+        own[step, column] = logits[0, rollout.actions[step, column]] - np.log(
+            np.exp(logits[0]).sum()
+        )
+    on_policy = dataclasses.replace(rollout, log_probabilities=own)
+    expected = plain.gradient(plain.vector, rollout).vector
+    same = corrected.gradient(plain.vector, on_policy).vector
+    other = corrected.gradient(plain.vector, rollout).vector
+    np.testing.assert_allclose(same, expected, rtol=1e-3, atol=1e-5)
+    assert np.abs(other - expected).max() > 0.01
+
+
+def test_no_action_gains_from_vtrace_and_normalized_advantages_together(make_case):
+    """Both actions earn 1, so that no policy is better, with any policy that chose them.
+
+    A baseline taken off after the weighting would prefer the action that has become improbable.
+    """
+    case = make_case({**VECTOR, "vtrace": {"clip_rho": 100.0}}, normalize_advantages=True, count=2)
+    zeros = np.zeros_like(case.rollout.rewards)
+    rollout = dataclasses.replace(
+        case.rollout,
+        rewards=zeros + 1,
+        terminated=zeros + 1,
+        valid=zeros + 1,
+        log_probabilities=np.log(np.linspace(0.01, 0.9, zeros.size, dtype=np.float32)).reshape(
+            zeros.shape
+        ),
+    )
+    vector = np.zeros_like(case.vector)  # a uniform policy, and all values 0
+    gradient = case.gradient(vector, rollout)
+    assert gradient.terms["policy loss"] == pytest.approx(0.0, abs=1e-4)
+    bias = case.network.manifest.unpack(gradient.vector)["policy/bias"]
+    np.testing.assert_allclose(bias, 0.0, atol=1e-4)

@@ -1,0 +1,94 @@
+"""What a child process does with its task, done in this one."""
+
+import logging
+import signal
+from multiprocessing import Pipe, RawValue
+
+import pytest
+
+from relaax.client.child_process import run_task
+from relaax.client.observer import EpisodeSummary
+from relaax.client.run_result import RunOutcome, RunResult
+from relaax.errors import ProtocolError
+
+FINISHED = RunResult(RunOutcome.FINISHED, "1 episodes are over")
+
+
+@pytest.fixture(autouse=True)
+def _as_before():
+    """Give this process its signals and its log back."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.getsignal(number) for number in numbers]
+    log = logging.getLogger("relaax.client")
+    level = log.level
+    yield
+    log.setLevel(level)
+    for number, handler in zip(numbers, before, strict=True):
+        signal.signal(number, handler)
+
+
+def events_of(task, index=0):
+    """What the parent gets, and the steps that it reads."""
+    ours, theirs = Pipe(duplex=False)
+    steps = RawValue("Q", 0)
+    with ours:
+        with theirs:
+            run_task(task, index, theirs, steps)
+        events = []
+        while ours.poll():
+            try:
+                events.append(ours.recv())
+            except EOFError:
+                break
+    return events, steps.value
+
+
+def test_what_happens_is_reported_in_its_order_and_the_result_last():
+    summary = EpisodeSummary(1.5, 10, 0.25)
+
+    def task(index, report):
+        report.on_connected()
+        report.on_step()
+        report.on_step(3)
+        report.on_episode(summary)
+        report.on_disconnected()
+        return RunResult(RunOutcome.FINISHED, f"process {index}")
+
+    events, steps = events_of(task, index=7)
+    assert events == [True, summary, False, RunResult(RunOutcome.FINISHED, "process 7")]
+    assert steps == 4
+
+
+def test_an_error_of_relaax_is_its_message():
+    def task(index, report):
+        raise ProtocolError("the action does not fit")
+
+    events, _ = events_of(task)
+    assert events == [RunResult(RunOutcome.FAILED, "the action does not fit")]
+
+
+def test_any_other_error_is_named_and_its_traceback_printed(capsys):
+    def task(index, report):
+        raise KeyError("speed")
+
+    events, _ = events_of(task)
+    assert events == [RunResult(RunOutcome.FAILED, "KeyError: 'speed'")]
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_parent_that_has_ended_is_no_error():
+    ours, theirs = Pipe(duplex=False)
+    ours.close()
+    with theirs:
+        run_task(lambda index, report: FINISHED, 0, theirs, RawValue("Q", 0))
+
+
+def test_the_keyboard_does_not_interrupt_a_child_and_sigterm_ends_it():
+    def task(index, report):
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        signal.raise_signal(signal.SIGTERM)
+        raise AssertionError("this is not reached")
+
+    with pytest.raises(SystemExit) as ended:
+        events_of(task)
+    assert ended.value.code == 0

@@ -1,0 +1,130 @@
+"""The command, as a user runs it: real processes against a server that speaks by hand."""
+
+import contextlib
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+RUNNER = [sys.executable, "-m", "relaax.client.gymnasium_runner"]
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*RUNNER, *arguments], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@contextlib.contextmanager
+def started(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(
+        [*RUNNER, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def wait_until(condition: Callable[[], bool], timeout_s: float = 60) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "the condition did not come true"
+        time.sleep(0.01)
+
+
+def test_the_episodes_asked_for_are_played_by_as_many_processes(start_server) -> None:
+    server = start_server()
+    result = run(
+        "--rlx-server", server.url, "--env", "CartPole-v1", "--count", "2", "--episodes", "5"
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "5 episodes, mean return of the last 100: " in result.stdout
+    assert server.accepted == 2
+    assert server.verbs.count("reward_and_reset") == 5
+
+
+def test_environments_that_share_a_connection_are_counted_each(server) -> None:
+    result = run(
+        *("--rlx-server", server.url, "--env", "CartPole-v1"),
+        *("--count", "5", "--per-connection", "5", "--episodes", "10"),
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    assert " of 5 environments connected, 10 episodes, mean return" in result.stdout
+    assert [hello.environments for hello in server.hellos] == [5]
+
+
+def test_seeds_differ_between_processes_and_repeat_between_runs(start_server) -> None:
+    def first_states() -> list[list[float]]:
+        server = start_server()
+        run(
+            *("--rlx-server", server.url, "--env", "CartPole-v1"),
+            *("--count", "2", "--seed", "3", "--episodes", "2"),
+        )
+        return sorted(e.state for e in server.exchanges if e.message[0] == "act")
+
+    states = first_states()
+    assert len(states) == 2
+    assert states[0] != states[1]
+    assert first_states() == states
+
+
+def test_a_server_that_is_lost_after_a_session_means_that_training_is_over(
+    start_server, close, usual_answer
+) -> None:
+    server = start_server(lambda e: close if e.connection > 1 or e.number > 30 else usual_answer(e))
+    result = run("--rlx-server", server.url, "--env", "CartPole-v1", "--attempts", "1")
+    assert result.returncode == 0
+    assert (
+        f"the RLX server at {server.url} does not answer any more: training is over"
+        in result.stdout
+    )
+
+
+def test_a_server_that_was_never_reached_is_status_1(unused_url) -> None:
+    result = run("--rlx-server", unused_url, "--env", "CartPole-v1", "--attempts", "1")
+    assert result.returncode == 1
+    assert f"never a session with the RLX server at {unused_url}" in result.stderr
+    assert "gave up after 1 attempts" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_an_unknown_environment_is_status_2_and_one_line(unused_url) -> None:
+    result = run("--rlx-server", unused_url, "--env", "NoSuchThing-v1", "--count", "2")
+    assert result.returncode == 2
+    assert result.stderr.count("\n") == 1
+    assert "NoSuchThing" in result.stderr
+
+
+def test_an_environment_that_rlx_cannot_carry_is_status_2_and_one_line(unused_url) -> None:
+    result = run("--rlx-server", unused_url, "--env", "Blackjack-v1")
+    assert result.returncode == 2
+    assert result.stderr.startswith("Blackjack-v1: observations of Tuple(")
+    assert result.stderr.count("\n") == 1
+
+
+def test_actions_that_do_not_fit_are_status_1_and_one_line(start_server) -> None:
+    server = start_server(lambda _: ["act", 17])
+    result = run("--rlx-server", server.url, "--env", "CartPole-v1", "--count", "2")
+    assert result.returncode == 1
+    assert "takes the actions 0 to 1, the server sent 17" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_command_and_its_processes(
+    start_server: Callable[..., Any], number: signal.Signals
+) -> None:
+    server = start_server()
+    with started("--rlx-server", server.url, "--env", "CartPole-v1", "--count", "2") as process:
+        wait_until(lambda: server.accepted == 2 and len(server.exchanges) > 10)
+        process.send_signal(number)
+        stdout, stderr = process.communicate(timeout=60)
+    assert (process.returncode, stderr) == (0, "")
+    assert stdout.endswith("stopped\n")
+    # The server's threads end when the connections of the two processes do.
+    assert server.join_threads(30)

@@ -1,0 +1,60 @@
+import io
+
+from relaax.client.observer import EpisodeSummary
+from relaax.client.run_progress import ProgressDisplay, RunProgress
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_the_line_counts_and_averages_the_last_hundred_episodes() -> None:
+    progress = RunProgress(4)
+    assert progress.line(0) == (
+        "0 of 4 environments connected, 0 episodes, mean return of the last 100: -, 0 steps/s"
+    )
+    progress.connected = 3
+    for episode_return in [1000.0] + [1.0, 2.0] * 50:
+        progress.add_episode(EpisodeSummary(episode_return, 10, 0.5))
+    assert progress.line(12.6) == (
+        "3 of 4 environments connected, 101 episodes, mean return of the last 100: 1.50, 13 steps/s"
+    )
+
+
+def test_elsewhere_than_on_a_terminal_a_line_comes_every_ten_seconds() -> None:
+    clock, stream, progress = Clock(), io.StringIO(), RunProgress(1)
+    display = ProgressDisplay(progress, stream, clock)
+    clock.now += 9
+    display.refresh()
+    assert stream.getvalue() == ""
+    clock.now += 1
+    progress.steps = 50
+    display.refresh()
+    clock.now += 10
+    progress.steps = 250
+    display.refresh()
+    first, second = stream.getvalue().splitlines()
+    assert first.endswith(" 5 steps/s")
+    assert second.endswith(" 20 steps/s")
+
+
+def test_on_a_terminal_the_line_is_replaced_until_the_end() -> None:
+    clock, stream = Clock(), Terminal()
+    display = ProgressDisplay(RunProgress(1), stream, clock)
+    for _ in range(2):
+        clock.now += 1
+        display.refresh()
+    display.finish()
+    shown = stream.getvalue()
+    assert shown.count("\r0 of 1 environments") == 3
+    assert shown.count("\n") == 1
+    assert shown.endswith("\n")

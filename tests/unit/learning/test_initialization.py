@@ -1,0 +1,51 @@
+"""Initial parameters of the network."""
+
+import numpy as np
+import pytest
+
+from relaax.learning.networks import Convolution, Head, Network, initial_parameters
+
+NETWORK = Network(
+    observation_shape=(28, 36, 1),
+    convolutions=(Convolution(16, 8, 4), Convolution(32, 4, 2)),
+    dense_units=(5,),
+    lstm_size=4,
+    heads=(Head("policy", 3), Head("value", 1)),
+)
+
+
+def draw(initialization, seed=3):
+    vector = initial_parameters(NETWORK.manifest, initialization, seed)
+    assert vector.dtype == np.float32
+    return vector, NETWORK.manifest.unpack(vector)
+
+
+@pytest.mark.parametrize("initialization", ["uniform", "orthogonal"])
+def test_the_seed_decides(initialization):
+    assert np.array_equal(draw(initialization)[0], draw(initialization)[0])
+    assert not np.array_equal(draw(initialization)[0], draw(initialization, seed=4)[0])
+
+
+def test_uniform_values_stay_in_the_range_that_the_inputs_set():
+    _, tensors = draw("uniform")
+    kernel = tensors["conv0/kernel"]  # 8 x 8 inputs of one channel
+    assert 0.12 < np.abs(kernel).max() <= 1 / 8
+    assert np.abs(tensors["conv0/bias"]).max() <= 1 / 8
+
+
+@pytest.mark.parametrize(
+    ("name", "gain"),
+    [("conv1", 2**0.5), ("dense0", 2**0.5), ("policy", 0.01), ("value", 1.0)],
+)
+def test_orthogonal_columns_have_one_length_and_no_angle_but_the_right_one(name, gain):
+    _, tensors = draw("orthogonal")
+    kernel = tensors[f"{name}/kernel"].reshape(-1, tensors[f"{name}/kernel"].shape[-1])
+    products = kernel.T @ kernel
+    np.testing.assert_allclose(products, gain**2 * np.eye(len(products)), atol=1e-5)
+    assert not tensors[f"{name}/bias"].any()
+
+
+def test_where_units_outnumber_inputs_the_rows_are_orthogonal():
+    _, tensors = draw("orthogonal")
+    kernel = tensors["lstm/kernel"]  # 5 + 4 inputs, 4 gates of 4 cells
+    np.testing.assert_allclose(kernel @ kernel.T, np.eye(9), atol=1e-5)

@@ -1,0 +1,263 @@
+"""The learner: from rollouts to updates and new policies, with a gradient easy to follow."""
+
+import threading
+
+import numpy as np
+import pytest
+from learning_parts import SMALL_COLUMNS, Recorder, small_policy, small_values, wait_until
+
+from relaax.algorithm_base import NullMetrics, Values, Version
+from relaax.interval_metrics import IntervalMetrics
+from relaax.learning.background_learner import BackgroundLearner
+from relaax.learning.learner import Learner, NoLearner
+from relaax.learning.model import Gradient
+from relaax.learning.optimizers import RMSProp, RMSPropSettings
+from relaax.learning.parameter_service import ParameterService
+from relaax.learning.parameter_store import ParameterStore
+from relaax.learning.rollouts import RolloutBatch
+
+
+class MeanReward:
+    """A gradient model: all parameters fall with the mean of the rewards."""
+
+    def __init__(self):
+        self.rollouts = []
+        self.prepared = []
+
+    def gradient(self, parameters, rollouts):
+        self.rollouts.append(rollouts)
+        size = sum(array.size for array in parameters.arrays.values())
+        vector = np.full(size, rollouts.rewards.mean(), np.float32)
+        return Gradient(vector, {"reward": float(rollouts.rewards.sum())})
+
+    def prepare(self, parameters, most):
+        self.prepared.append(most)
+
+
+def parameter_service():
+    """A parameter server whose parameters are those of ``small_policy``."""
+    vector = small_values().vector
+    optimizer = RMSProp(vector.size, RMSPropSettings())
+    store = ParameterStore(vector, optimizer, learning_rate=lambda global_t: 0.01)
+    return ParameterService(store, NullMetrics())
+
+
+class Restarted:
+    """A parameter server of another incarnation."""
+
+    def __init__(self, service):
+        self._service = service
+
+    def synchronize(self, gradients, steps, computed_with=None):
+        values = self._service.synchronize(gradients, steps)
+        return Values(Version(values.version.number, 77), values.global_t, values.vector)
+
+
+class Learning:
+    """A learner, its parameter server, and what it has learnt from."""
+
+    def __init__(self, **values):
+        self.bridge = Recorder(parameter_service())
+        self.model, self.policy = MeanReward(), small_policy()
+        self.learner = Learner(
+            model=self.model,
+            policy=self.policy,
+            gradients=self.bridge,
+            counter=self.bridge,
+            metrics=IntervalMetrics(self.bridge.stored, interval_s=0.0),
+            **values,
+        )
+
+    @property
+    def rollouts(self):
+        return self.model.rollouts
+
+    def vector(self):
+        return self.bridge.get_values().vector
+
+    def global_t(self):
+        return self.bridge.increment_global_t(0)
+
+
+def rollouts_of(count=1, reward=1.0, versions=0):
+    """Rollouts of three steps each."""
+    rollouts = RolloutBatch.zeros(count, 3, SMALL_COLUMNS)
+    rollouts.rewards[:] = reward
+    rollouts.valid[:] = 1
+    rollouts.versions[:] = versions
+    return rollouts
+
+
+def in_use(policy):
+    return np.concatenate([array.ravel() for array in policy.current.parameters.arrays.values()])
+
+
+def test_rollouts_make_an_update_and_the_new_values_are_published():
+    learning = Learning()
+    before = learning.vector()
+    learning.learner.put(rollouts_of(count=2))
+    assert [(steps, version) for _, steps, version in learning.bridge.gradients] == [(6, 0)]
+    assert not np.array_equal(learning.vector(), before)
+    np.testing.assert_array_equal(in_use(learning.policy), learning.vector())
+    assert learning.policy.current.version.number == 1
+
+
+def test_each_pass_is_an_update_and_the_steps_count_once():
+    learning = Learning(passes=3)
+    learning.learner.put(rollouts_of())
+    calls = [(steps, version) for _, steps, version in learning.bridge.gradients]
+    assert calls == [(3, 0), (0, 1), (0, 2)]
+    assert learning.global_t() == 3
+    first, second, third = learning.rollouts
+    assert first is second is third
+
+
+def test_gradients_longer_than_the_limit_are_cut_to_it():
+    learning = Learning(gradient_norm_clipping=0.5)
+    learning.learner.put(rollouts_of(reward=100.0))
+    gradient, _, _ = learning.bridge.gradients[0]
+    assert np.linalg.norm(gradient) == pytest.approx(0.5, rel=1e-5)
+
+
+def test_a_gradient_that_is_not_finite_is_dropped_with_its_steps_counted(caplog):
+    learning = Learning(passes=2)
+    before = learning.vector()
+    rollouts = rollouts_of()
+    rollouts.rewards[1] = np.inf
+    learning.learner.put(rollouts)
+    assert "their gradient is not finite; their rewards lie between 1 and inf" in caplog.text
+    np.testing.assert_array_equal(learning.vector(), before)
+    assert learning.global_t() == 3
+
+
+def test_what_is_learnt_is_stored_per_step():
+    learning = Learning()
+    learning.learner.put(rollouts_of(count=2, reward=1.5))
+    assert ("reward", 1.5) in learning.bridge.stored.values
+    assert ("rollouts per update", 2) in learning.bridge.stored.values
+
+
+def test_the_lag_of_the_policy_is_counted_in_updates():
+    learning = Learning()
+    for _ in range(4):
+        learning.bridge.apply_gradients(np.zeros_like(learning.vector()))
+    learning.learner.put(rollouts_of())
+    assert ("policy lag", 4.0) in learning.bridge.stored.values
+    assert ("policy lag max", 4.0) in learning.bridge.stored.values
+
+
+def test_values_that_are_current_already_change_no_policy():
+    policy = small_policy()
+    before = policy.current
+    policy.publish(Values(Version(0), 7, None))
+    assert policy.current is before
+
+
+def test_a_policy_begins_with_values():
+    with pytest.raises(RuntimeError, match="came without their vector"):
+        type(small_policy())(lambda vector: None, Values(Version(0), 0, None))
+
+
+def test_where_nothing_learns_rollouts_are_dropped():
+    nothing = NoLearner()
+    nothing.warm_up()
+    nothing.put(rollouts_of())
+    nothing.close()
+
+
+@pytest.fixture(name="background")
+def _background():
+    learning = Learning()
+    learning.learner = BackgroundLearner(
+        learning.learner, learning.policy, learning.bridge.stored, rollouts_per_update=2
+    )
+    yield learning
+    learning.bridge.goes_on.set()
+    learning.learner.close()
+
+
+def put(learning, times):
+    for _ in range(times):
+        learning.learner.put(rollouts_of())
+
+
+def test_in_the_background_nothing_waits_for_learning(background):
+    background.bridge.goes_on.clear()
+    put(background, 100)
+    assert background.bridge.gradients == []
+    background.bridge.goes_on.set()
+    wait_until(lambda: len(background.bridge.gradients) >= 2)
+
+
+def test_rollouts_that_there_is_no_time_for_are_dropped_and_counted(background):
+    """Of 100 rollouts each is learnt from or counted as dropped; the global step counts all."""
+
+    def dropped():
+        return background.bridge.stored.sum_of("rollouts dropped")
+
+    background.bridge.goes_on.clear()
+    put(background, 100)
+    background.bridge.goes_on.set()
+    wait_until(lambda: dropped() + sum(each.count for each in background.rollouts) == 100)
+    assert dropped() > 50
+    wait_until(lambda: background.global_t() == 300)
+
+
+def test_steps_dropped_while_the_parameter_server_was_away_are_not_counted(background):
+    """The one that is there again goes on from its last checkpoint, here step 0."""
+    background.bridge.goes_on.clear()
+    put(background, 1)
+    wait_until(lambda: background.rollouts)  # the learner has begun; what follows is dropped
+    put(background, 100)
+    again = parameter_service()
+    background.bridge.service = Restarted(again)
+    background.bridge.goes_on.set()
+    wait_until(lambda: len(background.bridge.gradients) >= 3)
+    background.learner.close()
+    learnt = sum(each.steps for each in background.rollouts)
+    assert again.increment_global_t(0) <= learnt < 150
+
+
+def test_waiting_rollouts_are_learnt_from_together_up_to_the_limit(background):
+    background.bridge.goes_on.clear()
+    put(background, 10)
+    background.bridge.goes_on.set()
+    wait_until(lambda: len(background.rollouts) >= 4)
+    assert max(rollouts.count for rollouts in background.rollouts) == 2
+
+
+def test_rollouts_that_come_at_once_are_learnt_from_up_to_the_limit(background):
+    background.learner.put(rollouts_of(count=5, versions=[0, 1, 2, 3, 4]))
+    wait_until(lambda: sum(each.count for each in background.rollouts) == 5)
+    assert [each.versions.tolist() for each in background.rollouts] == [[0, 1], [2, 3], [4]]
+
+
+def test_in_the_background_updates_are_prepared_and_in_the_foreground_not(background):
+    background.learner.warm_up()
+    assert background.model.prepared == [2]
+    foreground = Learning()
+    foreground.learner.warm_up()
+    assert foreground.model.prepared == []
+
+
+def test_a_learner_that_closes_begins_no_other_pass():
+    learning = Learning(passes=50)
+    learner = BackgroundLearner(learning.learner, learning.policy, learning.bridge.stored, 2)
+    learning.bridge.goes_on.clear()
+    learner.put(rollouts_of())
+    wait_until(lambda: learning.rollouts)
+    closing = threading.Thread(target=learner.close)
+    closing.start()
+    wait_until(lambda: learning.learner._stops)
+    learning.bridge.goes_on.set()
+    closing.join(30)
+    assert not learner._thread.is_alive()
+    assert len(learning.bridge.gradients) == 1
+
+
+def test_an_error_of_the_learner_is_raised_where_it_is_noticed(background):
+    background.bridge.error = RuntimeError("the parameter server refused")
+    put(background, 1)
+    wait_until(lambda: not background.learner._thread.is_alive())
+    with pytest.raises(RuntimeError, match="refused"):
+        put(background, 1)

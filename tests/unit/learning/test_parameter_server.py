@@ -1,0 +1,106 @@
+"""The parameter server of the library: any optimiser's slots are saved by their names."""
+
+import numpy as np
+import pytest
+
+from relaax.algorithm_base import CheckpointMismatch, NullMetrics, Saver, Version
+from relaax.learning.parameter_server import ParameterServer
+from relaax.learning.parameter_service import ParameterService
+from relaax.learning.parameter_store import ParameterStore
+
+
+class Memory(Saver):
+    """Keeps the latest checkpoint."""
+
+    checkpoint = None
+
+    def save(self, checkpoint):
+        self.checkpoint = checkpoint
+
+    def restore_latest(self):
+        return self.checkpoint
+
+    def location(self):
+        return "memory"
+
+
+class Momentum:
+    """An optimiser with two slots: a velocity, and how many steps there were."""
+
+    def __init__(self, size):
+        self.velocity, self.count = np.zeros(size, np.float32), np.zeros(size, np.float32)
+
+    def slots(self):
+        return {"momentum/velocity": self.velocity, "momentum/count": self.count}
+
+    def apply(self, parameters, gradient, learning_rate):
+        self.velocity += gradient
+        self.count += 1
+        parameters -= learning_rate * self.velocity
+
+
+def make(saver, size=3, fingerprint=None, max_global_step=100.0):
+    store = ParameterStore(np.zeros(size, np.float32), Momentum(size), lambda global_t: 0.5)
+    service = ParameterService(store, NullMetrics())
+    return ParameterServer(store, service, saver, fingerprint or {"units": size}, max_global_step)
+
+
+def test_a_checkpoint_holds_parameters_and_slots_by_name():
+    saver = Memory()
+    server = make(saver)
+    server.bridge().apply(np.ones(3, np.float32), 7, Version(0))
+    server.save_checkpoint()
+    tensors = {name: tensor.tolist() for name, tensor in saver.checkpoint.tensors.items()}
+    assert tensors == {
+        "parameters": [-0.5] * 3,
+        "momentum/velocity": [1.0] * 3,
+        "momentum/count": [1.0] * 3,
+    }
+    assert (saver.checkpoint.global_t, saver.checkpoint.version) == (7, 1)
+
+
+def test_a_restored_optimiser_goes_on_where_it_was():
+    saver = Memory()
+    first = make(saver)
+    first.bridge().apply(np.ones(3, np.float32), 7, Version(0))
+    first.save_checkpoint()
+    second = make(saver)
+    second.restore_latest_checkpoint()
+    for server in (first, second):
+        server.bridge().apply(np.ones(3, np.float32), 7, Version(1))
+    for server in (first, second):
+        values = server.bridge().get()
+        assert values.vector.tolist() == [-1.5] * 3
+        assert (values.version.number, values.global_t) == (2, 14)
+
+
+def test_without_a_checkpoint_a_training_begins():
+    server = make(Memory())
+    server.restore_latest_checkpoint()
+    assert server.global_t() == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"fingerprint": {"units": 9}}, "units is 3 in the checkpoint and 9 here"),
+        ({"size": 4, "fingerprint": {"units": 3}}, "the checkpoint holds"),
+    ],
+)
+def test_a_checkpoint_of_another_network_is_refused(change, reason):
+    saver = Memory()
+    make(saver).save_checkpoint()
+    with pytest.raises(CheckpointMismatch, match=reason):
+        make(saver, **change).restore_latest_checkpoint()
+
+
+def test_the_training_is_over_at_its_last_step_and_nothing_changes_then():
+    server = make(Memory(), max_global_step=10)
+    server.bridge().add(9)
+    assert not server.training_is_over()
+    server.bridge().add(1)
+    assert server.training_is_over()
+    server.stop_training()
+    server.bridge().apply(np.ones(3, np.float32), 5, Version(0))
+    assert server.global_t() == 10
+    assert server.bridge().get().vector.tolist() == [0.0] * 3

@@ -1,0 +1,90 @@
+"""What a worker measures of itself."""
+
+import numpy as np
+import pytest
+from served_worker import BinaryClient, StoredMetrics
+
+from relaax.server.rlx_server.worker import measurements
+from relaax.server.rlx_server.worker.measurements import Measurements
+from relaax.steps import START
+
+
+class Clock:
+    """Seconds that a test sets, in the place of the module ``time``."""
+
+    def __init__(self):
+        self.now = 100.0
+
+    def monotonic(self):
+        return self.now
+
+
+@pytest.fixture(name="clock")
+def _clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(measurements, "time", clock)
+    return clock
+
+
+def evaluate(measured, clock, begins_at, ends_at, size):
+    clock.now = begins_at
+    measured.begin_evaluation()
+    clock.now = ends_at
+    measured.end_evaluation(size)
+
+
+def test_the_latency_is_the_mean_over_messages(clock):
+    stored = StoredMetrics()
+    measured = Measurements(stored, shared=False)
+    clock.now = 101.0
+    measured.add_turn(messages=3, began_at=100.0)
+    clock.now = 107.0
+    measured.add_turn(messages=1, began_at=102.0)
+    measured.close()
+    assert stored.values == [("act latency", 2.0, None)]
+
+
+def test_shared_workers_measure_their_evaluations(clock):
+    stored = StoredMetrics()
+    measured = Measurements(stored, shared=True)
+    evaluate(measured, clock, 100.5, 101.0, size=4)
+    evaluate(measured, clock, 101.0, 103.0, size=2)
+    measured.add_turn(messages=2, began_at=100.0)
+    measured.close()
+    found = {name: y for name, y, _ in stored.values}
+    assert found["inference batch size"] == 3
+    assert (found["inference batch size min"], found["inference batch size max"]) == (2, 4)
+    assert (found["inference queue wait min"], found["inference queue wait max"]) == (0.5, 1.0)
+    assert (found["inference time min"], found["inference time max"]) == (0.5, 2.0)
+
+
+def test_a_worker_of_one_connection_does_not(clock):
+    stored = StoredMetrics()
+    measured = Measurements(stored, shared=False)
+    evaluate(measured, clock, 100.5, 101.0, size=4)
+    measured.add_turn(messages=2, began_at=100.0)
+    measured.close()
+    assert {name for name, _, _ in stored.values} == {"act latency"}
+
+
+def test_a_turn_without_an_evaluation_leaves_nothing_of_it(clock):
+    stored = StoredMetrics()
+    measured = Measurements(stored, shared=True)
+    measured.add_turn(messages=1, began_at=100.0)
+    measured.close()
+    assert {name for name, _, _ in stored.values} == {"act latency"}
+
+
+def test_what_a_worker_stores_fits_together(serve):
+    served = serve()
+    client = BinaryClient(served, environments=3)
+    client.ask(range(3), [START] * 3, [0] * 3, np.zeros(3))
+    for _ in range(10):
+        client.ask(range(3), [0] * 3, [0] * 3, np.zeros(3))
+    served.end()
+    found = {name: y for name, y, _ in served.stored.values}
+    assert found["inference batch size min"] == found["inference batch size max"] == 3
+    for name in ("inference queue wait", "inference time"):
+        assert 0 <= found[f"{name} min"] <= found[f"{name} p50"] <= found[f"{name} p99"]
+        assert found[f"{name} p99"] <= found[f"{name} max"]
+    assert found["inference time"] <= found["act latency"]

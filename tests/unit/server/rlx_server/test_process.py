@@ -1,0 +1,232 @@
+"""What runs in a worker's process, in this one: hellos, exit statuses, seeds."""
+
+import contextlib
+import signal
+import socket
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from served_worker import DEADLINE_S, Oracle, Stub, encoded, settings
+
+from relaax.algorithm_base import AgentBase
+from relaax.errors import BridgeError, ConfigurationError
+from relaax.protocol import FrameConnection, binary
+from relaax.protocol.binary import ErrorCode, Hello
+from relaax.server.rlx_server.worker.process import MOST_AGENTS, run_connection_worker
+from relaax.spaces import box, discrete
+from relaax.steps import START
+
+HEAD = b"\x01RLX"
+
+
+class Algorithm:
+    """An algorithm as a worker sees it, whose package has batches or not."""
+
+    def __init__(self, batch_agent=None):
+        self.stub = Stub()
+        self.batch_agent = batch_agent
+        self.made_with = []
+
+    @property
+    def knows_batches(self):
+        return self.batch_agent is not None
+
+    def BridgeControl(self):  # noqa: N802
+        return SimpleNamespace(parameter_server_stub=self._stub)
+
+    def _stub(self, address):
+        assert address == "nowhere:1"
+        return self.stub
+
+    def make_batch_agent(self, config, stub, seed, learns_in_background):
+        assert stub is self.stub
+        self.made_with.append((seed, learns_in_background))
+        return self.batch_agent
+
+    def make_agent(self, config, stub, seed):
+        self.made_with.append(seed)
+        return Constant()
+
+
+class Constant(AgentBase):
+    def __init__(self):
+        pass
+
+    def act(self, state):
+        return 7
+
+    def reward_and_act(self, reward, state):
+        return 7
+
+    def reward_and_reset(self, reward):
+        return 0.0
+
+
+def talk(*messages, algorithm=None, seed=0, **changed):
+    """Return the exit status of a worker that gets these messages, and what it answers."""
+    made = settings(algorithm=algorithm, parameter_server="nowhere:1", **changed)
+    ours, theirs = socket.socketpair()
+    with contextlib.closing(FrameConnection(ours, frame_timeout_s=DEADLINE_S)) as client:
+        for message in messages:
+            client.send(message)
+        ours.shutdown(socket.SHUT_WR)
+        status = run_connection_worker(made, seed, theirs, "a test")
+        with contextlib.suppress(ConnectionError):
+            return status, list(iter(client.receive, None))
+
+
+def refusal_of(hello, **changed):
+    status, (answer,) = talk(hello, **changed)
+    assert status == 0
+    with pytest.raises(binary.Error) as said:
+        binary.raise_if_error(answer)
+    return said.value
+
+
+@pytest.mark.parametrize(
+    ("hello", "code", "reason"),
+    [
+        (HEAD + b"\x03\0\0\0{}", ErrorCode.VERSION, "version 3 was asked for"),
+        (HEAD + b'\x02\0\0\0{"environments": 0}', ErrorCode.PROTOCOL, "1 to 65535, not 0"),
+        (HEAD + b"\x02\0\0\0[", ErrorCode.PROTOCOL, "a hello is not JSON"),
+        (HEAD, ErrorCode.PROTOCOL, "this is no hello"),
+        (
+            HEAD + b'\x02\0\0\0{"environment": "\\ud800"}',
+            ErrorCode.PROTOCOL,
+            "environment is a string",
+        ),
+        (
+            HEAD + b'\x02\0\0\0{"environments": 65}',
+            ErrorCode.MISMATCH,
+            "may carry 64 environments (--max-environments of the RLX server), this one would",
+        ),
+    ],
+)
+def test_a_hello_that_cannot_be_welcomed_is_answered_with_the_reason(hello, code, reason):
+    said = refusal_of(hello, max_environments=64)
+    assert reason in said.text
+    assert said.code == code
+
+
+CONFIG = SimpleNamespace(
+    observation_space=lambda: box("float32", (4,)), action_space=lambda: discrete(2)
+)
+
+
+@pytest.mark.parametrize(
+    ("announced", "reason"),
+    [
+        (
+            {"observation_space": box("float32", (3,)), "environment": "Corridor"},
+            'the observations of Corridor are {"type": "Box", "dtype": "float32", "shape": [3]}, '
+            "the algorithm section of the server's configuration asks for "
+            '{"type": "Box", "dtype": "float32", "shape": [4]}',
+        ),
+        (
+            {"action_space": discrete(3)},
+            'the actions are {"type": "Discrete", "n": 3}, the algorithm section of the server\'s '
+            'configuration asks for {"type": "Discrete", "n": 2}',
+        ),
+    ],
+)
+def test_spaces_that_do_not_fit_are_refused_with_both_written_out(announced, reason):
+    said = refusal_of(
+        binary.encode_hello(Hello("", **{"environment": "", **announced})), config=CONFIG
+    )
+    assert (said.text, said.code) == (reason, ErrorCode.MISMATCH)
+
+
+def test_a_space_as_large_as_a_frame_is_refused_in_a_short_message(caplog):
+    """Written out, it would not fit into the frame of the answer, and fill the log."""
+    limit = 10_000
+    space = b'{"observation_space":{"type":"Box","shape":[' + b"1," * 4900 + b"1]}}"
+    assert len(space) < limit - 50
+    said = refusal_of(HEAD + b"\x02\0\0\0" + space, config=CONFIG, max_frame_bytes=limit)
+    assert said.text.startswith('the observations are {"type": "Box", "shape": [1, 1, ')
+    assert said.text.endswith('{"type": "Box", "dtype": "float32", "shape": [4]}')
+    assert len(said.text) < 1000
+    assert len(caplog.text) < 2000
+
+
+def test_a_hello_that_fits_is_welcomed_with_the_servers_spaces():
+    oracle = Oracle()
+    hello = binary.encode_hello(Hello("", "", 3, action_space=discrete(2)))
+    status, (welcome,) = talk(hello, algorithm=Algorithm(oracle), config=CONFIG)
+    assert status == 0
+    assert binary.decode_welcome(welcome).observation_space == box("float32", (4,))
+    assert binary.decode_welcome(welcome).action_space == discrete(2)
+
+
+def test_nothing_heavy_is_made_for_a_client_that_is_refused_or_silent():
+    algorithm = Algorithm(Oracle())
+    talk(HEAD + b"\x03\0\0\0{}", algorithm=algorithm)
+    talk(algorithm=algorithm)
+    assert algorithm.made_with == []
+
+
+def test_a_batch_agent_is_made_with_the_workers_seed_and_learns_where_it_acts():
+    algorithm = Algorithm(Oracle())
+    hello = binary.encode_hello(Hello("", ""))
+    status, _ = talk(hello, encoded([0], [START], [0], [1]), algorithm=algorithm, seed=12)
+    assert status == 0
+    assert algorithm.made_with == [(12, False)]
+    assert algorithm.batch_agent.warmed == []
+    assert algorithm.batch_agent.is_closed
+    assert algorithm.stub.is_closed
+
+
+def test_agents_without_batches_get_seeds_that_no_other_worker_has():
+    algorithm = Algorithm()
+    hello = binary.encode_hello(Hello("", "", 3))
+    step = encoded([0, 2], [START, START], [0, 0], [1, 1])
+    status, (_, answer) = talk(hello, step, algorithm=algorithm, seed=12)
+    assert status == 0
+    assert binary.decode_answers(answer).actions.tolist() == [7, 7]
+    first = 12 * MOST_AGENTS
+    assert algorithm.made_with == [first, first + 1, first + 2]
+    assert first + MOST_AGENTS <= 13 * MOST_AGENTS
+
+
+@pytest.mark.parametrize("error", [BridgeError("it refuses"), ConfigurationError("it is wrong")])
+@pytest.mark.parametrize("when", ["make", "act"])
+def test_an_error_of_the_training_is_logged_and_the_client_gets_the_reason(error, when, caplog):
+    """The RLX server goes on: for the next connection there is another worker."""
+
+    class Failing(Oracle):
+        def act(self, transitions, states, finals):
+            raise error
+
+    algorithm = Algorithm(Failing())
+    if when == "make":
+
+        def fail(*arguments):
+            raise error
+
+        algorithm.make_batch_agent = fail
+    hello = binary.encode_hello(Hello("", ""))
+    status, answers = talk(hello, encoded([0], [START], [0], [1]), algorithm=algorithm)
+    assert status == 0
+    with pytest.raises(binary.Error, match=str(error)) as said:
+        binary.raise_if_error(answers[-1])
+    assert said.value.code == ErrorCode.SERVER
+    assert f"the worker ends: {error}" in caplog.text
+    assert algorithm.stub.is_closed
+
+
+def test_another_error_of_an_algorithm_closes_what_is_open_and_is_raised():
+    class Broken(Oracle):
+        def act(self, transitions, states, finals):
+            raise ZeroDivisionError
+
+    algorithm = Algorithm(Broken())
+    hello = binary.encode_hello(Hello("", ""))
+    with pytest.raises(ZeroDivisionError):
+        talk(hello, encoded([0], [START], [0], np.ones(1)), algorithm=algorithm)
+    assert algorithm.stub.is_closed
+
+
+def test_the_signals_of_this_process_are_what_they_were():
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGUSR1)]
+    talk()
+    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGUSR1)] == before

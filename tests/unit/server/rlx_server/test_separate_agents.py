@@ -1,0 +1,110 @@
+"""Algorithms without batches: a worker asks their agents connection by connection."""
+
+import pytest
+from served_worker import BinaryClient, JsonClient
+
+from relaax.algorithm_base import AgentBase, InvalidState
+from relaax.protocol import binary
+from relaax.protocol.json.messages import Act, RewardAndAct
+from relaax.steps import FINAL, START, TERMINATED, TRUNCATED
+
+CUT = TRUNCATED | FINAL
+
+
+class Noting(AgentBase):
+    """Keeps its calls in one list with all others; acts with its number; refuses 99."""
+
+    def __init__(self, number, calls):
+        self.number, self.calls = number, calls
+
+    def act(self, state):
+        return self._note("act", state)
+
+    def reward_and_act(self, reward, state):
+        return self._note(reward, state)
+
+    def reward_and_reset(self, reward):
+        self.calls.append((self.number, reward))
+
+    def _note(self, what, state):
+        if state[0] == 99:
+            raise InvalidState("the state is 99")
+        self.calls.append((self.number, what, state[0]))
+        return self.number
+
+
+@pytest.fixture(name="calls")
+def _calls():
+    return []
+
+
+@pytest.fixture(name="served")
+def _served(serve_separately, calls):
+    return serve_separately(lambda number: Noting(number, calls))
+
+
+def test_connections_that_are_ready_together_are_asked_one_after_the_other(served, calls):
+    many, single, first = BinaryClient(served, 2), BinaryClient(served), JsonClient(served)
+    many.tell([0, 1], [START, START], [0, 0], [1, 2])
+    single.tell([0], [START], [0], [3])
+    first.tell(Act([4]))
+    served.turn(2)
+    assert many.answer().actions.tolist() == [0, 1]
+    assert single.answer().actions.tolist() == [2]
+    assert first.action() == 3
+    of_many = calls.index((0, "act", 1))
+    assert calls[of_many + 1] == (1, "act", 2), "a connection is answered as a whole"
+    assert sorted(calls) == [(0, "act", 1), (1, "act", 2), (2, "act", 3), (3, "act", 4)]
+
+
+def test_a_state_that_one_agent_refuses_ends_its_connection_alone(served, calls):
+    clients = [BinaryClient(served), BinaryClient(served), BinaryClient(served)]
+    for client in clients:
+        client.ask([0], [START], [0], [1])
+    calls.clear()
+    for client, state in zip(clients, (5, 99, 7), strict=True):
+        client.tell([0], [0], [0.5], [state])
+    served.turn()
+    assert clients[0].answer().actions.tolist() == [0]
+    assert clients[2].answer().actions.tolist() == [2]
+    with pytest.raises(binary.Error, match="the state is 99"):
+        clients[1].answer()
+    assert sorted(calls) == [(0, 0.5, 5), (2, 0.5, 7)]
+    assert served.load == 2
+
+
+def test_ends_and_starts_reach_the_agents_of_their_environments(served, calls):
+    many = BinaryClient(served, 3)
+    many.ask([0, 1, 2], [START] * 3, [0] * 3, [1, 1, 1])
+    calls.clear()
+    flags = [CUT | START, TERMINATED | START, TERMINATED]
+    answer = many.ask([2, 0, 1], flags, [1, 2, 3], [4, 5], [6])
+    assert answer.actions.tolist() == [2, 0]
+    assert answer.scores.tolist() == [1, 2, 3]
+    assert [call for call in calls if call[0] == 0] == [(0, 2.0), (0, "act", 5)]
+    assert [call for call in calls if call[0] == 1] == [(1, 3.0)]
+    assert [call for call in calls if call[0] == 2] == [(2, 1.0, 6), (2, "act", 4)]
+
+
+def test_any_kind_of_state_reaches_them_in_version_1(served, serve_separately):
+    seen = []
+
+    class Curious(AgentBase):
+        def __init__(self):
+            pass
+
+        def act(self, state):
+            seen.append(state)
+            return 0
+
+        def reward_and_act(self, reward, state):
+            return self.act(state)
+
+        def reward_and_reset(self, reward):
+            pass
+
+    client = JsonClient(serve_separately(lambda number: Curious()))
+    for message in (Act({"position": [1, 2]}), RewardAndAct(0.0, "a word"), RewardAndAct(0.0, 7)):
+        client.tell(message)
+        assert client.action() == 0
+    assert seen == [{"position": [1, 2]}, "a word", 7]

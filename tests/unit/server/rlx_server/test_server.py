@@ -1,0 +1,189 @@
+"""The RLX server's loop, with workers that a test makes, in a process of its own."""
+
+import forking_programs
+
+PREAMBLE = """
+import logging, os, select, selectors, signal, socket, sys, threading, time
+from relaax.address import Address
+from relaax.server.rlx_server import server as module
+from relaax.server.rlx_server.admission import AdmissionDecision
+from relaax.server.rlx_server.children import Children
+from relaax.server.rlx_server.server import RlxServer, listen
+from relaax.server.rlx_server.watcher import TRAINING_IS_OVER
+
+logging.basicConfig(level=logging.INFO, format="%(message)s")
+module.POLL_S = 0.02
+
+class Workers:
+    # Serves a connection in this process, by saying its number.
+    def __init__(self):
+        self.is_open = True
+        self.is_admitted = True
+        self.served = 0
+        self.exits = []
+        self.ends_with = None
+        self.pids = []
+        self.turns = 0
+
+    def start_due(self):
+        self.turns += 1
+
+    def admit(self):
+        return AdmissionDecision(self.is_admitted, 1, 2)
+
+    def serve(self, connection, peer):
+        assert peer == "%s:%d" % connection.getpeername()
+        if self.served is None:
+            raise OSError("all have died")
+        self.served += 1
+        connection.setblocking(True)
+        connection.sendall(b"%d" % self.served)
+        return 1
+
+    def note_exit(self, exited):
+        self.exits.append(exited.exit_code)
+        return self.ends_with
+
+workers, children = Workers(), Children()
+listener = listen(Address("127.0.0.1", 0))
+address = listener.getsockname()
+
+def wait_for(condition):
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline, "it does not happen"
+        time.sleep(0.01)
+
+def take_turns():
+    # What has been changed before is seen in these turns of the server's loop.
+    before = workers.turns
+    wait_for(lambda: workers.turns > before + 2)
+
+def connect():
+    client = socket.create_connection(address)
+    client.settimeout(20)
+    return client
+
+def serve(clients, watch=lambda: time.sleep(60) or 0):
+    # Runs the server here, and what its clients do on a thread, which stops it at last.
+    failed = []
+    def run_clients():
+        try:
+            clients()
+        except BaseException as error:
+            failed.append(error)
+        os.kill(os.getpid(), signal.SIGTERM)
+    thread = threading.Thread(target=run_clients)
+    server = RlxServer(listener, selectors.DefaultSelector(), children, workers, watch)
+    thread.start()
+    status = server.run()
+    thread.join()
+    if failed:
+        raise failed[0]
+    assert children.pids == []
+    return status
+"""
+
+
+def run(program):
+    return forking_programs.run(PREAMBLE, program).stderr
+
+
+def test_connections_are_given_to_workers_and_closed_here():
+    program = """
+        def clients():
+            for number in (b"1", b"2"):
+                with connect() as client:
+                    assert client.recv(9) == number
+                    assert client.recv(9) == b""
+        assert serve(clients) == 0
+    """
+    said = run(program)
+    assert "serving at 127.0.0.1:" in said
+    assert "worker 1 serves 127.0.0.1:" in said
+    assert "stopping: SIGTERM" in said
+
+
+def test_a_connection_without_memory_is_closed_with_the_figures_in_the_log():
+    program = """
+        def clients():
+            workers.is_admitted = False
+            with connect() as client:
+                assert client.recv(9) == b""
+            workers.is_admitted = True
+            with connect() as client:
+                assert client.recv(9) == b"1"
+        serve(clients)
+    """
+    assert "0 MiB of memory are available and a connection needs 1.9e-06 MiB" in run(program)
+
+
+def test_a_connection_that_no_worker_takes_is_closed():
+    program = """
+        def clients():
+            workers.served = None
+            with connect() as client:
+                assert client.recv(9) == b""
+        serve(clients)
+    """
+    assert "no worker serves it: all have died" in run(program)
+
+
+def test_clients_wait_while_no_worker_can_take_connections():
+    program = """
+        def clients():
+            workers.is_open = False
+            take_turns()
+            with connect() as client:
+                take_turns()
+                assert not select.select([client], [], [], 0)[0]
+                workers.is_open = True
+                assert client.recv(9) == b"1"
+        serve(clients)
+    """
+    run(program)
+
+
+def test_the_exit_status_of_a_worker_may_be_the_servers():
+    program = """
+        def clients():
+            wait_for(lambda: children.pids)
+            workers.ends_with = 2
+            children.tell(children.pids, signal.SIGKILL)
+            wait_for(lambda: workers.exits)
+        assert serve(clients) == 2
+        assert workers.exits == [-signal.SIGKILL]
+    """
+    assert "was killed by SIGKILL" in run(program)
+
+
+def test_the_end_of_the_training_ends_the_server():
+    program = """
+        def clients():
+            wait_for(lambda: workers.exits)
+        assert serve(clients, watch=lambda: TRAINING_IS_OVER) == 0
+        assert workers.exits[0] == TRAINING_IS_OVER
+    """
+    assert "the training is over" in run(program)
+
+
+def test_a_watcher_that_fails_is_started_again_after_a_pause():
+    program = """
+        module.WATCHER_RESTART_S = 0.05
+        def clients():
+            wait_for(lambda: len(workers.exits) == 3)
+        assert serve(clients, watch=lambda: 3) == 0
+        assert set(workers.exits) == {3}
+    """
+    assert "watcher of the parameter server" in run(program)
+
+
+def test_an_address_in_use_is_an_error():
+    program = """
+        try:
+            listen(Address(*address))
+            sys.exit("two listen at one address")
+        except OSError:
+            pass
+    """
+    run(program)

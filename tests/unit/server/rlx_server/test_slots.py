@@ -1,0 +1,37 @@
+import pytest
+
+from relaax.server.rlx_server.slots import SlotPool
+
+
+def test_the_smallest_free_numbers_are_handed_out():
+    pool = SlotPool()
+    assert pool.take(3).tolist() == [0, 1, 2]
+    assert pool.take(2).tolist() == [3, 4]
+    pool.give_back(pool.take(1))
+    assert pool.take(1).tolist() == [5]
+
+
+def test_what_comes_back_is_handed_out_again():
+    pool = SlotPool()
+    first = pool.take(2)
+    pool.take(2)
+    pool.give_back(first)
+    assert pool.take(3).tolist() == [0, 1, 4]
+
+
+def test_the_capacity_covers_every_number():
+    pool = SlotPool()
+    for count in (1, 5, 20):
+        assert pool.take(count).max() < pool.capacity
+
+
+def test_a_pool_shrinks_to_what_is_out():
+    pool = SlotPool()
+    pool.take(2)
+    more = pool.take(10)
+    with pytest.raises(ValueError, match="still out"):
+        pool.shrink(2)
+    pool.give_back(more)
+    pool.shrink(2)
+    assert pool.capacity == 2
+    assert pool.take(1).tolist() == [2]
