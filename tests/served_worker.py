@@ -12,7 +12,7 @@ import numpy as np
 from relaax.algorithm_base import AgentBase, BatchAgentBase
 from relaax.errors import InvalidState
 from relaax.metrics import Metrics
-from relaax.protocol import FrameConnection, binary
+from relaax.protocol import FrameConnection, MessageConnection, binary
 from relaax.protocol.binary import Answers, ErrorCode, Hello
 from relaax.protocol.json.messages import decode_action, decode_score, encode_request
 from relaax.server.rlx_server.handover import Outbox, channel
@@ -354,7 +354,7 @@ def send(served: ServedWorker, connection: FrameConnection, payload: bytes) -> N
         served.turn_until(lambda: connection.flush() or not connection.is_unsent)
 
 
-def received(served: ServedWorker, connection: FrameConnection) -> bytes | None:
+def received(served: ServedWorker, connection: MessageConnection) -> bytes | None:
     """Return the next message to a client; None when the connection has been closed."""
     if not isinstance(served.stop, StopAfterTurns):
         return connection.receive(DEADLINE_S)

@@ -51,12 +51,15 @@ def name_itself(seed, channel):
         inbox.report(10 * len(kept))
     return 0
 
+clients = []
+
 def client(peer="a test"):
     # Has a worker serve a connection; returns the client's end.
     ours, theirs = socket.socketpair()
     with theirs:
         client.pid = workers.serve(theirs, peer)
     ours.settimeout(20)
+    clients.append(ours)
     return ours
 """
 
@@ -113,7 +116,7 @@ def test_the_least_loaded_worker_gets_the_next_connection():
         first, second = workers.pids
         chosen = []
         for expected in ([3, 0], [3, 2], [3, 4], [6, 4], [6, 6]):
-            clients = [client()]
+            client()
             chosen.append(client.pid)
             wait_for(lambda: [worker.load for worker in workers._workers] == expected)
         assert chosen == [first, second, second, first, second], (chosen, first, second)
@@ -141,21 +144,23 @@ def test_a_worker_that_dies_is_replaced_after_a_pause_and_gets_its_share():
         workers = make(2, name_itself)
         wait_for(lambda: workers.is_open)
         died, good = workers.pids
-        clients = [client() for _ in range(4)]
+        for _ in range(4):
+            client()
         wait_for(lambda: sum(worker.load for worker in workers._workers) == 40)
         os.kill(died, signal.SIGKILL)
         wait_for(lambda: workers.pids == [good])
         assert statuses == [None]
         assert workers.is_open, "the other one takes connections"
-        clients.append(client())
+        client()
         assert client.pid == good
         Clock.now += module.RESTART_S
         workers.start_due()
         # While it starts, it has no environment: it is the least loaded.
-        clients.append(client("back again"))
+        back = client("back again")
         assert client.pid == workers.pids[0]
         assert client.pid not in (died, good)
-        assert clients[-1].recv(99) == b"42 back again"
+        assert back.recv(99) == b"42 back again"
+        assert len(children._parents_own) == 3, "the selector, and a channel for each worker"
         children.stop()
     """
     run(program)
@@ -242,10 +247,10 @@ def test_a_worker_that_hangs_is_passed_over_when_its_channel_is_full():
         workers = make(2, hang)
         wait_for(lambda: workers.is_open)
         hanging, good = workers.pids
-        kept, pids = [], []
+        pids = []
         while pids.count(good) < 3 or pids[-3:] != [good] * 3:
-            assert len(kept) < 5000
-            kept.append(client())
+            assert len(clients) < 5000
+            client()
             pids.append(client.pid)
             workers._workers[1].outbox.listen()
             # As if those who are served had left again: the other one is the least loaded.
