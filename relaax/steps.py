@@ -6,7 +6,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -80,8 +80,7 @@ def are_rewards_allowed(rewards: npt.NDArray[Any]) -> bool:
     return bool(np.maximum.reduce(np.abs(rewards)) <= MAX_REWARD)
 
 
-@dataclass(frozen=True, slots=True)
-class Transitions:
+class Transitions(NamedTuple):
     """Steps, ends and starts of environments, by their slots in one worker.
 
     A slot is a worker's own number for an environment of any of its connections. An environment

@@ -79,7 +79,7 @@ def make_batch_agent(
     return Actor(
         preprocessor=Preprocessor(settings.state_size, settings.history_len),
         policy=policy,
-        model=policy_of(network, tensors, distribution, GraphCategorical()),
+        model=policy_of(network, tensors, distribution, GraphCategorical(), settings.learn),
         distribution=distribution,
         columns=columns,
         rollouts=RolloutStore(settings.episode_len, columns) if settings.learn else None,

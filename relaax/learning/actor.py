@@ -53,6 +53,7 @@ class Actor(BatchAgentBase):
         self._most_at_once = most_at_once
         self._capacity = 0
         self._recurrent_state = columns.recurrent_state(0)
+        self._is_recurrent = self._recurrent_state.shape[-1] > 0
 
     def warm_up(self, environments: int) -> None:
         """Trace and compile the network for every size of batch up to ``environments``.
@@ -92,9 +93,10 @@ class Actor(BatchAgentBase):
             self._recurrent_state[:, transitions.started] = 0
         if len(slots) == 0:
             return self._columns.actions(0)
-        observations = self._preprocessor.observe(slots, states, starts)
+        rows = self._model.batch_size(len(slots))
+        observations = self._preprocessor.observe(slots, states, starts, rows)
         if self._rollouts is not None:
-            self._hand_over(self._rollouts.observe(slots, observations, starts))
+            self._hand_over(self._rollouts.observe(slots, observations[: len(slots)], starts))
         return self._choose(slots, observations)
 
     def close(self) -> None:
@@ -132,21 +134,28 @@ class Actor(BatchAgentBase):
         policy, most = self._policy.current, self._most_at_once
         if len(slots) <= most:
             return self._choose_at_once(policy, slots, observations)
-        pieces = [slice(begin, begin + most) for begin in range(0, len(slots), most)]
+        count = len(slots)
+        pieces = [slice(begin, min(begin + most, count)) for begin in range(0, count, most)]
         return np.concatenate(
             [self._choose_at_once(policy, slots[piece], observations[piece]) for piece in pieces]
         )
 
     def _choose_at_once(self, policy: Policy, slots: IntArray, observations: Array) -> Array:
-        before = self._recurrent_state[:, slots]
+        before = self._state_before(slots)
         choice = self._decide(policy, observations, before)
-        self._recurrent_state[:, slots] = choice.recurrent_state
+        if self._is_recurrent:
+            self._recurrent_state[:, slots] = choice.recurrent_state
         if self._rollouts is not None:
             self._rollouts.record(
                 slots, choice.actions, choice.log_probabilities, before, policy.version.number
             )
         return choice.actions
 
+    def _state_before(self, slots: IntArray) -> Array:
+        if self._is_recurrent:
+            return self._recurrent_state[:, slots]
+        return self._columns.recurrent_state(len(slots))
+
     def _decide(self, policy: Policy, observations: Array, recurrent_state: Array) -> Choice:
-        noise = self._distribution.noise(self._random, len(observations))
+        noise = self._distribution.noise(self._random, recurrent_state.shape[1])
         return self._model.choose(policy.parameters, observations, recurrent_state, noise)

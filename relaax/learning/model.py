@@ -20,7 +20,7 @@ class Choice:
 
     #: [B, ...]
     actions: Array
-    #: float32 [B], of those actions.
+    #: float32 [B], of those actions; not used where no rollout is recorded.
     log_probabilities: FloatArray
     #: float32 [2, B, H], for the next step; H is 0 without a recurrent layer.
     recurrent_state: FloatArray
@@ -29,6 +29,9 @@ class Choice:
 class PolicyModel(Protocol):
     """Chooses."""
 
+    def batch_size(self, count: int) -> int:
+        """Return how many rows a batch of ``count`` observations is padded to."""
+
     def choose(
         self,
         parameters: Parameters,
@@ -36,7 +39,10 @@ class PolicyModel(Protocol):
         recurrent_state: FloatArray,
         noise: FloatArray,
     ) -> Choice:
-        """Choose actions for ``observations`` [B, ...], with the distribution's noise [B, ...]."""
+        """Choose actions for ``observations`` [B, ...], with the distribution's noise [B, ...].
+
+        The observations may be padded already, up to ``batch_size(B)`` rows.
+        """
 
 
 @dataclass(frozen=True)

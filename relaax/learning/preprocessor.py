@@ -55,11 +55,14 @@ class Preprocessor:
             self._histories = zero_padded(self._histories, capacity, axis=0)
         self._capacity = capacity
 
-    def observe(self, slots: IntArray, states: Array, starts: BoolArray | None) -> Array:
+    def observe(
+        self, slots: IntArray, states: Array, starts: BoolArray | None, rows: int = 0
+    ) -> Array:
         """Return the observations [B, ...] after new states [B, ...] of ``slots`` [B].
 
         ``states`` are from ``check``. ``starts`` bool [B]: which are the first of an episode; None:
-        not one.
+        not one. Where states are stacked, and ``rows`` is more than B, zeros follow behind the
+        observations up to so many rows, so that a batch need not be copied to be padded.
         """
         if self._length == 1:
             return states
@@ -67,11 +70,15 @@ class Preprocessor:
         if histories is None or histories.dtype != states.dtype:
             shape = (self._capacity, *states.shape[1:-1], states.shape[-1] * self._length)
             histories = self._histories = np.zeros(shape, states.dtype)
-        stacked = self._stack(histories[slots], states, starts)
-        histories[slots] = stacked
+        count = len(slots)
+        stacked = np.empty((max(count, rows), *histories.shape[1:]), histories.dtype)
+        stacked[count:] = 0
+        np.take(histories, slots, axis=0, out=stacked[:count])
+        self._stack(stacked[:count], states, starts)
+        histories[slots] = stacked[:count]
         return stacked
 
-    def _stack(self, histories: Array, newest: Array, starts: BoolArray | None) -> Array:
+    def _stack(self, histories: Array, newest: Array, starts: BoolArray | None) -> None:
         """Push ``newest`` [B, ...] into ``histories`` [B, ...], which are changed in place."""
         width = newest.shape[-1]
         # One move of the flat array instead of many short ones: what it brings into the last
@@ -81,7 +88,6 @@ class Preprocessor:
         histories[..., -width:] = newest
         for row in () if starts is None else np.flatnonzero(starts):
             histories[row] = np.concatenate([newest[row]] * self._length, axis=-1)
-        return histories
 
 
 def stacked_shape(state_size: tuple[int, ...], history_len: int) -> tuple[int, ...]:

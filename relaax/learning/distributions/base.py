@@ -34,17 +34,20 @@ class Distribution(Protocol):
     def noise(self, random: np.random.Generator, count: int) -> FloatArray:
         """Draw what makes ``count`` choices: float32 [count, ...]."""
 
-    def choose(self, outputs: FloatArray, noise: FloatArray) -> tuple[Array, FloatArray]:
-        """Return the actions [B, ...] that outputs [B, N] and noise make, and their log pi [B].
+    def choose(self, outputs: FloatArray, noise: FloatArray) -> Array:
+        """Return the actions [B, ...] that outputs [B, N] and noise make.
 
         With noise of zeros it is the most probable action.
         """
+
+    def log_likelihood(self, outputs: FloatArray, actions: Array) -> FloatArray:
+        """Return ``log pi(a | s)`` float32 [B] of actions [B, ...], from outputs [B, N]."""
 
 
 class GraphDistribution(Protocol):
     """The same distribution inside a TensorFlow graph: where something is learnt."""
 
-    def choose(self, outputs: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
+    def choose(self, outputs: Tensor, noise: Tensor) -> Tensor:
         """Choose as in numpy."""
 
     def log_likelihood(self, outputs: Tensor, actions: Tensor) -> Tensor:

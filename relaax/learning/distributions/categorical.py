@@ -29,16 +29,19 @@ class Categorical:
         gumbel: FloatArray = -np.log(np.maximum(exponential, _LEAST_EXPONENTIAL))
         return gumbel
 
-    def choose(
-        self, outputs: FloatArray, noise: FloatArray
-    ) -> tuple[npt.NDArray[np.int64], FloatArray]:
-        """Return the actions int64 [B] that logits [B, A] and noise make, and their log pi [B].
+    def choose(self, outputs: FloatArray, noise: FloatArray) -> npt.NDArray[np.int64]:
+        """Return the actions int64 [B] that logits [B, A] and noise make.
 
         With Gumbel's noise they are samples of the policy (the Gumbel-max trick, Gumbel 1954), with
         zeros the most probable actions.
         """
-        actions = np.argmax(outputs + noise, axis=1)
-        chosen = outputs[np.arange(len(actions)), actions]
+        actions: npt.NDArray[np.int64] = (outputs + noise).argmax(axis=1)
+        return actions
+
+    def log_likelihood(self, outputs: FloatArray, actions: npt.NDArray[np.int64]) -> FloatArray:
+        """Return log pi float32 [B] of actions [B], from logits [B, A]."""
+        chosen: FloatArray = outputs[np.arange(len(actions)), actions]
         highest = np.maximum.reduce(outputs, axis=1)
         total = np.add.reduce(np.exp(outputs - highest[:, np.newaxis]), axis=1)
-        return actions, chosen - highest - np.log(total)
+        log_likelihood: FloatArray = chosen - highest - np.log(total)
+        return log_likelihood

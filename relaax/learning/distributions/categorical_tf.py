@@ -6,10 +6,9 @@ import tensorflow as tf
 class GraphCategorical:
     """The distribution that logits [..., A] make."""
 
-    def choose(self, outputs: tf.Tensor, noise: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Return the actions int64 [B] that logits [B, A] and noise make, and their log pi [B]."""
-        actions = tf.argmax(outputs + noise, axis=1)
-        return actions, self.log_likelihood(outputs, actions)
+    def choose(self, outputs: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
+        """Return the actions int64 [B] that logits [B, A] and noise make."""
+        return tf.argmax(outputs + noise, axis=1)
 
     def log_likelihood(self, outputs: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
         """Return ``log pi(a | s)`` [...] of actions int [...], from logits [..., A]."""

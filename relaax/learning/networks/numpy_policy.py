@@ -4,7 +4,6 @@ Such networks are small. Calling a TensorFlow graph takes several times longer t
 ``benchmarks/inference.py`` compares the two.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,12 +18,27 @@ Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float32]
 
 
-class NumpyPolicy:
-    """A network without convolutions and recurrent layers, as a pure function that chooses."""
+_NO_LIKELIHOODS: FloatArray = np.zeros(0, np.float32)
 
-    def __init__(self, network: Network, distribution: Distribution) -> None:
-        self._hidden_layers = [f"dense{index}" for index in range(len(network.dense_units))]
+
+class NumpyPolicy:
+    """A network without convolutions and recurrent layers, as a pure function that chooses.
+
+    Likelihoods are computed if choices are recorded, to be learnt from.
+    """
+
+    def __init__(
+        self, network: Network, distribution: Distribution, is_recorded: bool = True
+    ) -> None:
+        self._is_recorded = is_recorded
+        hidden_layers = [f"dense{index}" for index in range(len(network.dense_units))]
+        self._hidden = [(f"{layer}/kernel", f"{layer}/bias") for layer in hidden_layers]
+        self._head = (f"{POLICY}/kernel", f"{POLICY}/bias")
         self._distribution = distribution
+
+    def batch_size(self, count: int) -> int:
+        """Return ``count``: batches are not padded."""
+        return count
 
     def choose(
         self,
@@ -37,14 +51,16 @@ class NumpyPolicy:
         hidden = observations
         if hidden.dtype == np.uint8:
             hidden = hidden / np.float32(255)
-        for layer in self._hidden_layers:
-            hidden = _dense(parameters.arrays, layer, hidden)
+        arrays = parameters.arrays
+        for kernel, bias in self._hidden:
+            hidden = hidden @ arrays[kernel]
+            hidden += arrays[bias]
             np.maximum(hidden, 0, out=hidden)
-        outputs = _dense(parameters.arrays, POLICY, hidden)
-        return Choice(*self._distribution.choose(outputs, noise), recurrent_state)
-
-
-def _dense(parameters: Mapping[str, FloatArray], layer: str, inputs: Array) -> FloatArray:
-    outputs: FloatArray = inputs @ parameters[f"{layer}/kernel"]
-    outputs += parameters[f"{layer}/bias"]
-    return outputs
+        kernel, bias = self._head
+        outputs: FloatArray = hidden @ arrays[kernel]
+        outputs += arrays[bias]
+        actions = self._distribution.choose(outputs, noise)
+        if not self._is_recorded:
+            return Choice(actions, _NO_LIKELIHOODS, recurrent_state)
+        likelihoods = self._distribution.log_likelihood(outputs, actions)
+        return Choice(actions, likelihoods, recurrent_state)

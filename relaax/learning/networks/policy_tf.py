@@ -36,6 +36,10 @@ class GraphPolicy:
         # XLA makes small dense layers faster and convolutions slower.
         self._graph = CompiledFunction(self._choose, jit_compile=not network.convolutions)
 
+    def batch_size(self, count: int) -> int:
+        """Return the next power of two."""
+        return padded_size(count)
+
     def choose(
         self,
         parameters: Parameters,
@@ -44,8 +48,8 @@ class GraphPolicy:
         noise: FloatArray,
     ) -> Choice:
         """Choose actions for ``observations`` [B, ...]."""
-        count = len(observations)
-        size = padded_size(count)
+        count = len(noise)
+        size = self.batch_size(count)
         actions, log_probabilities, state = self._graph(
             parameters.tensors,
             zero_padded(observations, size, axis=0),
@@ -69,7 +73,9 @@ class GraphPolicy:
             recurrent_state = layers_tf.lstm_step(parameters, hidden, recurrent_state)
             hidden = recurrent_state[1]
         outputs = layers_tf.dense(parameters, POLICY, hidden)
-        return *self._distribution.choose(outputs, noise), recurrent_state
+        actions = self._distribution.choose(outputs, noise)
+        likelihoods = self._distribution.log_likelihood(outputs, actions)
+        return actions, likelihoods, recurrent_state
 
 
 def policy_of(
@@ -77,8 +83,12 @@ def policy_of(
     tensors: ParameterTensors,
     distribution: Distribution,
     graph_distribution: GraphDistribution,
+    is_recorded: bool = True,
 ) -> PolicyModel:
-    """Return what chooses fastest: numpy for a network of dense layers alone, else a graph."""
+    """Return what chooses fastest: numpy for a network of dense layers alone, else a graph.
+
+    ``is_recorded`` says whether what is chosen will be learnt from.
+    """
     if network.convolutions or network.lstm_size:
         return GraphPolicy(network, tensors, graph_distribution)
-    return NumpyPolicy(network, distribution)
+    return NumpyPolicy(network, distribution, is_recorded)

@@ -14,7 +14,7 @@ class Report:
 
     #: Connections that it has taken since its start.
     taken: int
-    #: Environments of the connections that it serves now.
+    #: Environments that it serves now; a connection that has said nothing yet counts as one.
     environments: int
 
     def pack(self) -> bytes:

@@ -17,7 +17,12 @@ class DiagonalGaussian:
         return random.standard_normal((count, *self.action_shape), np.float32)
 
     def choose(self, outputs, noise):
-        """Return the actions, and their log-likelihoods."""
+        """Return the actions."""
         mean, log_sigma = np.split(outputs, 2, axis=-1)
-        each = -0.5 * np.square(noise) - log_sigma - 0.5 * np.log(2 * np.float32(np.pi))
-        return mean + np.exp(log_sigma) * noise, each.sum(axis=-1)
+        return mean + np.exp(log_sigma) * noise
+
+    def log_likelihood(self, outputs, actions):
+        """Return the actions' log-likelihoods."""
+        mean, log_sigma = np.split(outputs, 2, axis=-1)
+        squares = np.square((actions - mean) * np.exp(-log_sigma))
+        return -(0.5 * squares + log_sigma + 0.5 * np.log(2 * np.pi)).sum(axis=-1)

@@ -1,8 +1,7 @@
 """The messages of several connections as one, by slot."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +13,7 @@ Array = npt.NDArray[Any]
 States = Sequence[Any] | Array
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """Steps that wait for their answer."""
 
     connection: Connection
@@ -28,8 +26,7 @@ class Request:
         return slots
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(NamedTuple):
     """What several requests report together, in their order."""
 
     #: int64 [M]

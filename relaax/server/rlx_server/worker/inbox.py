@@ -15,7 +15,8 @@ class Inbox:
         self._channel = channel
         channel.setblocking(False)
         self._taken = 0
-        self._reported: Report | None = None
+        #: Connections taken and environments served, as they were reported last.
+        self._reported: tuple[int, int] | None = None
         #: Whether the RLX server may send more.
         self.is_open = True
 
@@ -32,11 +33,11 @@ class Inbox:
 
     def report(self, environments: int) -> None:
         """Tell the RLX server how much this worker has taken, if that has changed."""
-        report = Report(self._taken, environments)
+        report = (self._taken, environments)
         if report == self._reported:
             return
         try:
-            self._channel.send(report.pack())
+            self._channel.send(Report(*report).pack())
             self._reported = report
         except BlockingIOError:  # the RLX server has much to read: the next turn reports again
             return

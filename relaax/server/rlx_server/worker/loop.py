@@ -52,6 +52,8 @@ class Worker:
         self._connections: dict[int, Connection] = {}
         #: Connections whose next message has been read already, so that no descriptor shows it.
         self._buffered: dict[int, Connection] = {}
+        #: Connections that have not said anything yet.
+        self._silent = 0
         self._sweep_at = 0.0
         self._poll = select.epoll()
         self._poll.register(stop.fileno(), select.EPOLLIN)
@@ -63,6 +65,7 @@ class Worker:
         connection = Connection(messages, peer, self._settings.timeout_s)
         self._poll.register(connection.descriptor, select.EPOLLIN)
         self._connections[connection.descriptor] = connection
+        self._silent += 1
 
     def run(self) -> None:
         """Serve until asked to stop, or until there is no more to do."""
@@ -111,7 +114,7 @@ class Worker:
         if began_at >= self._sweep_at:
             self._sweep(began_at)
         if self._inbox is not None:
-            self._inbox.report(self._responder.environments)
+            self._inbox.report(self._responder.environments + self._silent)
 
     def _answer(self, requests: list[Request], arrived_at: float) -> None:
         for answer in self._responder.answer(requests, arrived_at):
@@ -153,6 +156,7 @@ class Worker:
         beginning = begin(self._settings, first)
         connection.slots = self._responder.open(beginning.environments)
         connection.codec, connection.has_begun = beginning.codec, True
+        self._silent -= 1
         if beginning.welcome is None:
             return True
         self._send(connection, beginning.welcome)
@@ -229,4 +233,7 @@ class Worker:
         self._buffered.pop(connection.descriptor, None)
         with suppress(OSError):  # closed by the client's machine, and gone from the poll with it
             self._poll.unregister(connection.descriptor)
-        self._responder.close_slots(connection.slots)
+        if connection.has_begun:
+            self._responder.close_slots(connection.slots)
+        else:
+            self._silent -= 1

@@ -5,6 +5,9 @@ import time
 from relaax.interval_metrics import IntervalMetrics
 from relaax.metrics import Metrics
 
+#: How often what was measured is stored.
+_INTERVAL_S = 1.0
+
 
 class Measurements:
     """Times of turns and evaluations; stored once a second.
@@ -16,31 +19,35 @@ class Measurements:
     def __init__(self, metrics: Metrics, shared: bool) -> None:
         self._means = IntervalMetrics(metrics)
         self._is_shared = shared
-        #: Since the turn began: when each evaluation began and ended, and its size.
-        self._evaluations: list[tuple[float, float, int]] = []
-        self._began_at = 0.0
+        #: Seconds and number of messages of each turn.
+        self._turns: list[tuple[float, int]] = []
+        #: When the messages of each evaluation came, when it began and ended, and its size.
+        self._evaluations: list[tuple[float, float, float, int]] = []
+        self._store_at = time.monotonic() + _INTERVAL_S
 
-    def begin_evaluation(self) -> None:
-        """Take note that the agents are asked now."""
-        self._began_at = time.monotonic()
+    def add_evaluation(self, arrived_at: float, began_at: float, size: int) -> None:
+        """Count an evaluation for ``size`` environments that has just ended."""
+        self._evaluations.append((arrived_at, began_at, time.monotonic(), size))
 
-    def end_evaluation(self, size: int) -> None:
-        """Take note that ``size`` environments have their actions now."""
-        self._evaluations.append((self._began_at, time.monotonic(), size))
+    def add_turn(self, arrived_at: float, messages: int) -> None:
+        """Count messages that came at ``arrived_at`` and have just been answered."""
+        now = time.monotonic()
+        self._turns.append((now - arrived_at, messages))
+        if now >= self._store_at:
+            self._store_at = now + _INTERVAL_S
+            self.store()
 
-    def add_turn(self, messages: int, began_at: float) -> None:
-        """Count a turn that began at ``began_at`` and has answered some messages now."""
-        self._means.add("act latency", time.monotonic() - began_at, messages)
+    def store(self) -> None:
+        """Store what has been measured since the last time."""
+        for seconds, messages in self._turns:
+            self._means.add("act latency", seconds, messages)
         if self._is_shared and self._evaluations:
-            begins, ends, sizes = zip(*self._evaluations, strict=True)
+            arrivals, begins, ends, sizes = zip(*self._evaluations, strict=True)
+            waits = [began - arrived for began, arrived in zip(begins, arrivals, strict=True)]
+            times = [ended - began for ended, began in zip(ends, begins, strict=True)]
             self._means.spread("inference batch size", sizes)
-            self._means.spread("inference queue wait", [begin - began_at for begin in begins])
-            self._means.spread(
-                "inference time", [end - begin for begin, end in zip(begins, ends, strict=True)]
-            )
+            self._means.spread("inference queue wait", waits)
+            self._means.spread("inference time", times)
+        self._turns.clear()
         self._evaluations.clear()
-        self._means.store_if_due()
-
-    def close(self) -> None:
-        """Store what is left."""
         self._means.store()

@@ -1,10 +1,9 @@
 """What runs in the process of a worker."""
 
 import logging
-import os
 import socket
 import sys
-from contextlib import closing, suppress
+from contextlib import closing
 from functools import partial
 
 from relaax.algorithm_base import BridgeBase
@@ -55,7 +54,6 @@ def run_shared_worker(settings: WorkerSettings, seed: int, channel: socket.socke
     """
     keep_memory()
     sys.setswitchinterval(_THREAD_SWITCH_S)
-    _let_others_finish()
     make_agents = partial(_make_agents, settings, seed, learns_in_background=True)
     with closing(StopRequest()) as stop, closing(Inbox(channel)) as inbox:
         return _run(Worker(settings, make_agents, stop, inbox))
@@ -93,14 +91,3 @@ def _agents(
     return SeparateAgents(
         lambda number: algorithm.make_agent(config, stub, first_seed + number), stub
     )
-
-
-def _let_others_finish() -> None:
-    """Do not interrupt a process that runs when this one is woken.
-
-    Workers and clients wake each other once a step; when each wake-up is an interruption too,
-    batches stay small (docs/performance.md). The share of the processor stays the same.
-    """
-    if hasattr(os, "SCHED_BATCH"):
-        with suppress(PermissionError):  # where a container forbids it
-            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))

@@ -1,7 +1,8 @@
 """Turns the steps of all connections that are ready into answers, with one evaluation."""
 
+import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,8 +23,7 @@ from relaax.server.rlx_server.worker.measurements import Measurements
 from relaax.steps import ENDED, IntArray, Transitions
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """What a request is answered with."""
 
     connection: Connection
@@ -33,8 +33,7 @@ class Answer:
     scores: FloatArray
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(NamedTuple):
     """Why the connection of a request is closed instead."""
 
     connection: Connection
@@ -102,39 +101,41 @@ class Responder:
 
     def answer(self, requests: list[Request], arrived_at: float) -> Iterator[Answer | Refusal]:
         """Yield what each request is answered with; they arrived at ``arrived_at``."""
-        yield from self._answer(requests)
-        self._measurements.add_turn(len(requests), arrived_at)
+        yield from self._answer(requests, arrived_at)
+        self._measurements.add_turn(arrived_at, len(requests))
         self._episodes.store_if_due()
 
     def close(self) -> None:
         """Store the metrics that are left and end the agents."""
         if self._agents is not None:
             self._episodes.close()
-            self._measurements.close()
+            self._measurements.store()
             self._agents.close()
 
-    def _answer(self, requests: list[Request]) -> Iterator[Answer | Refusal]:
+    def _answer(self, requests: list[Request], arrived_at: float) -> Iterator[Answer | Refusal]:
         """Answer requests together; where one of them is refused, each for itself."""
         agents = self.prepare()
         if len(requests) > 1 and not agents.act_together:
-            yield from self._answer_one_by_one(requests)
+            yield from self._answer_one_by_one(requests, arrived_at)
             return
         try:
-            transitions, actions, scores = self._act(agents, requests)
+            transitions, actions, scores = self._act(agents, requests, arrived_at)
         except ProtocolError as error:
             if len(requests) > 1:
-                yield from self._answer_one_by_one(requests)
+                yield from self._answer_one_by_one(requests, arrived_at)
             else:
                 yield _refusal(requests[0], error)
             return
         yield from _split(requests, transitions, actions, scores)
 
-    def _answer_one_by_one(self, requests: list[Request]) -> Iterator[Answer | Refusal]:
+    def _answer_one_by_one(
+        self, requests: list[Request], arrived_at: float
+    ) -> Iterator[Answer | Refusal]:
         for request in requests:
-            yield from self._answer([request])
+            yield from self._answer([request], arrived_at)
 
     def _act(
-        self, agents: Agents, requests: list[Request]
+        self, agents: Agents, requests: list[Request], arrived_at: float
     ) -> tuple[Transitions, Actions, FloatArray]:
         """Return what requests say, actions [A] and scores [E].
 
@@ -144,9 +145,9 @@ class Responder:
         transitions = self._episodes.read(batch.slots, batch.flags, batch.rewards)
         states, finals = agents.check(batch.states), agents.check(batch.finals)
         scores = self._episodes.count(transitions)
-        self._measurements.begin_evaluation()
+        began_at = time.monotonic()
         actions = agents.act(transitions, states, finals)
-        self._measurements.end_evaluation(len(transitions.acting))
+        self._measurements.add_evaluation(arrived_at, began_at, len(transitions.acting))
         return transitions, actions, scores
 
 
