@@ -41,6 +41,9 @@ class Remembering:
         self.sizes = []
         self._policy = NumpyPolicy(SMALL, Categorical(2))
 
+    def batch_size(self, count):
+        return count
+
     def choose(self, parameters, observations, recurrent_state, noise):
         self.sizes.append(len(observations))
         choice = self._policy.choose(parameters, observations, recurrent_state, noise)

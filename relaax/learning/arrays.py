@@ -1,11 +1,15 @@
 """Arrays with room for more entries."""
 
+import math
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
+
+#: What lies at a multiple of this is used by TensorFlow where it lies; all else is copied first.
+ALIGNMENT_BYTES = 64
 
 
 def zero_padded(array: Array, size: int, axis: int) -> Array:
@@ -17,6 +21,21 @@ def zero_padded(array: Array, size: int, axis: int) -> Array:
     padded = np.zeros(shape, array.dtype)
     padded[(slice(None),) * axis + (slice(array.shape[axis]),)] = array
     return padded
+
+
+def aligned_empty(shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
+    """Return an array whose first byte lies where TensorFlow wants it; its values are arbitrary."""
+    kind = np.dtype(dtype)
+    size = math.prod(shape) * kind.itemsize
+    memory = np.empty(size + ALIGNMENT_BYTES, np.uint8)
+    begin = -address_of(memory) % ALIGNMENT_BYTES
+    return memory[begin : begin + size].view(kind).reshape(shape)
+
+
+def address_of(array: Array) -> int:
+    """Return where an array's first byte lies."""
+    address: int = array.__array_interface__["data"][0]
+    return address
 
 
 def padded_size(count: int) -> int:

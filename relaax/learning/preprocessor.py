@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.errors import InvalidState
-from relaax.learning.arrays import zero_padded
+from relaax.learning.arrays import aligned_empty, zero_padded
 
 Array = npt.NDArray[Any]
 BoolArray = npt.NDArray[np.bool_]
@@ -71,7 +71,7 @@ class Preprocessor:
             shape = (self._capacity, *states.shape[1:-1], states.shape[-1] * self._length)
             histories = self._histories = np.zeros(shape, states.dtype)
         count = len(slots)
-        stacked = np.empty((max(count, rows), *histories.shape[1:]), histories.dtype)
+        stacked = aligned_empty((max(count, rows), *histories.shape[1:]), histories.dtype)
         stacked[count:] = 0
         np.take(histories, slots, axis=0, out=stacked[:count])
         self._stack(stacked[:count], states, starts)

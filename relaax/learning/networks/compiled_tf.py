@@ -6,6 +6,8 @@ from typing import Any
 import numpy.typing as npt
 import tensorflow as tf
 
+from relaax.learning.arrays import ALIGNMENT_BYTES, address_of, aligned_empty
+
 
 class CompiledFunction:
     """A function of parameters and numpy arrays, traced once for each shape and type of these.
@@ -23,7 +25,7 @@ class CompiledFunction:
 
     def __call__(self, parameters: Sequence[tf.Tensor], *arrays: npt.NDArray[Any]) -> Any:
         """Return what the function returns, as tensors."""
-        tensors = [tf.constant(array) for array in arrays]
+        tensors = [tensor_of(array) for array in arrays]
         key = tuple((array.shape, array.dtype) for array in arrays)
         trace = self._traces.get(key)
         if trace is None:
@@ -31,3 +33,19 @@ class CompiledFunction:
             self._traces[key] = trace
         flat = [*parameters, *tensors, *trace.captured_inputs]
         return trace.inference_fn.call_preflattened(flat)
+
+
+def tensor_of(array: npt.NDArray[Any]) -> tf.Tensor:
+    """Return a tensor with the memory of ``array``, which must not be changed while it is used.
+
+    An array that is not aligned, not contiguous or read-only is copied, once.
+    ``tf.constant`` copies every array, and one that is not aligned twice.
+    """
+    if array.size == 0:
+        return tf.constant(array)
+    flags = array.flags
+    if not (flags.c_contiguous and flags.writeable) or address_of(array) % ALIGNMENT_BYTES:
+        aligned = aligned_empty(array.shape, array.dtype)
+        aligned[...] = array
+        array = aligned
+    return tf.experimental.dlpack.from_dlpack(array.__dlpack__())

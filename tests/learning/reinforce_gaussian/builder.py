@@ -19,7 +19,6 @@ from relaax.learning.rollouts import Columns, RolloutStore
 
 
 def make_parameter_server(config, saver, metrics):
-    """Return the owner of the parameters."""
     initial = initial_parameters(config.network.manifest, "orthogonal", config.seed)
     optimizer = RMSProp(initial.size, RMSPropSettings(epsilon=1e-3))
     store = ParameterStore(initial, optimizer, lambda global_t: config.learning_rate)
@@ -28,7 +27,6 @@ def make_parameter_server(config, saver, metrics):
 
 
 def make_batch_agent(config, bridge, seed, learns_in_background):
-    """Return the agent of many environments."""
     from relaax.learning.gradients_tf import RolloutGradients
     from relaax.learning.networks.parameters_tf import ParameterTensors
 
@@ -55,6 +53,5 @@ def make_batch_agent(config, bridge, seed, learns_in_background):
 
 
 def make_agent(config, bridge, seed):
-    """Return the agent of one environment."""
     actor = make_batch_agent(config, bridge, seed, learns_in_background=False)
     return SingleAgent(actor, bridge.metrics())

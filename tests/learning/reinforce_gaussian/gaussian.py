@@ -13,11 +13,9 @@ class DiagonalGaussian:
         self.action_shape = (actions,)
 
     def noise(self, random, count):
-        """Draw standard normal values."""
         return random.standard_normal((count, *self.action_shape), np.float32)
 
     def choose(self, outputs, noise):
-        """Return the actions."""
         mean, log_sigma = np.split(outputs, 2, axis=-1)
         return mean + np.exp(log_sigma) * noise
 

@@ -99,3 +99,19 @@ def test_parameters_stand_in_the_order_of_the_layers():
         "value/bias": (1,),
     }
     assert list(shapes)[:2] == ["conv0/kernel", "conv0/bias"]
+
+
+@pytest.mark.parametrize("way", ["policy", "graph"])
+def test_a_batch_that_is_padded_already_is_chosen_for_like_one_that_is_not(case, way):
+    policy = getattr(case, way)
+    noise = np.random.default_rng(5).gumbel(size=(3, 3)).astype(np.float32)
+    rows = policy.batch_size(3)
+    padded = np.zeros((rows, *case.observations.shape[1:]), case.observations.dtype)
+    padded[:3] = case.observations
+    choices = [
+        policy.choose(case.parameters, observations, case.state, noise)
+        for observations in (case.observations, padded)
+    ]
+    for name in ("actions", "log_probabilities", "recurrent_state"):
+        np.testing.assert_array_equal(*(getattr(choice, name) for choice in choices))
+    assert [len(choice.actions) for choice in choices] == [3, 3]

@@ -107,3 +107,15 @@ def test_more_room_keeps_the_histories():
 def test_the_shape_of_an_observation_is_known_beforehand(state_size):
     observation = observe(preprocessor_of(state_size, 4), np.zeros((1, *state_size)), [True])
     assert observation.shape[1:] == stacked_shape(state_size, 4)
+
+
+def test_observations_are_stacked_into_a_batch_that_is_padded_already():
+    preprocessor = Preprocessor((2,), history_len=2)
+    preprocessor.grow(3)
+    slots, states = np.array([2, 0]), np.array([[1, 2], [3, 4]], np.float32)
+    observations = preprocessor.observe(slots, states, np.array([True, True]), rows=4)
+    assert observations.tolist() == [[1, 2, 1, 2], [3, 4, 3, 4], [0] * 4, [0] * 4]
+    assert preprocessor.observe(slots, states + 1, None, rows=1).tolist() == [
+        [1, 2, 2, 3],
+        [3, 4, 4, 5],
+    ]

@@ -66,6 +66,7 @@ def test_the_graphs_log_likelihood_is_the_one_of_acting(algorithm):
     random = np.random.default_rng(0)
     outputs = random.normal(size=(5, 4)).astype(np.float32)
     distribution = algorithm.Config(SECTION).distribution
-    actions, expected = distribution.choose(outputs, distribution.noise(random, 5))
+    actions = distribution.choose(outputs, distribution.noise(random, 5))
+    expected = distribution.log_likelihood(outputs, actions)
     found = loss_tf.log_likelihood(outputs, actions)
     np.testing.assert_allclose(found, expected, rtol=1e-4)

@@ -1,0 +1,40 @@
+"""Arrays as tensors: shared where TensorFlow can use them where they lie, else copied once."""
+
+import numpy as np
+import pytest
+
+from relaax.learning.arrays import ALIGNMENT_BYTES, address_of, aligned_empty
+from relaax.learning.networks.compiled_tf import tensor_of
+
+
+def is_shared(array, tensor):
+    array[...] = 7
+    return bool((tensor.numpy() == 7).all())
+
+
+def test_an_aligned_array_is_shared():
+    array = aligned_empty((3, 5), np.float32)
+    array[...] = 1
+    assert address_of(array) % ALIGNMENT_BYTES == 0
+    assert is_shared(array, tensor_of(array))
+
+
+@pytest.mark.parametrize("kind", ["misplaced", "strided", "read-only"])
+def test_every_other_array_is_copied(kind):
+    array = aligned_empty((4, 6), np.uint8)
+    array[...] = 3
+    view = {"misplaced": array[1:], "strided": array[:, ::2], "read-only": array[:]}[kind]
+    view.flags.writeable = kind != "read-only"
+    tensor = tensor_of(view)
+    assert tensor.shape == view.shape
+    assert not is_shared(array, tensor)
+    assert (tensor.numpy() == 3).all()
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.int32, np.int64])
+@pytest.mark.parametrize("shape", [(), (0,), (2, 3, 0), (1,), (2, 3, 4)])
+def test_values_types_and_shapes_are_kept(dtype, shape):
+    array = np.arange(np.prod(shape, dtype=int)).astype(dtype).reshape(shape)
+    tensor = tensor_of(array)
+    assert tensor.dtype.as_numpy_dtype == dtype
+    np.testing.assert_array_equal(tensor.numpy(), array)
