@@ -8,6 +8,7 @@ RelaaxError
 │   ├── DamagedCheckpoint   its bytes do not match its manifest
 │   └── CheckpointMismatch  it belongs to another network or algorithm
 ├── BridgeError             the parameter server refused a call
+├── AgentError              an algorithm's agent failed: its connection is closed, and no other
 └── NoRoom                  a worker has no memory for more environments
 """
 
@@ -42,6 +43,10 @@ class CheckpointMismatch(CheckpointError):
 
 class BridgeError(RelaaxError):
     """The parameter server refused a call; repeating it will not help."""
+
+
+class AgentError(RelaaxError):
+    """An agent of one environment raised what it should not; the log has its traceback."""
 
 
 class NoRoom(RelaaxError):

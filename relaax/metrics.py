@@ -12,7 +12,7 @@ class Metrics(ABC):
 
 
 class NullMetrics(Metrics):
-    """Metrics that nobody asked for."""
+    """Metrics that are not kept."""
 
     def scalar(self, name: str, y: float, x: float | None = None) -> None:
         """Drop the value."""

@@ -59,6 +59,21 @@ class Steps:
         return wants_action(self.flags)
 
     @property
+    def has_ended(self) -> BoolArray:
+        """bool [M]: whose episode is over."""
+        return (self.flags & ENDED).astype(np.bool_)
+
+    @property
+    def is_truncated(self) -> BoolArray:
+        """bool [M]: whose episode was cut off."""
+        return (self.flags & TRUNCATED).astype(np.bool_)
+
+    @property
+    def starts(self) -> BoolArray:
+        """bool [M]: which begin an episode."""
+        return (self.flags & START).astype(np.bool_)
+
+    @property
     def has_final(self) -> npt.NDArray[np.bool_]:
         """bool [M]: which bring a final observation."""
         return (self.flags & FINAL).astype(np.bool_)

@@ -4,6 +4,7 @@ import contextlib
 import socket
 import threading
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -163,9 +164,16 @@ def settings(**changed: Any) -> WorkerSettings:
     anything = SimpleNamespace(observation_space=lambda: None, action_space=lambda: None)
     values: dict[str, Any] = {
         "algorithm": None, "config": anything, "parameter_server": "", "timeout_s": None,
-        "message_timeout_s": DEADLINE_S, "max_frame_bytes": 2**24, "max_environments": 65535,
+        "max_frame_bytes": 2**24, "max_environments": 65535,
     }  # fmt: skip
-    return WorkerSettings(**{**values, **changed})
+    message_timeout_s = changed.pop("message_timeout_s", DEADLINE_S)
+    values |= changed
+    opened = partial(
+        FrameConnection,
+        max_frame_bytes=values["max_frame_bytes"],
+        frame_timeout_s=message_timeout_s,
+    )
+    return WorkerSettings(**{"open_connection": opened, **values})
 
 
 class ServedWorker:
@@ -257,7 +265,7 @@ class ServedWorker:
 
 def serve_batches(oracle: BatchAgentBase, **options: Any) -> ServedWorker:
     """Return a worker that evaluates ``oracle`` for all connections together."""
-    return ServedWorker(lambda stub: BatchAgents(oracle, stub, 0), **options)  # type: ignore[arg-type]
+    return ServedWorker(lambda stub: BatchAgents(oracle, stub), **options)  # type: ignore[arg-type]
 
 
 def serve_agents(make_agent: Callable[[int], AgentBase], **options: Any) -> ServedWorker:

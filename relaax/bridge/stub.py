@@ -32,16 +32,16 @@ _PHASES = {
 class Bridge(BridgeBase):
     """Calls a parameter server at ``host:port``; made after the fork, since gRPC has threads.
 
-    While the parameter server is away, a call for values waits for it, up to ``patience_s``
+    While the parameter server is away, a call for values waits for it, up to ``retry_for_s``
     seconds; a gradient is dropped instead, because it may have been applied already.
     """
 
     def __init__(
-        self, parameter_server_url: str, call_timeout_s: float = 10.0, patience_s: float = 600.0
+        self, parameter_server_url: str, call_timeout_s: float = 10.0, retry_for_s: float = 600.0
     ) -> None:
         self._url = parameter_server_url
         self._call_timeout_s = call_timeout_s
-        self._patience_s = patience_s
+        self._retry_for_s = retry_for_s
         self._channel = grpc.insecure_channel(parameter_server_url, options=channel_options.CLIENT)
         self._stub = bridge_pb2_grpc.ParameterServerStub(self._channel)
         self._apply_gradients = self._channel.unary_unary(
@@ -55,7 +55,7 @@ class Bridge(BridgeBase):
     def increment_global_t(self, steps: int = 1) -> int:
         """Add environment steps to the global step and return it."""
         request = bridge_pb2.Steps(count=steps)
-        reply: bridge_pb2.GlobalStep = self._patiently(self._stub.IncrementGlobalT, request)
+        reply: bridge_pb2.GlobalStep = self._with_retries(self._stub.IncrementGlobalT, request)
         return reply.global_t
 
     def apply_gradients(self, gradients: FloatVector, computed_with: Version | None = None) -> None:
@@ -64,7 +64,7 @@ class Bridge(BridgeBase):
 
     def get_values(self, known: Version | None = None) -> Values:
         """Return the values, without their vector when ``known`` is current."""
-        reply = self._patiently(self._get_values, _known_message(known))
+        reply = self._with_retries(self._get_values, _known_message(known))
         return _values_of(reply)
 
     def synchronize(
@@ -85,7 +85,7 @@ class Bridge(BridgeBase):
 
     def phase(self) -> Phase:
         """Return whether the training goes on."""
-        reply: bridge_pb2.Status = self._patiently(self._stub.GetStatus, bridge_pb2.Nothing())
+        reply: bridge_pb2.Status = self._with_retries(self._stub.GetStatus, bridge_pb2.Nothing())
         return _PHASES.get(reply.phase, Phase.TRAINING)
 
     def close(self) -> None:
@@ -111,8 +111,8 @@ class Bridge(BridgeBase):
             return None
         return reply
 
-    def _patiently(self, call: Callable[..., Any], message: Any) -> Any:
-        deadline = time.monotonic() + self._patience_s
+    def _with_retries(self, call: Callable[..., Any], message: Any) -> Any:
+        deadline = time.monotonic() + self._retry_for_s
         timeout_s = min(self._call_timeout_s, _FIRST_WAIT_S)
         while True:
             try:
@@ -121,7 +121,7 @@ class Bridge(BridgeBase):
                 self._require_away(error)
                 if time.monotonic() > deadline:
                     raise BridgeError(
-                        f"parameter server {self._url} was away for {self._patience_s:g} s"
+                        f"parameter server {self._url} was away for {self._retry_for_s:g} s"
                     ) from error
                 _log.warning("waiting for parameter server %s (%s)", self._url, error.details())
                 timeout_s = self._call_timeout_s

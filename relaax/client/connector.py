@@ -84,7 +84,7 @@ class Connector:
         self._was_welcomed = True
         return connection
 
-    def patiently(self, start: Callable[[], _Started]) -> _Started:
+    def with_retries(self, start: Callable[[], _Started]) -> _Started:
         """Return what ``start`` returns; call it again after a Failure, as often as allowed.
 
         A Failure that is final is raised at once. Where the training ended in the middle of an

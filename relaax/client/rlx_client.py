@@ -96,7 +96,7 @@ class Client:
         again when the server cannot be reached or closes instead of answering, until so many
         attempts in a row have failed.
         """
-        return self._connector.patiently(lambda: self._connected_session(state).start(state))
+        return self._connector.with_retries(lambda: self._connected_session(state).start(state))
 
     def send(self, reward: float | None, state: Any) -> Any:
         """Report the reward of the previous action and the state now; return the next action.

@@ -85,7 +85,7 @@ class VectorClient:
         flags = np.full(self.environments, START, np.uint8)
         observations = checked_rows("observations", observations, self.environments)
         steps = self._steps_of_all(flags, np.zeros(self.environments), observations, ())
-        return self._connector.patiently(lambda: self._start(steps)).actions
+        return self._connector.with_retries(lambda: self._start(steps)).actions
 
     def send(
         self,

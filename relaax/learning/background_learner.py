@@ -12,7 +12,7 @@ from relaax.learning.rollouts import RolloutBatch
 _log = logging.getLogger(__name__)
 
 #: How long ``close`` waits for the update that is being made.
-CLOSE_DEADLINE_S = 5.0
+CLOSE_DEADLINE_S = 2.0
 
 
 class BackgroundLearner:

@@ -37,11 +37,14 @@ class Preprocessor:
         self._histories: Array | None = None
 
     def check(self, states: Sequence[Any] | Array) -> Array:
-        """Return states of B environments as uint8 or float32 [B, ...].
+        """Return states of B environments as an array [B, ...]; InvalidState if they are none.
 
-        InvalidState for what is no such array, or not finite. Nothing else changes.
+        Images of bytes stay so. All else is float32, so that vectors of all clients are of one
+        type: bytes are scaled to [0, 1] as a network scales them.
         """
         array = _as_numbers(states)
+        if array.dtype == np.uint8 and len(self._state_size) < _GREY:
+            array = array / np.float32(255)
         if array.shape[1:] != self._state_size:
             raise InvalidState(
                 f"a state has shape {list(array.shape[1:])}, "

@@ -70,12 +70,12 @@ class FrameConnection(MessageConnection):
         deadline = time.monotonic() + self._frame_timeout_s
         while not self.has_message:
             self._receive_more(deadline)
-        return self._take_payload()
+        return bytes(self._take_payload())
 
     def receive_now(self) -> memoryview | None:
         """Return the payload of the next frame if it is there; see ``MessageConnection``."""
         if self._received and self.has_message:
-            return memoryview(self._take_payload())
+            return self._take_payload()
         try:
             chunk = self._sock.recv(self._bytes_to_receive(), _WITHOUT_WAITING)
         except BlockingIOError:
@@ -89,7 +89,7 @@ class FrameConnection(MessageConnection):
         elif not chunk:
             raise self._broken_off()
         self._keep(chunk)
-        return memoryview(self._take_payload()) if self.has_message else None
+        return self._take_payload() if self.has_message else None
 
     def send_now(self, payload: bytes) -> None:
         """Send what fits of one frame; see ``MessageConnection``."""
@@ -208,13 +208,16 @@ class FrameConnection(MessageConnection):
             raise self._broken_off()
         self._keep(chunk)
 
-    def _take_payload(self) -> bytes:
+    def _take_payload(self) -> memoryview:
+        """Return the payload of a whole frame; one that came alone is not copied."""
         end = _HEADER_BYTES + self._announced_length()
-        with memoryview(self._received) as received:
-            payload = bytes(received[_HEADER_BYTES:end])
-        del self._received[:end]
-        self._receives_since = time.monotonic()
-        return payload
+        frame = self._received
+        if len(frame) == end:
+            self._received = bytearray()
+        else:
+            self._received = frame[end:]
+            self._receives_since = time.monotonic()
+        return memoryview(frame)[_HEADER_BYTES:end]
 
     def _overdue(self) -> ProtocolError:
         return ProtocolError(

@@ -50,7 +50,7 @@ def test_without_memory_a_client_is_sent_away_with_both_figures_in_the_log(train
     with Client(training.rlx_server_url, timeout_s=60) as client, pytest.raises(Failure):
         client.init(STATE)
     rlx_server.says(
-        r"WARNING:sending 127.0.0.1:\d+ away: \d+ MiB of memory are available "
+        r"WARNING:refusing a connection from 127.0.0.1:\d+: \d+ MiB of memory are available "
         r"and a connection needs 1000000000 MiB"
     )
 

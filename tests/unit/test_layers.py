@@ -32,6 +32,16 @@ MAY_IMPORT = {
     # The launcher prints the parameter server's progress in one line.
     "relaax/server/launcher": ("relaax/server/common", "relaax/server/parameter_server"),
     "environments": ("relaax/client",),
+    # Benchmarks look at every part, but for the servers' insides.
+    "benchmarks": (
+        "relaax/algorithm_base",
+        "relaax/bridge",
+        "relaax/client",
+        "relaax/learning",
+        "relaax/protocol",
+        "relaax/server/common",
+        "relaax/server/parameter_server",
+    ),
     "algorithms": ("relaax/algorithm_base", "relaax/learning"),
 }
 

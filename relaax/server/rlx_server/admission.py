@@ -19,8 +19,11 @@ GROWTH_S = 10.0
 
 MEMORY_IS_FRESH_S = 2.0
 
-#: Less than this is not believed of a connection to a shared worker.
+#: Less than this is not believed of an environment of a shared worker.
 LEAST_SHARE_BYTES = 64 * 1024
+
+#: Costs are measured while there are so many times as many environments as young ones.
+MOSTLY_GROWN = 10
 
 
 @dataclass(frozen=True)
@@ -67,18 +70,14 @@ def decide(
 
 
 def decide_share(
-    available_bytes: int, grown_bytes: int, environments: int, young: int, first_bytes: int
+    available_bytes: int, cost_bytes: int, young_environments: int
 ) -> AdmissionDecision:
-    """Compare the available memory with what an environment of shared workers has cost.
+    """Compare the available memory with the cost of one more environment of a shared worker.
 
-    grown_bytes: what all workers own beyond what they owned without any environment. environments:
-    how many they serve, ``young`` of them of connections that may still grow. While there are no
-    others, ``first_bytes`` stands for the cost of one; what young ones may take is held back.
+    What environments that have come lately are still expected to take is held back.
     """
-    is_known = environments > young
-    needed = max(grown_bytes // environments, LEAST_SHARE_BYTES) if is_known else first_bytes
-    left = available_bytes - needed * young
-    return AdmissionDecision(left >= needed, left, needed)
+    left = available_bytes - cost_bytes * young_environments
+    return AdmissionDecision(left >= cost_bytes, left, cost_bytes)
 
 
 class WorkerAdmission:
@@ -110,38 +109,48 @@ class Sharing:
 
 
 class ShareAdmission:
-    """Measures this machine and decides, for connections that share workers."""
+    """Measures this machine and decides, for connections that share workers.
+
+    The cost of an environment is what workers own beyond what they owned without any, divided by
+    their environments. It is measured while nearly all of these have had the time to grow;
+    ``first_connection_mib`` stands for it before.
+    """
 
     def __init__(
         self, first_connection_mib: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._first_bytes = int(first_connection_mib * MIB)
+        self._cost_bytes = int(first_connection_mib * MIB)
         self._memory = ProcessMemory()
         self._clock = clock
-        #: By pid: what a worker owned when it had no environment.
+        #: By pid: what a worker owned when it was ready, and had no environment.
         self._empty_bytes: dict[int, int] = {}
-        #: When connections were admitted that may still grow.
-        self._admitted_at: deque[float] = deque()
-
-    def note_admitted(self) -> None:
-        """Take note of a connection that has been handed to a worker."""
-        self._admitted_at.append(self._clock())
+        #: Environments of all workers: when there were how many, for the last ``GROWTH_S``.
+        self._history: deque[tuple[float, int]] = deque([(clock(), 0)])
 
     def decide(self, workers: Iterable[Sharing]) -> AdmissionDecision:
-        """Decide about one more connection beside those that are served."""
-        while self._admitted_at and self._clock() - self._admitted_at[0] >= GROWTH_S:
-            self._admitted_at.popleft()
-        grown_bytes = environments = 0
+        """Decide about one more connection beside those that ready workers serve."""
+        environments = grown_bytes = 0
         for worker in workers:
             environments += worker.environments
             grown_bytes += self._grown_bytes(worker)
-        return decide_share(
-            psutil.virtual_memory().available,
-            grown_bytes,
-            environments,
-            min(len(self._admitted_at), environments),
-            self._first_bytes,
-        )
+        young = max(0, environments - self._count_of_grown(environments))
+        if environments > MOSTLY_GROWN * young:
+            self._cost_bytes = max(grown_bytes // environments, LEAST_SHARE_BYTES)
+        available = psutil.virtual_memory().available
+        return decide_share(available, self._cost_bytes, young)
+
+    def forget(self, pid: int) -> None:
+        """Take note that a worker has ended."""
+        self._empty_bytes.pop(pid, None)
+
+    def _count_of_grown(self, environments: int) -> int:
+        """Note how many environments there are now; return how many there were a while ago."""
+        now = self._clock()
+        self._history.append((now, environments))
+        while len(self._history) > 1 and now - self._history[1][0] >= GROWTH_S:
+            self._history.popleft()
+        then, count = self._history[0]
+        return count if now - then >= GROWTH_S else 0
 
     def _grown_bytes(self, worker: Sharing) -> int:
         memory = self._memory.of(worker.pid)

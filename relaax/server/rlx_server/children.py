@@ -13,9 +13,9 @@ from typing import Protocol
 _log = logging.getLogger(__name__)
 
 #: How long children may take to stop before they are killed.
-STOP_DEADLINE_S = 4.0
+STOP_DEADLINE_S = 7.0
 
-#: What children are told when the RLX server stops, and when it stops with the training.
+#: The signals for children when the RLX server stops, and when it stops with the training.
 STOP = signal.SIGTERM
 END_OF_TRAINING = signal.SIGUSR1
 
@@ -105,13 +105,13 @@ class Children:
         return not self._runs_any(pids)
 
     def stop(self, number: signal.Signals = STOP) -> None:
-        """End all children: ask with a signal, wait, and kill who is left."""
+        """End all children, and close what ties them to this process: none is forked after this."""
         self.end(self.pids, number)
         os.close(self._lifeline_read)
         os.close(self._lifeline_write)
 
     def end(self, pids: Collection[int], number: signal.Signals = STOP) -> None:
-        """End ``pids``: ask with a signal, wait, and kill who is left."""
+        """End ``pids``: ask with a signal, wait, and kill those that still run."""
         self.tell(pids, number)
         if self.wait(pids):
             return
@@ -132,7 +132,7 @@ class Children:
         try:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, who decides
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, which decides
             for number in (STOP, END_OF_TRAINING):
                 signal.signal(number, _exit_on_signal)
             signal.pthread_sigmask(signal.SIG_SETMASK, allowed_signals)

@@ -43,7 +43,6 @@ class ConnectionWorkers:
 
     def serve(self, connection: socket.socket, peer: str) -> int:
         """Fork a worker for ``connection`` and return its pid; OSError when that fails."""
-        connection.setblocking(True)
         seed = next(self._seeds)
         pid = self._children.fork(f"worker of {peer}", lambda: self._run(seed, connection, peer))
         self._pids.add(pid)

@@ -54,11 +54,6 @@ class Outbox:
             return self._handed_over
         return self._report.environments + self._handed_over - self._report.taken
 
-    @property
-    def handed_over(self) -> int:
-        """How many connections have been handed over."""
-        return self._handed_over
-
     def fileno(self) -> int:
         """Return the descriptor to poll."""
         return self._channel.fileno()

@@ -44,10 +44,6 @@ class Workers(Protocol):
     """The processes that serve connections."""
 
     @property
-    def pids(self) -> list[int]:
-        """The workers that run."""
-
-    @property
     def is_open(self) -> bool:
         """Whether connections can be taken now."""
 
@@ -194,11 +190,11 @@ class RlxServer:
         """Give a client to a worker if it may stay; access control will stand here too."""
         decision = self._workers.admit()
         if not decision.is_admitted:
-            _log.warning("sending %s away: %s", peer, decision)
+            _log.warning("refusing a connection from %s: %s", peer, decision)
             return
         try:
             pid = self._workers.serve(connection, peer)
         except OSError as error:
-            _log.error("sending %s away: no worker serves it: %s", peer, error)
+            _log.error("refusing a connection from %s: no worker serves it: %s", peer, error)
         else:
             _log.info("worker %d serves %s", pid, peer)

@@ -2,12 +2,13 @@
 
 import logging
 import selectors
+import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
 
 from relaax.server.rlx_server.admission import AdmissionDecision, ShareAdmission, Sharing
-from relaax.server.rlx_server.children import Children, ExitedChild
+from relaax.server.rlx_server.children import STOP_DEADLINE_S, Children, ExitedChild
 from relaax.server.rlx_server.handover import Outbox, channel
 from relaax.server.rlx_server.worker.process import CONFIGURATION_IS_WRONG
 
@@ -16,13 +17,21 @@ _log = logging.getLogger(__name__)
 #: How long after its start a worker that has failed is started again, at the earliest.
 RESTART_S = 2.0
 
+#: A worker that takes longer to start, because the parameter server is away say, gets connections
+#: only when no other worker does better.
+START_S = 20.0
+
+#: How long a worker may take to exit after it has closed its channel.
+EXIT_S = STOP_DEADLINE_S
+
 
 class SharedWorkers:
     """Forks ``run`` so many times, and hands each connection to the least loaded worker.
 
     ``run`` is given the next of ``seeds`` and the worker's end of the channel. Connections are
     taken as soon as all workers have been ready. A worker that is started again gets its share
-    while it starts: its clients, which come back, wait for it.
+    while it starts: its clients, which come back, wait for it. One that has failed to start gets
+    none until it is ready, as long as others are there.
     """
 
     def __init__(
@@ -63,13 +72,13 @@ class SharedWorkers:
         return self._admission.decide(
             Sharing(worker.pid, worker.outbox.load)
             for worker in self._workers
-            if worker.pid is not None and worker.outbox is not None
+            if worker.pid is not None and worker.outbox is not None and worker.is_ready
         )
 
     def serve(self, connection: socket.socket, peer: str) -> int:
         """Hand ``connection`` to a worker and return its pid; OSError when no worker takes it."""
         reason = OSError("no worker runs")
-        for worker in sorted(self._workers, key=lambda worker: worker.load):
+        for worker in sorted(self._workers, key=lambda worker: (worker.is_doubtful, worker.load)):
             if worker.outbox is None or worker.pid is None:
                 continue
             try:
@@ -77,7 +86,6 @@ class SharedWorkers:
             except OSError as error:  # it has just died, or it has more than enough on its way
                 reason = error
                 continue
-            self._admission.note_admitted()
             return worker.pid
         raise reason
 
@@ -85,6 +93,7 @@ class SharedWorkers:
         """Take note of the end of a child; return the exit status with which all should end."""
         for worker in self._workers:
             if worker.pid == exited.pid:
+                self._admission.forget(exited.pid)
                 worker.note_exit()
                 if exited.exit_code == CONFIGURATION_IS_WRONG:
                     return CONFIGURATION_IS_WRONG
@@ -108,6 +117,11 @@ class _SharedWorker:
         self._seeds = seeds
         self._run = run
         self._due = 0.0
+        self._started_at = 0.0
+        self._has_failed_to_start = False
+        self._was_ready = False
+        #: When the channel was lost while the process went on.
+        self._lost_at: float | None = None
         self.pid: int | None = None
         self.outbox: Outbox | None = None
 
@@ -117,15 +131,25 @@ class _SharedWorker:
         return self.outbox is not None and self.outbox.is_ready
 
     @property
+    def is_doubtful(self) -> bool:
+        """Whether it is not ready, and may not be so soon."""
+        is_late = time.monotonic() - self._started_at > START_S
+        return not self.is_ready and (self._has_failed_to_start or is_late)
+
+    @property
     def load(self) -> int:
         """Environments that it serves, or will serve."""
         return 0 if self.outbox is None else self.outbox.load
 
     def start_if_due(self) -> None:
         """Fork the process if there is none and it is time to."""
-        if self.pid is not None or time.monotonic() < self._due:
+        if self.pid is not None:
+            self._kill_if_stuck(self.pid)
             return
-        self._due = time.monotonic() + RESTART_S
+        if time.monotonic() < self._due:
+            return
+        self._started_at = time.monotonic()
+        self._due = self._started_at + RESTART_S
         seed = next(self._seeds)
         ours, theirs = channel()
         with theirs:
@@ -144,6 +168,9 @@ class _SharedWorker:
 
     def note_exit(self) -> None:
         """Take note that the process has ended."""
+        self._has_failed_to_start = self._has_failed_to_start or not self._was_ready
+        self._was_ready = False
+        self._lost_at = None
         self.pid = None
         self._close()
 
@@ -157,10 +184,19 @@ class _SharedWorker:
             return
         was_ready = self.is_ready
         self.outbox.listen()
+        if self.is_ready and not was_ready:
+            self._was_ready, self._has_failed_to_start = True, False
+            _log.info("worker %d is ready", self._number)
         if self.outbox.is_lost:
             self._close()
-        elif self.is_ready and not was_ready:
-            _log.info("worker %d is ready", self._number)
+            self._lost_at = time.monotonic()
+
+    def _kill_if_stuck(self, pid: int) -> None:
+        """Kill a process that serves no more and does not exit."""
+        if self._lost_at is not None and time.monotonic() - self._lost_at > EXIT_S:
+            _log.warning("worker %d (pid %d) does not exit: killed", self._number, pid)
+            self._lost_at = None
+            self._children.tell([pid], signal.SIGKILL)
 
     def _close(self) -> None:
         if self.outbox is not None:

@@ -18,7 +18,7 @@ class SlotPool:
         return len(self._is_taken)
 
     def take(self, count: int) -> IntArray:
-        """Return ``count`` numbers that nobody has: int64 [count], in order."""
+        """Return ``count`` free numbers: int64 [count], in order."""
         free = np.flatnonzero(~self._is_taken)
         if len(free) < count:
             more = max(count - len(free), self.capacity)
@@ -27,12 +27,6 @@ class SlotPool:
         taken = free[:count]
         self._is_taken[taken] = True
         return taken
-
-    def shrink(self, capacity: int) -> None:
-        """Hand out no number from ``capacity`` on; all of these have been given back."""
-        if self._is_taken[capacity:].any():
-            raise ValueError(f"a number from {capacity} on is still out")
-        self._is_taken = self._is_taken[:capacity]
 
     def give_back(self, numbers: IntArray) -> None:
         """Take back numbers."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from relaax.algorithm_base import ConfigBase
+from relaax.protocol import FrameConnection
 from relaax.server.common.algorithm_loader import load_algorithm, make_config
 from relaax.server.common.configuration import RlxServerConfiguration, RlxServerOptions
 from relaax.server.rlx_server.admission import ShareAdmission, WorkerAdmission
@@ -35,7 +36,11 @@ def rlx_server(configuration: RlxServerConfiguration, listener: socket.socket) -
         config=config,
         parameter_server=str(options.parameter_server),
         timeout_s=options.timeout,
-        message_timeout_s=options.message_timeout,
+        open_connection=partial(
+            FrameConnection,
+            max_frame_bytes=options.max_frame_bytes,
+            frame_timeout_s=options.message_timeout,
+        ),
         max_frame_bytes=options.max_frame_bytes,
         max_environments=options.max_environments,
     )

@@ -191,8 +191,8 @@ def test_a_gradient_for_a_parameter_server_that_is_away_is_lost_with_a_warning(
     assert said.startswith(f"a gradient may be lost: parameter server {address} did not answer")
 
 
-def test_patience_ends(address):
-    bridge = Bridge(address, call_timeout_s=0.2, patience_s=0.0)
+def test_retries_end(address):
+    bridge = Bridge(address, call_timeout_s=0.2, retry_for_s=0.0)
     with pytest.raises(BridgeError, match=f"parameter server {address} was away"):
         bridge.get_values()
     bridge.close()

@@ -112,7 +112,7 @@ def _option(default: Any, description: str) -> Any:
 
 
 class ParameterServerOptions(_Options):
-    """What ``relaax-parameter-server`` can be told."""
+    """The options of ``relaax-parameter-server``."""
 
     bind: AddressOption = _option(Address("localhost", 7000), "address to serve")
     log_level: LevelOption = _option(
@@ -154,7 +154,7 @@ REPLACED = {
 
 
 class RlxServerOptions(_Options):
-    """What ``relaax-rlx-server`` can be told."""
+    """The options of ``relaax-rlx-server``."""
 
     bind: AddressOption = _option(Address("localhost", 7001), "address to serve")
     parameter_server: AddressOption = _option(

@@ -7,7 +7,7 @@
 ``hello``         what the first message of a connection says
 ``batch``         the messages of several connections as one
 ``episodes``      which episodes go on, and what is counted of them
-``agents``        who chooses the actions: a batch agent, or an agent for each environment
+``agents``        what chooses the actions: a batch agent, or an agent for each environment
 ``stopping``      how a worker is asked to stop, and the deadline for it
 ``settings``      what a worker inherits from its RLX server
 

@@ -1,5 +1,6 @@
-"""Who chooses the actions of a worker's environments."""
+"""The agents of a worker's environments, which choose their actions."""
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -7,11 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.algorithm_base import AgentBase, BatchAgentBase, BridgeBase
-from relaax.errors import InvalidState
+from relaax.errors import AgentError, InvalidState, RelaaxError
 from relaax.metrics import Metrics
 from relaax.server.rlx_server.worker.batch import States
 from relaax.server.rlx_server.worker.connection import Actions
 from relaax.steps import IntArray, Transitions
+
+_log = logging.getLogger(__name__)
 
 Array = npt.NDArray[Any]
 
@@ -58,21 +61,15 @@ class BatchAgents:
 
     act_together = True
 
-    def __init__(self, agent: BatchAgentBase, stub: BridgeBase, warmed: int) -> None:
-        """Own ``agent`` and ``stub``; be prepared for ``warmed`` environments, unless it is 0."""
+    def __init__(self, agent: BatchAgentBase, stub: BridgeBase) -> None:
+        """Own ``agent`` and ``stub``."""
         self._agent = agent
         self._stub = stub
-        self._warmed = warmed
         self._environments = 0
         self._dtype: np.dtype[Any] | None = None
-        if warmed:
-            agent.warm_up(warmed)
 
     def open(self, slots: IntArray) -> None:
         """Make room for more environments."""
-        if 0 < self._warmed < len(slots):
-            self._warmed = len(slots)
-            self._agent.warm_up(self._warmed)
         self._agent.open(slots)
         self._environments += len(slots)
 
@@ -143,21 +140,33 @@ class SeparateAgents:
                 self._made += 1
         except MemoryError:
             for agent in made:
-                agent.close()
+                _close(agent)
             raise
         self._agents.update(zip(slots.tolist(), made, strict=True))
 
     def close_slots(self, slots: IntArray) -> None:
         """Close the agents of ``slots``."""
         for slot in slots.tolist():
-            self._agents.pop(slot).close()
+            _close(self._agents.pop(slot))
 
     def check(self, parts: list[States]) -> States:
         """Leave the states to the agents, which check them when they act."""
         return [state for part in parts for state in part]
 
     def act(self, transitions: Transitions, states: States, finals: States) -> list[Any]:
-        """Ask one agent after the other; InvalidState for a state that one of them refuses."""
+        """Ask one agent after the other.
+
+        InvalidState for a state that one of them refuses, AgentError when one of them fails.
+        """
+        try:
+            return self._act(transitions, states, finals)
+        except (RelaaxError, MemoryError):
+            raise
+        except Exception as error:  # whatever an algorithm's own code raises
+            _log.exception("an agent failed")
+            raise AgentError(f"the agent failed: {type(error).__name__}: {error}") from error
+
+    def _act(self, transitions: Transitions, states: States, finals: States) -> list[Any]:
         rewards = dict(zip(transitions.stepped.tolist(), transitions.rewards.tolist(), strict=True))
         last_states = dict(zip(transitions.truncated.tolist(), finals, strict=True))
         for slot in transitions.ended.tolist():
@@ -181,9 +190,16 @@ class SeparateAgents:
     def close(self) -> None:
         """Close all agents, and send the metrics that are left."""
         for agent in self._agents.values():
-            agent.close()
+            _close(agent)
         self._agents.clear()
         self._stub.close()
+
+
+def _close(agent: AgentBase) -> None:
+    try:
+        agent.close()
+    except Exception:  # whatever an algorithm's own code raises: the others are closed all the same
+        _log.exception("an agent failed to close")
 
 
 def _are_of_one_kind(parts: Sequence[States]) -> bool:

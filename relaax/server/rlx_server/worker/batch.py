@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.server.rlx_server.worker.connection import Connection
-from relaax.steps import TRUNCATED, Flags, IntArray, Steps
+from relaax.steps import Flags, IntArray, Steps
 
 Array = npt.NDArray[Any]
 States = Sequence[Any] | Array
@@ -61,7 +61,7 @@ def joined(requests: list[Request]) -> Batch:
 
 def _finals_of_truncated(steps: Steps) -> States:
     """Return the final states without those of terminated episodes, after which nothing follows."""
-    is_truncated = (steps.flags[steps.has_final] & TRUNCATED) != 0
+    is_truncated = steps.is_truncated[steps.has_final]
     if isinstance(steps.finals, np.ndarray):
         finals: Array = steps.finals[is_truncated]
         return finals

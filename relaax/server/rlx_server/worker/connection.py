@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from relaax.errors import InvalidState, NoRoom, ProtocolError
+from relaax.errors import AgentError, InvalidState, NoRoom, ProtocolError
 from relaax.protocol import MessageConnection, PeerClosed, binary, json
 from relaax.protocol.binary import ErrorCode, Metric
 from relaax.protocol.connection import Payload
@@ -78,7 +78,7 @@ class Connection:
             try:
                 self.messages.send_now(binary.encode_error(code, text))
             except (OSError, ValueError) as error:  # the client has left, or frames are tiny
-                _log.info("%s could not be told: %s", self.peer, error)
+                _log.info("the reason could not be sent to %s: %s", self.peer, error)
         self.messages.close()
 
     def part_because_of(self, error: Exception) -> None:
@@ -104,6 +104,6 @@ def _meaning(error: Exception) -> tuple[int, ErrorCode]:
             return logging.WARNING, ErrorCode.MISMATCH
         case ProtocolError():
             return logging.WARNING, ErrorCode.PROTOCOL
-        case NoRoom():
+        case NoRoom() | AgentError():
             return logging.WARNING, ErrorCode.SERVER
     raise error

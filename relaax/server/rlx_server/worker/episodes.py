@@ -9,7 +9,7 @@ import numpy.typing as npt
 from relaax.errors import ProtocolError
 from relaax.interval_metrics import IntervalMetrics
 from relaax.metrics import Metrics
-from relaax.steps import ENDED, START, Flags, IntArray, Transitions, read_transitions
+from relaax.steps import Flags, IntArray, Steps, Transitions, read_transitions
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -56,10 +56,10 @@ class Episodes:
                 raise NoEpisode(int(idle[0]))
         return transitions
 
-    def any_ends(self, slots: IntArray, flags: Flags) -> bool:
-        """Return whether an episode ends, or is given up."""
-        is_start = (flags & START) != 0
-        return bool(((flags & ENDED) != 0).any() or (is_start & self._is_running[slots]).any())
+    def any_ends(self, slots: IntArray, steps: Steps) -> bool:
+        """Return whether an episode ends with ``steps`` of ``slots``, or is given up."""
+        given_up = steps.starts & self._is_running[slots]
+        return bool(steps.has_ended.any() or given_up.any())
 
     def count(self, transitions: Transitions) -> FloatArray:
         """Count what happened; return the sums of rewards of the episodes that ended [E].

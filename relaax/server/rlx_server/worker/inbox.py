@@ -1,8 +1,11 @@
 """A shared worker's end of the channel that brings its connections."""
 
+import logging
 import socket
 
 from relaax.server.rlx_server.handover import Report
+
+_log = logging.getLogger(__name__)
 
 
 class Inbox:
@@ -26,9 +29,14 @@ class Inbox:
 
     def take(self) -> list[tuple[socket.socket, str]]:
         """Return the connections that have come, each with the address of its client."""
-        taken = []
-        while (connection := self._take_one()) is not None:
-            taken.append(connection)
+        taken: list[tuple[socket.socket, str]] = []
+        while (packet := self._receive()) is not None:
+            peer, descriptors = packet
+            self._taken += 1
+            if descriptors:
+                taken.append((socket.socket(fileno=descriptors[0]), peer))
+            else:
+                _log.warning("lost the connection from %s: no file descriptor is free", peer)
         return taken
 
     def report(self, environments: int) -> None:
@@ -48,7 +56,8 @@ class Inbox:
         """Close the channel."""
         self._channel.close()
 
-    def _take_one(self) -> tuple[socket.socket, str] | None:
+    def _receive(self) -> tuple[str, list[int]] | None:
+        """Return a client's address and its connection's descriptor, if they have come."""
         try:
             data, descriptors, _, _ = socket.recv_fds(self._channel, 256, 1)
         except BlockingIOError:
@@ -58,7 +67,4 @@ class Inbox:
         if not data:
             self.is_open = False
             return None
-        self._taken += 1
-        if not descriptors:  # none was free for it in this process: its client comes again
-            return self._take_one()
-        return socket.socket(fileno=descriptors[0]), data.decode()
+        return data.decode(), descriptors

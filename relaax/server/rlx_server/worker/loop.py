@@ -1,6 +1,8 @@
 """The event loop of a worker: it reads, answers all that are ready together, and never waits."""
 
+import logging
 import select
+import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,11 +21,16 @@ from relaax.server.rlx_server.worker.settings import WorkerSettings
 from relaax.server.rlx_server.worker.stopping import StopRequest
 from relaax.steps import Steps
 
+_log = logging.getLogger(__name__)
+
 #: How often messages that have begun are looked at, whether they are overdue.
 SWEEP_S = 1.0
 
 #: What one client can cause, and what ends its connection alone.
 _CLIENTS_FAULTS = (ProtocolError, binary.Error, NoRoom, OSError)
+
+#: After a turn that took longer, messages may have come that nothing has looked at yet.
+_LONG_TURN_S = 1.0
 
 
 class Worker:
@@ -66,6 +73,14 @@ class Worker:
         self._poll.register(connection.descriptor, select.EPOLLIN)
         self._connections[connection.descriptor] = connection
         self._silent += 1
+
+    def accept(self, sock: socket.socket, peer: str) -> None:
+        """Serve an accepted connection, unless its client has left again."""
+        try:
+            self.add(self._settings.open_connection(sock), peer)
+        except OSError as error:
+            _log.info("lost the connection from %s: %s", peer, error)
+            sock.close()
 
     def run(self) -> None:
         """Serve until asked to stop, or until there is no more to do."""
@@ -111,8 +126,11 @@ class Worker:
         requests = [request for request in received if request is not None]
         if requests:
             self._answer(requests, began_at)
-        if began_at >= self._sweep_at:
-            self._sweep(began_at)
+        now = time.monotonic()
+        if now - began_at > _LONG_TURN_S:
+            self._sweep_at = now + SWEEP_S
+        elif now >= self._sweep_at:
+            self._sweep(now)
         if self._inbox is not None:
             self._inbox.report(self._responder.environments + self._silent)
 
@@ -127,10 +145,7 @@ class Worker:
         if self._inbox is None or descriptor != self._inbox.fileno():
             return  # a request to stop, which the next turn looks at
         for sock, peer in self._inbox.take():
-            try:
-                self.add(self._settings.open(sock), peer)
-            except OSError:  # the client has left again
-                sock.close()
+            self.accept(sock, peer)
 
     def _receive(self, connection: Connection) -> Request | None:
         """Return the steps that a client has sent, if they are there; handle all other messages."""

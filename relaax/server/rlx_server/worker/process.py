@@ -24,8 +24,8 @@ CONFIGURATION_IS_WRONG = 2
 #: The network is made ready for batches of up to so many environments before any client comes.
 WARMED_ENVIRONMENTS = 128
 
-#: So far apart are the seeds of two workers that make an agent for each environment.
-MOST_AGENTS = 2**32
+#: Where a worker makes an agent for each environment, so many seeds are its own.
+SEEDS_OF_A_WORKER = 2**32
 
 #: A thread that learns must not keep the one that acts waiting: Python's default is 5 ms.
 _THREAD_SWITCH_S = 0.0002
@@ -42,9 +42,8 @@ def run_connection_worker(
     make_agents = partial(_make_agents, settings, seed, learns_in_background=False)
     with closing(StopRequest()) as stop:
         worker = Worker(settings, make_agents, stop)
-        worker.add(settings.open(connection), peer)
-        _run(worker)
-    return 0
+        worker.accept(connection, peer)
+        return _run(worker)
 
 
 def run_shared_worker(settings: WorkerSettings, seed: int, channel: socket.socket) -> int:
@@ -67,8 +66,16 @@ def _run(worker: Worker) -> int:
         worker.part_from_all(ErrorCode.SERVER, str(error))
         return CONFIGURATION_IS_WRONG if isinstance(error, ConfigurationError) else 1
     finally:
-        worker.close()
+        _close(worker)
     return 0
+
+
+def _close(worker: Worker) -> None:
+    """Close ``worker``; what it raises must not hide why the worker ends."""
+    try:
+        worker.close()
+    except Exception:
+        _log.exception("the worker could not be closed in order")
 
 
 def _make_agents(settings: WorkerSettings, seed: int, learns_in_background: bool) -> Agents:
@@ -86,8 +93,10 @@ def _agents(
     algorithm, config = settings.algorithm, settings.config
     if algorithm.knows_batches:
         agent = algorithm.make_batch_agent(config, stub, seed, learns_in_background)
-        return BatchAgents(agent, stub, WARMED_ENVIRONMENTS if learns_in_background else 0)
-    first_seed = seed * MOST_AGENTS
+        if learns_in_background:
+            agent.warm_up(WARMED_ENVIRONMENTS)
+        return BatchAgents(agent, stub)
+    first_seed = seed * SEEDS_OF_A_WORKER
     return SeparateAgents(
         lambda number: algorithm.make_agent(config, stub, first_seed + number), stub
     )

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from relaax.errors import NoRoom, ProtocolError
+from relaax.errors import AgentError, NoRoom, ProtocolError
 from relaax.metrics import Metrics
 from relaax.protocol.binary import Metric
 from relaax.server.rlx_server.slots import SlotPool
@@ -20,7 +20,7 @@ from relaax.server.rlx_server.worker.episodes import (
     NoEpisode,
 )
 from relaax.server.rlx_server.worker.measurements import Measurements
-from relaax.steps import ENDED, IntArray, Transitions
+from relaax.steps import IntArray, Transitions
 
 
 class Answer(NamedTuple):
@@ -37,11 +37,11 @@ class Refusal(NamedTuple):
     """Why the connection of a request is closed instead."""
 
     connection: Connection
-    error: ProtocolError
+    error: Exception
 
 
 class Responder:
-    """The environments of a worker: where they are, which episodes go on, who acts for them.
+    """The environments of a worker: their slots, their episodes, and the agents that act for them.
 
     ``make_agents`` is called before the first environment comes. ``is_shared`` says whether many
     connections share the agents, and their evaluations are worth measuring.
@@ -86,7 +86,7 @@ class Responder:
 
     def ends_episode(self, request: Request) -> bool:
         """Return whether an episode ends with a request, or is given up."""
-        return self._episodes.any_ends(request.slots, request.steps.flags)
+        return self._episodes.any_ends(request.slots, request.steps)
 
     def give_up(self, slots: IntArray) -> None:
         """Count the episodes that go on in ``slots`` as over."""
@@ -120,7 +120,7 @@ class Responder:
             return
         try:
             transitions, actions, scores = self._act(agents, requests, arrived_at)
-        except ProtocolError as error:
+        except (ProtocolError, AgentError) as error:
             if len(requests) > 1:
                 yield from self._answer_one_by_one(requests, arrived_at)
             else:
@@ -159,7 +159,7 @@ def _split(
     for request in requests:
         actions_end, scores_end = acted + len(request.steps.observations), ended
         if not transitions.only_steps:
-            scores_end += int(np.count_nonzero(request.steps.flags & ENDED))
+            scores_end += int(np.count_nonzero(request.steps.has_ended))
         own_scores = scores[ended:scores_end]
         if len(own_scores) and not np.isfinite(own_scores).all():
             error = ProtocolError("the sum of an episode's rewards is not finite")
@@ -169,7 +169,7 @@ def _split(
         acted, ended = actions_end, scores_end
 
 
-def _refusal(request: Request, error: ProtocolError) -> Refusal:
+def _refusal(request: Request, error: Exception) -> Refusal:
     """Return a refusal that names the environment by the client's own number."""
     if isinstance(error, NoEpisode):
         number = int(np.flatnonzero(request.connection.slots == error.slot)[0])

@@ -1,10 +1,11 @@
 """What a worker inherits from its RLX server."""
 
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from relaax.algorithm_base import BridgeBase, ConfigBase
-from relaax.protocol import FrameConnection, MessageConnection
+from relaax.protocol import MessageConnection
 from relaax.server.common.algorithm_loader import Algorithm
 
 
@@ -17,15 +18,11 @@ class WorkerSettings:
     parameter_server: str
     #: After so many seconds a connection is closed at the next end of an episode; None keeps it.
     timeout_s: float | None
-    #: How long one message may take, in either direction, once it has begun.
-    message_timeout_s: float
+    #: Makes what carries messages out of an accepted connection, and owns it from then on.
+    open_connection: Callable[[socket.socket], MessageConnection]
     max_frame_bytes: int
     max_environments: int
 
     def stub(self) -> BridgeBase:
         """Return a stub for the parameter server; only after the fork, since gRPC has threads."""
         return self.algorithm.BridgeControl().parameter_server_stub(self.parameter_server)
-
-    def open(self, connection: socket.socket) -> MessageConnection:
-        """Return what carries messages over an accepted connection, which it owns from now on."""
-        return FrameConnection(connection, self.max_frame_bytes, self.message_timeout_s)

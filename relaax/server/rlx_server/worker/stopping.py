@@ -1,5 +1,6 @@
 """How a worker is asked to stop: by a signal, and with a deadline."""
 
+import logging
 import os
 import signal
 import socket
@@ -9,13 +10,16 @@ from dataclasses import dataclass
 from relaax.protocol.binary import ErrorCode
 from relaax.server.rlx_server.children import END_OF_TRAINING, STOP
 
-#: How long a worker may take to close its connections and to send its last metrics.
-STOP_DEADLINE_S = 3.0
+_log = logging.getLogger(__name__)
+
+#: How long a worker may take to close its connections, to end learning, which takes up to 2 s, and
+#: to send its last metrics, which takes as long again. The RLX server waits longer than this.
+WORKER_STOP_DEADLINE_S = 5.0
 
 
 @dataclass(frozen=True)
 class Reason:
-    """What clients are told."""
+    """What is sent to clients before their connections are closed."""
 
     code: ErrorCode
     text: str
@@ -30,8 +34,8 @@ _REASONS = {
 class StopRequest:
     """Whether this process has been asked to stop, and a descriptor that is readable then.
 
-    A process that has not ended by itself when ``STOP_DEADLINE_S`` is over ends at once: it may
-    wait for something that does not come. Owns the handlers of its signals until it is closed.
+    A process that has not ended by itself when ``WORKER_STOP_DEADLINE_S`` is over ends at once: it
+    may wait for something that does not come. Owns the handlers of its signals until it is closed.
     """
 
     def __init__(self) -> None:
@@ -56,6 +60,11 @@ class StopRequest:
     def _take(self, number: int, frame: object) -> None:
         if self.reason is None:
             self.reason = _REASONS[signal.Signals(number)]
-            watchdog = threading.Timer(STOP_DEADLINE_S, os._exit, (0,))
+            watchdog = threading.Timer(WORKER_STOP_DEADLINE_S, _end_at_once)
             watchdog.daemon = True
             watchdog.start()
+
+
+def _end_at_once() -> None:
+    _log.warning("the worker did not stop within %g s: it ends at once", WORKER_STOP_DEADLINE_S)
+    os._exit(0)

@@ -63,34 +63,18 @@ class TestAWorkerForEachConnection:
 
 
 class TestConnectionsThatShareWorkers:
-    def test_the_first_connection_needs_the_configured_floor(self):
-        assert decide_share(100, 0, 0, 0, first_bytes=100).is_admitted
-        assert not decide_share(99, 0, 0, 0, first_bytes=100).is_admitted
-
-    def test_an_environment_costs_the_mean_of_what_all_have_added(self):
-        """Eight environments took 80 MiB: the ninth needs 10."""
-        assert decide_share(10 * MIB, 80 * MIB, 8, 0, first_bytes=1).is_admitted
-        decision = decide_share(10 * MIB - 1, 80 * MIB, 8, 0, first_bytes=1)
+    def test_another_environment_must_find_what_one_costs(self):
+        assert decide_share(10 * MIB, 10 * MIB, 0).is_admitted
+        decision = decide_share(10 * MIB - 1, 10 * MIB, 0)
         assert not decision.is_admitted
         assert decision.needed_bytes == 10 * MIB
 
-    def test_what_young_connections_may_still_take_is_held_back(self):
-        """Eight took 80 MiB, three of them may take 10 each, and so does the next: 40."""
-        assert decide_share(40 * MIB, 80 * MIB, 8, 3, first_bytes=1).is_admitted
-        decision = decide_share(40 * MIB - 1, 80 * MIB, 8, 3, first_bytes=1)
+    def test_what_young_environments_may_still_take_is_held_back(self):
+        """Three may take 10 MiB each, and so does the next: 40."""
+        assert decide_share(40 * MIB, 10 * MIB, 3).is_admitted
+        decision = decide_share(40 * MIB - 1, 10 * MIB, 3)
         assert not decision.is_admitted
         assert decision.available_bytes == 10 * MIB - 1
-
-    def test_while_all_are_young_the_floor_stands_for_each(self):
-        assert decide_share(5 * 100, 7, 4, 4, first_bytes=100).is_admitted
-        assert not decide_share(5 * 100 - 1, 7, 4, 4, first_bytes=100).is_admitted
-
-    def test_a_connection_is_not_believed_to_cost_nothing(self):
-        decision = decide_share(MIB, 1000, 1000, 0, first_bytes=1)
-        assert decision.needed_bytes == LEAST_SHARE_BYTES
-
-    def test_more_than_one_connection_may_be_young_although_memory_is_known(self):
-        assert decide_share(MIB, 2 * MIB, 2, 1, first_bytes=100 * MIB).needed_bytes == MIB
 
 
 class Machine:
@@ -123,36 +107,57 @@ class TestWhatIsMeasuredOfSharedWorkers:
     def _machine(self, monkeypatch):
         return Machine(monkeypatch)
 
-    def test_what_a_worker_owns_without_connections_is_not_counted(self, machine):
+    def test_the_first_connections_cost_the_configured_floor(self, machine):
+        machine.private = {1: 500 * MIB}
+        assert machine.decide(w1=0).needed_bytes == MIB
+        machine.private = {1: 900 * MIB}
+        decision = machine.decide(w1=5)
+        assert (decision.needed_bytes, decision.available_bytes) == (MIB, 995 * MIB)
+
+    def test_what_a_worker_owns_without_environments_is_not_counted(self, machine):
         machine.private = {1: 500 * MIB, 2: 300 * MIB}
         machine.decide(w1=0, w2=0)
         machine.private = {1: 540 * MIB, 2: 320 * MIB}
-        assert machine.decide(w1=4, w2=2).needed_bytes == 10 * MIB
+        machine.decide(w1=4, w2=2)
+        machine.now += GROWTH_S
+        decision = machine.decide(w1=4, w2=2)
+        assert (decision.needed_bytes, decision.available_bytes) == (10 * MIB, 1000 * MIB)
+
+    def test_a_connection_of_many_environments_holds_back_as_many(self, machine):
+        machine.private = {1: 500 * MIB}
+        machine.decide(w1=0)
+        assert machine.decide(w1=16).available_bytes == (1000 - 16) * MIB
+
+    def test_a_cost_that_is_known_is_kept_while_many_are_young(self, machine):
+        machine.private = {1: 500 * MIB}
+        machine.decide(w1=0)
+        machine.private = {1: 540 * MIB}
+        machine.decide(w1=4)
+        machine.now += GROWTH_S
+        assert machine.decide(w1=4).needed_bytes == 10 * MIB
+        decision = machine.decide(w1=24)
+        assert (decision.needed_bytes, decision.available_bytes) == (10 * MIB, 800 * MIB)
+
+    def test_an_environment_is_not_believed_to_cost_nothing(self, machine):
+        machine.private = {1: 500 * MIB}
+        machine.decide(w1=0)
+        machine.decide(w1=1000)
+        machine.now += GROWTH_S
+        assert machine.decide(w1=1000).needed_bytes == LEAST_SHARE_BYTES
 
     def test_a_worker_that_is_started_again_is_measured_again(self, machine):
         machine.private = {1: 500 * MIB}
         machine.decide(w1=0)
-        machine.private = {7: 100 * MIB}
-        machine.decide(w7=0)
-        machine.private = {7: 130 * MIB}
-        assert machine.decide(w7=3).needed_bytes == 10 * MIB
-
-    def test_a_connection_is_young_for_some_seconds(self, machine):
-        machine.private = {1: 500 * MIB}
-        machine.decide(w1=0)
-        for _ in range(3):
-            machine.admission.note_admitted()
-        assert machine.decide(w1=3).available_bytes == 997 * MIB
+        machine.admission.forget(1)
+        machine.private = {1: 100 * MIB}
+        machine.decide(w1=2)
+        machine.private = {1: 130 * MIB}
         machine.now += GROWTH_S
-        machine.private = {1: 560 * MIB}
-        decision = machine.decide(w1=3)
-        assert (decision.needed_bytes, decision.available_bytes) == (20 * MIB, 1000 * MIB)
+        assert machine.decide(w1=3 - 1).needed_bytes == 15 * MIB
 
-    def test_connections_that_have_gone_hold_nothing_back(self, machine):
+    def test_environments_that_have_gone_hold_nothing_back(self, machine):
         machine.private = {1: 500 * MIB}
-        machine.decide(w1=0)
-        for _ in range(10):
-            machine.admission.note_admitted()
+        machine.decide(w1=10)
         assert machine.decide(w1=0).available_bytes == 1000 * MIB
 
     def test_a_worker_that_has_just_ended_is_left_out(self, machine):

@@ -27,21 +27,9 @@ def bytes_(*values):
 class TestBatchAgents:
     @pytest.fixture(name="agents")
     def _agents(self, oracle):
-        return BatchAgents(oracle, Stub(), 0)
+        return BatchAgents(oracle, Stub())
 
-    def test_the_network_is_warmed_up_before_any_environment_comes(self, oracle):
-        BatchAgents(oracle, Stub(), 128)
-        assert oracle.warmed == [128]
-
-    def test_it_is_warmed_up_again_for_a_connection_that_is_larger(self, oracle):
-        agents = BatchAgents(oracle, Stub(), 128)
-        for count in (1, 128, 200, 150, 65_535):
-            slots = np.arange(count)
-            agents.open(slots)
-            agents.close_slots(slots)
-        assert oracle.warmed == [128, 200, 65_535]
-
-    def test_a_worker_of_one_connection_warms_nothing_up(self, agents, oracle):
+    def test_a_large_connection_does_not_make_the_others_wait_for_a_compiler(self, agents, oracle):
         agents.open(np.arange(1000))
         assert oracle.warmed == []
 
@@ -94,7 +82,7 @@ class TestBatchAgents:
 
     def test_closing_ends_the_agent_and_then_the_stub(self, oracle):
         stub = Stub()
-        agents = BatchAgents(oracle, stub, 0)
+        agents = BatchAgents(oracle, stub)
         stub.close = lambda: setattr(stub, "is_closed", oracle.is_closed)
         agents.close()
         assert stub.is_closed
@@ -186,5 +174,5 @@ class TestSeparateAgents:
 
 
 def test_only_batches_are_evaluated_together():
-    assert BatchAgents(Oracle(), Stub(), 0).act_together
+    assert BatchAgents(Oracle(), Stub()).act_together
     assert not SeparateAgents(lambda number: Noting(number, []), Stub()).act_together

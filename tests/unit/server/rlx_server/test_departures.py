@@ -235,8 +235,8 @@ class TestAWorkerOfOneConnection:
         self.stub, self.stop = Stub(), StopOnDemand()
         ours, theirs = socket.socketpair()
         made = settings(timeout_s=timeout_s)
-        worker = Worker(made, lambda: BatchAgents(oracle, self.stub, 0), self.stop)
-        worker.add(made.open(theirs), "a test")
+        worker = Worker(made, lambda: BatchAgents(oracle, self.stub), self.stop)
+        worker.add(made.open_connection(theirs), "a test")
         return worker, FrameConnection(ours)
 
     def run(self, worker, client):

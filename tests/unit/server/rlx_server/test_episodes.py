@@ -6,7 +6,7 @@ from served_worker import StoredMetrics
 
 from relaax.errors import ProtocolError
 from relaax.server.rlx_server.worker.episodes import Episodes, NoEpisode
-from relaax.steps import FINAL, START, TERMINATED, TRUNCATED
+from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
 
 
 class Counting:
@@ -33,8 +33,8 @@ class Counting:
         return self.episodes.count(self.read(**by_environment)).tolist()
 
     def any_ends(self, **by_environment):
-        slots, flags, _ = self._arrays(by_environment)
-        return self.episodes.any_ends(slots, flags)
+        slots, flags, rewards = self._arrays(by_environment)
+        return self.episodes.any_ends(slots, Steps(slots, flags, rewards, (), ()))
 
 
 @pytest.fixture(name="counting")

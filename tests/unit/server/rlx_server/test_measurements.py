@@ -27,21 +27,20 @@ def _clock(monkeypatch):
 
 
 def evaluate(measured, clock, begins_at, ends_at, size):
-    clock.now = begins_at
-    measured.begin_evaluation()
+    """Evaluate for messages that came at 100."""
     clock.now = ends_at
-    measured.end_evaluation(size)
+    measured.add_evaluation(100.0, begins_at, size)
 
 
 def test_the_latency_is_the_mean_over_messages(clock):
     stored = StoredMetrics()
     measured = Measurements(stored, shared=False)
-    clock.now = 101.0
-    measured.add_turn(messages=3, began_at=100.0)
-    clock.now = 107.0
-    measured.add_turn(messages=1, began_at=102.0)
-    measured.close()
-    assert stored.values == [("act latency", 2.0, None)]
+    clock.now = 100.25
+    measured.add_turn(100.0, messages=3)
+    clock.now = 100.75
+    measured.add_turn(99.5, messages=1)
+    measured.store()
+    assert stored.values == [("act latency", 0.5, None)]
 
 
 def test_shared_workers_measure_their_evaluations(clock):
@@ -49,8 +48,8 @@ def test_shared_workers_measure_their_evaluations(clock):
     measured = Measurements(stored, shared=True)
     evaluate(measured, clock, 100.5, 101.0, size=4)
     evaluate(measured, clock, 101.0, 103.0, size=2)
-    measured.add_turn(messages=2, began_at=100.0)
-    measured.close()
+    measured.add_turn(100.0, messages=2)
+    measured.store()
     found = {name: y for name, y, _ in stored.values}
     assert found["inference batch size"] == 3
     assert (found["inference batch size min"], found["inference batch size max"]) == (2, 4)
@@ -62,17 +61,26 @@ def test_a_worker_of_one_connection_does_not(clock):
     stored = StoredMetrics()
     measured = Measurements(stored, shared=False)
     evaluate(measured, clock, 100.5, 101.0, size=4)
-    measured.add_turn(messages=2, began_at=100.0)
-    measured.close()
+    measured.add_turn(100.0, messages=2)
+    measured.store()
     assert {name for name, _, _ in stored.values} == {"act latency"}
 
 
 def test_a_turn_without_an_evaluation_leaves_nothing_of_it(clock):
     stored = StoredMetrics()
     measured = Measurements(stored, shared=True)
-    measured.add_turn(messages=1, began_at=100.0)
-    measured.close()
+    measured.add_turn(100.0, messages=1)
+    measured.store()
     assert {name for name, _, _ in stored.values} == {"act latency"}
+
+
+def test_what_was_measured_is_stored_once_a_second(clock):
+    stored = StoredMetrics()
+    measured = Measurements(stored, shared=False)
+    for now in (100.5, 100.99, 101.5, 102.0):
+        clock.now = now
+        measured.add_turn(now - 0.25, messages=1)
+    assert stored.values == [("act latency", 0.25, None)]
 
 
 def test_what_a_worker_stores_fits_together(serve):

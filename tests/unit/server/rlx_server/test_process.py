@@ -13,7 +13,7 @@ from relaax.algorithm_base import AgentBase
 from relaax.errors import BridgeError, ConfigurationError
 from relaax.protocol import FrameConnection, binary
 from relaax.protocol.binary import ErrorCode, Hello
-from relaax.server.rlx_server.worker.process import MOST_AGENTS, run_connection_worker
+from relaax.server.rlx_server.worker.process import SEEDS_OF_A_WORKER, run_connection_worker
 from relaax.spaces import box, discrete
 from relaax.steps import START
 
@@ -183,9 +183,9 @@ def test_agents_without_batches_get_seeds_that_no_other_worker_has():
     status, (_, answer) = talk(hello, step, algorithm=algorithm, seed=12)
     assert status == 0
     assert binary.decode_answers(answer).actions.tolist() == [7, 7]
-    first = 12 * MOST_AGENTS
+    first = 12 * SEEDS_OF_A_WORKER
     assert algorithm.made_with == [first, first + 1, first + 2]
-    assert first + MOST_AGENTS <= 13 * MOST_AGENTS
+    assert first + SEEDS_OF_A_WORKER <= 13 * SEEDS_OF_A_WORKER
 
 
 @pytest.mark.parametrize("error", [BridgeError("it refuses"), ConfigurationError("it is wrong")])
@@ -206,7 +206,7 @@ def test_an_error_of_the_training_is_logged_and_the_client_gets_the_reason(error
         algorithm.make_batch_agent = fail
     hello = binary.encode_hello(Hello("", ""))
     status, answers = talk(hello, encoded([0], [START], [0], [1]), algorithm=algorithm)
-    assert status == 0
+    assert status == (2 if isinstance(error, ConfigurationError) else 1)
     with pytest.raises(binary.Error, match=str(error)) as said:
         binary.raise_if_error(answers[-1])
     assert said.value.code == ErrorCode.SERVER

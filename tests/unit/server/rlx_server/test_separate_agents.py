@@ -5,6 +5,7 @@ from served_worker import BinaryClient, JsonClient
 
 from relaax.algorithm_base import AgentBase, InvalidState
 from relaax.protocol import binary
+from relaax.protocol.binary import ErrorCode
 from relaax.protocol.json.messages import Act, RewardAndAct
 from relaax.steps import FINAL, START, TERMINATED, TRUNCATED
 
@@ -31,6 +32,18 @@ class Noting(AgentBase):
             raise InvalidState("the state is 99")
         self.calls.append((self.number, what, state[0]))
         return self.number
+
+
+class Faulty(Noting):
+    """Fails as code that was not written for strangers does, and fails to close."""
+
+    def _note(self, what, state):
+        if state[0] == 13:
+            return {}["a state that was never expected"]
+        return super()._note(what, state)
+
+    def close(self):
+        raise RuntimeError("it does not close")
 
 
 @pytest.fixture(name="calls")
@@ -108,3 +121,21 @@ def test_any_kind_of_state_reaches_them_in_version_1(served, serve_separately):
         client.tell(message)
         assert client.action() == 0
     assert seen == [{"position": [1, 2]}, "a word", 7]
+
+
+def test_an_agent_that_fails_ends_its_connection_alone(serve_separately, calls, caplog):
+    served = serve_separately(lambda number: Faulty(number, calls))
+    unlucky, other = BinaryClient(served), BinaryClient(served)
+    for client in (unlucky, other):
+        client.ask([0], [START], [0], [1])
+    unlucky.tell([0], [0], [0.5], [13])
+    other.tell([0], [0], [0.5], [7])
+    served.turn()
+    assert other.answer().actions.tolist() == [1]
+    with pytest.raises(binary.Error, match="the agent failed: KeyError") as said:
+        unlucky.answer()
+    assert said.value.code == ErrorCode.SERVER
+    assert served.load == 1
+    assert "an agent failed to close" in caplog.text
+    assert "never expected" in caplog.text, "the traceback is in the log"
+    assert other.ask([0], [0], [0.5], [8]).actions.tolist() == [1]

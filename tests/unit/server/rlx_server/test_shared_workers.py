@@ -305,7 +305,77 @@ def test_admission_knows_what_each_worker_serves():
         first, second = workers.pids
         pairs = [[(s.pid, s.environments) for s in sharing] for sharing in seen]
         assert pairs == [[(first, 0), (second, 0)], [(first, 1), (second, 0)]], pairs
-        assert len(admission._admitted_at) == 1
+        children.stop()
+    """
+    run(program)
+
+
+def test_a_worker_that_fails_at_every_start_gets_no_connection_beside_one_that_serves():
+    program = """
+        def fail_after_the_first_two(seed, channel):
+            return name_itself(seed, channel) if seed < 42 else 1
+        workers = make(2, fail_after_the_first_two)
+        wait_for(lambda: workers.is_open)
+        died, good = workers.pids
+        os.kill(died, signal.SIGKILL)
+        wait_for(lambda: workers.pids == [good])
+        for _ in range(2):
+            Clock.now += module.RESTART_S
+            workers.start_due()
+            wait_for(lambda: workers.pids == [good])
+        Clock.now += module.RESTART_S
+        workers.start_due()
+        assert len(workers.pids) == 2, "it is tried again"
+        for _ in range(3):
+            client()
+            assert client.pid == good
+        children.stop()
+    """
+    run(program)
+
+
+def test_a_worker_that_is_late_is_passed_over_until_it_is_ready():
+    program = """
+        reader, writer = os.pipe()
+        def wait_at_the_second_start(seed, channel):
+            if seed >= 42:
+                os.read(reader, 1)
+            return name_itself(seed, channel)
+        workers = make(2, wait_at_the_second_start)
+        wait_for(lambda: workers.is_open)
+        died, good = workers.pids
+        os.kill(died, signal.SIGKILL)
+        wait_for(lambda: workers.pids == [good])
+        Clock.now += module.RESTART_S
+        workers.start_due()
+        (late,) = set(workers.pids) - {good}
+        Clock.now += module.START_S + 1
+        client()
+        assert client.pid == good
+        os.write(writer, b".")
+        wait_for(lambda: all(worker.is_ready for worker in workers._workers))
+        client()
+        assert client.pid == late
+        children.stop()
+    """
+    run(program)
+
+
+def test_a_worker_that_closes_its_channel_and_does_not_exit_is_killed():
+    program = """
+        def hang(seed, channel):
+            inbox = Inbox(channel)
+            inbox.report(0)
+            inbox.close()
+            signal.pause()
+        workers = make(1, hang)
+        workers.start_due()
+        wait_for(lambda: workers._workers[0].outbox is None)
+        Clock.now += module.EXIT_S - 0.1
+        workers.start_due()
+        assert len(workers.pids) == 1
+        Clock.now += 0.2
+        wait_for(lambda: statuses)
         children.stop()
     """
     run(program)

@@ -1,5 +1,3 @@
-import pytest
-
 from relaax.server.rlx_server.slots import SlotPool
 
 
@@ -23,15 +21,3 @@ def test_the_capacity_covers_every_number():
     pool = SlotPool()
     for count in (1, 5, 20):
         assert pool.take(count).max() < pool.capacity
-
-
-def test_a_pool_shrinks_to_what_is_out():
-    pool = SlotPool()
-    pool.take(2)
-    more = pool.take(10)
-    with pytest.raises(ValueError, match="still out"):
-        pool.shrink(2)
-    pool.give_back(more)
-    pool.shrink(2)
-    assert pool.capacity == 2
-    assert pool.take(1).tolist() == [2]

@@ -194,14 +194,3 @@ def test_a_parameter_server_that_refuses_is_status_1_and_all_clients_get_the_rea
         assert status_of(pid) == 1
     """
     run(program)
-
-
-def test_other_processes_are_not_interrupted_when_a_worker_is_woken():
-    program = """
-        pid = start()
-        connect()
-        assert os.sched_getscheduler(pid) == os.SCHED_BATCH
-        assert os.sched_getscheduler(0) == os.SCHED_OTHER
-        children.stop()
-    """
-    run(program)
