@@ -29,7 +29,7 @@ def space_of(array: "np.ndarray[Any, Any]") -> Space:
 
 
 def shape_of(space: Space) -> tuple[int, ...] | None:
-    """Return the shape of the arrays in ``space``; None where it is not one array or not told."""
+    """Return the shape of the arrays in ``space``; None if that is not known, or not one array."""
     match space:
         case {"type": "Box" | "MultiBinary", "shape": list(shape)}:
             return tuple(shape)
@@ -40,18 +40,21 @@ def shape_of(space: Space) -> tuple[int, ...] | None:
     return None
 
 
-def differ(told: Space | None, expected: Space | None) -> bool:
-    """Return whether what a client told cannot be what a server's configuration expects.
+def differ(announced: Space | None, expected: Space | None) -> bool:
+    """Return whether what a client announced cannot be what a server's configuration expects.
 
     Shapes are compared, and numbers of actions; not types of numbers, nor bounds.
     """
-    if told is None or expected is None:
+    if announced is None or expected is None:
         return False
-    if "Discrete" in (told.get("type"), expected.get("type")):
-        return (told.get("type"), told.get("n")) != (expected.get("type"), expected.get("n"))
-    return shape_of(told) != shape_of(expected)
+    if "Discrete" in (announced.get("type"), expected.get("type")):
+        return (announced.get("type"), announced.get("n")) != (
+            expected.get("type"),
+            expected.get("n"),
+        )
+    return shape_of(announced) != shape_of(expected)
 
 
 def written(space: Space | None) -> str:
     """Return ``space`` for people."""
-    return "a space that was not told" if space is None else json.dumps(space)
+    return "an unknown space" if space is None else json.dumps(space)

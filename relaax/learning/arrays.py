@@ -23,6 +23,17 @@ def zero_padded(array: Array, size: int, axis: int) -> Array:
     return padded
 
 
+def padded_batch(array: Array, size: int) -> Array:
+    """Return ``array`` [B, ...] with zeros behind it up to ``size`` rows, aligned; or as it is."""
+    count = len(array)
+    if count >= size:
+        return array
+    padded = aligned_empty((size, *array.shape[1:]), array.dtype)
+    padded[:count] = array
+    padded[count:] = 0
+    return padded
+
+
 def aligned_empty(shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
     """Return an array whose first byte lies where TensorFlow wants it; its values are arbitrary."""
     kind = np.dtype(dtype)

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from relaax.learning.arrays import padded_size, zero_padded
+from relaax.learning.arrays import padded_batch, padded_size, zero_padded
 from relaax.learning.distributions.base import Distribution, GraphDistribution
 from relaax.learning.model import Choice, PolicyModel
 from relaax.learning.networks import layers_tf
@@ -52,9 +52,9 @@ class GraphPolicy:
         size = self.batch_size(count)
         actions, log_probabilities, state = self._graph(
             parameters.tensors,
-            zero_padded(observations, size, axis=0),
+            padded_batch(observations, size),
             zero_padded(recurrent_state, size, axis=1),
-            zero_padded(noise, size, axis=0),
+            padded_batch(noise, size),
         )
         return Choice(
             actions.numpy()[:count], log_probabilities.numpy()[:count], state.numpy()[:, :count]

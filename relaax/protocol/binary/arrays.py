@@ -50,8 +50,8 @@ def encode_block(block: Block) -> list[bytes | memoryview]:
 def decode_block(payload: Payload, offset: int) -> tuple[Block, int]:
     """Return the block at ``offset`` and where it ends; its arrays are views into ``payload``.
 
-    Raises ``ProtocolError``, ``IndexError`` or ``struct.error`` for what is no block; who decodes
-    a whole message turns the latter two into the first.
+    Raises ``ProtocolError``, ``IndexError`` or ``struct.error`` for what is no block. The caller
+    that decodes a whole message turns the latter two into the first.
     """
     count = payload[offset]
     if count == 0:

@@ -330,7 +330,9 @@ def _check_environments(numbers: npt.NDArray[np.int64], environments: int) -> No
     if not listed:
         raise ProtocolError("a message of steps is of one environment at least")
     if max(listed) >= environments:
-        raise ProtocolError(f"environment {max(listed)} reports, the hello told of {environments}")
+        raise ProtocolError(
+            f"environment {max(listed)} reports, the hello announced {environments}"
+        )
     if len(set(listed)) != len(listed):
         raise ProtocolError("an environment is twice in one message")
 

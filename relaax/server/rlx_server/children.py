@@ -90,7 +90,7 @@ class Children:
                 ended.append(ExitedChild(pid, self._names.pop(pid), code))
         return ended
 
-    def tell(self, pids: Iterable[int], number: signal.Signals) -> None:
+    def send_signal(self, pids: Iterable[int], number: signal.Signals) -> None:
         """Send a signal to those of ``pids`` that run."""
         for pid in pids:
             if pid in self._names:
@@ -112,13 +112,13 @@ class Children:
 
     def end(self, pids: Collection[int], number: signal.Signals = STOP) -> None:
         """End ``pids``: ask with a signal, wait, and kill those that still run."""
-        self.tell(pids, number)
+        self.send_signal(pids, number)
         if self.wait(pids):
             return
         for pid, name in self._names.items():
             if pid in pids:
                 _log.warning("%s (pid %d) did not stop in %g s: killed", name, pid, STOP_DEADLINE_S)
-        self.tell(pids, signal.SIGKILL)
+        self.send_signal(pids, signal.SIGKILL)
         while self._runs_any(pids):
             self.reap()
             time.sleep(0.01)

@@ -196,7 +196,7 @@ class _SharedWorker:
         if self._lost_at is not None and time.monotonic() - self._lost_at > EXIT_S:
             _log.warning("worker %d (pid %d) does not exit: killed", self._number, pid)
             self._lost_at = None
-            self._children.tell([pid], signal.SIGKILL)
+            self._children.send_signal([pid], signal.SIGKILL)
 
     def _close(self) -> None:
         if self.outbox is not None:

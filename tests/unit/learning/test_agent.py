@@ -92,10 +92,17 @@ def test_actions_are_plain_integers(agent):
     assert set(actions) <= {0, 1}
 
 
-def test_a_state_of_another_type_is_refused(agent):
-    agent.act(np.zeros(2, np.uint8))
-    with pytest.raises(InvalidState, match="a state of float32 came after states of uint8"):
-        agent.reward_and_act(1.0, np.zeros(2, np.float32))
+def test_vectors_of_bytes_and_of_floats_may_follow_each_other(agent):
+    agent.act(np.array([0, 255], np.uint8))
+    assert agent.reward_and_act(1.0, np.array([0, 1], np.float32)) in (0, 1)
+
+
+def test_a_state_of_another_type_is_refused(agent, monkeypatch):
+    """As images may be of bytes or of floats."""
+    monkeypatch.setattr(agent._actor, "check", np.asarray)
+    agent.act(np.zeros(2, np.float32))
+    with pytest.raises(InvalidState, match="a state of uint8 came after states of float32"):
+        agent.reward_and_act(1.0, np.zeros(2, np.uint8))
 
 
 def test_a_state_that_does_not_fit_is_refused_and_nothing_changes(agent, kept):

@@ -119,3 +119,9 @@ def test_observations_are_stacked_into_a_batch_that_is_padded_already():
         [1, 2, 2, 3],
         [3, 4, 4, 5],
     ]
+
+
+def test_vectors_of_bytes_are_scaled_as_a_network_scales_them():
+    checked = Preprocessor((2,), history_len=1).check(np.array([[0, 255]], np.uint8))
+    assert checked.dtype == np.float32
+    assert checked.tolist() == [[0, 1]]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from relaax.learning.arrays import ALIGNMENT_BYTES, address_of, aligned_empty
+from relaax.learning.arrays import ALIGNMENT_BYTES, address_of, aligned_empty, padded_batch
 from relaax.learning.networks.compiled_tf import tensor_of
 
 
@@ -38,3 +38,11 @@ def test_values_types_and_shapes_are_kept(dtype, shape):
     tensor = tensor_of(array)
     assert tensor.dtype.as_numpy_dtype == dtype
     np.testing.assert_array_equal(tensor.numpy(), array)
+
+
+def test_a_padded_batch_is_aligned_and_ends_in_zeros():
+    array = np.arange(6, dtype=np.float32).reshape(3, 2)
+    padded = padded_batch(array, 4)
+    assert padded.tolist() == [[0, 1], [2, 3], [4, 5], [0, 0]]
+    assert address_of(padded) % ALIGNMENT_BYTES == 0
+    assert padded_batch(array, 3) is array

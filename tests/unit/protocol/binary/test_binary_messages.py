@@ -98,7 +98,7 @@ def test_an_error_is_raised_wherever_something_else_is_expected():
 @pytest.mark.parametrize(
     ("changed", "environments", "reason"),
     [
-        (steps([0], rows(1), environments=[3]), 3, "environment 3 reports, the hello told of 3"),
+        (steps([0], rows(1), environments=[3]), 3, "environment 3 reports, the hello announced 3"),
         (steps([0, 0], rows(2), environments=[1, 1]), 3, "twice in one message"),
         (steps([], ()), 3, "one environment at least"),
         (steps([TERMINATED | TRUNCATED | FINAL], (), rows(1)), 3, r"\[14\] do not go together"),

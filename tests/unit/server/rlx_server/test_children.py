@@ -135,7 +135,7 @@ def test_some_children_can_be_ended_while_others_run():
         children.end([first])
         assert children.pids == [second]
         children.end([first])
-        children.tell([first, second], signal.SIGKILL)
+        children.send_signal([first, second], signal.SIGKILL)
         assert wait_for_end(children).exit_code == -signal.SIGKILL
     """
     run(program)

@@ -149,7 +149,7 @@ def test_the_exit_status_of_a_worker_may_be_the_servers():
         def clients():
             wait_for(lambda: children.pids)
             workers.ends_with = 2
-            children.tell(children.pids, signal.SIGKILL)
+            children.send_signal(children.pids, signal.SIGKILL)
             wait_for(lambda: workers.exits)
         assert serve(clients) == 2
         assert workers.exits == [-signal.SIGKILL]
