@@ -101,17 +101,18 @@ class BackgroundLearner:
     def _next(self) -> tuple[RolloutBatch, int] | None:
         """Wait for rollouts; return those that one update takes, and how many steps were dropped.
 
-        None when closed.
+        The newest are taken: where learning does not keep up, a queue in the order of arrival would
+        be full of what older policies have done. None when closed.
         """
         with self._changed:
             while not self._queue and not self._closes:
                 self._changed.wait()
             if self._closes:
                 return None
-            taken = [self._queue.popleft()]
+            taken = [self._queue.pop()]
             count = taken[0].count
-            while self._queue and count + self._queue[0].count <= self._at_once:
-                taken.append(self._queue.popleft())
+            while self._queue and count + self._queue[-1].count <= self._at_once:
+                taken.append(self._queue.pop())
                 count += taken[-1].count
             self._waiting -= count
             dropped, self._dropped = self._dropped, 0

@@ -229,7 +229,20 @@ def test_waiting_rollouts_are_learnt_from_together_up_to_the_limit(background):
 def test_rollouts_that_come_at_once_are_learnt_from_up_to_the_limit(background):
     background.learner.put(rollouts_of(count=5, versions=[0, 1, 2, 3, 4]))
     wait_until(lambda: sum(each.count for each in background.rollouts) == 5)
-    assert [each.versions.tolist() for each in background.rollouts] == [[0, 1], [2, 3], [4]]
+    assert sorted(each.versions.tolist() for each in background.rollouts) == [[0, 1], [2, 3], [4]]
+
+
+def test_the_newest_rollouts_are_learnt_from_first(background):
+    """Where learning does not keep up, they are of the policy that is nearest to the one in use."""
+    background.bridge.goes_on.clear()
+    background.learner.put(rollouts_of(versions=[0]))
+    wait_until(lambda: background.rollouts)  # the learner has begun
+    for version in range(1, 7):
+        background.learner.put(rollouts_of(versions=[version]))
+    background.bridge.goes_on.set()
+    wait_until(lambda: len(background.rollouts) == 4)
+    learnt = [each.versions.tolist() for each in background.rollouts]
+    assert learnt == [[0], [6, 5], [4, 3], [2, 1]]
 
 
 def test_in_the_background_updates_are_prepared_and_in_the_foreground_not(background):
