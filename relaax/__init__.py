@@ -1,5 +1,17 @@
 """RELAAX: a training service for environments that cannot live inside a training loop.
 
+The words that all layers share:
+
+``relaax.steps``             what environments report, and what it means
+``relaax.spaces``            what observations and actions look like
+``relaax.errors``            what is raised
+``relaax.metrics``           where scalars go
+``relaax.interval_metrics``  one point a second of what happens thousands of times a second
+``relaax.address``           HOST:PORT
+``relaax.allocator``         how the C library keeps memory
+
+The packages, from the client's end to the servers':
+
 ``relaax.client``          what an environment embeds; needs numpy only
 ``relaax.protocol``        the RLX protocol, which both of its ends share
 ``relaax.bridge``          gRPC between workers and the parameter server

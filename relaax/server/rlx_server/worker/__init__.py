@@ -8,6 +8,8 @@
 ``batch``         the messages of several connections as one
 ``episodes``      which episodes go on, and what is counted of them
 ``agents``        what chooses the actions: a batch agent, or an agent for each environment
+``inbox``         brings the connections of a shared worker
+``measurements``  what a worker measures of itself
 ``stopping``      how a worker is asked to stop, and the deadline for it
 ``settings``      what a worker inherits from its RLX server
 
