@@ -1,6 +1,7 @@
 """Computes gradients, applies them, and publishes the new parameters."""
 
 import logging
+import time
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from relaax.learning.policy import CurrentPolicy
 from relaax.learning.rollouts import RolloutBatch
 
 _log = logging.getLogger(__name__)
+
+#: A training that diverges warns no more often than this.
+WARNING_INTERVAL_S = 10.0
 
 #: By then everything is compiled, which took tens of MB that are free again.
 UPDATES_BEFORE_RELEASE = 5
@@ -43,6 +47,7 @@ class Learner:
         self._gradient_norm_clipping = gradient_norm_clipping
         self._passes = passes
         self._updates = 0
+        self._warns_at = 0.0
         self._stops = False
 
     def warm_up(self) -> None:
@@ -84,10 +89,7 @@ class Learner:
         gradient = self._model.gradient(policy.parameters, rollouts)
         vector, norm = clip_by_global_norm(gradient.vector, self._gradient_norm_clipping)
         if not np.isfinite(norm):
-            _log.warning(
-                "%d rollouts are not learnt from: their gradient is not finite; their rewards lie "
-                "between %g and %g", rollouts.count, rollouts.rewards.min(), rollouts.rewards.max(),
-            )  # fmt: skip
+            self._warn_of(rollouts)
             self._counter.add(steps)
             return False
         values = self._gradients.apply(vector, steps, policy.version)
@@ -97,6 +99,18 @@ class Learner:
             release_unused_memory()
         self._policy.publish(values)
         return True
+
+    def _warn_of(self, rollouts: RolloutBatch) -> None:
+        """Warn of rollouts whose gradient is not finite, once in ``WARNING_INTERVAL_S``."""
+        now = time.monotonic()
+        if now < self._warns_at:
+            return
+        self._warns_at = now + WARNING_INTERVAL_S
+        _log.warning(
+            "%d rollouts are not learnt from: their gradient is not finite; their rewards lie "
+            "between %g and %g. If these are as they should be, try a smaller learning rate",
+            rollouts.count, rollouts.rewards.min(), rollouts.rewards.max(),
+        )  # fmt: skip
 
     def _report(
         self, gradient: Gradient, norm: float, rollouts: RolloutBatch, values: Values

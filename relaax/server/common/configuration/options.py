@@ -163,7 +163,7 @@ class RlxServerOptions(_Options):
     log_level: LevelOption = _option(
         "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
     )
-    workers: Annotated[Workers, BeforeValidator(_workers), Flag("N")] = _option(
+    workers: Annotated[Workers, BeforeValidator(_workers), Flag("connection|auto|N")] = _option(
         "connection",
         "how many processes serve the environments: 'connection' forks one for each connection; a "
         "number, or 'auto' (one for each core, one with a GPU), forks them once and shares all "
