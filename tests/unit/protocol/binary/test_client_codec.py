@@ -217,3 +217,18 @@ class TestWrongAnswers:
     def test_an_answer_before_any_message_is_a_mistake_of_the_caller(self):
         with pytest.raises(ValueError, match="no message has been encoded"):
             ClientCodec(1).decode(answer(reports([0])))
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (3, 84, 84), (3, 200, 200)])
+@pytest.mark.parametrize("is_contiguous", [True, False])
+def test_arrays_of_any_size_have_the_bytes_of_the_general_way(shape, is_contiguous):
+    rows = np.arange(2 * np.prod(shape)).astype(np.uint8).reshape(*shape[:-1], -1)
+    observations = rows[..., : shape[-1]] if is_contiguous else rows[..., ::2]
+    if is_contiguous:
+        observations = np.ascontiguousarray(observations)
+    rewards, codec = np.ones(3), ClientCodec(3)
+    expected = binary.encode_steps(
+        Steps(np.arange(3), np.zeros(3, np.uint8), rewards, observations, ())
+    )
+    for _ in range(2):
+        assert codec.encode_all(rewards, observations) == expected
