@@ -227,8 +227,7 @@ def test_arrays_of_any_size_have_the_bytes_of_the_general_way(shape, is_contiguo
     if is_contiguous:
         observations = np.ascontiguousarray(observations)
     rewards, codec = np.ones(3), ClientCodec(3)
-    expected = binary.encode_steps(
-        Steps(np.arange(3), np.zeros(3, np.uint8), rewards, observations, ())
-    )
+    flags = np.zeros(3, np.uint8)
+    expected = binary.encode_steps(Steps(np.arange(3), flags, rewards, observations, ()))
     for _ in range(2):
         assert codec.encode_all(rewards, observations) == expected
