@@ -87,6 +87,7 @@ class Worker:
         if self._inbox is not None:
             self._responder.prepare()
             self._inbox.report(0)
+        self._stop.serves = True
         while self._goes_on():
             self._turn()
 

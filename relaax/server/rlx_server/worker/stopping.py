@@ -40,6 +40,9 @@ class StopRequest:
 
     def __init__(self) -> None:
         self.reason: Reason | None = None
+        #: Whether clients are served. A process that only waits, for its parameter server say, has
+        #: nothing to close in order, and ends at once.
+        self.serves = False
         self._reader, self._writer = socket.socketpair()
         self._writer.setblocking(False)
         signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
@@ -58,6 +61,8 @@ class StopRequest:
         self._writer.close()
 
     def _take(self, number: int, frame: object) -> None:
+        if not self.serves:
+            os._exit(0)
         if self.reason is None:
             self.reason = _REASONS[signal.Signals(number)]
             watchdog = threading.Timer(WORKER_STOP_DEADLINE_S, _end_at_once)

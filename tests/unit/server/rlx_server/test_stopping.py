@@ -194,3 +194,20 @@ def test_a_parameter_server_that_refuses_is_status_1_and_all_clients_get_the_rea
         assert status_of(pid) == 1
     """
     run(program)
+
+
+def test_a_worker_that_waits_to_be_ready_stops_at_once():
+    program = """
+        stopping.WORKER_STOP_DEADLINE_S = 60.0
+        def wait(config, stub, seed, learns_in_background):
+            os.write(writer, b".")
+            while True:
+                time.sleep(60)
+        algorithm.make_batch_agent = wait
+        reader, writer = os.pipe()
+        pid = start()
+        os.read(reader, 1)
+        os.kill(pid, STOP)
+        assert status_of(pid) == 0
+    """
+    run(program)
