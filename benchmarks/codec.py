@@ -20,9 +20,14 @@ from processes import end_on_sigterm
 from report import Results, add_json, parser_of
 from timing import best_us
 
-from relaax.protocol.binary import decode_answers, decode_steps, encode_answers, encode_steps
-from relaax.protocol.binary.client_codec import ClientCodec
-from relaax.protocol.binary.server_codec import ServerCodec
+from relaax.protocol.binary import (
+    ClientCodec,
+    ServerCodec,
+    decode_answers,
+    decode_steps,
+    encode_answers,
+    encode_steps,
+)
 from relaax.steps import Steps
 
 

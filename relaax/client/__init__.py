@@ -14,8 +14,7 @@ How a message gets to the server:
 
 ``checks``             what can be sent
 ``sessions``           one environment on one connection, in either version of the protocol
-``steps_session``      many environments on one connection
-``server_connection``  a connection: questions, answers, and how it was lost
+``server_connection``  a connection: questions, answers, and how it was lost; steps on it
 ``connector``          makes one connection after another, with ``retry_policy``
 
 How Gymnasium environments are driven:

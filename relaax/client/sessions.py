@@ -5,8 +5,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from relaax.client.checks import checked_state
-from relaax.client.server_connection import ServerConnection
-from relaax.client.steps_session import StepsSession
+from relaax.client.server_connection import ServerConnection, StepsSession
 from relaax.protocol.binary import Metric, encode_metric
 from relaax.protocol.json import (
     Act,

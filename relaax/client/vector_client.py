@@ -25,7 +25,7 @@ from relaax.client.checks import checked_flags, checked_rewards, checked_rows, c
 from relaax.client.connector import Connector, OldServer, Timeouts
 from relaax.client.failure import Failure, not_connected
 from relaax.client.retry_policy import RetryPolicy
-from relaax.client.steps_session import StepsSession
+from relaax.client.server_connection import StepsSession
 from relaax.client.transport import TcpTransport, Transport
 from relaax.metrics import Metrics
 from relaax.protocol import binary

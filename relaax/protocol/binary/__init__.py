@@ -1,15 +1,13 @@
 """The RLX protocol, version 2: the same conversation in binary, for many environments at once.
 
-``arrays``        arrays as their dtype, their shape and their bytes
-``messages``      hello and welcome, steps and actions, metrics and errors
-``client_codec``  steps and their answers as a client writes and reads them, one after another
-``server_codec``  the same for a server
-``pattern``       what such messages have in common
+``arrays``    arrays as their dtype, their shape and their bytes
+``messages``  hello and welcome, steps and actions, metrics and errors
+``codec``     steps and their answers as both ends write and read them, one after another
 
 ``docs/protocol.md`` specifies it.
 """
 
-from relaax.protocol.binary.client_codec import ClientCodec
+from relaax.protocol.binary.codec import ClientCodec, ServerCodec
 from relaax.protocol.binary.messages import (
     MAX_ENVIRONMENTS,
     VERSION,
@@ -34,7 +32,6 @@ from relaax.protocol.binary.messages import (
     is_hello,
     raise_if_error,
 )
-from relaax.protocol.binary.server_codec import ServerCodec
 
 __all__ = [
     "MAX_ENVIRONMENTS",

@@ -8,7 +8,7 @@ import pytest
 from relaax.errors import ProtocolError
 from relaax.protocol import binary
 from relaax.protocol.binary import Answers, Error, ErrorCode
-from relaax.protocol.binary.client_codec import ClientCodec
+from relaax.protocol.binary.codec import ClientCodec
 from relaax.steps import ENDED, FINAL, START, TERMINATED, TRUNCATED, Steps, wants_action
 
 

@@ -6,7 +6,7 @@ import pytest
 from relaax.errors import ProtocolError
 from relaax.protocol.binary import Answers, decode_answers, decode_steps, encode_answers
 from relaax.protocol.binary import encode_steps as encoded
-from relaax.protocol.binary.server_codec import ServerCodec
+from relaax.protocol.binary.codec import ServerCodec
 from relaax.steps import ENDED, FINAL, START, TERMINATED, TRUNCATED, Steps, wants_action
 
 CUT = TRUNCATED | FINAL
