@@ -17,7 +17,7 @@ from relaax.protocol import FrameConnection, MessageConnection, binary
 from relaax.protocol.binary import Answers, ErrorCode, Hello
 from relaax.protocol.json.messages import decode_action, decode_score, encode_request
 from relaax.server.rlx_server.handover import Outbox, channel
-from relaax.server.rlx_server.worker.agents import Agents, BatchAgents, SeparateAgents
+from relaax.server.rlx_server.worker.agents import Agents, SeparateAgents
 from relaax.server.rlx_server.worker.inbox import Inbox
 from relaax.server.rlx_server.worker.loop import Worker
 from relaax.server.rlx_server.worker.settings import WorkerSettings
@@ -265,12 +265,13 @@ class ServedWorker:
 
 def serve_batches(oracle: BatchAgentBase, **options: Any) -> ServedWorker:
     """Return a worker that evaluates ``oracle`` for all connections together."""
-    return ServedWorker(lambda stub: BatchAgents(oracle, stub), **options)  # type: ignore[arg-type]
+    return ServedWorker(lambda stub: Agents(oracle, stub, act_together=True), **options)
 
 
 def serve_agents(make_agent: Callable[[int], AgentBase], **options: Any) -> ServedWorker:
     """Return a worker with an agent for each environment."""
-    return ServedWorker(lambda stub: SeparateAgents(make_agent, stub), **options)  # type: ignore[arg-type]
+    separate = SeparateAgents(make_agent)
+    return ServedWorker(lambda stub: Agents(separate, stub, act_together=False), **options)
 
 
 class JsonClient:

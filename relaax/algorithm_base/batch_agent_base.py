@@ -27,9 +27,10 @@ class BatchAgentBase(ABC):
         agent.close_slots(slots)                                # a connection has gone
         agent.close()
 
-    ``seed`` is an int, another one for each worker on all RLX servers. In the background, learning
-    must not make ``act`` wait. Slots are the worker's small numbers for environments; those of
-    environments that have gone are given to others.
+    ``seed`` is an int, another one for each worker on all RLX servers. An agent that
+    learns in the background makes ``act`` wait at most while it does not keep up. Slots are the
+    worker's small numbers for environments; those of environments that have gone are given to
+    others.
     """
 
     def warm_up(self, environments: int) -> None:
@@ -55,7 +56,7 @@ class BatchAgentBase(ABC):
         """
 
     @abstractmethod
-    def act(self, transitions: Transitions, states: Array, finals: Array) -> Array:
+    def act(self, transitions: Transitions, states: Array, finals: Array) -> Sequence[Any] | Array:
         """Take what happened since the last actions and return the next ones, [A, ...].
 
         ``states`` [A, ...] are those of ``transitions.acting`` and ``finals`` [F, ...] those of

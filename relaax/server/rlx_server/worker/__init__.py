@@ -5,16 +5,14 @@
 ``responder``     turns the steps of all connections that are ready into answers
 ``connection``    what belongs to one connection
 ``hello``         what the first message of a connection says
-``batch``         the messages of several connections as one
 ``episodes``      which episodes go on, and what is counted of them
-``agents``        what chooses the actions: a batch agent, or an agent for each environment
+``agents``        what chooses the actions; an agent for each environment looks like a batch agent
 ``inbox``         brings the connections of a shared worker
 ``measurements``  what a worker measures of itself
 ``stopping``      how a worker is asked to stop, and the deadline for it
 ``settings``      what a worker inherits from its RLX server
 
 The way of a step: ``loop`` takes a payload from a ``connection``, whose codec decodes it into
-``Steps``; ``responder`` takes those of all connections that are ready, ``batch`` joins them,
-``episodes`` reads their flags once into ``Transitions``, ``agents`` choose, and the answers go back
-the same way.
+``Steps``; ``responder`` joins those of all connections that are ready, ``episodes`` reads their
+flags once into ``Transitions``, the batch agent chooses, and the answers go back the same way.
 """

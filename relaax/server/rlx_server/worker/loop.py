@@ -12,11 +12,10 @@ from relaax.protocol import MessageConnection, binary
 from relaax.protocol.binary import ErrorCode
 from relaax.protocol.connection import Payload
 from relaax.server.rlx_server.worker.agents import Agents
-from relaax.server.rlx_server.worker.batch import Request
 from relaax.server.rlx_server.worker.connection import Connection
 from relaax.server.rlx_server.worker.hello import begin
 from relaax.server.rlx_server.worker.inbox import Inbox
-from relaax.server.rlx_server.worker.responder import Answer, Responder
+from relaax.server.rlx_server.worker.responder import Answer, Request, Responder
 from relaax.server.rlx_server.worker.settings import WorkerSettings
 from relaax.server.rlx_server.worker.stopping import StopRequest
 from relaax.steps import Steps

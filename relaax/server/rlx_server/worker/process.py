@@ -10,7 +10,7 @@ from relaax.algorithm_base import BridgeBase
 from relaax.allocator import keep_memory, spare_memory
 from relaax.errors import BridgeError, ConfigurationError
 from relaax.protocol.binary import ErrorCode
-from relaax.server.rlx_server.worker.agents import Agents, BatchAgents, SeparateAgents
+from relaax.server.rlx_server.worker.agents import Agents, SeparateAgents
 from relaax.server.rlx_server.worker.inbox import Inbox
 from relaax.server.rlx_server.worker.loop import Worker
 from relaax.server.rlx_server.worker.settings import WorkerSettings
@@ -95,8 +95,9 @@ def _agents(
         agent = algorithm.make_batch_agent(config, stub, seed, learns_in_background)
         if learns_in_background:
             agent.warm_up(WARMED_ENVIRONMENTS)
-        return BatchAgents(agent, stub)
+        return Agents(agent, stub, act_together=True)
     first_seed = seed * SEEDS_OF_A_WORKER
-    return SeparateAgents(
-        lambda number: algorithm.make_agent(config, stub, first_seed + number), stub
+    separate = SeparateAgents(
+        lambda number: algorithm.make_agent(config, stub, first_seed + number)
     )
+    return Agents(separate, stub, act_together=False)

@@ -1,17 +1,18 @@
 """Turns the steps of all connections that are ready into answers, with one evaluation."""
 
 import time
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-from relaax.errors import AgentError, NoRoom, ProtocolError
+from relaax.algorithm_base import BatchAgentBase
+from relaax.errors import AgentError, InvalidState, NoRoom, ProtocolError
 from relaax.metrics import Metrics
 from relaax.protocol.binary import Metric
 from relaax.server.rlx_server.slots import SlotPool
 from relaax.server.rlx_server.worker.agents import Agents
-from relaax.server.rlx_server.worker.batch import Request, joined
 from relaax.server.rlx_server.worker.connection import Actions, Connection
 from relaax.server.rlx_server.worker.episodes import (
     EPISODE_REWARD,
@@ -20,7 +21,25 @@ from relaax.server.rlx_server.worker.episodes import (
     NoEpisode,
 )
 from relaax.server.rlx_server.worker.measurements import Measurements
-from relaax.steps import IntArray, Transitions
+from relaax.steps import Flags, IntArray, Steps, Transitions
+
+Array = npt.NDArray[Any]
+States: TypeAlias = Sequence[Any] | Array
+
+_NO_STATES: Array = np.zeros(0, np.float32)
+
+
+class Request(NamedTuple):
+    """Steps that wait for their answer."""
+
+    connection: Connection
+    steps: Steps
+
+    @property
+    def slots(self) -> IntArray:
+        """int64 [M]: where its environments are in this worker."""
+        slots: IntArray = self.connection.slots[self.steps.environments]
+        return slots
 
 
 class Answer(NamedTuple):
@@ -44,7 +63,8 @@ class Responder:
     """The environments of a worker: their slots, their episodes, and the agents that act for them.
 
     ``make_agents`` is called before the first environment comes. ``is_shared`` says whether many
-    connections share the agents, and their evaluations are worth measuring.
+    connections share the agents, and their evaluations are worth measuring. All environments have
+    one kind of observation, bytes or floats; others are refused while any of them is there.
     """
 
     def __init__(self, make_agents: Callable[[], Agents], is_shared: bool) -> None:
@@ -52,6 +72,8 @@ class Responder:
         self._is_shared = is_shared
         self._agents: Agents | None = None
         self._slots = SlotPool()
+        #: Of the observations of all environments.
+        self._dtype: np.dtype[Any] | None = None
         #: How many environments there are.
         self.environments = 0
 
@@ -59,7 +81,7 @@ class Responder:
         """Make the agents, unless they have been made, and return them."""
         if self._agents is None:
             self._agents = self._make_agents()
-            self._metrics: Metrics = self._agents.metrics()
+            self._metrics: Metrics = self._agents.stub.metrics()
             self._episodes = Episodes(self._metrics)
             self._measurements = Measurements(self._metrics, self._is_shared)
         return self._agents
@@ -70,7 +92,7 @@ class Responder:
         slots = self._slots.take(environments)
         try:
             self._episodes.open(slots)
-            agents.open(slots)
+            agents.batch_agent.open(slots)
         except MemoryError as error:
             self._slots.give_back(slots)
             raise NoRoom(f"there is no room for {environments} more environments") from error
@@ -80,9 +102,11 @@ class Responder:
     def close_slots(self, slots: IntArray) -> None:
         """Forget environments that have gone."""
         if len(slots) and self._agents is not None:
-            self._agents.close_slots(slots)
+            self._agents.batch_agent.close_slots(slots)
             self._slots.give_back(slots)
             self.environments -= len(slots)
+            if self.environments == 0:
+                self._dtype = None
 
     def ends_episode(self, request: Request) -> bool:
         """Return whether an episode ends with a request, or is given up."""
@@ -119,7 +143,7 @@ class Responder:
             yield from self._answer_one_by_one(requests, arrived_at)
             return
         try:
-            transitions, actions, scores = self._act(agents, requests, arrived_at)
+            transitions, actions, scores = self._act(agents.batch_agent, requests, arrived_at)
         except (ProtocolError, AgentError) as error:
             if len(requests) > 1:
                 yield from self._answer_one_by_one(requests, arrived_at)
@@ -135,20 +159,83 @@ class Responder:
             yield from self._answer([request], arrived_at)
 
     def _act(
-        self, agents: Agents, requests: list[Request], arrived_at: float
+        self, agent: BatchAgentBase, requests: list[Request], arrived_at: float
     ) -> tuple[Transitions, Actions, FloatArray]:
         """Return what requests say, actions [A] and scores [E].
 
         ProtocolError where a request is refused. Of joined requests nothing has been changed then.
         """
-        batch = joined(requests)
-        transitions = self._episodes.read(batch.slots, batch.flags, batch.rewards)
-        states, finals = agents.check(batch.states), agents.check(batch.finals)
+        slots, flags, rewards = _joined(requests)
+        transitions = self._episodes.read(slots, flags, rewards)
+        states = self._checked(agent, [r.steps.observations for r in requests])
+        finals = _NO_STATES
+        if not transitions.only_steps:
+            finals = self._checked(agent, [_finals_of_truncated(r.steps) for r in requests])
         scores = self._episodes.count(transitions)
+        if len(states):
+            self._dtype = states.dtype
         began_at = time.monotonic()
-        actions = agents.act(transitions, states, finals)
+        actions = agent.act(transitions, states, finals)
         self._measurements.add_evaluation(arrived_at, began_at, len(transitions.acting))
         return transitions, actions, scores
+
+    def _checked(self, agent: BatchAgentBase, parts: list[States]) -> Array:
+        """Return all states as one array; InvalidState for what no network can take.
+
+        Those of one kind are joined and checked at once, all others one by one. Nothing changes.
+        """
+        parts = [part for part in parts if len(part)]
+        if not parts:
+            return _NO_STATES
+        if len(parts) == 1:
+            return self._of_one_dtype(agent.check(parts[0]))
+        if _are_of_one_kind(parts):
+            return self._of_one_dtype(agent.check(np.concatenate(parts)))
+        checked = [self._of_one_dtype(agent.check(part)) for part in parts]
+        if not _are_of_one_kind(checked):
+            raise InvalidState("environments report observations of different kinds")
+        return np.concatenate(checked)
+
+    def _of_one_dtype(self, states: Array) -> Array:
+        if self._dtype is not None and states.dtype != self._dtype:
+            raise InvalidState(
+                f"observations are {states.dtype}{list(states.shape[1:])}, those of the other "
+                f"environments here are {self._dtype}"
+            )
+        return states
+
+
+def _joined(requests: list[Request]) -> tuple[IntArray, Flags, FloatArray]:
+    """Return slots [M], flags [M] and rewards [M] of all requests; copies, but for a single one."""
+    if len(requests) == 1:
+        request = requests[0]
+        return request.slots, request.steps.flags, request.steps.rewards
+    return (
+        np.concatenate([request.slots for request in requests]),
+        np.concatenate([request.steps.flags for request in requests]),
+        np.concatenate([request.steps.rewards for request in requests]),
+    )
+
+
+def _finals_of_truncated(steps: Steps) -> States:
+    """Return the final states without those of terminated episodes, after which nothing follows."""
+    if len(steps.finals) == 0:
+        return _NO_STATES
+    is_truncated = steps.is_truncated[steps.has_final]
+    if isinstance(steps.finals, np.ndarray):
+        finals: Array = steps.finals[is_truncated]
+        return finals
+    return [final for final, wanted in zip(steps.finals, is_truncated, strict=True) if wanted]
+
+
+def _are_of_one_kind(parts: Sequence[States]) -> bool:
+    first = parts[0]
+    return isinstance(first, np.ndarray) and all(
+        isinstance(part, np.ndarray)
+        and part.dtype == first.dtype
+        and part.shape[1:] == first.shape[1:]
+        for part in parts
+    )
 
 
 def _split(

@@ -13,7 +13,7 @@ from relaax.errors import BridgeError
 from relaax.protocol import FrameConnection, binary
 from relaax.protocol.binary import ErrorCode, Hello
 from relaax.protocol.json.messages import Act, RewardAndAct
-from relaax.server.rlx_server.worker.agents import BatchAgents
+from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.loop import Worker
 from relaax.server.rlx_server.worker.stopping import Reason
 from relaax.steps import START
@@ -235,7 +235,7 @@ class TestAWorkerOfOneConnection:
         self.stub, self.stop = Stub(), StopOnDemand()
         ours, theirs = socket.socketpair()
         made = settings(timeout_s=timeout_s)
-        worker = Worker(made, lambda: BatchAgents(oracle, self.stub), self.stop)
+        worker = Worker(made, lambda: Agents(oracle, self.stub, act_together=True), self.stop)
         worker.add(made.open_connection(theirs), "a test")
         return worker, FrameConnection(ours)
 
