@@ -71,7 +71,8 @@ def make_batch_agent(
     from relaax.learning.tensorflow_runtime_tf import configure_tensorflow
 
     settings, network = config.settings, config.network
-    configure_tensorflow(settings.gpu, has_the_machine=learns_in_background)
+    waits = settings.wait_for_learning == "always"
+    configure_tensorflow(settings.gpu, learns_in_background, splits_operations=waits)
     distribution, columns = Categorical(settings.action_size), columns_of(config)
     tensors = ParameterTensors(network)
     policy = CurrentPolicy(tensors.unpack, parameter_server.get())
@@ -152,6 +153,12 @@ def _make_learner(
         gradient_norm_clipping=settings.RMSProp.gradient_norm_clipping,
         passes=settings.passes,
     )
-    if not learns_in_background:
+    if settings.wait_for_learning == "always" or not learns_in_background:
         return learner
-    return BackgroundLearner(learner, policy, metrics, settings.rollouts_per_update)
+    return BackgroundLearner(
+        learner,
+        policy,
+        metrics,
+        settings.rollouts_per_update,
+        drops=settings.wait_for_learning == "never",
+    )

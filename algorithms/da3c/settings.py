@@ -79,6 +79,10 @@ class Settings(BaseModel):
     vtrace: VTraceSection | None = None
     #: Rollouts that one update is made of, at most, where many environments share a learner.
     rollouts_per_update: PositiveInt = 32
+    #: Whether acting waits for learning where many environments share a learner: ``always``, until
+    #: the rollouts that have become full are learnt from; ``if_behind``, while a whole update is
+    #: queued; ``never``, where the oldest rollouts are dropped instead.
+    wait_for_learning: Literal["always", "if_behind", "never"] = "if_behind"
     #: How often each rollout is learnt from, with an update each time; more than once asks for
     #: ``policy_clip`` or ``vtrace``.
     passes: PositiveInt = 1

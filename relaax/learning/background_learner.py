@@ -1,4 +1,4 @@
-"""Learning beside acting: a thread of its own, and a queue that never blocks."""
+"""Learning beside acting: a thread of its own, and a short queue."""
 
 import logging
 import threading
@@ -14,13 +14,22 @@ _log = logging.getLogger(__name__)
 #: How long ``close`` waits for the update that is being made.
 CLOSE_DEADLINE_S = 2.0
 
+#: How long ``put`` waits for a learner that takes nothing, before it drops rollouts.
+FULL_QUEUE_DEADLINE_S = 5.0
+
 
 class BackgroundLearner:
     """An ``ExperienceSink`` that learns on a thread of its own, from all that waits at once.
 
-    Acting never waits for it: when it does not keep up, the oldest rollouts are dropped and
-    counted; their steps count in the global step like all others, unless the parameter server was
-    away meanwhile. An error ends the thread and is raised by the next ``put``.
+    When rollouts come faster than they are learnt from, ``put`` waits until less is queued than one
+    update takes, so that every rollout is learnt from, by a policy that is not much newer. If it
+    ``drops`` rollouts, ``put`` never waits; as many rollouts are queued as four updates take, and
+    older ones are dropped and counted.
+
+    A learner that takes nothing for ``FULL_QUEUE_DEADLINE_S``, while the parameter server is away
+    for instance, is not waited for until it goes on; meanwhile the oldest rollouts are dropped.
+    Steps of dropped rollouts count in the global step like all others, unless the parameter server
+    was away meanwhile. An error ends the thread and is raised by the next ``put``.
     """
 
     def __init__(
@@ -29,12 +38,15 @@ class BackgroundLearner:
         policy: CurrentPolicy,
         metrics: MetricsSink,
         rollouts_per_update: int,
+        drops: bool = False,
     ) -> None:
         self._learner = learner
         self._policy = policy
         self._metrics = metrics
         self._at_once = rollouts_per_update
+        self._drops = drops
         self._most_waiting = 4 * rollouts_per_update
+        self._hangs = False
         self._queue: deque[RolloutBatch] = deque()
         self._waiting = 0
         self._dropped = 0
@@ -52,25 +64,32 @@ class BackgroundLearner:
     def put(self, rollouts: RolloutBatch) -> None:
         """Queue ``rollouts``."""
         with self._changed:
-            if self._error is not None:
-                raise self._error
             self._queue.extend(rollouts.pieces(self._at_once))
             self._waiting += rollouts.count
-            while self._waiting - self._queue[0].count > self._most_waiting:
+            self._changed.notify_all()
+            if not self._drops:
+                self._wait_for_the_learner()
+            if self._error is not None:
+                raise self._error
+            while self._queue and self._waiting - self._queue[0].count > self._most_waiting:
                 self._drop(self._queue.popleft())
-            self._changed.notify()
 
     def close(self) -> None:
         """End the thread, without learning what still waits."""
         self._learner.stop()
         with self._changed:
             self._closes = True
-            self._changed.notify()
+            self._changed.notify_all()
         self._thread.join(CLOSE_DEADLINE_S)
         if self._thread.is_alive():
             _log.warning("the last update did not end within %g s", CLOSE_DEADLINE_S)
         else:
             self._learner.close()
+
+    def _wait_for_the_learner(self) -> None:
+        """Wait while a whole update is queued, and the learner takes one now and then."""
+        while self._waiting >= self._at_once and not self._hangs and self._error is None:
+            self._hangs = not self._changed.wait(FULL_QUEUE_DEADLINE_S)
 
     def _drop(self, rollouts: RolloutBatch) -> None:
         self._waiting -= rollouts.count
@@ -89,6 +108,7 @@ class BackgroundLearner:
             _log.exception("the learner failed")
             with self._changed:
                 self._error = error
+                self._changed.notify_all()
 
     def _forget_dropped_steps(self) -> None:
         """Do not count what was dropped while the parameter server was away.
@@ -115,6 +135,8 @@ class BackgroundLearner:
                 taken.append(self._queue.pop())
                 count += taken[-1].count
             self._waiting -= count
+            self._hangs = False
+            self._changed.notify_all()
             dropped, self._dropped = self._dropped, 0
             steps_dropped, self._steps_dropped = self._steps_dropped, 0
         if dropped:

@@ -16,19 +16,21 @@ def import_tensorflow() -> None:
         import tensorflow  # noqa: F401
 
 
-def configure_tensorflow(gpu: bool, has_the_machine: bool) -> None:
+def configure_tensorflow(gpu: bool, has_the_machine: bool, splits_operations: bool = False) -> None:
     """Give this process its threads and, unless ``gpu``, no GPU; before the first operation.
 
     Where many workers share a machine, each with one thread is faster than each with all of them.
     A process that has the machine to itself gets a thread for each core, and two at least: with
-    one, choosing actions would wait for the gradients that are computed beside it.
+    one, choosing actions would wait for the gradients that are computed beside it. With
+    ``splits_operations`` one operation may use all of them, which makes gradients faster where
+    nothing goes on beside them.
     """
     import tensorflow as tf
 
     threads = max(2, os.cpu_count() or 1) if has_the_machine else 1
     # Threads that have been started stay as they are: the first agent of a process decides.
     with suppress(RuntimeError):
-        tf.config.threading.set_intra_op_parallelism_threads(1)
+        tf.config.threading.set_intra_op_parallelism_threads(threads if splits_operations else 1)
         tf.config.threading.set_inter_op_parallelism_threads(threads)
     if not gpu:
         tf.config.set_visible_devices([], "GPU")

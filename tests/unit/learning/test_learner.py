@@ -1,6 +1,7 @@
 """The learner: from rollouts to updates and new policies, with a gradient easy to follow."""
 
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from learning_parts import SMALL_COLUMNS, Recorder, small_policy, small_values, 
 
 from relaax.algorithm_base import NullMetrics, Values, Version
 from relaax.interval_metrics import IntervalMetrics
+from relaax.learning import background_learner
 from relaax.learning.background_learner import BackgroundLearner
 from relaax.learning.learner import Learner, NoLearner
 from relaax.learning.model import Gradient
@@ -169,7 +171,7 @@ def test_where_nothing_learns_rollouts_are_dropped():
 def _background():
     learning = Learning()
     learning.learner = BackgroundLearner(
-        learning.learner, learning.policy, learning.bridge.stored, rollouts_per_update=2
+        learning.learner, learning.policy, learning.bridge.stored, 2, drops=True
     )
     yield learning
     learning.bridge.goes_on.set()
@@ -181,7 +183,7 @@ def put(learning, times):
         learning.learner.put(rollouts_of())
 
 
-def test_in_the_background_nothing_waits_for_learning(background):
+def test_where_rollouts_are_dropped_nothing_waits_for_learning(background):
     background.bridge.goes_on.clear()
     put(background, 100)
     assert background.bridge.gradients == []
@@ -251,6 +253,61 @@ def test_in_the_background_updates_are_prepared_and_in_the_foreground_not(backgr
     foreground = Learning()
     foreground.learner.warm_up()
     assert foreground.model.prepared == []
+
+
+def waiting_learner(learning):
+    """Return one that acting waits for."""
+    return BackgroundLearner(learning.learner, learning.policy, learning.bridge.stored, 2)
+
+
+def noted(function, results, *arguments):
+    results.append(function(*arguments))
+    return results[-1]
+
+
+def test_acting_waits_for_a_learner_that_does_not_keep_up_and_nothing_is_dropped():
+    learning = Learning()
+    learner = waiting_learner(learning)
+    learning.bridge.goes_on.clear()
+    putting = threading.Thread(target=lambda: [learner.put(rollouts_of()) for _ in range(20)])
+    putting.start()
+    wait_until(lambda: learning.rollouts and learner._waiting >= 2)
+    assert putting.is_alive()
+    assert len(learning.rollouts) == 1
+    learning.bridge.goes_on.set()
+    putting.join(30)
+    wait_until(lambda: sum(each.count for each in learning.rollouts) == 20)
+    assert learning.bridge.stored.sum_of("rollouts dropped") == 0
+    learner.close()
+
+
+def test_a_learner_that_takes_nothing_is_waited_for_once_until_it_goes_on(monkeypatch):
+    monkeypatch.setattr(background_learner, "FULL_QUEUE_DEADLINE_S", 0.1)
+    learning = Learning()
+    learner = waiting_learner(learning)
+    waits = []
+    learner._changed.wait = partial(noted, learner._changed.wait, waits)
+    learning.bridge.goes_on.clear()
+    for _ in range(50):
+        learner.put(rollouts_of())
+    assert waits.count(False) == 1
+    learning.bridge.goes_on.set()
+    wait_until(lambda: learner._waiting == 0 and not learner._hangs)
+    dropped = learning.bridge.stored.sum_of("rollouts dropped")
+    assert dropped > 40
+    wait_until(lambda: dropped + sum(each.count for each in learning.rollouts) == 50)
+    learner.close()
+
+
+def test_an_error_of_the_learner_ends_waiting():
+    learning = Learning()
+    learner = waiting_learner(learning)
+    learning.bridge.goes_on.clear()
+    learning.bridge.error = RuntimeError("the parameter server refused")
+    threading.Timer(0.2, learning.bridge.goes_on.set).start()
+    with pytest.raises(RuntimeError, match="refused"):
+        learner.put(rollouts_of(count=20, versions=[0] * 20))
+    learner.close()
 
 
 def test_a_learner_that_closes_begins_no_other_pass():
