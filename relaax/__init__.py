@@ -3,6 +3,7 @@
 The words that all layers share:
 
 ``relaax.steps``             what environments report, and what it means
+``relaax.observations``      one array, or several arrays by name
 ``relaax.spaces``            what observations and actions look like
 ``relaax.errors``            what is raised
 ``relaax.metrics``           where scalars go

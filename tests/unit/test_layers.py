@@ -11,7 +11,7 @@ REPOSITORY = Path(__file__).parent.parent.parent
 #: The modules that every layer shares. They import one another and nothing else of the package.
 WORDS = (
     "relaax.address", "relaax.allocator", "relaax.errors", "relaax.interval_metrics",
-    "relaax.metrics", "relaax.spaces", "relaax.steps", "relaax.__version__",
+    "relaax.metrics", "relaax.observations", "relaax.spaces", "relaax.steps", "relaax.__version__",
 )  # fmt: skip
 
 #: Each part, and the parts besides itself and the words that it may import. All others it may not:

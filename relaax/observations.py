@@ -1,0 +1,54 @@
+"""Observations of many environments: one array, or several arrays by name.
+
+An environment that reports a camera and a speed has two arrays for each state. ``Observations`` are
+an array [B, ...], or a dict of such arrays with the same B; a nested space is flat here, its names
+joined by ``/``. The functions treat both alike, so that code that keeps, joins or selects
+observations is written once.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Array: TypeAlias = npt.NDArray[Any]
+Observations: TypeAlias = Array | dict[str, Array]
+
+#: Between the names of nested spaces.
+SEPARATOR = "/"
+
+
+def mapped(function: Callable[..., Any], first: Any, *others: Any) -> Any:
+    """Return ``function`` of an array, or of each array of a dict by name.
+
+    ``others`` are of the same form: their arrays are further arguments.
+    """
+    if isinstance(first, dict):
+        return {name: function(part, *(o[name] for o in others)) for name, part in first.items()}
+    return function(first, *others)
+
+
+def arrays_in(observations: Observations) -> Iterable[Array]:
+    """Return the arrays, in the order of their names."""
+    return observations.values() if isinstance(observations, dict) else (observations,)
+
+
+def count_of(observations: Observations) -> int:
+    """Return B, of how many environments they are."""
+    return len(next(iter(arrays_in(observations)), ()))
+
+
+def kind_of(observations: Observations) -> Any:
+    """Return names, types of numbers and shapes; observations of one kind can be joined."""
+    if isinstance(observations, dict):
+        return {name: (part.dtype, part.shape[1:]) for name, part in observations.items()}
+    return observations.dtype, observations.shape[1:]
+
+
+def joined(parts: Sequence[Observations]) -> Observations:
+    """Return observations of one kind, one after another."""
+    if len(parts) == 1:
+        return parts[0]
+    together: Observations = mapped(lambda *arrays: np.concatenate(arrays), *parts)
+    return together
