@@ -4,6 +4,7 @@ Acting
 ``actor``               chooses actions for many environments, and hands their rollouts on
 ``agent``               the same for one environment, as in the seed
 ``preprocessor``        checks states and stacks them into observations
+``filters``             states with mean 0 and standard deviation 1, the same in all workers
 ``policy``              the parameters that actions are chosen with
 ``rollouts``            rollouts as arrays
 ``distributions``       how actions are drawn from what a network puts out

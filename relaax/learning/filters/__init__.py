@@ -1,0 +1,17 @@
+"""Z-filters: states, and perhaps rewards, with mean 0 and standard deviation 1.
+
+``statistics``       counts, means and variances in a flat vector, and how two are merged
+``z_filter``         a worker's end: filters, and gathers what has come since the last update
+``filtered_bridge``  sends that with a gradient, and takes the merged statistics with the values
+``merging``          the parameter server's end: merges what workers have gathered
+
+Statistics are the tail of the vector of parameters: they travel with gradients and values, are in
+every checkpoint, and all workers filter alike.
+"""
+
+from relaax.learning.filters.filtered_bridge import FilteredBridge
+from relaax.learning.filters.merging import MergingOptimizer
+from relaax.learning.filters.statistics import initial_statistics
+from relaax.learning.filters.z_filter import ZFilter
+
+__all__ = ["FilteredBridge", "MergingOptimizer", "ZFilter", "initial_statistics"]

@@ -1,0 +1,37 @@
+"""The parameter server's end of a filter."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.learning.filters.statistics import length_of, merge
+from relaax.learning.optimizers import Optimizer
+
+FloatVector = npt.NDArray[np.float32]
+
+
+class MergingOptimizer:
+    """An optimiser of parameters whose tail is statistics: these are merged, not optimised.
+
+    The tail of a "gradient" is the statistics of what a worker has seen since its last one.
+    ``widths`` are those of the workers' filters, in their order; the rest of a vector, its first
+    part, is left to ``optimizer``.
+    """
+
+    def __init__(self, optimizer: Optimizer, widths: Sequence[int]) -> None:
+        self._optimizer = optimizer
+        self._lengths = [length_of(width) for width in widths]
+
+    def slots(self) -> Mapping[str, FloatVector]:
+        """Return the slots of the optimiser."""
+        return self._optimizer.slots()
+
+    def apply(self, parameters: FloatVector, gradient: FloatVector, learning_rate: float) -> None:
+        """Take one step with the first part of both vectors, and merge the tails, in place."""
+        begin = len(parameters) - sum(self._lengths)
+        self._optimizer.apply(parameters[:begin], gradient[:begin], learning_rate)
+        for length in self._lengths:
+            end = begin + length
+            merge(parameters[begin:end], gradient[begin:end])
+            begin = end
