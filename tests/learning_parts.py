@@ -7,14 +7,14 @@ import numpy as np
 from relaax.algorithm_base import BridgeBase, Metrics, Values, Version
 from relaax.learning.distributions import Categorical
 from relaax.learning.model import Choice
-from relaax.learning.networks import POLICY, Convolution, Head, Network, Parameters
+from relaax.learning.networks import LSTM, POLICY, Convolution, Dense, Head, Network, Parameters
 from relaax.learning.networks.numpy_policy import NumpyPolicy
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.rollouts import Columns
 from relaax.steps import TRUNCATED, Steps, read_transitions
 
 #: Two numbers in, one of two actions out.
-SMALL = Network(observation_shape=(2,), dense_units=(8,), heads=(Head(POLICY, 2),))
+SMALL = Network.of((2,), (Dense(8),), (Head(POLICY, 2),))
 SMALL_COLUMNS = Columns(
     observation_shape=(2,), observation_dtype=np.float32, action_shape=(), action_dtype=np.int32
 )
@@ -170,12 +170,14 @@ def wait_until(condition):
 
 
 _CONVOLUTIONS = (Convolution(16, 8, 4), Convolution(32, 4, 2))
+_DENSE = (Dense(6), Dense(5))
 _HEADS = (Head(POLICY, 3), Head("value", 1))
+_IMAGE = (28, 36, 2)
 
 #: A network of each kind, by name, and the type of its observations.
 NETWORKS = {
-    "dense": (Network((4,), (6, 5), _HEADS), np.float32),
-    "recurrent": (Network((4,), (6, 5), _HEADS, lstm_size=4), np.float32),
-    "image": (Network((28, 36, 2), (5,), _HEADS, _CONVOLUTIONS), np.uint8),
-    "recurrent image": (Network((28, 36, 2), (5,), _HEADS, _CONVOLUTIONS, 4), np.uint8),
+    "dense": (Network.of((4,), _DENSE, _HEADS), np.float32),
+    "recurrent": (Network.of((4,), (*_DENSE, LSTM(4)), _HEADS), np.float32),
+    "image": (Network.of(_IMAGE, (*_CONVOLUTIONS, Dense(5)), _HEADS), np.uint8),
+    "recurrent image": (Network.of(_IMAGE, (*_CONVOLUTIONS, Dense(5), LSTM(4)), _HEADS), np.uint8),
 }

@@ -3,14 +3,12 @@
 import numpy as np
 import pytest
 
-from relaax.learning.networks import Convolution, Head, Network, initial_parameters
+from relaax.learning.networks import LSTM, Convolution, Dense, Head, Network, initial_parameters
 
-NETWORK = Network(
-    observation_shape=(28, 36, 1),
-    convolutions=(Convolution(16, 8, 4), Convolution(32, 4, 2)),
-    dense_units=(5,),
-    lstm_size=4,
-    heads=(Head("policy", 3), Head("value", 1)),
+NETWORK = Network.of(
+    (28, 36, 1),
+    (Convolution(16, 8, 4), Convolution(32, 4, 2), Dense(5), LSTM(4)),
+    (Head("policy", 3), Head("value", 1)),
 )
 
 

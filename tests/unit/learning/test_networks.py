@@ -10,7 +10,7 @@ from rollout_samples import random_rollouts
 
 from relaax.learning.distributions import Categorical
 from relaax.learning.distributions.categorical_tf import GraphCategorical
-from relaax.learning.networks import Convolution, Head, Network, initial_parameters
+from relaax.learning.networks import LSTM, Convolution, Dense, Head, Network, initial_parameters
 from relaax.learning.networks.numpy_policy import NumpyPolicy
 from relaax.learning.networks.parameters_tf import ParameterTensors
 from relaax.learning.networks.policy_tf import GraphPolicy, policy_of
@@ -78,12 +78,10 @@ def test_bytes_are_scaled_to_one():
 
 
 def test_parameters_stand_in_the_order_of_the_layers():
-    network = Network(
-        observation_shape=(20, 20, 3),
-        convolutions=(Convolution(16, 8, 4),),
-        dense_units=(7,),
-        lstm_size=5,
-        heads=(Head("policy", 2), Head("value", 1)),
+    network = Network.of(
+        (20, 20, 3),
+        (Convolution(16, 8, 4), Dense(7), LSTM(5)),
+        (Head("policy", 2), Head("value", 1)),
     )
     shapes = {spec.name: spec.shape for spec in network.manifest.specs}
     assert shapes == {
