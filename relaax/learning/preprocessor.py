@@ -213,7 +213,7 @@ class _History:
 class _Masks:
     """Masks of actions: bytes, 1 where an action is allowed.
 
-    A mask that allows no action allows all, as the last state of an episode may have it.
+    The last state of an episode may allow none; what that means is up to the distribution.
     """
 
     def __init__(self, mask: ActionMask) -> None:
@@ -227,9 +227,7 @@ class _Masks:
                 f"{_what(self._mask.name)} has shape {list(array.shape[1:])}; "
                 f"an action mask has a number for each of {self._mask.actions} actions"
             )
-        allowed = array != 0
-        allowed[~allowed.any(axis=1)] = True
-        return allowed.view(np.uint8)
+        return (array != 0).view(np.uint8)
 
     def none(self) -> Array:
         """Return masks of no environment."""

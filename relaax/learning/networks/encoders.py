@@ -23,14 +23,14 @@ def is_image(shape: Shape) -> bool:
     return len(shape) == _IMAGE
 
 
-def default_encoder(name: str, shape: Shape) -> Encoder:
+def default_encoder(place: str, shape: Shape) -> Encoder:
     """Return the encoder of a named observation: convolutions for an image, then a dense layer.
 
-    ValueError for an image that is too small.
+    ValueError for an image that is too small; it names the ``place``.
     """
     if not is_image(shape):
         return Encoder(shape, (Dense(_VECTOR_UNITS),))
-    return Encoder(shape, (*_convolutions_of(shape, f"{name}: "), Dense(_IMAGE_UNITS)))
+    return Encoder(shape, (*_convolutions_of(shape, f"{place}: "), Dense(_IMAGE_UNITS)))
 
 
 def default_network(

@@ -72,12 +72,12 @@ def _named_network(
     described = dict(flat_items(encoders))
     for name in described:
         _require_known(name, shapes, where, "observation")
-    made = {
-        name: Encoder(shape, _read_layers(described[name], f"{where}: {name}", shape))
-        if name in described
-        else default_encoder(name, shape)
-        for name, shape in shapes.items()
-    }
+    made = {}
+    for name, shape in shapes.items():
+        if name in described:
+            made[name] = Encoder(shape, _read_layers(described[name], f"{where}: {name}", shape))
+        else:
+            made[name] = default_encoder(f"{where}: {name}", shape)
     below = Network(made, (), heads)
     read = _read_layers(layers, f"{place}: layers", (below.joined_size,), may_recur=True)
     return Network(made, read, heads)
