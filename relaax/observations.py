@@ -22,6 +22,9 @@ Shapes: TypeAlias = Shape | Mapping[str, Shape]
 #: Between the names of nested spaces.
 SEPARATOR = "/"
 
+#: The name, among named ones, of an observation that is one array without a name.
+UNNAMED = ""
+
 
 def mapped(function: Callable[..., Any], first: Any, *others: Any) -> Any:
     """Return ``function`` of an array, or of each array of a dict by name.

@@ -5,7 +5,6 @@ from typing import Any
 from relaax.learning.networks import (
     LSTM,
     POLICY,
-    UNNAMED,
     Convolution,
     Dense,
     Head,
@@ -14,7 +13,8 @@ from relaax.learning.networks import (
     read_network,
 )
 from relaax.learning.networks.description import written
-from relaax.learning.preprocessor import stacked_shape
+from relaax.learning.shapes import stacked_shape
+from relaax.observations import UNNAMED
 
 from .settings import Settings
 

@@ -41,10 +41,12 @@ _Shape = Annotated[
     tuple[PositiveInt, ...], BeforeValidator(_shape), Field(min_length=1, max_length=3)
 ]
 
+_Name = Annotated[str, Field(min_length=1)]
+
 #: A shape, or shapes by name; nested names are joined by ``/``.
 StateSize = Annotated[
     Annotated[_Shape, Tag(_ALONE)]
-    | Annotated[dict[str, _Shape], Field(min_length=1), BeforeValidator(_flat), Tag(_NAMED)],
+    | Annotated[dict[_Name, _Shape], Field(min_length=1), BeforeValidator(_flat), Tag(_NAMED)],
     Discriminator(_tag),
 ]
 

@@ -4,6 +4,7 @@ Acting
 ``actor``               chooses actions for many environments, and hands their rollouts on
 ``agent``               the same for one environment, as in the seed
 ``preprocessor``        checks states and stacks them into observations
+``shapes``              the shapes of observations, by what a configuration says
 ``policy``              the parameters that actions are chosen with
 ``rollouts``            rollouts as arrays
 ``distributions``       how actions are drawn from what a network puts out

@@ -3,14 +3,15 @@
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from relaax.errors import InvalidState
 from relaax.learning.arrays import aligned_empty, zero_padded
-from relaax.observations import Observations, Shape, Shapes, flat_items
+from relaax.learning.shapes import length_alone, lengths_by_name, written_size
+from relaax.observations import UNNAMED, Observations, Shape, Shapes, flat_items
 
 Array = npt.NDArray[Any]
 BoolArray = npt.NDArray[np.bool_]
@@ -21,9 +22,6 @@ NUMBERS = "biuf"
 
 #: Dimensions of an image without channels.
 _GREY = 2
-
-#: The name of a state that is one array without a name.
-UNNAMED = ""
 
 
 @dataclass(frozen=True)
@@ -52,9 +50,9 @@ class Preprocessor:
         self._parts: dict[str, _History | _Masks] = {}
         self._written_size = written_size(state_size)
         if not isinstance(state_size, Mapping):
-            self._alone = _History(state_size, lengths_of({UNNAMED: ()}, history_len)[UNNAMED])
+            self._alone = _History(state_size, length_alone(history_len))
             return
-        lengths = lengths_of(state_size, history_len)
+        lengths = lengths_by_name(state_size, history_len)
         for name, shape in state_size.items():
             self._parts[name] = _History(shape, lengths[name], name)
         if action_mask is not None:
@@ -96,7 +94,8 @@ class Preprocessor:
         observations up to so many rows, so that a batch need not be copied to be padded.
         """
         if not isinstance(states, dict):
-            return states if self._alone is None else self._alone.observe(slots, states, starts, rows)
+            alone = self._alone
+            return states if alone is None else alone.observe(slots, states, starts, rows)
         return {
             name: part.observe(slots, states[name], starts, rows)
             for name, part in self._parts.items()
@@ -119,11 +118,11 @@ class Preprocessor:
         """Return ``state``; InvalidState unless it has the names of all parts and no other."""
         if state.keys() == self._parts.keys():
             return state
-        for name in state.keys() - self._parts.keys():
+        for name in sorted(state.keys() - self._parts.keys()):
             close = difflib.get_close_matches(name, self._parts, n=1)
             hint = f"; did you mean {close[0]}?" if close else ""
             raise InvalidState(
-                f"the configuration knows no observation {name}, it says "
+                f"the configuration knows no observation {name:.100}, it says "
                 f"state_size: {self._written_size}{hint}"
             )
         missing = ", ".join(sorted(self._parts.keys() - state.keys()))
@@ -178,12 +177,7 @@ class _History:
     def observe(
         self, slots: IntArray, states: Array, starts: BoolArray | None, rows: int = 0
     ) -> Array:
-        """Return the observations [B, ...] after new states [B, ...] of ``slots`` [B].
-
-        ``states`` are from ``check``. ``starts`` bool [B]: which are the first of an episode; None:
-        not one. Where states are stacked, and ``rows`` is more than B, zeros follow behind the
-        observations up to so many rows, so that a batch need not be copied to be padded.
-        """
+        """Return the observations [B, ...] of this array, as ``Preprocessor.observe``."""
         if self._length == 1:
             return states
         histories = self._histories
@@ -241,48 +235,6 @@ class _Masks:
     ) -> Array:
         """Return ``states``."""
         return states
-
-
-@overload
-def stacked_shape(state_size: Shape, history_len: int | Mapping[str, int]) -> Shape: ...
-@overload
-def stacked_shape(state_size: Shapes, history_len: int | Mapping[str, int]) -> Shapes: ...
-def stacked_shape(state_size: Shapes, history_len: int | Mapping[str, int]) -> Shapes:
-    """Return the shape of one observation of ``Preprocessor(state_size, history_len)``.
-
-    Of named arrays it is a dict of their shapes.
-    """
-    if not isinstance(state_size, Mapping):
-        return _stacked(state_size, lengths_of({UNNAMED: ()}, history_len)[UNNAMED])
-    lengths = lengths_of(state_size, history_len)
-    return {name: _stacked(shape, lengths[name]) for name, shape in state_size.items()}
-
-
-def lengths_of(
-    state_size: Mapping[str, Shape], history_len: int | Mapping[str, int]
-) -> dict[str, int]:
-    """Return the length of each history by name; 1 where a mapping says no other.
-
-    ValueError for a name that ``state_size`` has not.
-    """
-    if not isinstance(history_len, Mapping):
-        return dict.fromkeys(state_size, history_len)
-    for name in history_len:
-        if name not in state_size:
-            raise ValueError(f"history_len: {name}: state_size has no such observation")
-    return {name: history_len.get(name, 1) for name in state_size}
-
-
-def written_size(state_size: Shapes, name: str = UNNAMED) -> str:
-    """Return ``state_size`` about as it is written in YAML; of one shape with its name."""
-    if not isinstance(state_size, Mapping):
-        return f"{{{name}: {list(state_size)}}}" if name else str(list(state_size))
-    return "{" + ", ".join(f"{name}: {list(shape)}" for name, shape in state_size.items()) + "}"
-
-
-def _stacked(state_size: Shape, history_len: int) -> Shape:
-    *others, last = (*state_size, 1) if len(state_size) == _GREY else state_size
-    return (*others, last * history_len)
 
 
 def _what(name: str) -> str:

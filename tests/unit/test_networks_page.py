@@ -74,7 +74,7 @@ def test_the_code_for_an_algorithm_of_ones_own_runs():
     names = {"settings": _Settings, "distribution": _Distribution}
     exec(  # noqa: S102 - the page's own code
         "from relaax.learning.networks import *\n"
-        "from relaax.learning.preprocessor import stacked_shape\n" + code,
+        "from relaax.learning.shapes import stacked_shape\n" + code,
         names,
     )
     heads = (Head("policy", 2), Head("value", 1))

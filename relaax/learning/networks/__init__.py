@@ -14,7 +14,7 @@
 ``compiled_tf``     calls graphs without TensorFlow's signature matching
 """
 
-from relaax.learning.networks.description import POLICY, UNNAMED, Encoder, Head, Network
+from relaax.learning.networks.description import POLICY, Encoder, Head, Network
 from relaax.learning.networks.encoders import default_network
 from relaax.learning.networks.initialization import initial_parameters
 from relaax.learning.networks.layers import LSTM, Convolution, Dense, Layer, LayerNorm
@@ -25,7 +25,6 @@ from relaax.learning.networks.reading import read_network
 __all__ = [
     "LSTM",
     "POLICY",
-    "UNNAMED",
     "Convolution",
     "Dense",
     "Encoder",

@@ -9,13 +9,10 @@ from typing import TypeAlias
 
 from relaax.learning.networks.layers import LSTM, Convolution, Layer, weights
 from relaax.learning.networks.manifest import ParameterManifest, TensorSpec
-from relaax.observations import Shape
+from relaax.observations import UNNAMED, Shape
 
 #: The head that actions are chosen from.
 POLICY = "policy"
-
-#: The name of an observation that is one array without a name.
-UNNAMED = ""
 
 #: Small logits make a policy that begins near the uniform one: Andrychowicz et al. 2021
 #: (https://arxiv.org/abs/2006.05990), section 3.2.

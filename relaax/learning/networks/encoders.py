@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from relaax.learning.networks.description import UNNAMED, Encoder, Head, Network
+from relaax.learning.networks.description import Encoder, Head, Network
 from relaax.learning.networks.layers import Convolution, Dense, Layer
-from relaax.observations import Shape, Shapes
+from relaax.observations import UNNAMED, Shape, Shapes
 
 #: Mnih et al. 2013 (https://arxiv.org/abs/1312.5602), section 4.1; seed 003, "Agent's Neural
 #: Network".

@@ -12,8 +12,9 @@ from relaax.learning.distributions import Categorical
 from relaax.learning.networks import Head, Parameters, default_network, initial_parameters
 from relaax.learning.networks.numpy_policy import NumpyPolicy
 from relaax.learning.policy import CurrentPolicy
-from relaax.learning.preprocessor import ActionMask, Preprocessor, stacked_shape
+from relaax.learning.preprocessor import ActionMask, Preprocessor
 from relaax.learning.rollouts import Columns, RolloutBatch, RolloutStore
+from relaax.learning.shapes import stacked_shape
 from relaax.observations import mapped
 from relaax.steps import FINAL, START, TRUNCATED, Steps
 

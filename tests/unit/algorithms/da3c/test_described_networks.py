@@ -127,6 +127,7 @@ def test_a_mask_is_no_input_of_the_network(da3c):
     ("changes", "reason"),
     [
         ({"state_size": {}}, "state_size"),
+        ({"state_size": {"": [3]}}, "state_size"),
         ({"state_size": {"speed": []}}, "state_size.*speed"),
         ({"state_size": {"speed": [0]}}, "state_size.*speed"),
         ({"state_size": 4}, "state_size"),
