@@ -14,8 +14,7 @@ def random_rollouts(network, actions=3, count=3, steps=5, dtype=np.float32):
     shape = network.observation_shape
     if isinstance(shape, dict):
         observations = {
-            name: _draw(generator, (steps + 1, count, *shape[name]), dtype[name])
-            for name in shape
+            name: _draw(generator, (steps + 1, count, *shape[name]), dtype[name]) for name in shape
         }
     else:
         observations = _draw(generator, (steps + 1, count, *shape), dtype)
@@ -51,9 +50,7 @@ def _draw(generator, shape, dtype):
 def column_of(rollouts, column):
     """One of several rollouts, alone."""
     parts = {
-        field.name: mapped(
-            lambda part: part[:, column : column + 1], getattr(rollouts, field.name)
-        )
+        field.name: mapped(lambda part: part[:, column : column + 1], getattr(rollouts, field.name))
         for field in dataclasses.fields(rollouts)
         if field.name != "versions"
     }

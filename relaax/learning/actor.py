@@ -150,9 +150,7 @@ class Actor(BatchAgentBase):
             ]
         )
 
-    def _choose_at_once(
-        self, policy: Policy, slots: IntArray, observations: Observations
-    ) -> Array:
+    def _choose_at_once(self, policy: Policy, slots: IntArray, observations: Observations) -> Array:
         before = self._state_before(slots)
         choice = self._decide(policy, observations, before)
         if self._is_recurrent:
@@ -168,9 +166,7 @@ class Actor(BatchAgentBase):
             return self._recurrent_state[:, slots]
         return self._columns.recurrent_state(len(slots))
 
-    def _decide(
-        self, policy: Policy, observations: Observations, recurrent_state: Array
-    ) -> Choice:
+    def _decide(self, policy: Policy, observations: Observations, recurrent_state: Array) -> Choice:
         noise = self._distribution.noise(self._random, recurrent_state.shape[1])
         return self._model.choose(policy.parameters, observations, recurrent_state, noise)
 

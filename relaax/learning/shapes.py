@@ -27,9 +27,7 @@ def stacked_shape(state_size: Shapes, history_len: int | Mapping[str, int]) -> S
 def length_alone(history_len: int | Mapping[str, int]) -> int:
     """Return the length of the history of a state without names; ValueError if it has names."""
     if isinstance(history_len, Mapping):
-        raise ValueError(
-            f"history_len names {', '.join(history_len)}, and state_size has no names"
-        )
+        raise ValueError(f"history_len names {', '.join(history_len)}, and state_size has no names")
     return history_len
 
 

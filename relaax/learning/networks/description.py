@@ -167,4 +167,3 @@ def _walk(layers: NamedLayers, shape: Shape, specs: list[TensorSpec]) -> Shape:
         specs += layer.parameters(name, shape)
         shape = layer.output_shape(shape)
     return shape
-

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from relaax.algorithm_base import FloatVector
 from relaax.learning.networks.manifest import ParameterManifest, TensorSpec
 
+
 def uniform(spec: TensorSpec, generator: np.random.Generator) -> FloatVector:
     """Return values within +-1/sqrt(fan_in), as in the Torch code of Mnih et al. 2016."""
     values: npt.NDArray[np.float64] = generator.uniform(-1, 1, spec.shape) / np.sqrt(spec.fan_in)

@@ -17,9 +17,9 @@ from relaax.observations import Shape
 Count: TypeAlias = Annotated[int, Field(gt=0, strict=True)]
 Activation: TypeAlias = Literal["linear", "relu", "tanh", "elu", "silu", "swish", "sigmoid"]
 
-#: What orthogonal kernels are multiplied with, so that signals keep their mean square, 1, through a
-#: layer: 1/sqrt(E[f(z)**2]) for normal z. For ReLU it is that of He et al. 2015
-#: (https://arxiv.org/abs/1502.01852). A sigmoid's outputs are no signal around 0.
+#: What orthogonal kernels are multiplied with, so that signals keep their mean square through a
+#: layer and its activation f: 1/sqrt(E[f(z)**2]) for normal z. For ReLU it is exact, and that of
+#: He et al. 2015 (https://arxiv.org/abs/1502.01852). A sigmoid's outputs are not around 0.
 GAINS: dict[str, float] = {
     "linear": 1.0,
     "relu": 2.0**0.5,
@@ -47,7 +47,7 @@ class Dense:
     units: Count
     activation: Activation = "relu"
 
-    def output_shape(self, shape: Shape) -> Shape:  # noqa: ARG002 - as other layers
+    def output_shape(self, shape: Shape) -> Shape:
         """Return ``(units,)``."""
         return (self.units,)
 
@@ -137,7 +137,7 @@ class LSTM:
 
     units: Count
 
-    def output_shape(self, shape: Shape) -> Shape:  # noqa: ARG002 - as other layers
+    def output_shape(self, shape: Shape) -> Shape:
         """Return ``(units,)``."""
         return (self.units,)
 

@@ -28,9 +28,7 @@ ACTIVATIONS: dict[str, Callable[[tf.Tensor], tf.Tensor]] = {
 }
 
 
-def features(
-    network: Network, parameters: Tensors, observations: ObservationTensors
-) -> tf.Tensor:
+def features(network: Network, parameters: Tensors, observations: ObservationTensors) -> tf.Tensor:
     """Return what the layers below the recurrent one make of [B, ...]: float32 [B, F].
 
     Bytes are pictures: they are scaled to [0, 1].
@@ -136,7 +134,7 @@ def _normalized(parameters: Tensors, layer: str, inputs: tf.Tensor) -> tf.Tensor
 
 def _flat(hidden: tf.Tensor) -> tf.Tensor:
     """Return [B, F] of an image [B, H, W, C]; a vector as it is."""
-    if len(hidden.shape) <= 2:  # noqa: PLR2004 - batch and units
+    if len(hidden.shape) <= 2:
         return hidden
     return tf.reshape(hidden, [tf.shape(hidden)[0], -1])
 

@@ -6,6 +6,7 @@ position, counted from 1, and its kind, and what is wrong.
 
 import difflib
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,7 @@ def read_network(section: Any, observation_shape: Shapes, heads: tuple[Head, ...
     place = "network"
     if isinstance(section, str):
         place = f"network: {section}"
-        section = _loaded(Path(section).expanduser(), place)
+        section = _loaded(Path(os.path.expanduser(section)), place)
     if isinstance(section, list):
         section = {"layers": section}
     if not isinstance(section, dict):
@@ -180,4 +181,3 @@ def _loaded(path: Path, place: str) -> Any:
         raise ValueError(f"{place}{line}: {error.problem}") from error
     except (UnicodeDecodeError, yaml.YAMLError) as error:
         raise ValueError(f"{place}: is not UTF-8 text of JSON or YAML") from error
-

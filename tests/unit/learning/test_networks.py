@@ -12,7 +12,15 @@ from rollout_samples import random_rollouts
 from relaax.learning.arrays import padded_batch
 from relaax.learning.distributions import Categorical
 from relaax.learning.distributions.categorical_tf import GraphCategorical
-from relaax.learning.networks import LSTM, Convolution, Dense, Encoder, Head, Network, initial_parameters
+from relaax.learning.networks import (
+    LSTM,
+    Convolution,
+    Dense,
+    Encoder,
+    Head,
+    Network,
+    initial_parameters,
+)
 from relaax.learning.networks.numpy_policy import NumpyPolicy
 from relaax.learning.networks.parameters_tf import ParameterTensors
 from relaax.learning.networks.policy_tf import GraphPolicy, policy_of
@@ -69,9 +77,7 @@ def test_choosing_agrees_with_numpy(case, way):
 
 
 def test_networks_without_convolutions_and_memory_are_evaluated_in_numpy(case):
-    assert isinstance(
-        case.policy, NumpyPolicy if case.name in EVALUATED_IN_NUMPY else GraphPolicy
-    )
+    assert isinstance(case.policy, NumpyPolicy if case.name in EVALUATED_IN_NUMPY else GraphPolicy)
 
 
 def test_bytes_are_scaled_to_one():
