@@ -22,6 +22,7 @@ from timing import best_us
 
 from relaax.learning.distributions import Categorical
 from relaax.learning.networks import Network, initial_parameters
+from relaax.learning.rollouts import Columns
 from relaax.server.common.algorithm_loader import load_algorithm
 
 DA3C = REPOSITORY / "algorithms" / "da3c"
@@ -83,10 +84,8 @@ def cases(network: Network, action_size: int, batch: int) -> list[Callable[[], A
     tensors = ParameterTensors(network)
     vector = initial_parameters(network.manifest, "uniform", seed=1)
     parameters = tensors.unpack(vector)
-    is_image = bool(network.convolutions)
-    observations = np.zeros(
-        (batch, *network.observation_shape), np.uint8 if is_image else np.float32
-    )
+    is_image = network.has_convolutions
+    observations = Columns.of(network, distribution).observations(batch)
     state = np.zeros((2, batch, network.lstm_size), np.float32)
     noise = np.zeros((batch, action_size), np.float32)
     policy = policy_of(network, tensors, distribution, graph_distribution)

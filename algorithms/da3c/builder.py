@@ -24,7 +24,7 @@ from relaax.learning.parameter_server import ParameterServer
 from relaax.learning.parameter_service import ParameterService
 from relaax.learning.parameter_store import ParameterStore
 from relaax.learning.policy import CurrentPolicy
-from relaax.learning.preprocessor import Preprocessor
+from relaax.learning.preprocessor import ActionMask, Preprocessor
 from relaax.learning.rollouts import Columns, RolloutBatch, RolloutStore
 
 from .config import Config
@@ -78,9 +78,16 @@ def make_batch_agent(
     policy = CurrentPolicy(tensors.unpack, parameter_server.get())
     gradients = make_gradients(config)
     return Actor(
-        preprocessor=Preprocessor(settings.state_size, settings.history_len),
+        preprocessor=preprocessor_of(config),
         policy=policy,
-        model=policy_of(network, tensors, distribution, GraphCategorical(), settings.learn),
+        model=policy_of(
+            network,
+            tensors,
+            distribution,
+            GraphCategorical(),
+            settings.learn,
+            settings.action_mask,
+        ),
         distribution=distribution,
         columns=columns,
         rollouts=RolloutStore(settings.episode_len, columns) if settings.learn else None,
@@ -108,6 +115,7 @@ def make_gradients(config: Config) -> GradientModel:
         normalize_advantages=settings.normalize_advantages,
         policy_clip=settings.policy_clip,
         vtrace=settings.vtrace,
+        action_mask=settings.action_mask,
     )
     network, length = config.network, settings.episode_len
     return RolloutGradients(
@@ -118,8 +126,19 @@ def make_gradients(config: Config) -> GradientModel:
 def columns_of(config: Config) -> Columns:
     """Return what one row of a rollout is made of."""
     settings = config.settings
-    observation_dtype = np.uint8 if settings.is_image else np.float32
-    return Columns.of(config.network, Categorical(settings.action_size), observation_dtype)
+    distribution = Categorical(settings.action_size)
+    return Columns.of(config.network, distribution, action_mask=settings.action_mask)
+
+
+def preprocessor_of(config: Config) -> Preprocessor:
+    """Return what makes observations of states, and of masks of actions."""
+    settings = config.settings
+    mask = settings.action_mask
+    return Preprocessor(
+        settings.inputs,
+        settings.history_len,
+        None if mask is None else ActionMask(mask, settings.action_size),
+    )
 
 
 def prepare_to_fork() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import tensorflow as tf
 
@@ -31,12 +32,14 @@ class ActorCriticLoss:
     normalize_advantages: bool
     policy_clip: float | None
     vtrace: VTraceSection | None
+    #: The observation that says which actions are allowed.
+    action_mask: str | None = None
 
     def loss(
         self, outputs: Mapping[str, tf.Tensor], batch: GraphRollouts
     ) -> tuple[tf.Tensor, Terms]:
         """Return the loss and its three terms, summed over all steps."""
-        policy, values = outputs[POLICY][:-1], outputs[VALUE][..., 0]
+        policy, values = self._policy(outputs, batch), outputs[VALUE][..., 0]
         chosen = self.distribution.log_likelihood(policy, batch.actions)
         log_ratios = chosen - batch.log_probabilities
         targets, advantages, weights = self._targets(
@@ -54,6 +57,14 @@ class ActorCriticLoss:
         entropy = tf.reduce_sum(batch.valid * self.distribution.entropy(policy))
         loss = policy_loss - self.entropy_beta * entropy + self.value_loss_weight * value_loss
         return loss, {"policy loss": policy_loss, "value loss": value_loss, "entropy": entropy}
+
+    def _policy(self, outputs: Mapping[str, tf.Tensor], batch: GraphRollouts) -> tf.Tensor:
+        """Return what the policy's distribution is made of in each step, without masked actions."""
+        policy = outputs[POLICY][:-1]
+        if self.action_mask is None:
+            return policy
+        distribution: Any = self.distribution
+        return distribution.masked(policy, batch.allowed(self.action_mask))
 
     def _targets(
         self, batch: GraphRollouts, values: tf.Tensor, log_ratios: tf.Tensor

@@ -2,40 +2,75 @@
 
 from typing import Any
 
-from relaax.learning.networks import POLICY, Convolution, Head, Network
-from relaax.learning.preprocessor import stacked_shape
+from relaax.learning.networks import (
+    LSTM,
+    POLICY,
+    Convolution,
+    Dense,
+    Head,
+    Network,
+    default_network,
+    read_network,
+)
+from relaax.learning.networks.description import written
+from relaax.learning.shapes import stacked_shape
+from relaax.observations import UNNAMED
 
 from .settings import Settings
 
 #: The head that says what a state is worth.
 VALUE = "value"
 
-#: Mnih et al. 2013 (https://arxiv.org/abs/1312.5602), section 4.1; seed 003, "Agent's Neural
-#: Network".
-CONVOLUTIONS = (Convolution(16, 8, 4), Convolution(32, 4, 2))
-
 
 def network_of(settings: Settings) -> Network:
-    """Return the network of a configuration; ValueError if an image is too small."""
-    network = Network(
-        observation_shape=stacked_shape(settings.state_size, settings.history_len),
-        convolutions=CONVOLUTIONS if settings.is_image else (),
-        dense_units=settings.dense_units,
-        lstm_size=settings.lstm_size if settings.lstm else 0,
-        heads=(Head(POLICY, settings.action_size), Head(VALUE, 1)),
-    )
-    if min(network.image_shapes()[-1]) < 1:
-        raise ValueError(f"state_size {list(settings.state_size)} is too small to convolve")
-    return network
+    """Return the network of a configuration; ValueError for one that cannot be made."""
+    shape = stacked_shape(settings.inputs, settings.history_len)
+    heads = (Head(POLICY, settings.action_size), Head(VALUE, 1))
+    if settings.network is not None:
+        return read_network(settings.network, shape, heads)
+    dense = tuple(Dense(units) for units in settings.dense_units)
+    recurrent = (LSTM(settings.lstm_size),) if settings.lstm else ()
+    return default_network(shape, (*dense, *recurrent), heads)
 
 
 def fingerprint_of(network: Network) -> dict[str, Any]:
     """Return what a checkpoint must agree on, as JSON values."""
+    layers = _seeds_layers(network)
+    if layers is None:
+        layers = {
+            "observations": [
+                f"{name or 'state'} {list(encoder.shape)}: {', '.join(map(written, encoder.layers))}"
+                for name, encoder in sorted(network.encoders.items())
+            ],
+            "layers": [written(layer) for layer in network.layers],
+        }
+    return {"algorithm": "da3c", "action_size": network.head(POLICY).units, **layers}
+
+
+def _seeds_layers(network: Network) -> dict[str, Any] | None:
+    """Return the layers as checkpoints have always named them; None if they say too little.
+
+    They name convolutions, then dense layers, all with ReLU, and a recurrent layer.
+    """
+    if network.is_named:
+        return None
+    layers = network.encoders[UNNAMED].layers
+    convolutions = [layer for layer in layers if isinstance(layer, Convolution)]
+    dense = [layer for layer in layers if isinstance(layer, Dense)]
+    named = Network.of(
+        network.encoders[UNNAMED].shape,
+        (
+            *(Convolution(c.filters, c.kernel, c.stride) for c in convolutions),
+            *(Dense(layer.units) for layer in dense),
+            *network.layers,
+        ),
+        network.heads,
+    )
+    if named != network:
+        return None
     return {
-        "algorithm": "da3c",
-        "observation_shape": list(network.observation_shape),
-        "action_size": network.heads[0].units,
-        "convolutions": [[c.filters, c.kernel, c.stride] for c in network.convolutions],
-        "dense_units": list(network.dense_units),
+        "observation_shape": list(network.encoders[UNNAMED].shape),
+        "convolutions": [[c.filters, c.kernel, c.stride] for c in convolutions],
+        "dense_units": [layer.units for layer in dense],
         "lstm_size": network.lstm_size,
     }

@@ -1,19 +1,61 @@
 """The keys of DA3C's section in the YAML file."""
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
     PositiveFloat,
     PositiveInt,
+    Tag,
     field_validator,
     model_validator,
 )
 
+from relaax.observations import Shapes, flat_items
+
 #: A state of this many dimensions is an image: height and width, perhaps channels.
 IMAGE_DIMENSIONS = (2, 3)
+
+
+def _tag(value: Any) -> str:
+    return _NAMED if isinstance(value, dict) else _ALONE
+
+
+def _shape(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _flat(value: Any) -> Any:
+    return dict(flat_items(value)) if isinstance(value, dict) else value
+
+
+# Brackets, so that error messages do not show the names.
+_ALONE, _NAMED = "[alone]", "[named]"
+
+_Shape = Annotated[
+    tuple[PositiveInt, ...], BeforeValidator(_shape), Field(min_length=1, max_length=3)
+]
+
+_Name = Annotated[str, Field(min_length=1)]
+
+#: A shape, or shapes by name; nested names are joined by ``/``.
+StateSize = Annotated[
+    Annotated[_Shape, Tag(_ALONE)]
+    | Annotated[dict[_Name, _Shape], Field(min_length=1), BeforeValidator(_flat), Tag(_NAMED)],
+    Discriminator(_tag),
+]
+
+#: A length, or lengths by name.
+HistoryLength = Annotated[
+    Annotated[PositiveInt, Tag(_ALONE)]
+    | Annotated[dict[str, PositiveInt], BeforeValidator(_flat), Tag(_NAMED)],
+    Discriminator(_tag),
+]
 
 
 class RMSPropSection(BaseModel):
@@ -45,10 +87,15 @@ class Settings(BaseModel):
 
     #: Number of discrete actions.
     action_size: PositiveInt
-    #: Shape of one state: ``[n]`` for a vector, ``[height, width]`` or with channels for an image.
-    state_size: tuple[PositiveInt, ...] = Field(min_length=1, max_length=3)
-    #: How many of the latest states the network sees together.
-    history_len: PositiveInt = 1
+    #: Shape of one state: ``[n]`` for a vector, ``[height, width]`` or with channels for an image;
+    #: or the shapes of several observations by name.
+    state_size: StateSize
+    #: How many of the latest states the network sees together; by name for some observations.
+    history_len: HistoryLength = 1
+    #: The observation that says which actions are allowed; its shape is ``[action_size]``.
+    action_mask: str | None = None
+    #: The network's layers, or the path of a file with them; None: those of the next three keys.
+    network: Any = None
     #: Units of the dense layers before the heads; None: [256] after convolutions, else [64, 64].
     hidden_layers: tuple[PositiveInt, ...] | None = None
     #: A recurrent layer between the dense layers and the heads.
@@ -114,15 +161,47 @@ class Settings(BaseModel):
         """Take ``true`` for the paper's own numbers and ``false`` for none."""
         return ({} if value else None) if isinstance(value, bool) else value
 
-    @field_validator("state_size", "hidden_layers", mode="before")
+    @model_validator(mode="after")
+    def _describes_one_network(self) -> "Settings":
+        given = sorted(self.model_fields_set & {"hidden_layers", "lstm", "lstm_size"})
+        if self.network is not None and given:
+            raise ValueError(f"network and {given[0]} exclude each other: write all layers there")
+        return self
+
+    @model_validator(mode="after")
+    def _masks_the_actions(self) -> "Settings":
+        if self.action_mask is None:
+            return self
+        if not isinstance(self.state_size, dict):
+            raise ValueError(
+                "action_mask names one of several observations; give names to the others, too: "
+                f"state_size: {{NAME: {list(self.state_size)}}}"
+            )
+        shape = self.state_size.get(self.action_mask, (self.action_size,))
+        if shape != (self.action_size,):
+            raise ValueError(
+                f"state_size: {self.action_mask}: an action mask has a number for each action, "
+                f"[{self.action_size}], is {list(shape)}"
+            )
+        return self
+
+    @field_validator("hidden_layers", mode="before")
     @classmethod
     def _sequence(cls, value: Any) -> Any:
         return tuple(value) if isinstance(value, list) else value
 
     @property
+    def inputs(self) -> Shapes:
+        """The shapes of what the network sees: ``state_size`` without the mask of actions."""
+        if not isinstance(self.state_size, dict):
+            return self.state_size
+        return {name: size for name, size in self.state_size.items() if name != self.action_mask}
+
+    @property
     def is_image(self) -> bool:
-        """Whether states go through convolutions."""
-        return len(self.state_size) in IMAGE_DIMENSIONS
+        """Whether states, or some of the observations in them, are images."""
+        sizes = self.inputs.values() if isinstance(self.inputs, Mapping) else [self.inputs]
+        return any(len(size) in IMAGE_DIMENSIONS for size in sizes)
 
     @property
     def dense_units(self) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ from relaax.learning.model import Choice, PolicyModel
 from relaax.learning.policy import CurrentPolicy, Policy
 from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.rollouts import Columns, RolloutBatch, RolloutStore
+from relaax.observations import Observations, mapped
 
 Array = npt.NDArray[Any]
 IntArray = npt.NDArray[np.int64]
@@ -80,11 +81,14 @@ class Actor(BatchAgentBase):
         if self._rollouts is not None:
             self._rollouts.forget(slots)
 
-    def check(self, states: Sequence[Any] | Array) -> Array:
-        """Return states [B, ...] as uint8 or float32; InvalidState for what is no such array."""
+    def check(self, states: Sequence[Any] | Observations) -> Observations:
+        """Return states [B, ...] as uint8 or float32, by name if they have names.
+
+        InvalidState for what is no such array.
+        """
         return self._preprocessor.check(states)
 
-    def act(self, transitions: Transitions, states: Array, finals: Array) -> Array:
+    def act(self, transitions: Transitions, states: Observations, finals: Observations) -> Array:
         """Complete the rows before, hand over the rollouts that are full, and choose actions."""
         if self._rollouts is not None:
             self._complete(self._rollouts, transitions, finals)
@@ -96,7 +100,8 @@ class Actor(BatchAgentBase):
         rows = self._model.batch_size(len(slots))
         observations = self._preprocessor.observe(slots, states, starts, rows)
         if self._rollouts is not None:
-            self._hand_over(self._rollouts.observe(slots, observations[: len(slots)], starts))
+            begun = _rows(observations, slice(len(slots)))
+            self._hand_over(self._rollouts.observe(slots, begun, starts))
         return self._choose(slots, observations)
 
     def close(self) -> None:
@@ -111,7 +116,9 @@ class Actor(BatchAgentBase):
         self._recurrent_state = zero_padded(self._recurrent_state, capacity, axis=1)
         self._capacity = capacity
 
-    def _complete(self, rollouts: RolloutStore, transitions: Transitions, finals: Array) -> None:
+    def _complete(
+        self, rollouts: RolloutStore, transitions: Transitions, finals: Observations
+    ) -> None:
         """Note what the actions before have led to, up to the end of episodes."""
         rewards = transitions.rewards
         if self._clip_rewards:
@@ -129,7 +136,7 @@ class Actor(BatchAgentBase):
         if rollouts is not None:
             self._experience.put(rollouts)
 
-    def _choose(self, slots: IntArray, observations: Array) -> Array:
+    def _choose(self, slots: IntArray, observations: Observations) -> Array:
         """Choose actions for all with one policy, which may be replaced meanwhile."""
         policy, most = self._policy.current, self._most_at_once
         if len(slots) <= most:
@@ -137,10 +144,13 @@ class Actor(BatchAgentBase):
         count = len(slots)
         pieces = [slice(begin, min(begin + most, count)) for begin in range(0, count, most)]
         return np.concatenate(
-            [self._choose_at_once(policy, slots[piece], observations[piece]) for piece in pieces]
+            [
+                self._choose_at_once(policy, slots[piece], _rows(observations, piece))
+                for piece in pieces
+            ]
         )
 
-    def _choose_at_once(self, policy: Policy, slots: IntArray, observations: Array) -> Array:
+    def _choose_at_once(self, policy: Policy, slots: IntArray, observations: Observations) -> Array:
         before = self._state_before(slots)
         choice = self._decide(policy, observations, before)
         if self._is_recurrent:
@@ -156,6 +166,14 @@ class Actor(BatchAgentBase):
             return self._recurrent_state[:, slots]
         return self._columns.recurrent_state(len(slots))
 
-    def _decide(self, policy: Policy, observations: Array, recurrent_state: Array) -> Choice:
+    def _decide(self, policy: Policy, observations: Observations, recurrent_state: Array) -> Choice:
         noise = self._distribution.noise(self._random, recurrent_state.shape[1])
         return self._model.choose(policy.parameters, observations, recurrent_state, noise)
+
+
+def _rows(observations: Observations, which: slice) -> Observations:
+    """Return some rows of all arrays."""
+    if isinstance(observations, dict):
+        some: Observations = mapped(lambda part: part[which], observations)
+        return some
+    return observations[which]

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from relaax.algorithm_base import AgentBase, BatchAgentBase, InvalidState, Metrics
+from relaax.observations import mapped
 from relaax.steps import START, TERMINATED, read_transitions
 
 _SLOT = np.zeros(1, np.int64)
@@ -19,7 +20,7 @@ class SingleAgent(AgentBase):
         self._actor = actor
         self._metrics = metrics
         self._is_running = np.zeros(1, np.bool_)
-        self._dtype: np.dtype[Any] | None = None
+        self._dtypes: Any = None
         self._score = 0.0
         actor.open(_SLOT)
 
@@ -62,7 +63,8 @@ class SingleAgent(AgentBase):
 
     def _checked(self, state: Any) -> Any:
         states = self._actor.check([state])
-        if self._dtype not in (None, states.dtype):
-            raise InvalidState(f"a state of {states.dtype} came after states of {self._dtype}")
-        self._dtype = states.dtype
+        dtypes = mapped(lambda part: part.dtype, states)
+        if self._dtypes not in (None, dtypes):
+            raise InvalidState(f"a state of {dtypes} came after states of {self._dtypes}")
+        self._dtypes = dtypes
         return states

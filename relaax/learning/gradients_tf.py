@@ -11,10 +11,11 @@ from relaax.learning.arrays import padded_size, zero_padded
 from relaax.learning.model import Gradient
 from relaax.learning.networks.compiled_tf import CompiledFunction
 from relaax.learning.networks.description import Network
-from relaax.learning.networks.layers_tf import unroll
+from relaax.learning.networks.layers_tf import ObservationTensors, unroll
 from relaax.learning.networks.parameters import Parameters
 from relaax.learning.networks.parameters_tf import ParameterTensors
 from relaax.learning.rollouts import Columns, RolloutBatch
+from relaax.observations import mapped
 
 Terms = Mapping[str, tf.Tensor]
 
@@ -29,7 +30,7 @@ class GraphRollouts:
     Rollouts of zeros may follow, which fill the batch up: not a row of them is valid.
     """
 
-    observations: tf.Tensor
+    observations: ObservationTensors
     starts: tf.Tensor
     actions: tf.Tensor
     log_probabilities: tf.Tensor
@@ -37,6 +38,14 @@ class GraphRollouts:
     terminated: tf.Tensor
     valid: tf.Tensor
     recurrent_state: tf.Tensor
+
+    def allowed(self, action_mask: str) -> tf.Tensor:
+        """Return the observation of that name for each step: uint8 [T, K, N], 1 if allowed.
+
+        A row that is not valid allows all, so that no likelihood there is 0.
+        """
+        is_no_step = tf.cast(self.valid[..., tf.newaxis] == 0, tf.uint8)
+        return tf.maximum(self.observations[action_mask][:-1], is_no_step)
 
 
 class Objective(Protocol):
@@ -76,7 +85,7 @@ class RolloutGradients:
         self._prepared_sizes: list[int] = []
         # XLA makes small dense layers faster and convolutions slower; a recurrent layer unrolled
         # over a rollout takes it many seconds to compile, and saves half a millisecond a rollout.
-        is_dense = not network.convolutions and not network.lstm_size
+        is_dense = not network.has_convolutions and not network.lstm_size
         self._graph = CompiledFunction(self._gradient, jit_compile=is_dense)
 
     def gradient(self, parameters: Parameters, rollouts: RolloutBatch) -> Gradient:
@@ -85,7 +94,10 @@ class RolloutGradients:
         vector, terms = self._graph(
             parameters.tensors,
             np.array(1 / rollouts.count, np.float32),
-            *(zero_padded(array, size, axis=1) for array in rollouts.arrays()),
+            *(
+                mapped(lambda array: zero_padded(array, size, axis=1), column)
+                for column in rollouts.columns()
+            ),
         )
         return Gradient(vector.numpy(), {name: float(term) for name, term in terms.items()})
 
@@ -97,7 +109,7 @@ class RolloutGradients:
         """
         largest = padded_size(most)
         sizes = {min(_FEW_ROLLOUTS, largest), largest}
-        if self._network.convolutions:
+        if self._network.has_convolutions:
             sizes = {2**exponent for exponent in range(largest.bit_length())}
         for size in sorted(sizes.difference(self._prepared_sizes)):
             self.gradient(parameters, RolloutBatch.zeros(size, self._length, self._columns))
@@ -109,7 +121,7 @@ class RolloutGradients:
         return fitting[0] if fitting else padded_size(count)
 
     def _gradient(
-        self, parts: Sequence[tf.Tensor], scale: tf.Tensor, *columns: tf.Tensor
+        self, parts: Sequence[tf.Tensor], scale: tf.Tensor, *columns: ObservationTensors
     ) -> tuple[tf.Tensor, Terms]:
         batch = GraphRollouts(*columns)
         with tf.GradientTape() as tape:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from relaax.learning.networks.parameters import Parameters
 from relaax.learning.rollouts.batch import RolloutBatch
+from relaax.observations import Observations
 
 Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float32]
@@ -35,13 +36,13 @@ class PolicyModel(Protocol):
     def choose(
         self,
         parameters: Parameters,
-        observations: Array,
+        observations: Observations,
         recurrent_state: FloatArray,
         noise: FloatArray,
     ) -> Choice:
         """Choose actions for ``observations`` [B, ...], with the distribution's noise [B, ...].
 
-        The observations may be padded already, up to ``batch_size(B)`` rows.
+        Observations may be arrays by name, and padded already, up to ``batch_size(B)`` rows.
         """
 
 

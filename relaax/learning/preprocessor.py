@@ -1,6 +1,8 @@
 """Checks states and stacks the latest ones into observations."""
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,6 +10,8 @@ import numpy.typing as npt
 
 from relaax.errors import InvalidState
 from relaax.learning.arrays import aligned_empty, zero_padded
+from relaax.learning.shapes import length_alone, lengths_by_name, written_size
+from relaax.observations import UNNAMED, Observations, Shape, Shapes, flat_items
 
 Array = npt.NDArray[Any]
 BoolArray = npt.NDArray[np.bool_]
@@ -20,7 +24,114 @@ NUMBERS = "biuf"
 _GREY = 2
 
 
+@dataclass(frozen=True)
+class ActionMask:
+    """The observation that says which actions are allowed: its name, and how many there are."""
+
+    name: str
+    actions: int
+
+
 class Preprocessor:
+    """Checks states and stacks the latest ones into observations.
+
+    ``state_size`` is the shape of one state, or the shapes of its arrays by name; ``history_len``
+    says how many of the latest ones are put side by side, for all of them or by name. Among named
+    arrays may be an ``action_mask``.
+    """
+
+    def __init__(
+        self,
+        state_size: Shapes,
+        history_len: int | Mapping[str, int] = 1,
+        action_mask: ActionMask | None = None,
+    ) -> None:
+        self._alone: _History | None = None
+        self._parts: dict[str, _History | _Masks] = {}
+        self._written_size = written_size(state_size)
+        if not isinstance(state_size, Mapping):
+            self._alone = _History(state_size, length_alone(history_len))
+            return
+        lengths = lengths_by_name(state_size, history_len)
+        for name, shape in state_size.items():
+            self._parts[name] = _History(shape, lengths[name], name)
+        if action_mask is not None:
+            self._parts[action_mask.name] = _Masks(action_mask)
+
+    def check(self, states: Sequence[Any] | Observations) -> Observations:
+        """Return states of B environments as an array [B, ...] or as arrays by name.
+
+        ``states`` are an array, arrays by name, or a sequence of B states, of which each is an
+        array or maps names, perhaps nested ones, to arrays. InvalidState says what does not fit.
+        Images of bytes stay so, masks become bytes, and all else is float32.
+        """
+        if self._alone is not None:
+            if isinstance(states, dict):
+                raise InvalidState(
+                    f"a state has the names {', '.join(states)}, and is not an array of numbers; "
+                    f"the configuration says state_size: {self._written_size}"
+                )
+            return self._alone.check(states)
+        arrays = self._by_name(states)
+        checked = {name: part.check(arrays[name]) for name, part in self._parts.items()}
+        if len({len(array) for array in checked.values()}) > 1:
+            counts = ", ".join(f"{len(array)} of {name}" for name, array in checked.items())
+            raise InvalidState(f"observations are of different numbers of environments: {counts}")
+        return checked
+
+    def grow(self, capacity: int) -> None:
+        """Make room for slots below ``capacity``; MemoryError where there is none."""
+        for part in self._parts.values() if self._alone is None else (self._alone,):
+            part.grow(capacity)
+
+    def observe(
+        self, slots: IntArray, states: Observations, starts: BoolArray | None, rows: int = 0
+    ) -> Observations:
+        """Return the observations [B, ...] after new states [B, ...] of ``slots`` [B].
+
+        ``states`` are from ``check``. ``starts`` bool [B]: which are the first of an episode; None:
+        not one. Where states are stacked, and ``rows`` is more than B, zeros follow behind the
+        observations up to so many rows, so that a batch need not be copied to be padded.
+        """
+        if not isinstance(states, dict):
+            alone = self._alone
+            return states if alone is None else alone.observe(slots, states, starts, rows)
+        return {
+            name: part.observe(slots, states[name], starts, rows)
+            for name, part in self._parts.items()
+        }
+
+    def _by_name(self, states: Sequence[Any] | Observations) -> dict[str, Any]:
+        """Return what was sent by name, an array [B, ...] or a list of B states for each."""
+        if isinstance(states, dict):
+            return self._same_names(states)
+        if not len(states):
+            return {name: part.none() for name, part in self._parts.items()}
+        if not all(isinstance(state, Mapping) for state in states):
+            raise InvalidState(
+                "a state has no names; the configuration says state_size: " + self._written_size
+            )
+        flat = [self._same_names(dict(flat_items(state))) for state in states]
+        return {name: [state[name] for state in flat] for name in self._parts}
+
+    def _same_names(self, state: dict[str, Any]) -> dict[str, Any]:
+        """Return ``state``; InvalidState unless it has the names of all parts and no other."""
+        if state.keys() == self._parts.keys():
+            return state
+        for name in sorted(state.keys() - self._parts.keys()):
+            close = difflib.get_close_matches(name, self._parts, n=1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            raise InvalidState(
+                f"the configuration knows no observation {name:.100}, it says "
+                f"state_size: {self._written_size}{hint}"
+            )
+        missing = ", ".join(sorted(self._parts.keys() - state.keys()))
+        raise InvalidState(
+            f"a state lacks {missing}, the configuration says state_size: {self._written_size}"
+        )
+
+
+class _History:
     """The last ``history_len`` states of each environment, side by side along the last axis.
 
     At the start of an episode the first state fills the whole history, so that nothing of the
@@ -29,8 +140,9 @@ class Preprocessor:
     ``state_size`` is the shape of one state; a grey image [H, W] gets an axis to stack along.
     """
 
-    def __init__(self, state_size: tuple[int, ...], history_len: int) -> None:
+    def __init__(self, state_size: Shape, history_len: int, name: str = UNNAMED) -> None:
         self._state_size = state_size
+        self._name = name
         self._is_grey_image = len(state_size) == _GREY
         self._length = history_len
         self._capacity = 0
@@ -42,15 +154,19 @@ class Preprocessor:
         Images of bytes stay so. All else is float32, so that vectors of all clients are of one
         type: bytes are scaled to [0, 1] as a network scales them.
         """
-        array = _as_numbers(states)
+        array = _as_numbers(states, self._name)
         if array.dtype == np.uint8 and len(self._state_size) < _GREY:
             array = array / np.float32(255)
         if array.shape[1:] != self._state_size:
             raise InvalidState(
-                f"a state has shape {list(array.shape[1:])}, "
-                f"the configuration says state_size: {list(self._state_size)}"
+                f"{_what(self._name)} has shape {list(array.shape[1:])}, "
+                f"the configuration says state_size: {written_size(self._state_size, self._name)}"
             )
         return array[..., np.newaxis] if self._is_grey_image else array
+
+    def none(self) -> Array:
+        """Return states of no environment."""
+        return np.zeros((0, *self._state_size), np.float32)
 
     def grow(self, capacity: int) -> None:
         """Make room for slots below ``capacity``; MemoryError where there is none."""
@@ -61,12 +177,7 @@ class Preprocessor:
     def observe(
         self, slots: IntArray, states: Array, starts: BoolArray | None, rows: int = 0
     ) -> Array:
-        """Return the observations [B, ...] after new states [B, ...] of ``slots`` [B].
-
-        ``states`` are from ``check``. ``starts`` bool [B]: which are the first of an episode; None:
-        not one. Where states are stacked, and ``rows`` is more than B, zeros follow behind the
-        observations up to so many rows, so that a batch need not be copied to be padded.
-        """
+        """Return the observations [B, ...] of this array, as ``Preprocessor.observe``."""
         if self._length == 1:
             return states
         histories = self._histories
@@ -93,30 +204,61 @@ class Preprocessor:
             histories[row] = np.concatenate([newest[row]] * self._length, axis=-1)
 
 
-def stacked_shape(state_size: tuple[int, ...], history_len: int) -> tuple[int, ...]:
-    """Return the shape of one observation of ``Preprocessor(state_size, history_len)``."""
-    *others, last = (*state_size, 1) if len(state_size) == _GREY else state_size
-    return (*others, last * history_len)
+class _Masks:
+    """Masks of actions: bytes, 1 where an action is allowed.
+
+    The last state of an episode may allow none; what that means is up to the distribution.
+    """
+
+    def __init__(self, mask: ActionMask) -> None:
+        self._mask = mask
+
+    def check(self, states: Sequence[Any] | Array) -> Array:
+        """Return uint8 [B, actions]; InvalidState for what is no such array."""
+        array = _as_numbers(states, self._mask.name)
+        if array.shape[1:] != (self._mask.actions,):
+            raise InvalidState(
+                f"{_what(self._mask.name)} has shape {list(array.shape[1:])}; "
+                f"an action mask has a number for each of {self._mask.actions} actions"
+            )
+        return (array != 0).view(np.uint8)
+
+    def none(self) -> Array:
+        """Return masks of no environment."""
+        return np.zeros((0, self._mask.actions), np.uint8)
+
+    def grow(self, capacity: int) -> None:
+        """Do nothing: masks have no history."""
+
+    def observe(
+        self, slots: IntArray, states: Array, starts: BoolArray | None, rows: int = 0
+    ) -> Array:
+        """Return ``states``."""
+        return states
 
 
-def _as_numbers(states: Sequence[Any] | Array) -> Array:
+def _what(name: str) -> str:
+    return f"the observation {name}" if name else "a state"
+
+
+def _as_numbers(states: Sequence[Any] | Array, name: str) -> Array:
     """Return bytes as they are and all other numbers as float32."""
     if type(states) is np.ndarray and states.dtype == np.float32:
-        return _finite(states)
+        return _finite(states, name)
     try:
         array: Array = np.asarray(states)
     except ValueError as error:
-        raise InvalidState(f"a state is not an array of numbers: {error}") from error
+        raise InvalidState(f"{_what(name)} is not an array of numbers: {error}") from error
     if array.dtype == np.uint8:
         return array
     if array.dtype.kind not in NUMBERS:
-        raise InvalidState(f"a state is not an array of numbers, but of {array.dtype}")
+        raise InvalidState(f"{_what(name)} is not an array of numbers, but of {array.dtype}")
     with np.errstate(over="ignore"):
         array = array.astype(np.float32, copy=False)
-    return _finite(array)
+    return _finite(array, name)
 
 
-def _finite(array: Array) -> Array:
+def _finite(array: Array, name: str) -> Array:
     if not np.logical_and.reduce(np.isfinite(array), axis=None):  # faster than .all() if small
-        raise InvalidState("a state has a value that is not finite in float32")
+        raise InvalidState(f"{_what(name)} has a value that is not finite in float32")
     return array

@@ -61,7 +61,7 @@ class TransportTo:
 
 def actor():
     return Actor(
-        preprocessor=Preprocessor(SMALL.observation_shape, history_len=1),
+        preprocessor=Preprocessor((2,), history_len=1),
         policy=small_policy(),
         model=NumpyPolicy(SMALL, Categorical(2)),
         distribution=Categorical(2),

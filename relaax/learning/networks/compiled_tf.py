@@ -7,6 +7,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from relaax.learning.arrays import ALIGNMENT_BYTES, address_of, aligned_empty
+from relaax.observations import Observations
 
 
 class CompiledFunction:
@@ -23,16 +24,29 @@ class CompiledFunction:
         self._function = tf.function(function, jit_compile=jit_compile, autograph=False)
         self._traces: dict[tuple[Any, ...], Any] = {}
 
-    def __call__(self, parameters: Sequence[tf.Tensor], *arrays: npt.NDArray[Any]) -> Any:
-        """Return what the function returns, as tensors."""
+    def __call__(self, parameters: Sequence[tf.Tensor], *arguments: Observations) -> Any:
+        """Return what the function returns, as tensors; an argument may be arrays by name."""
+        arrays = _flattened(arguments)
         tensors = [tensor_of(array) for array in arrays]
         key = tuple((array.shape, array.dtype) for array in arrays)
         trace = self._traces.get(key)
         if trace is None:
-            trace = self._function.get_concrete_function(parameters, *tensors)
+            structured = tf.nest.pack_sequence_as(arguments, tensors)
+            trace = self._function.get_concrete_function(parameters, *structured)
             self._traces[key] = trace
         flat = [*parameters, *tensors, *trace.captured_inputs]
         return trace.inference_fn.call_preflattened(flat)
+
+
+def _flattened(arguments: Sequence[Observations]) -> list[npt.NDArray[Any]]:
+    """Return all arrays, those of a dict in the order that TensorFlow has: that of their names."""
+    arrays = []
+    for argument in arguments:
+        if isinstance(argument, dict):
+            arrays += [argument[name] for name in sorted(argument)]
+        else:
+            arrays.append(argument)
+    return arrays
 
 
 def tensor_of(array: npt.NDArray[Any]) -> tf.Tensor:

@@ -1,82 +1,169 @@
-"""The layers of a network, and the shapes of their parameters."""
+"""A network: encoders, a trunk and heads, and the shapes of their parameters."""
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
-from itertools import pairwise
 from math import prod
+from typing import TypeAlias
 
+from relaax.learning.networks.layers import LSTM, Convolution, Layer, weights
 from relaax.learning.networks.manifest import ParameterManifest, TensorSpec
+from relaax.observations import UNNAMED, Shape
 
 #: The head that actions are chosen from.
 POLICY = "policy"
 
+#: Small logits make a policy that begins near the uniform one: Andrychowicz et al. 2021
+#: (https://arxiv.org/abs/2006.05990), section 3.2.
+_POLICY_GAIN = 0.01
 
-@dataclass(frozen=True)
-class Convolution:
-    """A convolution without padding, then ReLU."""
-
-    filters: int
-    kernel: int
-    stride: int
-
-    def output_length(self, length: int) -> int:
-        """Return height or width after it."""
-        return (length - self.kernel) // self.stride + 1
+#: Layers, and what the names of their parameters begin with.
+NamedLayers: TypeAlias = tuple[tuple[str, Layer], ...]
 
 
 @dataclass(frozen=True)
 class Head:
-    """A linear layer on top of the network, and the name of what it puts out."""
+    """What a network puts out under a name: a linear layer on top of it, and perhaps a free part.
+
+    ``units`` depend on the state. ``free_units`` follow them and do not: they are parameters
+    themselves, ``free_start`` at first. A Gaussian whose sigma is free of the state has both.
+    """
 
     name: str
     units: int
+    free_units: int = 0
+    free_start: float = 0.0
+
+    @property
+    def outputs(self) -> int:
+        """How many numbers it puts out."""
+        return self.units + self.free_units
+
+    def parameters(self, features: int) -> list[TensorSpec]:
+        """Return the parameters on top of so many ``features``."""
+        specs = []
+        if self.units:
+            gain = _POLICY_GAIN if self.name == POLICY else 1.0
+            specs += weights(self.name, (features, self.units), gain)
+        if self.free_units:
+            size = (self.free_units,)
+            specs.append(TensorSpec(f"{self.name}/free", size, 1, start=self.free_start))
+        return specs
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """The layers of one observation, and its shape after preprocessing."""
+
+    shape: Shape
+    layers: tuple[Layer, ...] = ()
 
 
 @dataclass(frozen=True)
 class Network:
-    """Convolutions, dense layers, perhaps a recurrent one, and heads.
+    """An encoder for each observation, layers on top of all of them, and heads.
 
-    Two equal networks have interchangeable parameters.
+    What the encoders put out is flattened and joined, in the order of the observations' names. At
+    most one layer is an ``LSTM``: the last of ``layers``. Two equal networks have interchangeable
+    parameters.
     """
 
-    observation_shape: tuple[int, ...]
-    dense_units: tuple[int, ...]
+    #: By the observations' names; one under ``UNNAMED`` if it has no name.
+    encoders: Mapping[str, Encoder]
+    layers: tuple[Layer, ...]
     heads: tuple[Head, ...]
-    convolutions: tuple[Convolution, ...] = ()
-    #: Cells of the recurrent layer; 0 without one.
-    lstm_size: int = 0
 
-    def image_shapes(self) -> list[tuple[int, ...]]:
-        """Return the shape of one observation before and after each convolution."""
-        shapes = [self.observation_shape]
-        for layer in self.convolutions:
-            height, width, _ = shapes[-1]
-            shapes.append((layer.output_length(height), layer.output_length(width), layer.filters))
-        return shapes
+    @classmethod
+    def of(
+        cls, observation_shape: Shape, layers: Sequence[Layer], heads: tuple[Head, ...]
+    ) -> "Network":
+        """Return the network of one observation without a name: its layers one after another."""
+        recurrent = tuple(layer for layer in layers[-1:] if isinstance(layer, LSTM))
+        below = tuple(layers[: len(layers) - len(recurrent)])
+        return cls({UNNAMED: Encoder(observation_shape, below)}, recurrent, heads)
+
+    @property
+    def is_named(self) -> bool:
+        """Whether observations are arrays by name."""
+        return UNNAMED not in self.encoders
+
+    @property
+    def observation_shape(self) -> Shape | dict[str, Shape]:
+        """Return the shape of one observation after preprocessing, by name if it has names."""
+        if not self.is_named:
+            return self.encoders[UNNAMED].shape
+        return {name: encoder.shape for name, encoder in self.encoders.items()}
+
+    @property
+    def lstm_size(self) -> int:
+        """Cells of the recurrent layer; 0 without one."""
+        return sum(layer.units for layer in self.layers if isinstance(layer, LSTM))
+
+    @cached_property
+    def has_convolutions(self) -> bool:
+        """Whether an observation is convolved."""
+        layers = [layer for encoder in self.encoders.values() for layer in encoder.layers]
+        return any(isinstance(layer, Convolution) for layer in layers)
+
+    @cached_property
+    def encoder_layers(self) -> dict[str, NamedLayers]:
+        """The layers of each encoder, by the observations' names in their order."""
+        return {
+            name: _named(self.encoders[name].layers, f"{name}/" if name else "")
+            for name in sorted(self.encoders)
+        }
+
+    @cached_property
+    def trunk(self) -> NamedLayers:
+        """``layers``, with names that go on after those of an encoder without a name."""
+        before = self.encoders[UNNAMED].layers if not self.is_named else ()
+        return _named((*before, *self.layers), "")[len(before) :]
+
+    @cached_property
+    def joined_size(self) -> int:
+        """How many numbers all encoders put out together."""
+        return sum(
+            prod(_walk(layers, self.encoders[name].shape, []))
+            for name, layers in self.encoder_layers.items()
+        )
+
+    def head(self, name: str) -> Head:
+        """Return the head of this name."""
+        return next(head for head in self.heads if head.name == name)
 
     @cached_property
     def manifest(self) -> ParameterManifest:
         """Names and shapes of all parameters, in the order of the flat vector."""
         specs: list[TensorSpec] = []
-        shapes = self.image_shapes()
-        for index, (layer, shape) in enumerate(zip(self.convolutions, shapes, strict=False)):
-            kernel = (layer.kernel, layer.kernel, shape[-1], layer.filters)
-            specs += _layer(f"conv{index}", kernel, prod(kernel[:-1]))
-        sizes = [prod(shapes[-1]), *self.dense_units]
-        for index, (inputs, units) in enumerate(pairwise(sizes)):
-            specs += _layer(f"dense{index}", (inputs, units), inputs)
-        features = sizes[-1]
-        if self.lstm_size:
-            inputs = features + self.lstm_size
-            specs += _layer("lstm", (inputs, 4 * self.lstm_size), inputs)
-            features = self.lstm_size
+        for name, layers in self.encoder_layers.items():
+            _walk(layers, self.encoders[name].shape, specs)
+        (features,) = _walk(self.trunk, (self.joined_size,), specs)
         for head in self.heads:
-            specs += _layer(head.name, (features, head.units), features)
+            specs += head.parameters(features)
         return ParameterManifest(tuple(specs))
 
 
-def _layer(name: str, kernel: tuple[int, ...], fan_in: int) -> list[TensorSpec]:
-    return [
-        TensorSpec(f"{name}/kernel", kernel, fan_in),
-        TensorSpec(f"{name}/bias", kernel[-1:], fan_in),
-    ]
+def written(layer: Layer) -> str:
+    """Return a layer in words, with all of its values: ``dense(units=64, activation=relu)``."""
+    values = ", ".join(f"{field.name}={getattr(layer, field.name)}" for field in fields(layer))
+    return f"{layer.kind}({values})"
+
+
+def _named(layers: Sequence[Layer], prefix: str) -> NamedLayers:
+    """Return layers with their names: a number for each kind, but for the one recurrent layer."""
+    counts: Counter[str] = Counter()
+    named = []
+    for layer in layers:
+        number = "" if isinstance(layer, LSTM) else counts[layer.stem]
+        named.append((f"{prefix}{layer.stem}{number}", layer))
+        counts[layer.stem] += 1
+    return tuple(named)
+
+
+def _walk(layers: NamedLayers, shape: Shape, specs: list[TensorSpec]) -> Shape:
+    """Add the parameters of ``layers`` to ``specs``; return the shape of what they put out."""
+    for name, layer in layers:
+        specs += layer.parameters(name, shape)
+        shape = layer.output_shape(shape)
+    return shape

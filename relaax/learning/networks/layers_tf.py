@@ -1,33 +1,47 @@
 """Layers of a network inside a TensorFlow graph."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 import tensorflow as tf
 
-from relaax.learning.networks.description import Network
+from relaax.learning.networks.description import Head, NamedLayers, Network
+from relaax.learning.networks.layers import Convolution, Dense, LayerNorm
 
 Tensors = Mapping[str, tf.Tensor]
+
+#: One observation of each environment, or several by name.
+ObservationTensors: TypeAlias = "tf.Tensor | dict[str, tf.Tensor]"
 
 #: Added to the forget gate, so that a fresh cell remembers; Jozefowicz et al. 2015, section 2.2.
 FORGET_BIAS = 1.0
 
+#: By the names that layers have for them.
+ACTIVATIONS: dict[str, Callable[[tf.Tensor], tf.Tensor]] = {
+    "linear": lambda x: x,
+    "relu": tf.nn.relu,
+    "tanh": tf.tanh,
+    "elu": tf.nn.elu,
+    "silu": tf.nn.silu,
+    "swish": tf.nn.silu,
+    "sigmoid": tf.sigmoid,
+}
 
-def features(network: Network, parameters: Tensors, observations: tf.Tensor) -> tf.Tensor:
-    """Return what the layers below the heads make of ``observations`` [B, ...]: float32 [B, F].
+
+def features(network: Network, parameters: Tensors, observations: ObservationTensors) -> tf.Tensor:
+    """Return what the layers below the recurrent one make of [B, ...]: float32 [B, F].
 
     Bytes are pictures: they are scaled to [0, 1].
     """
-    if observations.dtype == tf.uint8:
-        hidden = tf.cast(observations, tf.float32) / 255.0
-    else:
-        hidden = observations
-    for index, layer in enumerate(network.convolutions):
-        kernel, bias = _weights(parameters, f"conv{index}")
-        hidden = tf.nn.relu(tf.nn.conv2d(hidden, kernel, layer.stride, "VALID") + bias)
-    hidden = tf.reshape(hidden, [tf.shape(hidden)[0], -1]) if network.convolutions else hidden
-    for index in range(len(network.dense_units)):
-        hidden = tf.nn.relu(dense(parameters, f"dense{index}", hidden))
-    return hidden
+    encoded = []
+    for name, layers in network.encoder_layers.items():
+        hidden = observations[name] if network.is_named else observations
+        if hidden.dtype == tf.uint8:
+            hidden = tf.cast(hidden, tf.float32) / 255.0
+        encoded.append(_flat(_through(layers, parameters, hidden)))
+    joined = encoded[0] if len(encoded) == 1 else tf.concat(encoded, axis=1)
+    below = network.trunk[:-1] if network.lstm_size else network.trunk
+    return _through(below, parameters, joined)
 
 
 def lstm_step(parameters: Tensors, inputs: tf.Tensor, state: tf.Tensor) -> tf.Tensor:
@@ -43,27 +57,36 @@ def lstm_step(parameters: Tensors, inputs: tf.Tensor, state: tf.Tensor) -> tf.Te
     return tf.stack([cell, tf.sigmoid(expose) * tf.tanh(cell)])
 
 
-def dense(parameters: Tensors, layer: str, inputs: tf.Tensor) -> tf.Tensor:
-    """Return what a linear layer puts out, [B, units], of ``inputs`` [B, F]."""
-    kernel, bias = _weights(parameters, layer)
-    return inputs @ kernel + bias
+def head_outputs(head: Head, parameters: Tensors, hidden: tf.Tensor) -> tf.Tensor:
+    """Return what a head puts out, [B, outputs], of ``hidden`` [B, F]; its free part is last."""
+    parts = []
+    if head.units:
+        parts.append(_dense(parameters, head.name, hidden))
+    if head.free_units:
+        free = parameters[f"{head.name}/free"]
+        parts.append(tf.broadcast_to(free, [tf.shape(hidden)[0], head.free_units]))
+    return parts[0] if len(parts) == 1 else tf.concat(parts, axis=1)
 
 
 def unroll(
     network: Network,
     parameters: Tensors,
-    observations: tf.Tensor,
+    observations: ObservationTensors,
     starts: tf.Tensor,
     recurrent_state: tf.Tensor,
 ) -> dict[str, tf.Tensor]:
-    """Return what each head puts out, [T, K, units] by name, for observations [T, K, ...].
+    """Return what each head puts out, [T, K, outputs] by name, for observations [T, K, ...].
 
     ``recurrent_state`` [2, K, H] is the one before the first row; it is zero again where a row
     ``starts`` [T, K] an episode.
     """
-    rows, count = observations.shape[:2]
+    rows, count = starts.shape
     hidden = features(
-        network, parameters, tf.reshape(observations, [rows * count, *observations.shape[2:]])
+        network,
+        parameters,
+        tf.nest.map_structure(
+            lambda part: tf.reshape(part, [rows * count, *part.shape[2:]]), observations
+        ),
     )
     if network.lstm_size:
         outputs: list[tf.Tensor] = []
@@ -73,9 +96,47 @@ def unroll(
             outputs.append(recurrent_state[1])
         hidden = tf.concat(outputs, axis=0)
     return {
-        head.name: tf.reshape(dense(parameters, head.name, hidden), [rows, count, head.units])
+        head.name: tf.reshape(head_outputs(head, parameters, hidden), [rows, count, head.outputs])
         for head in network.heads
     }
+
+
+def _through(layers: NamedLayers, parameters: Tensors, hidden: tf.Tensor) -> tf.Tensor:
+    """Return what ``layers`` make of ``hidden`` [B, ...], one after another."""
+    for name, layer in layers:
+        match layer:
+            case Dense():
+                hidden = _dense(parameters, name, _flat(hidden))
+            case Convolution():
+                kernel, bias = _weights(parameters, name)
+                padding = layer.padding.upper()
+                hidden = tf.nn.conv2d(hidden, kernel, layer.stride, padding) + bias
+            case LayerNorm():
+                hidden = _normalized(parameters, name, hidden)
+            case _:
+                raise ValueError(f"an {layer.kind} layer stands only at the end of a network")
+        hidden = ACTIVATIONS[layer.activation](hidden)
+    return hidden
+
+
+def _dense(parameters: Tensors, layer: str, inputs: tf.Tensor) -> tf.Tensor:
+    """Return what a linear layer puts out, [B, units], of ``inputs`` [B, F]."""
+    kernel, bias = _weights(parameters, layer)
+    return inputs @ kernel + bias
+
+
+def _normalized(parameters: Tensors, layer: str, inputs: tf.Tensor) -> tf.Tensor:
+    centred = inputs - tf.reduce_mean(inputs, axis=-1, keepdims=True)
+    variance = tf.reduce_mean(tf.square(centred), axis=-1, keepdims=True)
+    normal = centred * tf.math.rsqrt(variance + LayerNorm.EPSILON)
+    return normal * parameters[f"{layer}/scale"] + parameters[f"{layer}/offset"]
+
+
+def _flat(hidden: tf.Tensor) -> tf.Tensor:
+    """Return [B, F] of an image [B, H, W, C]; a vector as it is."""
+    if len(hidden.shape) <= 2:
+        return hidden
+    return tf.reshape(hidden, [tf.shape(hidden)[0], -1])
 
 
 def _weights(parameters: Tensors, layer: str) -> tuple[tf.Tensor, tf.Tensor]:

@@ -21,6 +21,10 @@ class TensorSpec:
     shape: tuple[int, ...]
     #: Number of inputs of one unit; sets the range of its initial values.
     fan_in: int
+    #: The length of an orthogonal kernel's columns.
+    gain: float = 1.0
+    #: Where all its values start; None: where the initialization draws them.
+    start: float | None = None
 
     @property
     def size(self) -> int:

@@ -4,19 +4,25 @@ Such networks are small. Calling a TensorFlow graph takes several times longer t
 ``benchmarks/inference.py`` compares the two.
 """
 
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from relaax.learning.distributions.base import Distribution
 from relaax.learning.model import Choice
-from relaax.learning.networks.description import POLICY, Network
+from relaax.learning.networks.description import POLICY, Head, NamedLayers, Network
+from relaax.learning.networks.layers import Dense, LayerNorm
 from relaax.learning.networks.parameters import Parameters
+from relaax.observations import Observations
 
 Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float32]
+Arrays = Mapping[str, FloatArray]
 
+#: A layer, as a function of the parameters and of its inputs, which it leaves as they are.
+Step: TypeAlias = Callable[[Arrays, FloatArray], FloatArray]
 
 _NO_LIKELIHOODS: FloatArray = np.zeros(0, np.float32)
 
@@ -24,17 +30,26 @@ _NO_LIKELIHOODS: FloatArray = np.zeros(0, np.float32)
 class NumpyPolicy:
     """A network without convolutions and recurrent layers, as a pure function that chooses.
 
-    Likelihoods are computed if choices are recorded, to be learnt from.
+    Likelihoods are computed if choices are recorded, to be learnt from. ``action_mask`` names the
+    observation that says which actions are allowed, if there is one.
     """
 
     def __init__(
-        self, network: Network, distribution: Distribution, is_recorded: bool = True
+        self,
+        network: Network,
+        distribution: Distribution,
+        is_recorded: bool = True,
+        action_mask: str | None = None,
     ) -> None:
         self._is_recorded = is_recorded
-        hidden_layers = [f"dense{index}" for index in range(len(network.dense_units))]
-        self._hidden = [(f"{layer}/kernel", f"{layer}/bias") for layer in hidden_layers]
-        self._head = (f"{POLICY}/kernel", f"{POLICY}/bias")
+        self._encoders = [
+            (name, _steps(layers, is_flat=len(network.encoders[name].shape) == 1))
+            for name, layers in network.encoder_layers.items()
+        ]
+        self._steps = _steps(network.trunk)
+        self._head = _head_step(network.head(POLICY))
         self._distribution = distribution
+        self._mask = action_mask
 
     def batch_size(self, count: int) -> int:
         """Return ``count``: batches are not padded."""
@@ -43,24 +58,135 @@ class NumpyPolicy:
     def choose(
         self,
         parameters: Parameters,
-        observations: Array,
+        observations: Observations,
         recurrent_state: FloatArray,
         noise: FloatArray,
     ) -> Choice:
-        """Choose actions for ``observations`` [B, F]; bytes are scaled to [0, 1]."""
-        hidden = observations
-        if hidden.dtype == np.uint8:
-            hidden = hidden / np.float32(255)
+        """Choose actions for ``observations`` [B, F], or such arrays by name.
+
+        Bytes are scaled to [0, 1].
+        """
         arrays = parameters.arrays
-        for kernel, bias in self._hidden:
-            hidden = hidden @ arrays[kernel]
-            hidden += arrays[bias]
-            np.maximum(hidden, 0, out=hidden)
-        kernel, bias = self._head
-        outputs: FloatArray = hidden @ arrays[kernel]
-        outputs += arrays[bias]
-        actions = self._distribution.choose(outputs, noise)
+        hidden = self._encoded(arrays, observations)
+        for step in self._steps:
+            hidden = step(arrays, hidden)
+        outputs = self._head(arrays, hidden)
+        distribution: Any = self._distribution
+        if self._mask is not None and isinstance(observations, dict):
+            outputs = distribution.masked(outputs, observations[self._mask])
+        actions = distribution.choose(outputs, noise)
         if not self._is_recorded:
             return Choice(actions, _NO_LIKELIHOODS, recurrent_state)
-        likelihoods = self._distribution.log_likelihood(outputs, actions)
-        return Choice(actions, likelihoods, recurrent_state)
+        return Choice(actions, distribution.log_likelihood(outputs, actions), recurrent_state)
+
+    def _encoded(self, arrays: Arrays, observations: Observations) -> FloatArray:
+        """Return what the encoders put out, float32 [B, F], joined."""
+        outputs = []
+        for name, steps in self._encoders:
+            hidden = observations[name] if isinstance(observations, dict) else observations
+            if hidden.dtype == np.uint8:
+                hidden = hidden / np.float32(255)
+            for step in steps:
+                hidden = step(arrays, hidden)
+            outputs.append(hidden)
+        return outputs[0] if len(outputs) == 1 else np.concatenate(outputs, axis=1)
+
+
+def _steps(layers: NamedLayers, is_flat: bool = True) -> Sequence[Step]:
+    """Return layers as functions, one after another; an image is flattened where it has to be."""
+    steps: list[Step] = []
+    for name, layer in layers:
+        if isinstance(layer, Dense) and not is_flat:
+            steps.append(_flatten)
+            is_flat = True
+        if isinstance(layer, Dense):
+            steps.append(_dense_step(name, layer.activation))
+        elif isinstance(layer, LayerNorm):
+            steps.append(_norm_step(name, layer.activation))
+        else:
+            raise ValueError(f"numpy has no {layer.kind} layer here")
+    return steps if is_flat else [*steps, _flatten]
+
+
+def _flatten(_: Arrays, hidden: FloatArray) -> FloatArray:
+    return hidden.reshape(len(hidden), -1)
+
+
+def _dense_step(name: str, activation: str) -> Step:
+    kernel, bias, activate = f"{name}/kernel", f"{name}/bias", ACTIVATIONS[activation]
+
+    def step(arrays: Arrays, hidden: FloatArray) -> FloatArray:
+        outputs: FloatArray = hidden @ arrays[kernel]
+        outputs += arrays[bias]
+        return activate(outputs)
+
+    return step
+
+
+def _norm_step(name: str, activation: str) -> Step:
+    scale, offset, activate = f"{name}/scale", f"{name}/offset", ACTIVATIONS[activation]
+
+    def step(arrays: Arrays, hidden: FloatArray) -> FloatArray:
+        centred = hidden - hidden.mean(axis=-1, keepdims=True)
+        variance = np.square(centred).mean(axis=-1, keepdims=True)
+        centred /= np.sqrt(variance + np.float32(LayerNorm.EPSILON))
+        centred *= arrays[scale]
+        centred += arrays[offset]
+        return activate(centred)
+
+    return step
+
+
+def _head_step(head: Head) -> Step:
+    if not head.free_units:
+        return _dense_step(head.name, "linear")
+    dense, free = _dense_step(head.name, "linear"), f"{head.name}/free"
+
+    def step(arrays: Arrays, hidden: FloatArray) -> FloatArray:
+        outputs = np.empty((len(hidden), head.outputs), np.float32)
+        if head.units:
+            outputs[:, : head.units] = dense(arrays, hidden)
+        outputs[:, head.units :] = arrays[free]
+        return outputs
+
+    return step
+
+
+# Activations of an array that nothing else needs; it may be changed.
+
+
+def _linear(x: FloatArray) -> FloatArray:
+    return x
+
+
+def _relu(x: FloatArray) -> FloatArray:
+    return np.maximum(x, 0, out=x)
+
+
+def _tanh(x: FloatArray) -> FloatArray:
+    return np.tanh(x, out=x)
+
+
+def _elu(x: FloatArray) -> FloatArray:
+    return np.where(x > 0, x, np.expm1(np.minimum(x, 0)))
+
+
+def _sigmoid(x: FloatArray) -> FloatArray:
+    # By the hyperbolic tangent, which overflows nowhere.
+    return np.float32(0.5) * (1 + np.tanh(x * np.float32(0.5)))
+
+
+def _silu(x: FloatArray) -> FloatArray:
+    return x * _sigmoid(x)
+
+
+#: By the names that layers have for them.
+ACTIVATIONS: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "linear": _linear,
+    "relu": _relu,
+    "tanh": _tanh,
+    "elu": _elu,
+    "silu": _silu,
+    "swish": _silu,
+    "sigmoid": _sigmoid,
+}

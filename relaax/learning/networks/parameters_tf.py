@@ -22,7 +22,7 @@ class ParameterTensors:
 
     def __init__(self, network: Network) -> None:
         self._manifest = network.manifest
-        self._splits_in_graph = not network.convolutions
+        self._splits_in_graph = not network.has_convolutions
 
     def unpack(self, vector: FloatVector) -> Parameters:
         """Return the tensors of a flat vector [size]; do it once for each new version."""

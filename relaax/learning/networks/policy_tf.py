@@ -16,25 +16,31 @@ from relaax.learning.networks.description import POLICY, Network
 from relaax.learning.networks.numpy_policy import NumpyPolicy
 from relaax.learning.networks.parameters import Parameters
 from relaax.learning.networks.parameters_tf import ParameterTensors
+from relaax.observations import Observations, mapped
 
-Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float32]
 
 
 class GraphPolicy:
     """A network as a pure function that chooses.
 
-    Batches are padded to powers of two, so that few graphs are traced and compiled.
+    Batches are padded to powers of two, so that few graphs are traced and compiled. ``action_mask``
+    names the observation that says which actions are allowed, if there is one.
     """
 
     def __init__(
-        self, network: Network, tensors: ParameterTensors, distribution: GraphDistribution
+        self,
+        network: Network,
+        tensors: ParameterTensors,
+        distribution: GraphDistribution,
+        action_mask: str | None = None,
     ) -> None:
         self._network = network
+        self._mask = action_mask
         self._tensors = tensors
         self._distribution = distribution
         # XLA makes small dense layers faster and convolutions slower.
-        self._graph = CompiledFunction(self._choose, jit_compile=not network.convolutions)
+        self._graph = CompiledFunction(self._choose, jit_compile=not network.has_convolutions)
 
     def batch_size(self, count: int) -> int:
         """Return the next power of two."""
@@ -43,16 +49,16 @@ class GraphPolicy:
     def choose(
         self,
         parameters: Parameters,
-        observations: Array,
+        observations: Observations,
         recurrent_state: FloatArray,
         noise: FloatArray,
     ) -> Choice:
-        """Choose actions for ``observations`` [B, ...]."""
+        """Choose actions for ``observations`` [B, ...], or such arrays by name."""
         count = len(noise)
         size = self.batch_size(count)
         actions, log_probabilities, state = self._graph(
             parameters.tensors,
-            padded_batch(observations, size),
+            mapped(lambda part: padded_batch(part, size), observations),
             zero_padded(recurrent_state, size, axis=1),
             padded_batch(noise, size),
         )
@@ -63,7 +69,7 @@ class GraphPolicy:
     def _choose(
         self,
         parts: Sequence[tf.Tensor],
-        observations: tf.Tensor,
+        observations: layers_tf.ObservationTensors,
         recurrent_state: tf.Tensor,
         noise: tf.Tensor,
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
@@ -72,9 +78,12 @@ class GraphPolicy:
         if self._network.lstm_size:
             recurrent_state = layers_tf.lstm_step(parameters, hidden, recurrent_state)
             hidden = recurrent_state[1]
-        outputs = layers_tf.dense(parameters, POLICY, hidden)
-        actions = self._distribution.choose(outputs, noise)
-        likelihoods = self._distribution.log_likelihood(outputs, actions)
+        outputs = layers_tf.head_outputs(self._network.head(POLICY), parameters, hidden)
+        distribution: Any = self._distribution
+        if self._mask is not None:
+            outputs = distribution.masked(outputs, observations[self._mask])
+        actions = distribution.choose(outputs, noise)
+        likelihoods = distribution.log_likelihood(outputs, actions)
         return actions, likelihoods, recurrent_state
 
 
@@ -84,11 +93,13 @@ def policy_of(
     distribution: Distribution,
     graph_distribution: GraphDistribution,
     is_recorded: bool = True,
+    action_mask: str | None = None,
 ) -> PolicyModel:
-    """Return what chooses fastest: numpy for a network of dense layers alone, else a graph.
+    """Return what chooses fastest: a graph for convolutions and recurrent layers, else numpy.
 
-    ``is_recorded`` says whether what is chosen will be learnt from.
+    ``is_recorded`` says whether what is chosen will be learnt from. ``action_mask`` names the
+    observation that says which actions are allowed.
     """
-    if network.convolutions or network.lstm_size:
-        return GraphPolicy(network, tensors, graph_distribution)
-    return NumpyPolicy(network, distribution, is_recorded)
+    if network.has_convolutions or network.lstm_size:
+        return GraphPolicy(network, tensors, graph_distribution, action_mask)
+    return NumpyPolicy(network, distribution, is_recorded, action_mask)

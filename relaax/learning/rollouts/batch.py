@@ -1,6 +1,6 @@
 """Some rollouts, ready to be learnt from."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.learning.rollouts.columns import Columns
+from relaax.observations import Observations, mapped
 
 Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float32]
@@ -22,8 +23,8 @@ class RolloutBatch:
     valid is the state in which an episode was cut off: it only says what the future was worth.
     """
 
-    #: [T + 1, K, ...]; the last row is the observation after the rollout.
-    observations: Array
+    #: [T + 1, K, ...], by name if they have names; the last row follows the rollout.
+    observations: Observations
     #: float32 [T + 1, K]: 1 where an episode starts.
     starts: FloatArray
     #: [T, K, ...]
@@ -51,8 +52,11 @@ class RolloutBatch:
         """Environment steps in all rollouts."""
         return int(self.valid.sum())
 
-    def arrays(self) -> Iterator[Array]:
-        """Yield what the model computes gradients from, K along axis 1 of each."""
+    def columns(self) -> Iterator[Observations]:
+        """Yield what the model computes gradients from, K along axis 1 of each.
+
+        Only observations may be arrays by name.
+        """
         for field in fields(self):
             if field.name != "versions":
                 yield getattr(self, field.name)
@@ -64,7 +68,10 @@ class RolloutBatch:
         names = [field.name for field in fields(self) if field.name != "versions"]
         return [
             RolloutBatch(
-                **{name: getattr(self, name)[:, begin : begin + most] for name in names},
+                **{
+                    name: mapped(_some_rollouts(begin, begin + most), getattr(self, name))
+                    for name in names
+                },
                 versions=self.versions[begin : begin + most],
             )
             for begin in range(0, self.count, most)
@@ -96,7 +103,15 @@ class RolloutBatch:
             return batches[0]
         names = [field.name for field in fields(cls) if field.name != "versions"]
         columns = {
-            name: np.concatenate([getattr(batch, name) for batch in batches], axis=1)
+            name: mapped(_side_by_side, *(getattr(batch, name) for batch in batches))
             for name in names
         }
         return cls(**columns, versions=np.concatenate([batch.versions for batch in batches]))
+
+
+def _some_rollouts(begin: int, end: int) -> Callable[[Array], Array]:
+    return lambda array: array[:, begin:end]
+
+
+def _side_by_side(*arrays: Array) -> Array:
+    return np.concatenate(arrays, axis=1)

@@ -1,5 +1,6 @@
 """What one row of a rollout is made of."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +9,8 @@ import numpy.typing as npt
 
 from relaax.learning.distributions.base import Distribution
 from relaax.learning.networks.description import Network
+from relaax.learning.networks.encoders import is_image
+from relaax.observations import Observations, Shape, Shapes, mapped
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -16,9 +19,10 @@ FloatArray = npt.NDArray[np.float32]
 class Columns:
     """Shapes and types of what an algorithm observes, does and remembers."""
 
-    observation_shape: tuple[int, ...]
-    #: The usual one, to prepare for: bytes for images, else float32.
-    observation_dtype: npt.DTypeLike
+    #: By name if observations have names.
+    observation_shape: Shapes
+    #: The usual one, to prepare for: bytes for images, else float32. By name, too.
+    observation_dtype: npt.DTypeLike | Mapping[str, npt.DTypeLike]
     #: Of one action; () for a number.
     action_shape: tuple[int, ...]
     action_dtype: npt.DTypeLike
@@ -27,20 +31,43 @@ class Columns:
 
     @classmethod
     def of(
-        cls, network: Network, distribution: Distribution, observation_dtype: npt.DTypeLike
+        cls,
+        network: Network,
+        distribution: Distribution,
+        observation_dtype: npt.DTypeLike | None = None,
+        action_mask: str | None = None,
     ) -> "Columns":
-        """Return the columns of what ``network`` observes and ``distribution`` draws."""
+        """Return the columns of what ``network`` observes and ``distribution`` draws.
+
+        Without ``observation_dtype`` images are of bytes and vectors of float32. ``action_mask``
+        names the observation, of named ones, that is no input of the network but says which of the
+        policy's outputs are allowed.
+        """
+        shape = network.observation_shape
+        if not isinstance(shape, dict):
+            dtype: Any = _usual_dtype(shape) if observation_dtype is None else observation_dtype
+        else:
+            dtype = {name: _usual_dtype(of_one) for name, of_one in shape.items()}
+            if action_mask is not None:
+                shape[action_mask], dtype[action_mask] = (distribution.outputs,), np.uint8
         return cls(
-            observation_shape=network.observation_shape,
-            observation_dtype=observation_dtype,
+            observation_shape=shape,
+            observation_dtype=dtype,
             action_shape=distribution.action_shape,
             action_dtype=distribution.action_dtype,
             recurrent_size=network.lstm_size,
         )
 
-    def observations(self, *counts: int) -> npt.NDArray[Any]:
-        """Return observations of zeros [*counts, ...]."""
-        return np.zeros((*counts, *self.observation_shape), self.observation_dtype)
+    def observations(self, *counts: int) -> Observations:
+        """Return observations of zeros [*counts, ...], by name if they have names."""
+        if isinstance(self.observation_shape, Mapping):
+            return mapped(
+                lambda shape, dtype: np.zeros((*counts, *shape), dtype),
+                self.observation_shape,
+                self.observation_dtype,
+            )
+        dtype: Any = self.observation_dtype
+        return np.zeros((*counts, *self.observation_shape), dtype)
 
     def actions(self, *counts: int) -> npt.NDArray[Any]:
         """Return actions of zeros [*counts, ...]."""
@@ -49,3 +76,7 @@ class Columns:
     def recurrent_state(self, count: int) -> FloatArray:
         """Return the state (cell, output) at the start of episodes: zeros [2, count, H]."""
         return np.zeros((2, count, self.recurrent_size), np.float32)
+
+
+def _usual_dtype(shape: Shape) -> npt.DTypeLike:
+    return np.uint8 if is_image(shape) else np.float32

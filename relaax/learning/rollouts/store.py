@@ -8,6 +8,7 @@ import numpy.typing as npt
 from relaax.learning.arrays import zero_padded
 from relaax.learning.rollouts.batch import RolloutBatch
 from relaax.learning.rollouts.columns import Columns
+from relaax.observations import Observations, arrays_in, mapped
 
 Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float32]
@@ -23,7 +24,7 @@ class RolloutStore:
     def __init__(self, length: int, columns: Columns) -> None:
         self._length = length
         self._capacity = 0
-        self._observations: Array | None = None
+        self._observations: Observations | None = None
         rows = length + 1
         self._starts = np.zeros((rows, 0), np.float32)
         self._actions = columns.actions(rows, 0)
@@ -39,7 +40,7 @@ class RolloutStore:
         """Make room for slots below ``capacity``; MemoryError where there is none."""
         observations = self._observations
         if observations is not None:  # the large one, and so the one that may not fit
-            observations = zero_padded(observations, capacity, axis=1)
+            observations = mapped(lambda part: zero_padded(part, capacity, axis=1), observations)
         for name in ("starts", "actions", "log_probabilities", "rewards", "terminated", "valid"):
             setattr(self, f"_{name}", zero_padded(getattr(self, f"_{name}"), capacity, axis=1))
         self._recurrent_state = zero_padded(self._recurrent_state, capacity, axis=1)
@@ -63,29 +64,50 @@ class RolloutStore:
         self._valid[self._positions[slots] - 1, slots] = 0
 
     def observe(
-        self, slots: IntArray, observations: Array, starts: Array | bool
+        self, slots: IntArray, observations: Observations, starts: Array | bool
     ) -> RolloutBatch | None:
         """Begin a row in each of ``slots``; return the rollouts that this completes, if any."""
         return self._begin_rows(slots, observations, starts, carried=1)
 
-    def cut_off(self, slots: IntArray, finals: Array) -> RolloutBatch | None:
+    def cut_off(self, slots: IntArray, finals: Observations) -> RolloutBatch | None:
         """Note the states in which the episodes of ``slots`` were cut off; else as ``observe``."""
         return self._begin_rows(slots, finals, starts=False, carried=0)
 
     def _begin_rows(
-        self, slots: IntArray, observations: Array, starts: Array | bool, carried: int
+        self, slots: IntArray, observations: Observations, starts: Array | bool, carried: int
     ) -> RolloutBatch | None:
         """Begin rows; those after a full rollout are the first ``carried`` of the next one."""
-        if self._observations is None or self._observations.dtype != observations.dtype:
-            shape = (self._length + 1, self._capacity, *observations.shape[1:])
-            self._observations = np.zeros(shape, observations.dtype)
         positions = self._positions[slots]
-        self._observations[positions, slots] = observations
+        rows = self._rows_of(observations)
+        if isinstance(rows, dict):
+            for name, part in rows.items():
+                part[positions, slots] = observations[name]
+        else:
+            rows[positions, slots] = observations
         self._starts[positions, slots] = starts
         self._valid[positions, slots] = 0
         self._positions[slots] = positions + 1
         full = slots[positions == self._length]
-        return self._take(self._observations, full, carried) if len(full) else None
+        return self._take(rows, full, carried) if len(full) else None
+
+    def _rows_of(self, observations: Observations) -> Any:
+        """Return the rows [T + 1, capacity, ...] that ``observations`` go to, of their types."""
+        rows: Any = self._observations
+        if isinstance(observations, dict):
+            rows = {
+                name: self._rows_like(part, (rows or {}).get(name))
+                for name, part in observations.items()
+            }
+        else:
+            rows = self._rows_like(observations, rows)
+        self._observations = rows
+        return rows
+
+    def _rows_like(self, observations: Array, rows: Array | None) -> Array:
+        if rows is not None and rows.dtype == observations.dtype:
+            return rows
+        shape = (self._length + 1, self._capacity, *observations.shape[1:])
+        return np.zeros(shape, observations.dtype)
 
     def record(
         self,
@@ -107,14 +129,14 @@ class RolloutStore:
             self._versions[slots[first]] = version
             self._recurrent_state[:, slots[first]] = recurrent_state[:, first]
 
-    def _take(self, observations: Array, slots: IntArray, carried: int) -> RolloutBatch:
+    def _take(self, observations: Observations, slots: IntArray, carried: int) -> RolloutBatch:
         """Return the full rollouts of ``slots``.
 
         The row that follows becomes their first, unless ``carried`` is 0: no step begins there.
         """
         length = self._length
         taken = RolloutBatch(
-            observations=observations[:, slots],
+            observations=mapped(lambda part: part[:, slots], observations),
             starts=self._starts[:, slots],
             actions=self._actions[:length, slots],
             log_probabilities=self._log_probabilities[:length, slots],
@@ -124,7 +146,10 @@ class RolloutStore:
             recurrent_state=self._recurrent_state[:, slots],
             versions=self._versions[slots],
         )
-        observations[0, slots] = taken.observations[length]
+        for part, of_slots in zip(
+            arrays_in(observations), arrays_in(taken.observations), strict=True
+        ):
+            part[0, slots] = of_slots[length]
         self._starts[0, slots] = taken.starts[length]
         self._valid[0, slots] = 0
         self._positions[slots] = carried

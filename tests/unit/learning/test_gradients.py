@@ -14,6 +14,7 @@ from relaax.learning.gradients_tf import GraphRollouts, RolloutGradients
 from relaax.learning.networks import initial_parameters
 from relaax.learning.networks.parameters_tf import ParameterTensors
 from relaax.learning.rollouts import Columns, RolloutBatch
+from relaax.observations import mapped
 
 pytestmark = pytest.mark.usefixtures("tensorflow")
 
@@ -52,7 +53,7 @@ def squares_of(case, vector):
     total = 0.0
     for column in range(case.rollouts.count):
         outputs, _ = twin.forward(
-            case.rollouts.observations[:-1, column],
+            mapped(lambda part: part[:-1, column], case.rollouts.observations),  # noqa: B023
             case.rollouts.recurrent_state[:, column : column + 1],
             1 - case.rollouts.starts[:-1, column],
         )

@@ -1,19 +1,30 @@
 """Choosing with networks of every kind, against an independent computation in numpy."""
 
+import dataclasses
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from learning_parts import NETWORKS
+from learning_parts import EVALUATED_IN_NUMPY, NETWORKS
 from numpy_network import NumpyNetwork
 from rollout_samples import random_rollouts
 
+from relaax.learning.arrays import padded_batch
 from relaax.learning.distributions import Categorical
 from relaax.learning.distributions.categorical_tf import GraphCategorical
-from relaax.learning.networks import Convolution, Head, Network, initial_parameters
+from relaax.learning.networks import (
+    LSTM,
+    Convolution,
+    Dense,
+    Encoder,
+    Head,
+    Network,
+    initial_parameters,
+)
 from relaax.learning.networks.numpy_policy import NumpyPolicy
 from relaax.learning.networks.parameters_tf import ParameterTensors
 from relaax.learning.networks.policy_tf import GraphPolicy, policy_of
+from relaax.observations import mapped
 
 pytestmark = pytest.mark.usefixtures("tensorflow")
 
@@ -31,9 +42,13 @@ def make_case(name):
         policy=policy_of(network, tensors, Categorical(3), GraphCategorical()),
         graph=GraphPolicy(network, tensors, GraphCategorical()),
         twin=NumpyNetwork(network, network.manifest.unpack(vector)),
-        observations=rollouts.observations[0],
+        observations=mapped(lambda part: part[0], rollouts.observations),
         state=rollouts.recurrent_state,
     )
+
+
+def rows_of(observations, begin, end):
+    return mapped(lambda part: part[begin:end], observations)
 
 
 @pytest.fixture(name="case", params=NETWORKS)
@@ -49,7 +64,7 @@ def test_choosing_agrees_with_numpy(case, way):
         choice = policy.choose(case.parameters, case.observations, case.state, noise)
         for row in range(3):
             outputs, after = case.twin.forward(
-                case.observations[row : row + 1], case.state[:, row : row + 1], [1]
+                rows_of(case.observations, row, row + 1), case.state[:, row : row + 1], [1]
             )
             logits = outputs["policy"][0]
             action = np.argmax(logits + noise[row])
@@ -61,8 +76,8 @@ def test_choosing_agrees_with_numpy(case, way):
             )
 
 
-def test_dense_layers_alone_are_evaluated_in_numpy(case):
-    assert isinstance(case.policy, NumpyPolicy if case.name == "dense" else GraphPolicy)
+def test_networks_without_convolutions_and_memory_are_evaluated_in_numpy(case):
+    assert isinstance(case.policy, NumpyPolicy if case.name in EVALUATED_IN_NUMPY else GraphPolicy)
 
 
 def test_bytes_are_scaled_to_one():
@@ -78,12 +93,10 @@ def test_bytes_are_scaled_to_one():
 
 
 def test_parameters_stand_in_the_order_of_the_layers():
-    network = Network(
-        observation_shape=(20, 20, 3),
-        convolutions=(Convolution(16, 8, 4),),
-        dense_units=(7,),
-        lstm_size=5,
-        heads=(Head("policy", 2), Head("value", 1)),
+    network = Network.of(
+        (20, 20, 3),
+        (Convolution(16, 8, 4), Dense(7), LSTM(5)),
+        (Head("policy", 2), Head("value", 1)),
     )
     shapes = {spec.name: spec.shape for spec in network.manifest.specs}
     assert shapes == {
@@ -101,13 +114,61 @@ def test_parameters_stand_in_the_order_of_the_layers():
     assert list(shapes)[:2] == ["conv0/kernel", "conv0/bias"]
 
 
+def test_parameters_of_encoders_begin_with_the_names_of_observations():
+    """In the order of these names, however a configuration has them ordered."""
+    network, _ = NETWORKS["two vectors"]
+    encoders = dict(reversed(network.encoders.items()))
+    assert {spec.name: spec.shape for spec in network.manifest.specs} == {
+        "b/c/norm0/scale": (3,),
+        "b/c/norm0/offset": (3,),
+        "b/c/dense0/kernel": (3, 4),
+        "b/c/dense0/bias": (4,),
+        "dense0/kernel": (6 + 4, 6),
+        "dense0/bias": (6,),
+        "norm0/scale": (6,),
+        "norm0/offset": (6,),
+        "policy/kernel": (6, 2),
+        "policy/bias": (2,),
+        "policy/free": (1,),
+        "value/kernel": (6, 1),
+        "value/bias": (1,),
+    }
+    camera, _ = NETWORKS["camera and speed"]
+    reordered = dataclasses.replace(camera, encoders=dict(reversed(camera.encoders.items())))
+    assert reordered == camera
+    assert reordered.manifest == camera.manifest
+    assert dataclasses.replace(network, encoders=encoders).manifest == network.manifest
+
+
+def test_layers_count_on_from_an_observation_without_a_name_to_those_on_top_of_it():
+    network = Network({"": Encoder((4,), (Dense(3),))}, (Dense(2), LSTM(2)), (Head("policy", 2),))
+    names = [spec.name for spec in network.manifest.specs[::2]]
+    assert names == ["dense0/kernel", "dense1/kernel", "lstm/kernel", "policy/kernel"]
+
+
+def test_a_head_that_is_free_of_the_state_is_a_parameter_alone():
+    network = Network.of((4,), (Dense(3),), (Head("policy", 0, free_units=3, free_start=0.5),))
+    assert network.manifest.specs[-1].name == "policy/free"
+    tensors = ParameterTensors(network)
+    parameters = tensors.unpack(initial_parameters(network.manifest, "uniform", 7))
+    np.testing.assert_array_equal(parameters.arrays["policy/free"], np.full(3, 0.5, np.float32))
+    observations = np.random.default_rng(1).normal(size=(2, 4)).astype(np.float32)
+    noise = np.array([[0, 1, 0], [0, 0, 1]], np.float32)
+    for policy in (
+        NumpyPolicy(network, Categorical(3)),
+        GraphPolicy(network, tensors, GraphCategorical()),
+    ):
+        choice = policy.choose(parameters, observations, np.zeros((2, 2, 0), np.float32), noise)
+        assert choice.actions.tolist() == [1, 2]
+        np.testing.assert_allclose(choice.log_probabilities, -np.log([3, 3]), rtol=1e-6)
+
+
 @pytest.mark.parametrize("way", ["policy", "graph"])
 def test_a_batch_that_is_padded_already_is_chosen_for_like_one_that_is_not(case, way):
     policy = getattr(case, way)
     noise = np.random.default_rng(5).gumbel(size=(3, 3)).astype(np.float32)
     rows = policy.batch_size(3)
-    padded = np.zeros((rows, *case.observations.shape[1:]), case.observations.dtype)
-    padded[:3] = case.observations
+    padded = mapped(lambda part: padded_batch(part, rows), case.observations)
     choices = [
         policy.choose(case.parameters, observations, case.state, noise)
         for observations in (case.observations, padded)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from relaax.errors import InvalidState
-from relaax.learning.preprocessor import Preprocessor, stacked_shape
+from relaax.learning.preprocessor import Preprocessor
+from relaax.learning.shapes import stacked_shape
 
 
 def preprocessor_of(state_size, history_len, environments=1):

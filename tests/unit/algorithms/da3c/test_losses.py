@@ -9,6 +9,7 @@ from numpy_network import NumpyNetwork
 from rollout_samples import random_rollouts
 
 from relaax.learning.networks import initial_parameters
+from relaax.observations import mapped
 
 VECTOR = {"action_size": 3, "state_size": [4], "hidden_layers": [6, 5], "seed": 7}
 RECURRENT = {**VECTOR, "lstm": True, "lstm_size": 4}
@@ -70,7 +71,7 @@ class LossTwin(NumpyNetwork):
     def _look_at(self, rollout, column):
         """Return values [T + 1], log-probabilities of the actions [T] and entropies [T]."""
         outputs, _ = self.forward(
-            rollout.observations[:, column],
+            mapped(lambda part: part[:, column], rollout.observations),
             rollout.recurrent_state[:, column : column + 1],
             1 - rollout.starts[:, column],
         )
@@ -154,7 +155,7 @@ def _make_case(da3c, da3c_module):
         da3c.prepare_to_fork()
         from relaax.learning.networks.parameters_tf import ParameterTensors
 
-        dtype = np.uint8 if settings.is_image else np.float32
+        dtype = da3c_module("builder").columns_of(config).observation_dtype
         tensors = ParameterTensors(network)
         gradients = da3c_module("builder").make_gradients(config)
         return SimpleNamespace(

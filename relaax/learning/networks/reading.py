@@ -1,0 +1,183 @@
+"""Networks as configurations describe them: the key ``network``, or a file that it names.
+
+docs/networks.md has the form. A mistake is a ValueError of one line: the file, the layer by its
+position, counted from 1, and its kind, and what is wrong.
+"""
+
+import difflib
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from relaax.learning.networks.description import Encoder, Head, Network
+from relaax.learning.networks.encoders import default_encoder
+from relaax.learning.networks.layers import KINDS, LSTM, Layer
+from relaax.observations import Shape, Shapes, flat_items
+
+_SECTIONS = ("encoders", "layers")
+
+_ADAPTERS: dict[str, TypeAdapter[Layer]] = {kind: TypeAdapter(KINDS[kind]) for kind in KINDS}
+
+#: Of layers that may be written as ``dense: 64``.
+_SHORT_KEY = "units"
+
+
+def read_network(section: Any, observation_shape: Shapes, heads: tuple[Head, ...]) -> Network:
+    """Return the network that ``section`` describes for observations of a shape, or several.
+
+    ``section`` is a mapping with ``encoders`` and ``layers``, a list of layers, or the path of a
+    JSON or YAML file that holds one of these, relative to the working directory. An observation
+    that it does not name has its default encoder.
+    """
+    place = "network"
+    if isinstance(section, str):
+        place = f"network: {section}"
+        section = _loaded(Path(os.path.expanduser(section)), place)
+    if isinstance(section, list):
+        section = {"layers": section}
+    if not isinstance(section, dict):
+        raise ValueError(
+            f"{place}: must be a list of layers, or a section with encoders and layers, "
+            f"is {section!r}"
+        )
+    for key in section:
+        _require_known(key, _SECTIONS, place)
+    layers, encoders = section.get("layers", []), section.get("encoders")
+    if isinstance(observation_shape, Mapping):
+        encoders = {} if encoders is None else encoders
+        return _named_network(encoders, layers, observation_shape, heads, place)
+    if encoders is not None:
+        raise ValueError(
+            f"{place}: encoders: the observation has no name; write its layers under 'layers'"
+        )
+    read = _read_layers(layers, f"{place}: layers", observation_shape, may_recur=True)
+    return Network.of(observation_shape, read, heads)
+
+
+def _named_network(
+    encoders: Any,
+    layers: Any,
+    shapes: Mapping[str, Shape],
+    heads: tuple[Head, ...],
+    place: str,
+) -> Network:
+    where = f"{place}: encoders"
+    if not isinstance(encoders, dict):
+        raise ValueError(f"{where}: must be lists of layers by name, is {encoders!r}")
+    described = dict(flat_items(encoders))
+    for name in described:
+        _require_known(name, shapes, where, "observation")
+    made = {}
+    for name, shape in shapes.items():
+        if name in described:
+            made[name] = Encoder(shape, _read_layers(described[name], f"{where}: {name}", shape))
+        else:
+            made[name] = default_encoder(f"{where}: {name}", shape)
+    below = Network(made, (), heads)
+    read = _read_layers(layers, f"{place}: layers", (below.joined_size,), may_recur=True)
+    return Network(made, read, heads)
+
+
+def _read_layers(
+    values: Any, place: str, shape: Shape, may_recur: bool = False
+) -> tuple[Layer, ...]:
+    """Return the layers that ``values`` say; the first one's input has this ``shape``."""
+    if values is None:
+        values = []
+    if not isinstance(values, list):
+        raise ValueError(f"{place}: must be a list of layers, is {values!r}")
+    layers: list[Layer] = []
+    for number, value in enumerate(values, start=1):
+        layer, where = _read_layer(value, f"{place}: layer {number}")
+        if isinstance(layer, LSTM) and not (may_recur and number == len(values)):
+            raise ValueError(
+                f"{where}: a recurrent layer can only be the last one under 'layers', "
+                "after the encoders and all other layers"
+            )
+        try:
+            shape = layer.output_shape(shape)
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from error
+        layers.append(layer)
+    return tuple(layers)
+
+
+def _read_layer(value: Any, place: str) -> tuple[Layer, str]:
+    """Return a layer, and its place with its kind."""
+    if isinstance(value, str):
+        value = {value: None}
+    if not isinstance(value, dict) or len(value) != 1:
+        raise ValueError(
+            f"{place}: must be one kind of layer with its values, such as "
+            f"{{dense: {{units: 64}}}}, is {value!r}"
+        )
+    ((kind, keys),) = value.items()
+    _require_known(kind, KINDS, place, "kind of layer")
+    where = f"{place} ({kind})"
+    known = list(KINDS[kind].__dataclass_fields__)
+    if _is_count(keys) and _SHORT_KEY in known:
+        keys = {_SHORT_KEY: keys}
+    if not isinstance(keys, dict | None):
+        raise ValueError(f"{where}: must be a section with {_listed(known)}, is {keys!r}")
+    for key in keys or {}:
+        _require_known(key, known, where)
+    try:
+        return _ADAPTERS[kind].validate_python(keys or {}), where
+    except ValidationError as error:
+        mistakes = "; ".join(_mistake(mistake) for mistake in error.errors())
+        raise ValueError(f"{where}: {mistakes}") from error
+
+
+def _mistake(mistake: ErrorDetails) -> str:
+    key, value = mistake["loc"][0], mistake["input"]
+    if mistake["type"] == "missing":
+        return f"{key} is missing"
+    if mistake["type"] != "literal_error":
+        return f"{key}: must be a whole number above 0, is {value!r}"
+    allowed = mistake["ctx"]["expected"].replace("'", "")
+    close = difflib.get_close_matches(str(value), allowed.replace(" or ", ", ").split(", "), n=1)
+    return f"{key}: must be {allowed}, is {value!r}{_did_you_mean(close)}"
+
+
+def _require_known(name: Any, known: Iterable[str], place: str, noun: str = "key") -> None:
+    """Raise ValueError unless ``name`` is one of ``known``."""
+    if name in known:
+        return
+    close = difflib.get_close_matches(str(name), list(known), n=1)
+    hint = _did_you_mean(close) or f"; there is {_listed(list(known))}"
+    raise ValueError(f"{place}: {name}: no such {noun}{hint}")
+
+
+def _did_you_mean(close: Sequence[str]) -> str:
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _loaded(path: Path, place: str) -> Any:
+    """Return what a JSON or YAML file holds; ValueError names the file, and the line if it can."""
+    try:
+        text = path.read_text("utf-8")
+        return json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
+    except OSError as error:
+        looked = f"; looked in {Path.cwd()}" if not path.is_absolute() else ""
+        raise ValueError(f"{place}: cannot be read: {error.strerror}{looked}") from error
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{place}, line {error.lineno}: {error.msg}") from error
+    except yaml.MarkedYAMLError as error:
+        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise ValueError(f"{place}{line}: {error.problem}") from error
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ValueError(f"{place}: is not UTF-8 text of JSON or YAML") from error

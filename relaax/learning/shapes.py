@@ -1,0 +1,58 @@
+"""What ``state_size`` and ``history_len`` of a configuration say about observations."""
+
+from collections.abc import Mapping
+from typing import overload
+
+from relaax.observations import UNNAMED, Shape, Shapes
+
+#: Dimensions of an image without channels, which gets an axis to stack along.
+_GREY = 2
+
+
+@overload
+def stacked_shape(state_size: Shape, history_len: int | Mapping[str, int]) -> Shape: ...
+@overload
+def stacked_shape(state_size: Shapes, history_len: int | Mapping[str, int]) -> Shapes: ...
+def stacked_shape(state_size: Shapes, history_len: int | Mapping[str, int]) -> Shapes:
+    """Return the shape of one observation of ``Preprocessor(state_size, history_len)``.
+
+    Of named arrays it is a dict of their shapes.
+    """
+    if not isinstance(state_size, Mapping):
+        return _stacked(state_size, length_alone(history_len))
+    lengths = lengths_by_name(state_size, history_len)
+    return {name: _stacked(shape, lengths[name]) for name, shape in state_size.items()}
+
+
+def length_alone(history_len: int | Mapping[str, int]) -> int:
+    """Return the length of the history of a state without names; ValueError if it has names."""
+    if isinstance(history_len, Mapping):
+        raise ValueError(f"history_len names {', '.join(history_len)}, and state_size has no names")
+    return history_len
+
+
+def lengths_by_name(
+    state_size: Mapping[str, Shape], history_len: int | Mapping[str, int]
+) -> dict[str, int]:
+    """Return the length of each history; 1 where ``history_len`` has names, and not this one.
+
+    ValueError for a name that ``state_size`` has not.
+    """
+    if not isinstance(history_len, Mapping):
+        return dict.fromkeys(state_size, history_len)
+    for name in history_len:
+        if name not in state_size:
+            raise ValueError(f"history_len: {name}: state_size has no such observation")
+    return {name: history_len.get(name, 1) for name in state_size}
+
+
+def written_size(state_size: Shapes, name: str = UNNAMED) -> str:
+    """Return ``state_size`` about as it is written in YAML; of one shape with its name, if any."""
+    if not isinstance(state_size, Mapping):
+        return f"{{{name}: {list(state_size)}}}" if name else str(list(state_size))
+    return "{" + ", ".join(f"{name}: {list(shape)}" for name, shape in state_size.items()) + "}"
+
+
+def _stacked(state_size: Shape, history_len: int) -> Shape:
+    *others, last = (*state_size, 1) if len(state_size) == _GREY else state_size
+    return (*others, last * history_len)

@@ -1,0 +1,236 @@
+"""Networks as configurations describe them, and what is said about mistakes in them."""
+
+import json
+
+import pytest
+
+from relaax.learning.networks import (
+    LSTM,
+    Convolution,
+    Dense,
+    Encoder,
+    Head,
+    LayerNorm,
+    Network,
+    default_network,
+    read_network,
+)
+
+HEADS = (Head("policy", 2), Head("value", 1))
+VECTOR = (4,)
+SHAPES = {"camera": (84, 84, 4), "speed": (3,), "arm/joints": (6,)}
+
+
+def read(section, shape=VECTOR):
+    return read_network(section, shape, HEADS)
+
+
+def mistake(section, shape=VECTOR):
+    """The one line that is said about a description."""
+    with pytest.raises(ValueError, match="network") as refusal:
+        read(section, shape)
+    (line,) = str(refusal.value).splitlines()
+    return line
+
+
+@pytest.mark.parametrize(
+    ("written", "layer"),
+    [
+        ({"dense": {"units": 32}}, Dense(32)),
+        ({"dense": 32}, Dense(32)),
+        ({"dense": {"units": 32, "activation": "swish"}}, Dense(32, "swish")),
+        ({"lstm": {"units": 8}}, LSTM(8)),
+        ({"lstm": 8}, LSTM(8)),
+        ({"layer_norm": {"activation": "tanh"}}, LayerNorm("tanh")),
+        ({"layer_norm": {}}, LayerNorm()),
+        ({"layer_norm": None}, LayerNorm()),
+        ("layer_norm", LayerNorm()),
+    ],
+)
+def test_a_layer_is_its_kind_and_its_values(written, layer):
+    assert read([written]) == Network.of(VECTOR, (layer,), HEADS)
+
+
+def test_a_convolution_has_a_stride_of_one_and_no_padding_unless_it_says_so():
+    layers = [
+        {"conv2d": {"filters": 4, "kernel": 5}},
+        {"conv2d": {"filters": 8, "kernel": 3, "stride": 2, "padding": "same"}},
+    ]
+    expected = (Convolution(4, 5, 1, "valid", "relu"), Convolution(8, 3, 2, "same"))
+    assert read(layers, (9, 9, 1)) == Network.of((9, 9, 1), expected, HEADS)
+
+
+def test_a_list_is_short_for_the_layers_of_one_observation():
+    layers = [{"dense": 16}, {"lstm": 8}]
+    assert read(layers) == read({"layers": layers})
+
+
+def test_without_layers_the_heads_see_the_observation_itself():
+    assert read([]) == read({"layers": None}) == Network.of(VECTOR, (), HEADS)
+
+
+def test_each_observation_has_an_encoder_and_their_outputs_are_joined():
+    network = read(
+        {
+            "encoders": {
+                "camera": [{"conv2d": {"filters": 4, "kernel": 8, "stride": 4}}],
+                "speed": [],
+                "arm": {"joints": ["layer_norm", {"dense": 5}]},
+            },
+            "layers": [{"dense": 7}, {"lstm": 6}],
+        },
+        SHAPES,
+    )
+    assert network.encoders == {
+        "camera": Encoder((84, 84, 4), (Convolution(4, 8, 4),)),
+        "speed": Encoder((3,), ()),
+        "arm/joints": Encoder((6,), (LayerNorm(), Dense(5))),
+    }
+    assert network.layers == (Dense(7), LSTM(6))
+    shapes = {spec.name: spec.shape for spec in network.manifest.specs}
+    assert shapes["dense0/kernel"] == (20 * 20 * 4 + 3 + 5, 7)
+    assert shapes["lstm/kernel"] == (7 + 6, 4 * 6)
+
+
+def test_an_observation_that_is_not_described_has_an_encoder_by_its_shape():
+    network = read({"encoders": {"arm/joints": []}, "layers": []}, SHAPES)
+    assert network.encoders["speed"].layers == (Dense(64),)
+    images = (Convolution(16, 8, 4), Convolution(32, 4, 2), Dense(256))
+    assert network.encoders["camera"].layers == images
+    assert default_network(SHAPES, (), HEADS).encoders["camera"].layers == images
+
+
+@pytest.mark.parametrize("name", ["net.json", "net.yaml", "net.yml"])
+def test_a_network_may_be_in_a_file_of_its_own(name, tmp_path, monkeypatch):
+    description = {"layers": [{"dense": {"units": 3}}]}
+    (tmp_path / name).write_text(json.dumps(description))  # which is YAML, too
+    monkeypatch.chdir(tmp_path)
+    assert read(name) == read(str(tmp_path / name)) == read(description)
+
+
+@pytest.mark.parametrize(
+    ("layer", "said"),
+    [
+        ({"desne": 4}, "layer 2: desne: no such kind of layer; did you mean dense?"),
+        (
+            {"attention": 4},
+            "layer 2: attention: no such kind of layer; there is dense, conv2d, lstm and "
+            "layer_norm",
+        ),
+        ({"dense": {}}, "layer 2 (dense): units is missing"),
+        (
+            {"dense": {"unit": 4}},
+            "layer 2 (dense): unit: no such key; did you mean units?",
+        ),
+        ({"lstm": {"size": 4}}, "layer 2 (lstm): size: no such key; there is units"),
+        ({"dense": 0}, "layer 2 (dense): units: must be a whole number above 0, is 0"),
+        ({"dense": True}, "layer 2 (dense): must be a section with units and activation, is True"),
+        (
+            {"dense": {"units": "64"}},
+            "layer 2 (dense): units: must be a whole number above 0, is '64'",
+        ),
+        (
+            {"dense": {"units": 4, "activation": "rleu"}},
+            "layer 2 (dense): activation: must be linear, relu, tanh, elu, silu, swish or "
+            "sigmoid, is 'rleu'; did you mean relu?",
+        ),
+        (
+            {"type": "dense", "units": 4},
+            "layer 2: must be one kind of layer with its values, such as {dense: {units: 64}}, "
+            "is {'type': 'dense', 'units': 4}",
+        ),
+        (
+            {"conv2d": {"filters": 4, "kernel": 3}},
+            "layer 2 (conv2d): needs an image [height, width, channels], its input is [8]",
+        ),
+        (
+            {"lstm": 4},
+            "layer 2 (lstm): a recurrent layer can only be the last one under 'layers', after "
+            "the encoders and all other layers",
+        ),
+        (7, "layer 2: must be one kind of layer"),
+    ],
+)
+def test_a_wrong_layer_is_named_with_its_position_and_what_is_wrong(layer, said):
+    assert mistake([{"dense": 8}, layer, {"dense": 8}]).startswith(f"network: layers: {said}")
+
+
+def test_an_image_that_becomes_too_small_is_named_with_the_layer_where_it_does():
+    layers = [{"conv2d": {"filters": 4, "kernel": 8, "stride": 4}}] * 2
+    assert mistake(layers, (28, 28, 1)) == (
+        "network: layers: layer 2 (conv2d): the image has become too small: it is 6x6, the "
+        "kernel 8x8"
+    )
+
+
+@pytest.mark.parametrize(
+    ("section", "said"),
+    [
+        ({"layer": []}, "network: layer: no such key; did you mean layers?"),
+        ({"heads": []}, "network: heads: no such key; there is encoders and layers"),
+        (64, "network: must be a list of layers, or a section with encoders and layers, is 64"),
+        ({"layers": {"dense": 4}}, "network: layers: must be a list of layers"),
+        (
+            {"encoders": {"camera": []}},
+            "network: encoders: the observation has no name; write its layers under 'layers'",
+        ),
+    ],
+)
+def test_a_wrong_section_is_named(section, said):
+    assert mistake(section).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("section", "said"),
+    [
+        (
+            {"encoders": {"sped": []}},
+            "network: encoders: sped: no such observation; did you mean speed?",
+        ),
+        (
+            {"encoders": {"sonar": []}},
+            "network: encoders: sonar: no such observation; there is camera, speed and arm/joints",
+        ),
+        ({"encoders": [{"dense": 4}]}, "network: encoders: must be lists of layers by name"),
+        (
+            {"encoders": {"speed": [{"dense": 4}, {"lstm": 4}]}},
+            "network: encoders: speed: layer 2 (lstm): a recurrent layer can only be the last",
+        ),
+        (
+            {"layers": [{"conv2d": {"filters": 4, "kernel": 3}}], "encoders": {"camera": []}},
+            "network: layers: layer 1 (conv2d): needs an image [height, width, channels], its "
+            f"input is [{84 * 84 * 4 + 64 + 64}]",
+        ),
+    ],
+)
+def test_a_wrong_encoder_is_named(section, said):
+    assert mistake(section, SHAPES).startswith(said)
+
+
+def test_a_small_image_without_an_encoder_is_named():
+    assert mistake({}, {"view": (7, 7, 3)}) == (
+        "network: encoders: view: state_size [7, 7] is too small for the default convolutions; "
+        "describe its layers with the key 'network'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("net.json", '{"layers": [\n{"dense": 4},\n]}', "network: net.json, line "),
+        ("net.yaml", "layers:\n  - dense: [4\n", "network: net.yaml, line 3: "),
+        ("net.json", '[{"dense": 0}]', "network: net.json: layers: layer 1 (dense): units: must"),
+        ("net.json", '"net.json"', "network: net.json: must be a list of layers, or a section"),
+    ],
+)
+def test_a_mistake_in_a_file_is_named_with_the_file(name, text, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_text(text)
+    assert mistake(name).startswith(said)
+
+
+def test_a_file_that_is_not_there_is_named_with_where_it_was_looked_for(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert mistake("nets/big.json") == (
+        f"network: nets/big.json: cannot be read: No such file or directory; looked in {tmp_path}"
+    )
