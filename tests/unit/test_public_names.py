@@ -15,12 +15,16 @@ PUBLIC = {
         Backoff Client FINAL Failure START Steps TERMINATED TRUNCATED VectorClient
     """,
     "relaax.bridge": "Bridge BridgeControl",
-    "relaax.learning.distributions": "Categorical Distribution GraphDistribution",
+    "relaax.learning.distributions": """
+        Bernoulli Categorical DiagonalGaussian Distribution GraphDistribution Maskable MultiDiscrete
+        SquashedGaussian distribution_of
+    """,
     "relaax.learning.networks": """
         Convolution Head Network POLICY ParameterManifest Parameters TensorSpec initial_parameters
     """,
     "relaax.learning.optimizers": """
-        Optimizer RMSProp RMSPropSettings clip_by_global_norm linear_anneal
+        Adam AdamSettings Optimizer OptimizerSections RMSProp RMSPropSettings SGD
+        clip_by_global_norm linear_anneal
     """,
     "relaax.learning.rollouts": "Columns RolloutBatch RolloutStore",
     "relaax.protocol": "FrameConnection MessageConnection PeerClosed",
