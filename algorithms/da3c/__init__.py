@@ -1,13 +1,18 @@
 """DA3C: Distributed Advantage Actor-Critic (Mnih et al. 2016, https://arxiv.org/abs/1602.01783).
 
-``settings``   the YAML's ``algorithm:`` section, typed
-``config``     the same as the servers want it, with the spaces of states and actions
-``networks``   which layers a configuration asks for
-``losses_tf``  what is minimised
-``builder``    wires these and the parts of ``relaax.learning``
+``settings``  the YAML's ``algorithm:`` section, typed
+``config``    the same as the servers want it, with the distribution of actions
+
+Its loss and what wires it are in ``relaax.learning.actor_critic``, which continuous actions share.
 """
 
-from .builder import make_agent, make_batch_agent, make_parameter_server, prepare_to_fork
+from relaax.learning.actor_critic import (
+    make_agent,
+    make_batch_agent,
+    make_parameter_server,
+    prepare_to_fork,
+)
+
 from .config import Config
 
 #: The seed's names.

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from relaax.algorithm_base import BatchAgentBase, ExperienceSink, Transitions
 from relaax.learning.arrays import padded_size, zero_padded
 from relaax.learning.distributions import Distribution
+from relaax.learning.filters import ZFilter
 from relaax.learning.model import Choice, PolicyModel
 from relaax.learning.policy import CurrentPolicy, Policy
 from relaax.learning.preprocessor import Preprocessor
@@ -26,7 +27,10 @@ class Actor(BatchAgentBase):
     """Acts by the current policy; what it learns from is up to the ``ExperienceSink``.
 
     ``rollouts`` is None where nothing learns: then nothing is kept, and the sink is never called
-    but to be warmed up and closed. With ``clip_rewards`` rollouts hold rewards cut to [-1, 1].
+    but to be warmed up and closed. Rollouts hold rewards that went through a ``reward_filter``, and
+    with ``clip_rewards`` were cut to [-1, 1] after it. Actions are returned cut to
+    ``action_bounds``, lowest and highest; likelihoods and rollouts are those of the actions as they
+    were drawn.
     """
 
     def __init__(
@@ -40,6 +44,8 @@ class Actor(BatchAgentBase):
         experience: ExperienceSink[RolloutBatch],
         random: np.random.Generator,
         clip_rewards: bool = False,
+        reward_filter: ZFilter | None = None,
+        action_bounds: tuple[Array, Array] | None = None,
         most_at_once: int = MOST_AT_ONCE,
     ) -> None:
         self._preprocessor = preprocessor
@@ -51,6 +57,8 @@ class Actor(BatchAgentBase):
         self._experience = experience
         self._random = random
         self._clip_rewards = clip_rewards
+        self._reward_filter = reward_filter
+        self._action_bounds = action_bounds
         self._most_at_once = most_at_once
         self._capacity = 0
         self._recurrent_state = columns.recurrent_state(0)
@@ -102,7 +110,8 @@ class Actor(BatchAgentBase):
         if self._rollouts is not None:
             begun = _rows(observations, slice(len(slots)))
             self._hand_over(self._rollouts.observe(slots, begun, starts))
-        return self._choose(slots, observations)
+        actions = self._choose(slots, observations)
+        return actions if self._action_bounds is None else np.clip(actions, *self._action_bounds)
 
     def close(self) -> None:
         """End what learns."""
@@ -120,9 +129,7 @@ class Actor(BatchAgentBase):
         self, rollouts: RolloutStore, transitions: Transitions, finals: Observations
     ) -> None:
         """Note what the actions before have led to, up to the end of episodes."""
-        rewards = transitions.rewards
-        if self._clip_rewards:
-            rewards = np.clip(rewards, -1, 1)
+        rewards = self._learnt(transitions.rewards)
         rollouts.reward(transitions.stepped, rewards, transitions.terminated)
         if transitions.only_steps:
             return
@@ -131,6 +138,12 @@ class Actor(BatchAgentBase):
         if len(truncated):
             observations = self._preprocessor.observe(truncated, finals, starts=None)
             self._hand_over(rollouts.cut_off(truncated, observations))
+
+    def _learnt(self, rewards: Array) -> Array:
+        """Return rewards [S] as they are learnt from: filtered, and cut to [-1, 1], if asked to."""
+        if self._reward_filter is not None:
+            rewards = self._reward_filter.filtered(rewards[:, np.newaxis])[:, 0]
+        return np.clip(rewards, -1, 1) if self._clip_rewards else rewards
 
     def _hand_over(self, rollouts: RolloutBatch | None) -> None:
         if rollouts is not None:

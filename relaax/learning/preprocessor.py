@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from relaax.errors import InvalidState
 from relaax.learning.arrays import aligned_empty, zero_padded
+from relaax.learning.filters import ZFilter
 from relaax.learning.shapes import length_alone, lengths_by_name, written_size
 from relaax.observations import UNNAMED, Observations, Shape, Shapes, flat_items
 
@@ -22,6 +23,8 @@ NUMBERS = "biuf"
 
 #: Dimensions of an image without channels.
 _GREY = 2
+
+_NO_FILTERS: Mapping[str, ZFilter] = {}
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,8 @@ class Preprocessor:
 
     ``state_size`` is the shape of one state, or the shapes of its arrays by name; ``history_len``
     says how many of the latest ones are put side by side, for all of them or by name. Among named
-    arrays may be an ``action_mask``.
+    arrays may be an ``action_mask``. States of one dimension may have ``filters``, by name, which
+    see each state once.
     """
 
     def __init__(
@@ -45,16 +49,18 @@ class Preprocessor:
         state_size: Shapes,
         history_len: int | Mapping[str, int] = 1,
         action_mask: ActionMask | None = None,
+        filters: Mapping[str, ZFilter] = _NO_FILTERS,
     ) -> None:
         self._alone: _History | None = None
         self._parts: dict[str, _History | _Masks] = {}
         self._written_size = written_size(state_size)
         if not isinstance(state_size, Mapping):
-            self._alone = _History(state_size, length_alone(history_len))
+            length = length_alone(history_len)
+            self._alone = _History(state_size, length, UNNAMED, filters.get(UNNAMED))
             return
         lengths = lengths_by_name(state_size, history_len)
         for name, shape in state_size.items():
-            self._parts[name] = _History(shape, lengths[name], name)
+            self._parts[name] = _History(shape, lengths[name], name, filters.get(name))
         if action_mask is not None:
             self._parts[action_mask.name] = _Masks(action_mask)
 
@@ -140,7 +146,10 @@ class _History:
     ``state_size`` is the shape of one state; a grey image [H, W] gets an axis to stack along.
     """
 
-    def __init__(self, state_size: Shape, history_len: int, name: str = UNNAMED) -> None:
+    def __init__(
+        self, state_size: Shape, history_len: int, name: str, z_filter: ZFilter | None
+    ) -> None:
+        self._filter = z_filter
         self._state_size = state_size
         self._name = name
         self._is_grey_image = len(state_size) == _GREY
@@ -178,6 +187,8 @@ class _History:
         self, slots: IntArray, states: Array, starts: BoolArray | None, rows: int = 0
     ) -> Array:
         """Return the observations [B, ...] of this array, as ``Preprocessor.observe``."""
+        if self._filter is not None:
+            states = self._filter.filtered(states)
         if self._length == 1:
             return states
         histories = self._histories

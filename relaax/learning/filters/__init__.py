@@ -1,5 +1,6 @@
 """Z-filters: states, and perhaps rewards, with mean 0 and standard deviation 1.
 
+``filters``          which filters an algorithm has
 ``statistics``       counts, means and variances in a flat vector, and how two are merged
 ``z_filter``         a worker's end: filters, and gathers what has come since the last update
 ``filtered_bridge``  sends that with a gradient, and takes the merged statistics with the values
@@ -9,9 +10,17 @@ Statistics are the tail of the vector of parameters: they travel with gradients 
 every checkpoint, and all workers filter alike.
 """
 
-from relaax.learning.filters.filtered_bridge import FilteredBridge
+from relaax.learning.filters.filtered_bridge import FilteredBridge, ParameterSource
+from relaax.learning.filters.filters import Filters
 from relaax.learning.filters.merging import MergingOptimizer
 from relaax.learning.filters.statistics import initial_statistics
 from relaax.learning.filters.z_filter import ZFilter
 
-__all__ = ["FilteredBridge", "MergingOptimizer", "ZFilter", "initial_statistics"]
+__all__ = [
+    "FilteredBridge",
+    "Filters",
+    "MergingOptimizer",
+    "ParameterSource",
+    "ZFilter",
+    "initial_statistics",
+]

@@ -10,7 +10,7 @@ from relaax.algorithm_base import FloatVector, GradientSink, Values, VariableSou
 from relaax.learning.filters.z_filter import ZFilter
 
 
-class _ParameterServer(VariableSource, GradientSink, Protocol):
+class ParameterSource(VariableSource, GradientSink, Protocol):
     """Where values come from and gradients go to."""
 
 
@@ -21,7 +21,7 @@ class FilteredBridge:
     gathered is sent with a gradient, and is lost with it; what comes with values is put to use.
     """
 
-    def __init__(self, bridge: _ParameterServer, filters: Sequence[ZFilter]) -> None:
+    def __init__(self, bridge: ParameterSource, filters: Sequence[ZFilter]) -> None:
         self._bridge = bridge
         self._filters = filters
         self._tail = sum(each.length for each in filters)

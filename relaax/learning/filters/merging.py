@@ -1,12 +1,12 @@
 """The parameter server's end of a filter."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from relaax.learning.filters.statistics import length_of, merge
-from relaax.learning.optimizers import Optimizer
+from relaax.learning.optimizers.optimizer import Optimizer, Slots
 
 FloatVector = npt.NDArray[np.float32]
 
@@ -23,7 +23,7 @@ class MergingOptimizer:
         self._optimizer = optimizer
         self._lengths = [length_of(width) for width in widths]
 
-    def slots(self) -> Mapping[str, FloatVector]:
+    def slots(self) -> Slots:
         """Return the slots of the optimiser."""
         return self._optimizer.slots()
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from learning_parts import Recorder
 
-from relaax.algorithm_base import NullMetrics
+from relaax.algorithm_base import NullMetrics, Version
 from relaax.learning.filters import (
     FilteredBridge,
     MergingOptimizer,
@@ -21,6 +21,10 @@ NETWORK = np.arange(5, dtype=np.float32)
 
 def rows(count, seed=0, mean=(100.0, -3.0), deviation=(5.0, 0.1)):
     return np.random.default_rng(seed).normal(mean, deviation, (count, 2))
+
+
+def rewards_of(count):
+    return np.random.default_rng(1).normal(1.0, 2.0, (count, 1))
 
 
 @pytest.mark.parametrize("sizes", [(1, 1), (1, 999), (500, 500), (3, 1, 7, 989)])
@@ -66,7 +70,7 @@ def test_filtered_rows_have_mean_zero_and_deviation_one():
 
 
 def test_rewards_are_scaled_alone():
-    z_filter, rewards = ZFilter(1, subtracts_mean=False), rows(2000)[:, :1]
+    z_filter, rewards = ZFilter(1, subtracts_mean=False), rewards_of(2000)
     z_filter.use(statistics_of(rewards).astype(np.float32))
     np.testing.assert_allclose(z_filter.filtered(rewards), rewards / rewards.std(), rtol=1e-4)
 
@@ -97,31 +101,33 @@ class Training:
         states_filter, rewards_filter = self.filters[worker]
         states_filter.filtered(states)
         rewards_filter.filtered(rewards)
-        return self.bridges[worker].apply(np.ones(NETWORK.size, np.float32), len(states), None)
+        return self.bridges[worker].apply(
+            np.ones(NETWORK.size, np.float32), len(states), Version(0)
+        )
 
 
 def test_all_workers_filter_by_what_all_have_seen():
-    training, everything = Training(2), rows(300)
-    training.update(0, everything[:100], everything[:100, :1])
-    training.update(1, everything[100:], everything[100:, :1])
+    training, everything, rewards = Training(2), rows(300), rewards_of(300)
+    training.update(0, everything[:100], rewards[:100])
+    training.update(1, everything[100:], rewards[100:])
     training.bridges[0].get()
     expected = (everything - everything.mean(axis=0)) / everything.std(axis=0)
     for states_filter, rewards_filter in training.filters:
         np.testing.assert_allclose(states_filter.filtered(everything), expected, atol=1e-3)
-        scaled = everything[:, :1] / everything[:, :1].std()
-        np.testing.assert_allclose(rewards_filter.filtered(everything[:, :1]), scaled, rtol=1e-3)
+        scaled = rewards / rewards.std()
+        np.testing.assert_allclose(rewards_filter.filtered(rewards), scaled, atol=1e-3)
 
 
 def test_what_was_gathered_is_sent_once():
     training = Training(1)
-    training.update(0, rows(100), rows(100)[:, :1])
-    training.bridges[0].apply(np.ones(NETWORK.size, np.float32), 0, None)
+    training.update(0, rows(100), rewards_of(100))
+    training.bridges[0].apply(np.ones(NETWORK.size, np.float32), 0, Version(0))
     assert training.store.read()[0][NETWORK.size] == 100
 
 
 def test_the_network_sees_its_own_parameters_alone():
     training = Training(1)
-    values = training.update(0, rows(10), rows(10)[:, :1])
+    values = training.update(0, rows(10), rewards_of(10))
     assert values.vector.shape == NETWORK.shape
     alone = ParameterStore(NETWORK, RMSProp(NETWORK.size, RMSPropSettings()), lambda _: 0.1)
     alone.apply(np.ones(NETWORK.size, np.float32), 10)
@@ -130,7 +136,7 @@ def test_the_network_sees_its_own_parameters_alone():
 
 def test_a_restored_training_filters_as_before():
     training, everything = Training(1), rows(300)
-    training.update(0, everything, everything[:, :1])
+    training.update(0, everything, rewards_of(300))
     again = Training(1)
     again.store.restore(training.store.snapshot())
     again.bridges[0].get()

@@ -9,6 +9,7 @@ import tensorflow as tf
 from pydantic import ValidationError
 from rollout_samples import random_rollouts
 
+from relaax.learning.actor_critic.losses_tf import ActorCriticLoss
 from relaax.learning.distributions.categorical_tf import GraphCategorical
 from relaax.learning.gradients_tf import RolloutGradients
 from relaax.learning.networks import LSTM, Dense, Head, Network, initial_parameters
@@ -20,10 +21,6 @@ VECTOR = {"action_size": 2, "state_size": [4]}
 NAMED = {"action_size": 3, "state_size": {"camera": [84, 84], "arm": {"speed": [3]}}}
 
 
-def fingerprint_of(da3c_module, config):
-    return da3c_module("networks").fingerprint_of(config.network)
-
-
 def test_a_network_may_be_described(da3c):
     network = da3c.Config({**VECTOR, "network": [{"dense": 16}, {"lstm": 8}]}).network
     assert [spec.shape for spec in network.manifest.specs[::2]] == [
@@ -31,16 +28,14 @@ def test_a_network_may_be_described(da3c):
     ]  # fmt: skip
 
 
-def test_a_described_network_that_is_the_default_one_goes_on_from_its_checkpoints(
-    da3c, da3c_module
-):
+def test_a_described_network_that_is_the_default_one_goes_on_from_its_checkpoints(da3c):
     """And these say what checkpoints have always said."""
     plain, described = (
         da3c.Config({**VECTOR, **keys})
         for keys in ({"lstm": True, "lstm_size": 8}, {"network": [{"dense": 64}] * 2 + [{"lstm": 8}]})
     )  # fmt: skip
     assert described.network == plain.network
-    assert fingerprint_of(da3c_module, described) == {
+    assert described.fingerprint() == {
         "algorithm": "da3c",
         "observation_shape": [4],
         "action_size": 2,
@@ -58,17 +53,17 @@ def test_a_described_network_that_is_the_default_one_goes_on_from_its_checkpoint
         NAMED,
     ],
 )
-def test_checkpoints_of_other_networks_say_all_that_describes_them(da3c, da3c_module, section):
+def test_checkpoints_of_other_networks_say_all_that_describes_them(da3c, section):
     config = da3c.Config(section)
-    fingerprint = fingerprint_of(da3c_module, config)
+    fingerprint = config.fingerprint()
     assert json.loads(json.dumps(fingerprint)) == fingerprint
-    assert fingerprint != fingerprint_of(da3c_module, da3c.Config(VECTOR))
+    assert fingerprint != da3c.Config(VECTOR).fingerprint()
     assert config.network.manifest.size != 0
 
 
-def test_the_fingerprint_of_named_observations_is_readable(da3c, da3c_module):
+def test_the_fingerprint_of_named_observations_is_readable(da3c):
     section = {**NAMED, "state_size": {"speed": [3], "arm": [2]}, "network": {"layers": []}}
-    assert fingerprint_of(da3c_module, da3c.Config(section)) == {
+    assert da3c.Config(section).fingerprint() == {
         "algorithm": "da3c",
         "action_size": 3,
         "observations": [
@@ -169,7 +164,7 @@ def masked_rollouts(network):
 
 @pytest.mark.parametrize("changes", [{}, {"policy_clip": 0.2}, {"vtrace": True}])
 @pytest.mark.usefixtures("da3c")
-def test_a_masked_action_has_no_part_in_the_loss_and_no_gradient(da3c, da3c_module, changes):
+def test_a_masked_action_has_no_part_in_the_loss_and_no_gradient(da3c, changes):
     """Loss and gradient are those of a network that has never heard of the action."""
     da3c.prepare_to_fork()
     few = Network.of((4,), (Dense(5),), HEADS[1])
@@ -184,8 +179,8 @@ def test_a_masked_action_has_no_part_in_the_loss_and_no_gradient(da3c, da3c_modu
     wider["policy/bias"] = np.pad(weights["policy/bias"], [(0, 1)], constant_values=9)
     plain, masked = masked_rollouts(few)
     found = [
-        gradient_of(da3c, da3c_module, few, weights, plain, changes),
-        gradient_of(da3c, da3c_module, many, wider, masked, {**changes, "action_mask": "legal"}),
+        gradient_of(da3c, few, weights, plain, changes),
+        gradient_of(da3c, many, wider, masked, {**changes, "action_mask": "legal"}),
     ]
     for name, term in found[0].terms.items():
         assert found[1].terms[name] == pytest.approx(term, rel=1e-5)
@@ -197,10 +192,10 @@ def test_a_masked_action_has_no_part_in_the_loss_and_no_gradient(da3c, da3c_modu
     np.testing.assert_allclose(of_many["x/dense0/kernel"], of_few["dense0/kernel"], 1e-4, 1e-6)
 
 
-def gradient_of(da3c, da3c_module, network, weights, rollouts, changes):
+def gradient_of(da3c, network, weights, rollouts, changes):
     section = {"action_size": 3, "state_size": {"x": [4]}, "entropy_beta": 0.1, **changes}
     settings = da3c.Config(section).settings
-    objective = da3c_module("losses_tf").ActorCriticLoss(
+    objective = ActorCriticLoss(
         distribution=Masking(),
         discount=settings.rewards_gamma,
         trace_decay=settings.trace_decay,

@@ -8,6 +8,7 @@ import pytest
 from numpy_network import NumpyNetwork
 from rollout_samples import random_rollouts
 
+from relaax.learning.actor_critic import columns_of, make_gradients
 from relaax.learning.networks import initial_parameters
 from relaax.observations import mapped
 
@@ -147,7 +148,7 @@ def vtrace_of(rewards, terminated, valid, values, ratios, clips, decay):
 
 
 @pytest.fixture(name="make_case")
-def _make_case(da3c, da3c_module):
+def _make_case(da3c):
     def make(section, count=3, **changes):
         config = da3c.Config({**section, **LOSS, **changes})
         settings, network = config.settings, config.network
@@ -155,9 +156,9 @@ def _make_case(da3c, da3c_module):
         da3c.prepare_to_fork()
         from relaax.learning.networks.parameters_tf import ParameterTensors
 
-        dtype = da3c_module("builder").columns_of(config).observation_dtype
+        dtype = columns_of(config).observation_dtype
         tensors = ParameterTensors(network)
-        gradients = da3c_module("builder").make_gradients(config)
+        gradients = make_gradients(config)
         return SimpleNamespace(
             network=network,
             vector=vector,

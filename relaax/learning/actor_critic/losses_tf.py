@@ -7,13 +7,12 @@ from typing import Any
 import tensorflow as tf
 
 from relaax.learning import losses_tf as losses
+from relaax.learning.actor_critic.networks import VALUE
+from relaax.learning.actor_critic.settings import VTraceSection
 from relaax.learning.distributions import GraphDistribution
 from relaax.learning.gradients_tf import GraphRollouts, Terms
 from relaax.learning.networks import POLICY
 from relaax.learning.returns_tf import n_step_targets, normalized, vtrace_targets
-
-from .networks import VALUE
-from .settings import VTraceSection
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,10 @@
-"""DA3C's network: which layers a configuration asks for."""
+"""The network of an actor-critic: which layers a configuration asks for."""
 
 from typing import Any
 
+from relaax.learning.actor_critic.settings import ActorCriticSettings
 from relaax.learning.networks import (
     LSTM,
-    POLICY,
     Convolution,
     Dense,
     Head,
@@ -16,16 +16,14 @@ from relaax.learning.networks.description import written
 from relaax.learning.shapes import stacked_shape
 from relaax.observations import UNNAMED
 
-from .settings import Settings
-
 #: The head that says what a state is worth.
 VALUE = "value"
 
 
-def network_of(settings: Settings) -> Network:
-    """Return the network of a configuration; ValueError for one that cannot be made."""
+def network_of(settings: ActorCriticSettings, policy: Head) -> Network:
+    """Return the network below ``policy`` and a value; ValueError for one that cannot be made."""
     shape = stacked_shape(settings.inputs, settings.history_len)
-    heads = (Head(POLICY, settings.action_size), Head(VALUE, 1))
+    heads = (policy, Head(VALUE, 1))
     if settings.network is not None:
         return read_network(settings.network, shape, heads)
     dense = tuple(Dense(units) for units in settings.dense_units)
@@ -33,18 +31,18 @@ def network_of(settings: Settings) -> Network:
     return default_network(shape, (*dense, *recurrent), heads)
 
 
-def fingerprint_of(network: Network) -> dict[str, Any]:
-    """Return what a checkpoint must agree on, as JSON values."""
+def layers_of(network: Network) -> dict[str, Any]:
+    """Return the layers that a checkpoint must agree on, as JSON values."""
     layers = _seeds_layers(network)
     if layers is None:
         layers = {
             "observations": [
-                f"{name or 'state'} {list(encoder.shape)}: {', '.join(map(written, encoder.layers))}"
-                for name, encoder in sorted(network.encoders.items())
+                f"{name or 'state'} {list(each.shape)}: {', '.join(map(written, each.layers))}"
+                for name, each in sorted(network.encoders.items())
             ],
             "layers": [written(layer) for layer in network.layers],
         }
-    return {"algorithm": "da3c", "action_size": network.head(POLICY).units, **layers}
+    return layers
 
 
 def _seeds_layers(network: Network) -> dict[str, Any] | None:

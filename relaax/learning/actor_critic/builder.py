@@ -1,10 +1,9 @@
-"""Wires DA3C: the one place that reads the configuration, and hands its values to parts."""
+"""Wires an actor-critic: the one place that reads the configuration, and hands values to parts."""
 
 import numpy as np
 
 from relaax.algorithm_base import (
     AgentBase,
-    BatchAgentBase,
     BridgeBase,
     ExperienceSink,
     Metrics,
@@ -13,9 +12,10 @@ from relaax.algorithm_base import (
 )
 from relaax.interval_metrics import IntervalMetrics
 from relaax.learning.actor import Actor
+from relaax.learning.actor_critic.config import ActorCriticConfig
 from relaax.learning.agent import SingleAgent
 from relaax.learning.background_learner import BackgroundLearner
-from relaax.learning.distributions import Categorical
+from relaax.learning.filters import ParameterSource
 from relaax.learning.learner import Learner, NoLearner
 from relaax.learning.model import GradientModel
 from relaax.learning.networks import initial_parameters
@@ -24,20 +24,19 @@ from relaax.learning.parameter_server import ParameterServer
 from relaax.learning.parameter_service import ParameterService
 from relaax.learning.parameter_store import ParameterStore
 from relaax.learning.policy import CurrentPolicy
-from relaax.learning.preprocessor import ActionMask, Preprocessor
+from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.rollouts import Columns, RolloutBatch, RolloutStore
 
-from .config import Config
-from .networks import fingerprint_of
 
-
-def make_parameter_server(config: Config, saver: Saver, metrics: Metrics) -> ParameterServerBase:
+def make_parameter_server(
+    config: ActorCriticConfig, saver: Saver, metrics: Metrics
+) -> ParameterServerBase:
     """Return the owner of the parameters; the learning rate is annealed linearly."""
-    settings = config.settings
+    settings, filters = config.settings, config.filters()
     initial = initial_parameters(config.network.manifest, settings.initialization, settings.seed)
     store = ParameterStore(
-        parameters=initial,
-        optimizer=settings.optimizer.make(initial.size),
+        parameters=np.concatenate([initial, *filters.initial()]),
+        optimizer=filters.optimizer(settings.optimizer.make(initial.size)),
         learning_rate=lambda global_t: linear_anneal(
             settings.initial_learning_rate, global_t, settings.max_global_step
         ),
@@ -46,24 +45,24 @@ def make_parameter_server(config: Config, saver: Saver, metrics: Metrics) -> Par
         store=store,
         service=ParameterService(store, metrics),
         saver=saver,
-        fingerprint=fingerprint_of(config.network),
+        fingerprint=config.fingerprint(),
         max_global_step=settings.max_global_step,
     )
 
 
-def make_agent(config: Config, parameter_server: BridgeBase, seed: int = 0) -> AgentBase:
+def make_agent(config: ActorCriticConfig, parameter_server: BridgeBase, seed: int = 0) -> AgentBase:
     """Return an agent of one environment, which learns before it chooses the next action."""
     actor = make_batch_agent(config, parameter_server, seed, learns_in_background=False)
     return SingleAgent(actor, parameter_server.metrics())
 
 
 def make_batch_agent(
-    config: Config, parameter_server: BridgeBase, seed: int, learns_in_background: bool
-) -> BatchAgentBase:
+    config: ActorCriticConfig, parameter_server: BridgeBase, seed: int, learns_in_background: bool
+) -> Actor:
     """Return the agent of many environments; in the background it learns beside acting."""
     prepare_to_fork()
     # Imported here: these need TensorFlow, and the parameter server runs without it.
-    from relaax.learning.distributions.categorical_tf import GraphCategorical
+    from relaax.learning.distributions.graph_tf import graph_of
     from relaax.learning.networks.parameters_tf import ParameterTensors
     from relaax.learning.networks.policy_tf import policy_of
     from relaax.learning.tensorflow_runtime_tf import configure_tensorflow
@@ -71,41 +70,44 @@ def make_batch_agent(
     settings, network = config.settings, config.network
     waits = settings.wait_for_learning == "always"
     configure_tensorflow(settings.gpu, learns_in_background, splits_operations=waits)
-    distribution, columns = Categorical(settings.action_size), columns_of(config)
-    tensors = ParameterTensors(network)
-    policy = CurrentPolicy(tensors.unpack, parameter_server.get())
-    gradients = make_gradients(config)
+    distribution, columns = config.distribution, columns_of(config)
+    tensors, filters = ParameterTensors(network), config.filters()
+    bridged = filters.bridged(parameter_server)
+    policy = CurrentPolicy(tensors.unpack, bridged.get())
+    learner = _make_learner(config, parameter_server, bridged, policy, learns_in_background)
+    mask = settings.mask
     return Actor(
-        preprocessor=preprocessor_of(config),
+        preprocessor=Preprocessor(settings.inputs, settings.history_len, mask, filters.states),
         policy=policy,
         model=policy_of(
             network,
             tensors,
             distribution,
-            GraphCategorical(),
+            graph_of(distribution),
             settings.learn,
-            settings.action_mask,
+            None if mask is None else mask.name,
         ),
         distribution=distribution,
         columns=columns,
         rollouts=RolloutStore(settings.episode_len, columns) if settings.learn else None,
-        experience=_make_learner(config, parameter_server, gradients, policy, learns_in_background),
+        experience=learner,
         random=np.random.default_rng(None if settings.seed is None else [settings.seed, seed]),
         clip_rewards=settings.clip_rewards,
+        reward_filter=filters.rewards,
+        action_bounds=config.action_bounds(),
     )
 
 
-def make_gradients(config: Config) -> GradientModel:
+def make_gradients(config: ActorCriticConfig) -> GradientModel:
     """Return the gradients of the actor-critic loss."""
-    from relaax.learning.distributions.categorical_tf import GraphCategorical
+    from relaax.learning.actor_critic.losses_tf import ActorCriticLoss
+    from relaax.learning.distributions.graph_tf import graph_of
     from relaax.learning.gradients_tf import RolloutGradients
     from relaax.learning.networks.parameters_tf import ParameterTensors
 
-    from .losses_tf import ActorCriticLoss
-
     settings = config.settings
     objective = ActorCriticLoss(
-        distribution=GraphCategorical(),
+        distribution=graph_of(config.distribution),
         discount=settings.rewards_gamma,
         trace_decay=settings.trace_decay,
         entropy_beta=settings.entropy_beta,
@@ -113,7 +115,7 @@ def make_gradients(config: Config) -> GradientModel:
         normalize_advantages=settings.normalize_advantages,
         policy_clip=settings.policy_clip,
         vtrace=settings.vtrace,
-        action_mask=settings.action_mask,
+        action_mask=None if settings.mask is None else settings.mask.name,
     )
     network, length = config.network, settings.episode_len
     return RolloutGradients(
@@ -121,21 +123,11 @@ def make_gradients(config: Config) -> GradientModel:
     )
 
 
-def columns_of(config: Config) -> Columns:
+def columns_of(config: ActorCriticConfig) -> Columns:
     """Return what one row of a rollout is made of."""
-    settings = config.settings
-    distribution = Categorical(settings.action_size)
-    return Columns.of(config.network, distribution, action_mask=settings.action_mask)
-
-
-def preprocessor_of(config: Config) -> Preprocessor:
-    """Return what makes observations of states, and of masks of actions."""
-    settings = config.settings
-    mask = settings.action_mask
-    return Preprocessor(
-        settings.inputs,
-        settings.history_len,
-        None if mask is None else ActionMask(mask, settings.action_size),
+    mask = config.settings.mask
+    return Columns.of(
+        config.network, config.distribution, action_mask=None if mask is None else mask.name
     )
 
 
@@ -144,16 +136,15 @@ def prepare_to_fork() -> None:
     from relaax.learning.tensorflow_runtime_tf import import_tensorflow
 
     import_tensorflow()
-    from relaax.learning.distributions import categorical_tf  # noqa: F401
+    from relaax.learning.actor_critic import losses_tf  # noqa: F401
+    from relaax.learning.distributions import graph_tf  # noqa: F401
     from relaax.learning.networks import policy_tf  # noqa: F401
-
-    from . import losses_tf  # noqa: F401
 
 
 def _make_learner(
-    config: Config,
+    config: ActorCriticConfig,
     parameter_server: BridgeBase,
-    gradients: GradientModel,
+    bridged: ParameterSource,
     policy: CurrentPolicy,
     learns_in_background: bool,
 ) -> ExperienceSink[RolloutBatch]:
@@ -162,9 +153,9 @@ def _make_learner(
         return NoLearner()
     metrics = parameter_server.metrics()
     learner = Learner(
-        model=gradients,
+        model=make_gradients(config),
         policy=policy,
-        gradients=parameter_server,
+        gradients=bridged,
         counter=parameter_server,
         metrics=IntervalMetrics(metrics),
         gradient_norm_clipping=settings.optimizer.gradient_norm_clipping,

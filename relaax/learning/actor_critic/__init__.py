@@ -1,0 +1,34 @@
+"""Advantage actor-critic: what DA3C and its form for continuous actions share.
+
+``settings``   the keys of the YAML file that do not depend on the kind of actions
+``config``     the same as the servers want it, with the network and the distribution
+``networks``   which layers a configuration asks for
+``losses_tf``  what is minimised
+``builder``    wires these and the parts of ``relaax.learning``
+
+An algorithm derives its settings from ``ActorCriticSettings``, its configuration from
+``ActorCriticConfig``, and exports the functions of ``builder``.
+"""
+
+from relaax.learning.actor_critic.builder import (
+    columns_of,
+    make_agent,
+    make_batch_agent,
+    make_gradients,
+    make_parameter_server,
+    prepare_to_fork,
+)
+from relaax.learning.actor_critic.config import ActorCriticConfig
+from relaax.learning.actor_critic.settings import ActorCriticSettings, VTraceSection
+
+__all__ = [
+    "ActorCriticConfig",
+    "ActorCriticSettings",
+    "VTraceSection",
+    "columns_of",
+    "make_agent",
+    "make_batch_agent",
+    "make_gradients",
+    "make_parameter_server",
+    "prepare_to_fork",
+]

@@ -1,0 +1,47 @@
+"""Which filters an algorithm has."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from relaax.algorithm_base import FloatVector
+from relaax.learning.filters.filtered_bridge import FilteredBridge, ParameterSource
+from relaax.learning.filters.merging import MergingOptimizer
+from relaax.learning.filters.statistics import initial_statistics
+from relaax.learning.filters.z_filter import ZFilter
+from relaax.learning.optimizers import Optimizer
+
+
+class Filters:
+    """The filters of one worker, or what a parameter server knows of them.
+
+    ``states``: how many numbers each filtered observation has, by name; ``UNNAMED`` for the only
+    one. With ``rewards`` these are scaled, too.
+    """
+
+    def __init__(self, states: Mapping[str, int] | None = None, rewards: bool = False) -> None:
+        #: By the observation's name.
+        self.states = {name: ZFilter(width) for name, width in sorted((states or {}).items())}
+        self.rewards = ZFilter(1, subtracts_mean=False) if rewards else None
+        self._all = [*self.states.values(), *([self.rewards] if self.rewards else [])]
+
+    def bridged(self, bridge: ParameterSource) -> ParameterSource:
+        """Return ``bridge`` as the network sees it, without the statistics behind its vector."""
+        return FilteredBridge(bridge, self._all) if self._all else bridge
+
+    def optimizer(self, optimizer: Optimizer) -> Optimizer:
+        """Return what updates whole vectors: ``optimizer`` their parameters, merging the rest."""
+        widths = [each.width for each in self._all]
+        return MergingOptimizer(optimizer, widths) if widths else optimizer
+
+    def initial(self) -> list[FloatVector]:
+        """Return the statistics that a training begins with."""
+        return [initial_statistics(each.width) for each in self._all]
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Return what a checkpoint must agree on, as JSON values."""
+        found: dict[str, Any] = {}
+        if self.states:
+            found["filtered_states"] = {name: each.width for name, each in self.states.items()}
+        if self.rewards is not None:
+            found["filtered_rewards"] = True
+        return found
