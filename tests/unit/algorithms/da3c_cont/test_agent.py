@@ -1,0 +1,54 @@
+"""da3c_cont's agent on a real parameter server in this process."""
+
+import numpy as np
+import pytest
+from learning_parts import Driven, Recorder, Stored, report
+
+from relaax.algorithm_base import NullSaver
+from relaax.steps import START
+
+SECTION = {
+    "action_size": 1, "state_size": [2], "hidden_layers": [8], "lstm": False, "episode_len": 3,
+    "seed": 5, "sigma": "free", "initial_sigma": 4.0,
+}  # fmt: skip
+
+
+class Acting:
+    """A batch agent, and what its parameter server was sent."""
+
+    def __init__(self, continuous, **changes):
+        config = continuous.Config({**SECTION, **changes})
+        self.parameter_server = continuous.ParameterServer(config, NullSaver(), Stored())
+        self.bridge = Recorder(self.parameter_server.bridge())
+        self.agent = Driven(continuous.make_batch_agent(config, self.bridge, 0, False))
+        self.slots = self.agent.open(16)
+
+    def act(self, flags, states):
+        count = len(self.slots)
+        return self.agent.act(report(self.slots, [flags] * count, [1.0] * count, states))
+
+
+def states_of(value):
+    return np.full((16, 2), value, np.float32)
+
+
+def test_actions_are_cut_at_the_bounds_and_learnt_from_as_they_were_drawn(continuous):
+    acting = Acting(continuous, action_low=-1, action_high=1)
+    actions = acting.act(START, states_of(0))
+    assert np.abs(actions).max() == 1
+    recorded = acting.agent.agent._rollouts._actions[0, acting.slots]
+    assert np.abs(recorded).max() > 1
+    np.testing.assert_array_equal(actions, np.clip(recorded, -1, 1))
+
+
+@pytest.mark.parametrize("filters", [False, True])
+def test_states_are_filtered_by_what_the_parameter_server_has_merged(continuous, filters):
+    acting = Acting(continuous, filter_states=filters)
+    generator = np.random.default_rng(0)
+    acting.act(START, generator.normal(100, 5, (16, 2)).astype(np.float32))
+    for _ in range(9):
+        acting.act(0, generator.normal(100, 5, (16, 2)).astype(np.float32))
+    assert acting.bridge.gradients
+    seen = acting.agent.agent._rollouts._observations[:, acting.slots]
+    latest = seen[acting.agent.agent._rollouts._positions[0] - 1]
+    assert (np.abs(latest).max() < 5) == filters

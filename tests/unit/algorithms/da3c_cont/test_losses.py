@@ -1,0 +1,68 @@
+"""The loss of continuous actions against an independent computation, by scipy's normal density."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from numpy_network import NumpyNetwork
+from rollout_samples import random_rollouts
+from scipy.stats import norm
+
+from relaax.learning.actor_critic import make_gradients
+from relaax.learning.networks import initial_parameters
+
+DISCOUNT = 0.9
+SECTION = {
+    "action_size": 2, "state_size": [4], "hidden_layers": [6], "lstm": False, "seed": 7,
+    "rewards_gamma": DISCOUNT, "initialization": "orthogonal",
+}  # fmt: skip
+
+
+def returns_of(rollout, values):
+    """n-step returns [T, K]; a row that is not valid stands for its own value."""
+    returns, following = np.zeros(rollout.rewards.shape), values[-1]
+    for step in reversed(range(len(returns))):
+        earned = rollout.rewards[step] + DISCOUNT * (1 - rollout.terminated[step]) * following
+        following = returns[step] = np.where(rollout.valid[step] > 0, earned, values[step])
+    return returns
+
+
+def terms_of(config, vector, rollout):
+    """Return policy loss, value loss and entropy, summed over all steps."""
+    network = NumpyNetwork(config.network, config.network.manifest.unpack(vector))
+    outputs = [
+        network.forward(
+            rollout.observations[:, column],
+            rollout.recurrent_state[:, column : column + 1],
+            1 - rollout.starts[:, column],
+        )[0]
+        for column in range(rollout.count)
+    ]
+    policy = np.stack([each["policy"] for each in outputs], axis=1)[:-1]
+    values = np.stack([each["value"][:, 0] for each in outputs], axis=1)
+    mean, raw = np.split(policy, 2, axis=-1)
+    sigma = np.exp(raw) if config.settings.sigma == "free" else np.log1p(np.exp(raw)) + 1e-3
+    density = norm(mean, sigma)
+    chosen = density.logpdf(rollout.actions).sum(axis=-1)
+    returns = returns_of(rollout, values)
+    return {
+        "policy loss": -np.sum(rollout.valid * chosen * (returns - values[:-1])),
+        "value loss": np.sum(rollout.valid * (returns - values[:-1]) ** 2) / 2,
+        "entropy": np.sum(rollout.valid * density.entropy().sum(axis=-1)),
+    }
+
+
+@pytest.mark.parametrize("sigma", ["state", "free"])
+def test_each_term_agrees_with_scipy(continuous, sigma):
+    config = continuous.Config({**SECTION, "sigma": sigma})
+    continuous.prepare_to_fork()
+    from relaax.learning.networks.parameters_tf import ParameterTensors
+
+    vector = initial_parameters(config.network.manifest, "orthogonal", 7)
+    actions = np.random.default_rng(3).normal(0.5, 2.0, (5, 3, 2)).astype(np.float32)
+    rollout = dataclasses.replace(random_rollouts(config.network), actions=actions)
+    parameters = ParameterTensors(config.network).unpack(vector)
+    found = make_gradients(config).gradient(parameters, rollout).terms
+    expected = terms_of(config, vector, rollout)
+    assert found == pytest.approx(expected, rel=1e-4)
+    assert expected["entropy"] > 0
