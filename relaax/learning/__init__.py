@@ -13,6 +13,7 @@ Acting
 Learning
 ``learner``             turns rollouts into updates, before the next action
 ``background_learner``  the same beside acting, on a thread
+``actor_critic``        settings, loss and builder of advantage actor-critics
 ``gradients_tf``        gradients of an algorithm's objective, padded and compiled
 ``returns_tf``          what values and advantages should be
 ``losses_tf``           terms that losses are made of
