@@ -16,7 +16,7 @@ EXAMPLE = "\n".join(
 QUOTED = [
     block
     for block in re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
-    if re.search(r"class (DiagonalGaussian|Reinforce|Config)\b", block)
+    if re.search(r"class (Reinforce|Config)\b", block)
 ]
 
 

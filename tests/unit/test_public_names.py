@@ -15,7 +15,10 @@ PUBLIC = {
         Backoff Client FINAL Failure START Steps TERMINATED TRUNCATED VectorClient
     """,
     "relaax.bridge": "Bridge BridgeControl",
-    "relaax.learning.distributions": "Categorical Distribution GraphDistribution",
+    "relaax.learning.distributions": """
+        Bernoulli Categorical DiagonalGaussian Distribution GraphDistribution Maskable MultiDiscrete
+        SquashedGaussian distribution_of
+    """,
     "relaax.learning.networks": """
         Convolution Head Network POLICY ParameterManifest Parameters TensorSpec initial_parameters
     """,

@@ -1,11 +1,41 @@
 """How actions are drawn from what a network puts out.
 
-``base``            what a distribution is asked, in numpy and inside a TensorFlow graph
-``categorical``     one of several actions, in numpy
-``categorical_tf``  the same inside a graph
+``base``                  what a distribution is asked, in numpy and inside a TensorFlow graph
+``of_space``              which distribution actions of a space have
+``graph_tf``              the TensorFlow counterpart of each distribution
+
+``categorical``           one of several actions, in numpy
+``categorical_tf``        the same inside a graph
+``multi_discrete``        several choices at once, in numpy
+``multi_discrete_tf``     the same inside a graph
+``bernoulli``             bits, in numpy
+``bernoulli_tf``          the same inside a graph
+``gaussian``              continuous actions without bounds, in numpy
+``gaussian_tf``           the same inside a graph
+``squashed_gaussian``     continuous actions between bounds, in numpy
+``squashed_gaussian_tf``  the same inside a graph
+
+``masking``               logits of actions that are forbidden, in numpy
+``masking_tf``            the same inside a graph
+``shapes_tf``             between columns of outputs and the shape of actions
 """
 
-from relaax.learning.distributions.base import Distribution, GraphDistribution
+from relaax.learning.distributions.base import Distribution, GraphDistribution, Maskable
+from relaax.learning.distributions.bernoulli import Bernoulli
 from relaax.learning.distributions.categorical import Categorical
+from relaax.learning.distributions.gaussian import DiagonalGaussian
+from relaax.learning.distributions.multi_discrete import MultiDiscrete
+from relaax.learning.distributions.of_space import distribution_of
+from relaax.learning.distributions.squashed_gaussian import SquashedGaussian
 
-__all__ = ["Categorical", "Distribution", "GraphDistribution"]
+__all__ = [
+    "Bernoulli",
+    "Categorical",
+    "DiagonalGaussian",
+    "Distribution",
+    "GraphDistribution",
+    "Maskable",
+    "MultiDiscrete",
+    "SquashedGaussian",
+    "distribution_of",
+]

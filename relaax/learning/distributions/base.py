@@ -37,11 +37,23 @@ class Distribution(Protocol):
     def choose(self, outputs: FloatArray, noise: FloatArray) -> Array:
         """Return the actions [B, ...] that outputs [B, N] and noise make.
 
-        With noise of zeros it is the most probable action.
+        Noise of zeros makes the mode.
         """
+
+    def mode(self, outputs: FloatArray) -> Array:
+        """Return the most probable actions [B, ...], from outputs [B, N]."""
 
     def log_likelihood(self, outputs: FloatArray, actions: Array) -> FloatArray:
         """Return ``log pi(a | s)`` float32 [B] of actions [B, ...], from outputs [B, N]."""
+
+    def entropy(self, outputs: FloatArray) -> FloatArray:
+        """Return the entropy in nats, float32 [B], from outputs [B, N].
+
+        Of continuous actions it is the differential entropy, which may be negative.
+        """
+
+    def kl(self, outputs_p: FloatArray, outputs_q: FloatArray) -> FloatArray:
+        """Return ``KL(p || q)`` in nats, float32 [B], of the distributions that both make."""
 
 
 class GraphDistribution(Protocol):
@@ -50,8 +62,26 @@ class GraphDistribution(Protocol):
     def choose(self, outputs: Tensor, noise: Tensor) -> Tensor:
         """Choose as in numpy."""
 
+    def mode(self, outputs: Tensor) -> Tensor:
+        """Return the most probable actions, as in numpy."""
+
     def log_likelihood(self, outputs: Tensor, actions: Tensor) -> Tensor:
         """Return ``log pi(a | s)`` float32 [...] of actions, from outputs [..., N]."""
 
     def entropy(self, outputs: Tensor) -> Tensor:
         """Return the entropy in nats, float32 [...], from outputs [..., N]."""
+
+    def kl(self, outputs_p: Tensor, outputs_q: Tensor) -> Tensor:
+        """Return ``KL(p || q)`` in nats, float32 [...], from outputs [..., N] of both."""
+
+
+class Maskable(Protocol):
+    """A distribution of discrete actions, some of which may be forbidden; in numpy or a graph."""
+
+    def masked(self, outputs: Any, mask: Any) -> Any:
+        """Return the outputs [..., N] of the distribution without the masked actions.
+
+        mask: bool or uint8 [..., N], 0 where an action is forbidden. Such an action is never
+        chosen, and no gradient reaches its output. All else is asked with what is returned: so
+        likelihood and entropy are those of the masked distribution.
+        """

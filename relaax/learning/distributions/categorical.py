@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from relaax.learning.distributions.masking import Mask, masked_logits
+
 FloatArray = npt.NDArray[np.float32]
 
 #: A float32 draw is 0 once in 10**7, and its logarithm would choose any action, however improbable.
@@ -24,10 +26,7 @@ class Categorical:
 
     def noise(self, random: np.random.Generator, count: int) -> FloatArray:
         """Draw independent standard Gumbel values, float32 [count, A]."""
-        # The negative logarithm of an exponential variable has Gumbel's distribution.
-        exponential = random.standard_exponential((count, self.outputs), dtype=np.float32)
-        gumbel: FloatArray = -np.log(np.maximum(exponential, _LEAST_EXPONENTIAL))
-        return gumbel
+        return gumbel_noise(random, (count, self.outputs))
 
     def choose(self, outputs: FloatArray, noise: FloatArray) -> npt.NDArray[np.int64]:
         """Return the actions int64 [B] that logits [B, A] and noise make.
@@ -35,7 +34,11 @@ class Categorical:
         With Gumbel's noise they are samples of the policy (the Gumbel-max trick, Gumbel 1954), with
         zeros the most probable actions.
         """
-        actions: npt.NDArray[np.int64] = (outputs + noise).argmax(axis=1)
+        return self.mode(outputs + noise)
+
+    def mode(self, outputs: FloatArray) -> npt.NDArray[np.int64]:
+        """Return the most probable actions int64 [B], from logits [B, A]."""
+        actions: npt.NDArray[np.int64] = outputs.argmax(axis=-1)
         return actions
 
     def log_likelihood(self, outputs: FloatArray, actions: npt.NDArray[np.int64]) -> FloatArray:
@@ -45,3 +48,37 @@ class Categorical:
         total = np.add.reduce(np.exp(outputs - highest[:, np.newaxis]), axis=1)
         log_likelihood: FloatArray = chosen - highest - np.log(total)
         return log_likelihood
+
+    def entropy(self, outputs: FloatArray) -> FloatArray:
+        """Return the entropy in nats, float32 [B], from logits [B, A]."""
+        log_p = _log_probabilities(outputs)
+        entropy: FloatArray = -(np.exp(log_p) * log_p).sum(axis=-1)
+        return entropy
+
+    def kl(self, outputs_p: FloatArray, outputs_q: FloatArray) -> FloatArray:
+        """Return ``KL(p || q)`` float32 [B], from logits [B, A] of both."""
+        log_p, log_q = _log_probabilities(outputs_p), _log_probabilities(outputs_q)
+        divergence: FloatArray = (np.exp(log_p) * (log_p - log_q)).sum(axis=-1)
+        return divergence
+
+    def masked(self, outputs: FloatArray, mask: Mask) -> FloatArray:
+        """Return logits [B, A] without the actions whose ``mask`` [B, A] is 0.
+
+        A row that allows nothing becomes a uniform one, which teaches nothing.
+        """
+        return masked_logits(outputs, mask)
+
+
+def gumbel_noise(random: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
+    """Draw independent standard Gumbel values, float32, of at most 18.5."""
+    # The negative logarithm of an exponential variable has Gumbel's distribution.
+    exponential = random.standard_exponential(shape, dtype=np.float32)
+    gumbel: FloatArray = -np.log(np.maximum(exponential, _LEAST_EXPONENTIAL))
+    return gumbel
+
+
+def _log_probabilities(logits: FloatArray) -> FloatArray:
+    """Return log softmax [..., A]."""
+    below = logits - logits.max(axis=-1, keepdims=True)
+    log_probabilities: FloatArray = below - np.log(np.exp(below).sum(axis=-1, keepdims=True))
+    return log_probabilities

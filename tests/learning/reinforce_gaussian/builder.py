@@ -27,6 +27,7 @@ def make_parameter_server(config, saver, metrics):
 
 
 def make_batch_agent(config, bridge, seed, learns_in_background):
+    from relaax.learning.distributions.graph_tf import graph_of
     from relaax.learning.gradients_tf import RolloutGradients
     from relaax.learning.networks.parameters_tf import ParameterTensors
 
@@ -34,7 +35,8 @@ def make_batch_agent(config, bridge, seed, learns_in_background):
 
     network, distribution, length = config.network, config.distribution, config.episode_len
     columns, tensors = Columns.of(network, distribution, np.float32), ParameterTensors(network)
-    gradients = RolloutGradients(network, tensors, Reinforce(config.discount), length, columns)
+    loss = Reinforce(graph_of(distribution), config.discount)
+    gradients = RolloutGradients(network, tensors, loss, length, columns)
     policy = CurrentPolicy(tensors.unpack, bridge.get())
     metrics = bridge.metrics()
     learner = Learner(gradients, policy, bridge, bridge, IntervalMetrics(metrics), 1.0)

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from relaax.algorithm_base import ConfigBase
+from relaax.learning.distributions import DiagonalGaussian
 from relaax.learning.networks import POLICY, Head, Network
-
-from .gaussian import DiagonalGaussian
 
 
 class Config(ConfigBase):
@@ -20,7 +19,7 @@ class Config(ConfigBase):
         self.learning_rate = float(config.get("learning_rate", 0.005))
         self.discount = float(config.get("discount", 0.8))
         self.seed = int(config.get("seed", 0))
-        self.distribution = DiagonalGaussian(self.action_size)
+        self.distribution = DiagonalGaussian((self.action_size,), sigma="exp")
         self.network = Network(
             (self.state_size,), (32,), (Head(POLICY, self.distribution.outputs),)
         )

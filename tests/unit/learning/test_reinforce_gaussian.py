@@ -60,13 +60,12 @@ def test_an_agent_of_one_environment_returns_arrays(algorithm, parameter_server)
 
 
 def test_the_graphs_log_likelihood_is_the_one_of_acting(algorithm):
-    from importlib import import_module
+    from relaax.learning.distributions.graph_tf import graph_of
 
-    loss_tf = import_module(f"{algorithm.module.__name__}.loss_tf")
     random = np.random.default_rng(0)
     outputs = random.normal(size=(5, 4)).astype(np.float32)
     distribution = algorithm.Config(SECTION).distribution
     actions = distribution.choose(outputs, distribution.noise(random, 5))
     expected = distribution.log_likelihood(outputs, actions)
-    found = loss_tf.log_likelihood(outputs, actions)
+    found = graph_of(distribution).log_likelihood(outputs, actions)
     np.testing.assert_allclose(found, expected, rtol=1e-4)

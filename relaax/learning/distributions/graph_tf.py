@@ -1,0 +1,32 @@
+"""The TensorFlow counterpart of each distribution."""
+
+from relaax.learning.distributions.base import Distribution, GraphDistribution
+from relaax.learning.distributions.bernoulli import Bernoulli
+from relaax.learning.distributions.bernoulli_tf import GraphBernoulli
+from relaax.learning.distributions.categorical import Categorical
+from relaax.learning.distributions.categorical_tf import GraphCategorical
+from relaax.learning.distributions.gaussian import DiagonalGaussian
+from relaax.learning.distributions.gaussian_tf import GraphDiagonalGaussian
+from relaax.learning.distributions.multi_discrete import MultiDiscrete
+from relaax.learning.distributions.multi_discrete_tf import GraphMultiDiscrete
+from relaax.learning.distributions.squashed_gaussian import SquashedGaussian
+from relaax.learning.distributions.squashed_gaussian_tf import GraphSquashedGaussian
+
+
+def graph_of(distribution: Distribution) -> GraphDistribution:
+    """Return ``distribution`` as it is inside a graph; ValueError for one of another library."""
+    match distribution:
+        case Categorical():
+            return GraphCategorical()
+        case MultiDiscrete():
+            return GraphMultiDiscrete(distribution)
+        case Bernoulli():
+            return GraphBernoulli(distribution)
+        case DiagonalGaussian():
+            return GraphDiagonalGaussian(distribution)
+        case SquashedGaussian():
+            return GraphSquashedGaussian(distribution)
+    raise ValueError(
+        f"{type(distribution).__name__} has no TensorFlow counterpart in relaax.learning: write a "
+        "GraphDistribution for it, and pass that on instead of calling graph_of"
+    )
