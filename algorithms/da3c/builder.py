@@ -19,7 +19,7 @@ from relaax.learning.distributions import Categorical
 from relaax.learning.learner import Learner, NoLearner
 from relaax.learning.model import GradientModel
 from relaax.learning.networks import initial_parameters
-from relaax.learning.optimizers import RMSProp, RMSPropSettings, linear_anneal
+from relaax.learning.optimizers import linear_anneal
 from relaax.learning.parameter_server import ParameterServer
 from relaax.learning.parameter_service import ParameterService
 from relaax.learning.parameter_store import ParameterStore
@@ -32,14 +32,12 @@ from .networks import fingerprint_of
 
 
 def make_parameter_server(config: Config, saver: Saver, metrics: Metrics) -> ParameterServerBase:
-    """Return the owner of the parameters: a shared RMSProp, its learning rate annealed linearly."""
+    """Return the owner of the parameters; the learning rate is annealed linearly."""
     settings = config.settings
     initial = initial_parameters(config.network.manifest, settings.initialization, settings.seed)
     store = ParameterStore(
         parameters=initial,
-        optimizer=RMSProp(
-            initial.size, RMSPropSettings(settings.RMSProp.decay, settings.RMSProp.epsilon)
-        ),
+        optimizer=settings.optimizer.make(initial.size),
         learning_rate=lambda global_t: linear_anneal(
             settings.initial_learning_rate, global_t, settings.max_global_step
         ),
@@ -150,7 +148,7 @@ def _make_learner(
         gradients=parameter_server,
         counter=parameter_server,
         metrics=IntervalMetrics(metrics),
-        gradient_norm_clipping=settings.RMSProp.gradient_norm_clipping,
+        gradient_norm_clipping=settings.optimizer.gradient_norm_clipping,
         passes=settings.passes,
     )
     if settings.wait_for_learning == "always" or not learns_in_background:

@@ -12,19 +12,10 @@ from pydantic import (
     model_validator,
 )
 
+from relaax.learning.optimizers import OptimizerSections
+
 #: A state of this many dimensions is an image: height and width, perhaps channels.
 IMAGE_DIMENSIONS = (2, 3)
-
-
-class RMSPropSection(BaseModel):
-    """The optimiser's parameters."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-    decay: float = Field(default=0.99, ge=0, lt=1)
-    epsilon: PositiveFloat = 0.1
-    #: Gradients with a larger global norm are scaled down to it; None leaves them alone.
-    gradient_norm_clipping: PositiveFloat | None = 40.0
 
 
 class VTraceSection(BaseModel):
@@ -38,7 +29,7 @@ class VTraceSection(BaseModel):
     clip_c: PositiveFloat = 1.0
 
 
-class Settings(BaseModel):
+class Settings(OptimizerSections):
     """The keys of the YAML's ``algorithm:`` section; seed 003, section "Distributed A3C"."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -95,7 +86,6 @@ class Settings(BaseModel):
     gpu: bool = False
     #: Seed of initial parameters and of action sampling; None draws one.
     seed: int | None = Field(None, ge=0)
-    RMSProp: RMSPropSection = RMSPropSection()
 
     @model_validator(mode="after")
     def _corrects_once(self) -> "Settings":

@@ -1,6 +1,14 @@
 """The owner of a training's global parameters."""
 
-from relaax.algorithm_base import BridgeBase, Checkpoint, ParameterServerBase, Saver
+from collections.abc import Iterable
+
+from relaax.algorithm_base import (
+    BridgeBase,
+    Checkpoint,
+    CheckpointMismatch,
+    ParameterServerBase,
+    Saver,
+)
 from relaax.algorithm_base.checkpoint import (
     Fingerprint,
     require_same_fingerprint,
@@ -35,12 +43,17 @@ class ParameterServer(ParameterServerBase):
         self._max_global_step = max_global_step
 
     def restore_latest_checkpoint(self) -> None:
-        """Restore the latest checkpoint, if any; CheckpointMismatch if it is another network's."""
+        """Restore the latest checkpoint, if any.
+
+        CheckpointMismatch if it is of another network or another optimiser.
+        """
         checkpoint = self.saver.restore_latest()
         if checkpoint is None:
             return
         require_same_fingerprint(checkpoint.fingerprint, self._fingerprint, self.saver.location())
-        require_same_shapes(checkpoint, self._checkpoint().tensors)
+        expected = self._checkpoint().tensors
+        _require_same_optimizer(checkpoint.tensors, expected, self.saver.location())
+        require_same_shapes(checkpoint, expected)
         slots = {name: slot for name, slot in checkpoint.tensors.items() if name != PARAMETERS}
         self._store.restore(
             Snapshot(
@@ -79,3 +92,20 @@ class ParameterServer(ParameterServerBase):
             version=snapshot.version,
             fingerprint=self._fingerprint,
         )
+
+
+def _require_same_optimizer(saved: Iterable[str], expected: Iterable[str], location: str) -> None:
+    """Raise CheckpointMismatch unless tensors of these names are of one optimiser's slots."""
+    before, now = _optimizer_of(saved), _optimizer_of(expected)
+    if before != now:
+        raise CheckpointMismatch(
+            f"the checkpoint in {location} is of a training with the optimiser {before}, and this "
+            f"configuration asks for {now}. Use another checkpoint location or the optimiser that "
+            "made it"
+        )
+
+
+def _optimizer_of(names: Iterable[str]) -> str:
+    """Return whose slots are among these names of tensors."""
+    prefixes = {name.split("/")[0] for name in names if name != PARAMETERS}
+    return " and ".join(sorted(prefixes)) or "none"

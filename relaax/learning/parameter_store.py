@@ -1,13 +1,14 @@
 """The global parameters, shared by the threads that answer workers."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from relaax.learning.optimizers.optimizer import Optimizer
+from relaax.learning.optimizers.optimizer import Optimizer, Slots
 
 FloatVector = npt.NDArray[np.float32]
 
@@ -18,8 +19,8 @@ class Snapshot:
 
     #: float32 [size], read-only.
     parameters: FloatVector
-    #: The optimiser's slots by name, float32 [size] each, read-only.
-    slots: Mapping[str, FloatVector]
+    #: What the optimiser remembers, by name, read-only.
+    slots: Slots
     global_t: int
     version: int
 
@@ -119,6 +120,6 @@ class ParameterStore:
             self._published = None
 
 
-def _frozen_copy(vector: FloatVector) -> FloatVector:
+def _frozen_copy(vector: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return a read-only copy that lies in bytes, ready to be sent as it is."""
-    return np.frombuffer(vector.tobytes(), np.float32)
+    return np.frombuffer(vector.tobytes(), vector.dtype)

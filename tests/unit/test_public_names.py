@@ -23,7 +23,8 @@ PUBLIC = {
         Convolution Head Network POLICY ParameterManifest Parameters TensorSpec initial_parameters
     """,
     "relaax.learning.optimizers": """
-        Optimizer RMSProp RMSPropSettings clip_by_global_norm linear_anneal
+        Adam AdamSettings Optimizer OptimizerSections RMSProp RMSPropSettings SGD
+        clip_by_global_norm linear_anneal
     """,
     "relaax.learning.rollouts": "Columns RolloutBatch RolloutStore",
     "relaax.protocol": "FrameConnection MessageConnection PeerClosed",

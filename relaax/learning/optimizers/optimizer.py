@@ -1,21 +1,25 @@
 """What the parameter store asks of an optimiser."""
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 FloatVector = npt.NDArray[np.float32]
 
+#: What an optimiser remembers, by the names that checkpoints give it.
+Slots = Mapping[str, npt.NDArray[Any]]
+
 
 class Optimizer(Protocol):
     """Moves a flat vector, and remembers what it needs for the next step."""
 
-    def slots(self) -> Mapping[str, FloatVector]:
-        """Return what it remembers, float32 [size] each, by the names that checkpoints give it.
+    def slots(self) -> Slots:
+        """Return what it remembers: vectors float32 [size], and counts int64 [1].
 
-        The arrays are its own: a restored training writes into them.
+        The arrays are its own: a restored training writes into them. Each name is the optimiser's,
+        a slash and the slot's: ``adam/mean``. So a checkpoint tells which optimiser it is of.
         """
 
     def apply(self, parameters: FloatVector, gradient: FloatVector, learning_rate: float) -> None:

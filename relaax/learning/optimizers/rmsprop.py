@@ -1,12 +1,10 @@
 """Shared RMSProp on a flat vector."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-FloatVector = npt.NDArray[np.float32]
+from relaax.learning.optimizers.optimizer import FloatVector, Slots
 
 
 @dataclass(frozen=True)
@@ -33,7 +31,7 @@ class RMSProp:
         self.mean_square: FloatVector = np.zeros(size, np.float32)
         self._scratch: FloatVector = np.empty(size, np.float32)
 
-    def slots(self) -> Mapping[str, FloatVector]:
+    def slots(self) -> Slots:
         """Return the running mean of squared gradients."""
         return {"rmsprop/mean_square": self.mean_square}
 

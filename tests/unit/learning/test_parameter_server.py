@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from relaax.algorithm_base import CheckpointMismatch, NullMetrics, Saver, Version
+from relaax.learning.optimizers import SGD, Adam, AdamSettings
 from relaax.learning.parameter_server import ParameterServer
 from relaax.learning.parameter_service import ParameterService
 from relaax.learning.parameter_store import ParameterStore
@@ -39,8 +40,9 @@ class Momentum:
         parameters -= learning_rate * self.velocity
 
 
-def make(saver, size=3, fingerprint=None, max_global_step=100.0):
-    store = ParameterStore(np.zeros(size, np.float32), Momentum(size), lambda global_t: 0.5)
+def make(saver, size=3, fingerprint=None, max_global_step=100.0, optimizer=None):
+    optimizer = optimizer or Momentum(size)
+    store = ParameterStore(np.zeros(size, np.float32), optimizer, lambda global_t: 0.5)
     service = ParameterService(store, NullMetrics())
     return ParameterServer(store, service, saver, fingerprint or {"units": size}, max_global_step)
 
@@ -72,6 +74,35 @@ def test_a_restored_optimiser_goes_on_where_it_was():
         values = server.bridge().get()
         assert values.vector.tolist() == [-1.5] * 3
         assert (values.version.number, values.global_t) == (2, 14)
+
+
+def test_adam_corrects_its_bias_after_a_restart_as_it_would_have_before():
+    """Its number of steps is in the checkpoint, exactly: it is no float32."""
+    saver, steps = Memory(), [np.float32([3, -1, 0.1]), np.float32([-2, 5, 0.1])]
+    first = make(saver, optimizer=Adam(3, AdamSettings()))
+    first.bridge().apply(steps[0], 7, Version(0))
+    first.save_checkpoint()
+    assert saver.checkpoint.tensors["adam/steps"].tolist() == [1]
+    assert saver.checkpoint.tensors["adam/steps"].dtype == np.int64
+    second = make(saver, optimizer=Adam(3, AdamSettings()))
+    second.restore_latest_checkpoint()
+    for server in (first, second):
+        server.bridge().apply(steps[1], 7, Version(1))
+        server.save_checkpoint()
+        assert saver.checkpoint.tensors["adam/steps"].tolist() == [2]
+    found = [server.bridge().get().vector.tolist() for server in (first, second)]
+    assert found[0] == found[1]
+
+
+def test_a_checkpoint_of_another_optimiser_is_refused_with_both_names():
+    saver = Memory()
+    make(saver, optimizer=Adam(3, AdamSettings())).save_checkpoint()
+    with pytest.raises(CheckpointMismatch) as refusal:
+        make(saver, optimizer=SGD(3, 0.9)).restore_latest_checkpoint()
+    assert str(refusal.value) == (
+        "the checkpoint in memory is of a training with the optimiser adam, and this "
+        "configuration asks for sgd. Use another checkpoint location or the optimiser that made it"
+    )
 
 
 def test_without_a_checkpoint_a_training_begins():

@@ -102,8 +102,9 @@ def test_clipped_rewards_are_learnt_from_and_whole_ones_reported(learning_with):
     assert only(learning.rollouts[0].rewards) == [1, -1, 0.5]
 
 
-def test_gradients_longer_than_the_limit_are_cut_to_it(learning_with):
-    learning = learning_with(RMSProp={"gradient_norm_clipping": 0.5})
+@pytest.mark.parametrize("optimizer", ["RMSProp", "Adam", "SGD"])
+def test_gradients_longer_than_the_limit_are_cut_to_it(learning_with, optimizer):
+    learning = learning_with(**{optimizer: {"gradient_norm_clipping": 0.5}})
     agent = learning.agent()
     agent.act([0, 0])
     for number in (1, 2, 3):

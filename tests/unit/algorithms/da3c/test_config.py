@@ -31,6 +31,8 @@ def test_history_widens_the_last_axis(da3c):
         ({"state_size": []}, "state_size"),
         ({"rewards_gamma": 1.5}, "rewards_gamma"),
         ({"RMSProp": {"decay": 1}}, "decay"),
+        ({"Adam": {"beta1": 1.0}}, "beta1"),
+        ({"RMSProp": {}, "SGD": {}}, "RMSProp and SGD exclude each other"),
         ({"episode_length": 5}, "episode_length"),
         ({"seed": -1}, "seed"),
         ({"passes": 2}, "passes above 1 need policy_clip"),

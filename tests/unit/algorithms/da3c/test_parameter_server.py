@@ -51,6 +51,24 @@ def test_a_restored_training_goes_on_where_it_was(make):
     assert second.bridge().get_values().version.number == 2
 
 
+@pytest.mark.parametrize("optimizer", ["Adam", "SGD"])
+def test_any_optimiser_survives_a_restart_as_it_was(make, optimizer):
+    saver = Memory()
+    first, second = make(saver, **{optimizer: {}}), make(saver, **{optimizer: {}})
+    size = first.bridge().get_values().vector.size
+    gradient = np.linspace(-1, 1, size, dtype=np.float32)
+    first.bridge().synchronize(gradient, 7)
+    first.save_checkpoint()
+    second.restore_latest_checkpoint()
+    for server in (first, second):
+        server.bridge().synchronize(-2 * gradient, 7)
+    np.testing.assert_array_equal(
+        first.bridge().get_values().vector, second.bridge().get_values().vector
+    )
+    with pytest.raises(CheckpointMismatch, match=f"{optimizer.lower()}, and .* for rmsprop"):
+        make(saver).restore_latest_checkpoint()
+
+
 def test_a_checkpoint_of_another_network_is_refused_naming_what_differs(make):
     saver = Memory()
     make(saver).save_checkpoint()

@@ -1,0 +1,71 @@
+"""How long an update of the parameter server's flat vector takes, for each optimiser.
+
+    python benchmarks/optimizers.py
+    python benchmarks/optimizers.py --sizes 681000 --calls 100
+
+Milliseconds an update, the best of several rounds, in numpy on one thread. Adam has weight decay.
+``copy`` is a memory copy of the parameters.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from report import Results, add_json, parser_of
+from timing import best_us
+
+from relaax.learning.optimizers import (
+    SGD,
+    Adam,
+    AdamSettings,
+    Optimizer,
+    RMSProp,
+    RMSPropSettings,
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table; milliseconds an update."""
+
+    parameters: int
+    rmsprop_ms: float
+    adam_ms: float
+    sgd_ms: float
+    copy_ms: float
+
+
+def main() -> None:
+    parser = parser_of(__doc__)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 681_000, 2_000_000],
+                        metavar="N", help="numbers of parameters")  # fmt: skip
+    parser.add_argument("--calls", type=int, default=20, help="updates in a round (default 20)")
+    add_json(parser, "optimizers")
+    arguments = parser.parse_args()
+    results = Results(arguments.json)
+    print(f"{'parameters':>11}{'rmsprop':>10}{'adam':>10}{'sgd':>10}{'copy':>10}   ms an update")
+    for size in arguments.sizes:
+        row = Row(size, *(best_us(call, arguments.calls) / 1e3 for call in cases(size)))
+        figures = list(asdict(row).values())[1:]
+        print(f"{size:>11,}" + "".join(f"{figure:>10.3f}" for figure in figures), flush=True)
+        results.add(row)
+    results.close()
+
+
+def cases(size: int) -> list[Callable[[], Any]]:
+    """Return the calls to be compared: an update by each optimiser, and a copy."""
+    optimizers: list[Optimizer] = [
+        RMSProp(size, RMSPropSettings()),
+        Adam(size, AdamSettings(weight_decay=0.01)),
+        SGD(size, 0.9),
+    ]
+    random = np.random.default_rng(1)
+    parameters, gradient = (random.standard_normal(size, np.float32) for _ in range(2))
+    updates = [partial(one.apply, parameters, gradient, 1e-6) for one in optimizers]
+    return [*updates, parameters.copy]
+
+
+if __name__ == "__main__":
+    main()
