@@ -27,12 +27,14 @@ class Case:
     log_likelihood: Callable[[Any, Any], float]
     entropy: Callable[[Any], float]
     kl: Callable[[Any, Any], float]
+    #: Of random outputs.
+    scale: float = 1.5
 
-    def outputs(self, seed, *counts, scale=1.5):
+    def outputs(self, seed, *counts, scale=None):
         """Random outputs [*counts, N]."""
         random = np.random.default_rng(seed)
         shape = (*counts, self.distribution.outputs)
-        return (scale * random.normal(size=shape)).astype(np.float32)
+        return ((scale or self.scale) * random.normal(size=shape)).astype(np.float32)
 
     def actions(self, outputs, seed=7):
         """Random actions [B, ...] of outputs [B, N], in the type that rollouts keep."""
@@ -83,7 +85,9 @@ def normals(outputs, sigma, least_sigma):
     return [
         stats.norm(*both)
         for both in zip(
-            mean, np.exp(raw) if sigma == "exp" else np.log1p(np.exp(raw)) + least_sigma, strict=True
+            mean,
+            np.exp(raw) if sigma == "exp" else np.log1p(np.exp(raw)) + least_sigma,
+            strict=True,
         )
     ]
 
@@ -141,6 +145,8 @@ def squashed(low, high, sigma="softplus"):
         log_likelihood,
         entropy,
         lambda p, q: normal_kl(normals(p, sigma, 1e-3), normals(q, sigma, 1e-3)),
+        # Larger ones have actions that float32 cannot tell from the bounds.
+        scale=0.7 if sigma == "exp" else 1.5,
     )
 
 

@@ -15,7 +15,6 @@
 ``squashed_gaussian``     continuous actions between bounds, in numpy
 ``squashed_gaussian_tf``  the same inside a graph
 
-``gumbel``                the noise that makes discrete choices
 ``masking``               logits of actions that are forbidden, in numpy
 ``masking_tf``            the same inside a graph
 ``shapes_tf``             between columns of outputs and the shape of actions

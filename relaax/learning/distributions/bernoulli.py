@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from relaax.learning.distributions.gumbel import logistic_noise
+from relaax.learning.distributions.categorical import gumbel_noise
 from relaax.learning.distributions.masking import FORBIDDEN, Mask
 
 FloatArray = npt.NDArray[np.float32]
@@ -30,7 +30,8 @@ class Bernoulli:
 
     def noise(self, random: np.random.Generator, count: int) -> FloatArray:
         """Draw independent standard logistic values, float32 [count, N]."""
-        return logistic_noise(random, (count, self.outputs))
+        shape = (count, self.outputs)  # the difference of two Gumbel values is a logistic one
+        return gumbel_noise(random, shape) - gumbel_noise(random, shape)
 
     def choose(self, outputs: FloatArray, noise: FloatArray) -> Bits:
         """Return the bits int8 [B, ...] that logits [B, N] and noise make."""

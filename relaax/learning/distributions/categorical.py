@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from relaax.learning.distributions.gumbel import gumbel_noise
 from relaax.learning.distributions.masking import Mask, masked_logits
+
+FloatArray = npt.NDArray[np.float32]
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -65,6 +66,14 @@ class Categorical:
         A row that allows nothing becomes a uniform one, which teaches nothing.
         """
         return masked_logits(outputs, mask)
+
+
+def gumbel_noise(random: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
+    """Draw independent standard Gumbel values, float32, of at most 18.5."""
+    # The negative logarithm of an exponential variable has Gumbel's distribution.
+    exponential = random.standard_exponential(shape, dtype=np.float32)
+    gumbel: FloatArray = -np.log(np.maximum(exponential, _LEAST_EXPONENTIAL))
+    return gumbel
 
 
 def _log_probabilities(logits: FloatArray) -> FloatArray:

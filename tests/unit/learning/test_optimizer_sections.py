@@ -22,9 +22,7 @@ def test_it_is_rmsprop_with_the_numbers_of_the_seed_if_none_is_named():
     assert settings.optimizer.gradient_norm_clipping == 40
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"), [("RMSProp", RMSProp), ("Adam", Adam), ("SGD", SGD)]
-)
+@pytest.mark.parametrize(("name", "kind"), [("RMSProp", RMSProp), ("Adam", Adam), ("SGD", SGD)])
 @pytest.mark.parametrize("section", [{}, None, {"gradient_norm_clipping": None}])
 def test_a_section_chooses_its_optimiser(name, kind, section):
     """``Adam:`` with nothing behind it is None to a YAML reader."""

@@ -56,7 +56,9 @@ def test_a_gaussian_draws_its_means_and_deviations(name):
     case = CASES[name]
     outputs = case.outputs(4)
     columns = drawn(case, outputs).reshape(DRAWS, -1).T
-    for column, normal in zip(columns, normals(outputs, case.distribution.sigma, 1e-3), strict=True):
+    for column, normal in zip(
+        columns, normals(outputs, case.distribution.sigma, 1e-3), strict=True
+    ):
         assert stats.kstest(column, normal.cdf).pvalue > LEAST_P
 
 

@@ -22,15 +22,16 @@ def outputs_of(*rows):
 
 
 def test_no_action_is_beyond_its_bounds():
-    """Neither by rounding: the middle plus the half of 0.1 to 0.7 is more than 0.7 in float32."""
+    """Nor by rounding: in float32 the middle plus the half is often more than the bound."""
     random = np.random.default_rng(0)
     low = random.normal(size=100).astype(np.float32)
     high = low + random.exponential(size=100).astype(np.float32) + np.float32(1e-3)
     distribution = SquashedGaussian(low, high)
     for mean in (-1e3, 1e3):
-        outputs = np.full((1, 200), mean, np.float32)
+        outputs = np.repeat([mean, 0], 100).astype(np.float32)[np.newaxis]
         action = distribution.choose(outputs, distribution.noise(random, 1))[0]
-        np.testing.assert_array_equal(action, low if mean < 0 else high)
+        assert ((low <= action) & (action <= high)).all()
+        np.testing.assert_allclose(action, low if mean < 0 else high, atol=1e-6)
 
 
 @pytest.mark.parametrize("place", [LOW, HIGH, np.array([LOW[0], HIGH[1]])])
@@ -58,15 +59,15 @@ def test_more_of_the_density_is_near_the_bound_that_the_mean_is_near():
 
 @pytest.mark.parametrize("sigma", [1e-3, 0.1, 0.5, 1.0, 2.0, 3.0])
 @pytest.mark.parametrize("mean", [0.0, 0.7, -2.0, 5.0])
-def test_the_entropy_is_right_to_a_hundredth_nat(mean, sigma):
+def test_the_entropy_is_right_to_a_thousandth_nat(mean, sigma):
     case = squashed([-1.0], [1.0], "exp")
     outputs = np.array([[mean, np.log(sigma)]], np.float32)
     expected = case.entropy(outputs[0])
-    np.testing.assert_allclose(case.distribution.entropy(outputs), [expected], atol=0.01)
+    np.testing.assert_allclose(case.distribution.entropy(outputs), [expected], atol=1e-3)
 
 
 def test_the_entropy_is_highest_where_actions_are_nearly_uniform():
-    """A bonus for entropy must not drive sigma to infinity, which puts all actions at the bounds."""
+    """A bonus for entropy must not drive sigma to infinity and all actions to the bounds."""
     distribution = SquashedGaussian([-1.0], [1.0], sigma="exp")
     sigmas = np.array([0.1, 0.4, 0.87, 2.0, 4.0], np.float32)
     outputs = np.stack([np.zeros(5), np.log(sigmas)], axis=1).astype(np.float32)
