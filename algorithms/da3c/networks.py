@@ -8,6 +8,7 @@ from relaax.learning.networks import (
     Convolution,
     Dense,
     Head,
+    Layer,
     Network,
     default_network,
     read_network,
@@ -39,12 +40,16 @@ def fingerprint_of(network: Network) -> dict[str, Any]:
     if layers is None:
         layers = {
             "observations": [
-                f"{name or 'state'} {list(encoder.shape)}: {', '.join(map(written, encoder.layers))}"
+                f"{name or 'state'} {list(encoder.shape)}: {_written(encoder.layers)}"
                 for name, encoder in sorted(network.encoders.items())
             ],
-            "layers": [written(layer) for layer in network.layers],
+            "layers": _written(network.layers),
         }
     return {"algorithm": "da3c", "action_size": network.head(POLICY).units, **layers}
+
+
+def _written(layers: tuple[Layer, ...]) -> str:
+    return ", ".join(written(layer) for layer in layers)
 
 
 def _seeds_layers(network: Network) -> dict[str, Any] | None:

@@ -173,7 +173,8 @@ def _elu(x: FloatArray) -> FloatArray:
 
 def _sigmoid(x: FloatArray) -> FloatArray:
     # By the hyperbolic tangent, which overflows nowhere.
-    return np.float32(0.5) * (1 + np.tanh(x * np.float32(0.5)))
+    sigmoid: FloatArray = np.float32(0.5) * (1 + np.tanh(x * np.float32(0.5)))
+    return sigmoid
 
 
 def _silu(x: FloatArray) -> FloatArray:
