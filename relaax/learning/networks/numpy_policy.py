@@ -99,7 +99,7 @@ class NumpyPolicy:
 def _scaled(observations: Array) -> FloatArray:
     if observations.dtype != np.uint8:
         return observations
-    scaled: FloatArray = observations / np.float32(255)
+    scaled: FloatArray = np.divide(observations, 255, dtype=np.float32)
     return scaled
 
 
