@@ -2,88 +2,17 @@
 
 from pydantic import PositiveInt, model_validator
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    PositiveFloat,
-    PositiveInt,
-    field_validator,
-    model_validator,
-)
-
-from relaax.learning.optimizers import OptimizerSections
-
-#: A state of this many dimensions is an image: height and width, perhaps channels.
-IMAGE_DIMENSIONS = (2, 3)
+from relaax.learning.actor_critic import ActorCriticSettings
+from relaax.learning.preprocessor import ActionMask
 
 
-class VTraceSection(BaseModel):
-    """Correction for policy lag; Espeholt et al. 2018, equation (1)."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-    #: The paper's rho-bar: which policy is evaluated.
-    clip_rho: PositiveFloat = 1.0
-    #: The paper's c-bar: how far a correction reaches back.
-    clip_c: PositiveFloat = 1.0
-
-
-class Settings(OptimizerSections):
+class Settings(ActorCriticSettings):
     """The keys of the YAML's ``algorithm:`` section; seed 003, section "Distributed A3C"."""
 
     #: Number of discrete actions.
     action_size: PositiveInt
-    #: Shape of one state: ``[n]`` for a vector, ``[height, width]`` or with channels for an image.
-    state_size: tuple[PositiveInt, ...] = Field(min_length=1, max_length=3)
-    #: How many of the latest states the network sees together.
-    history_len: PositiveInt = 1
-    #: Units of the dense layers before the heads; None: [256] after convolutions, else [64, 64].
-    hidden_layers: tuple[PositiveInt, ...] | None = None
-    #: A recurrent layer between the dense layers and the heads.
-    lstm: bool = False
-    #: Cells of that layer.
-    lstm_size: PositiveInt = 256
-    #: Initial parameters: ``uniform`` as in the seed, or ``orthogonal``, which keeps the size of
-    #: signals through many layers.
-    initialization: Literal["uniform", "orthogonal"] = "uniform"
-    #: Rows of one rollout: steps, and states in which an episode was cut off.
-    episode_len: PositiveInt = 5
-    #: Environment steps of all agents together after which the training is over.
-    max_global_step: float = Field(1e8, ge=1)
-    #: Annealed to zero at ``max_global_step``.
-    initial_learning_rate: PositiveFloat = 7e-4
-    entropy_beta: float = Field(0.01, ge=0)
-    #: Weight of the value loss beside the policy loss.
-    value_loss_weight: PositiveFloat = 0.5
-    #: Discount factor.
-    rewards_gamma: float = Field(0.99, gt=0, le=1)
-    #: Lambda of the returns: 1 for n-step returns, less to trust the values more than the rewards.
-    trace_decay: float = Field(1.0, ge=0, le=1)
-    #: Give the advantages of each update mean 0 and standard deviation 1.
-    normalize_advantages: bool = False
-    #: Learn from rewards cut to [-1, 1]; scores are reported uncut.
-    clip_rewards: bool = False
-    #: Learn with V-trace from rollouts of older parameters; None takes them as they are.
-    vtrace: VTraceSection | None = None
-    #: Rollouts that one update is made of, at most, where many environments share a learner.
-    rollouts_per_update: PositiveInt = 32
-    #: Whether acting waits for learning where many environments share a learner: ``always``, until
-    #: the rollouts that have become full are learnt from; ``if_behind``, while a whole update is
-    #: queued; ``never``, where the oldest rollouts are dropped instead.
-    wait_for_learning: Literal["always", "if_behind", "never"] = "if_behind"
-    #: How often each rollout is learnt from, with an update each time; more than once asks for
-    #: ``policy_clip`` or ``vtrace``.
-    passes: PositiveInt = 1
-    #: Stop moving the probability of an action once it is this fraction away from what it was
-    #: when the action was chosen; None moves it freely.
-    policy_clip: float | None = Field(None, gt=0, lt=1)
-    #: Learn from what happens; without it the parameters are served as they are.
-    learn: bool = True
-    #: Let TensorFlow see the GPU.
-    gpu: bool = False
-    #: Seed of initial parameters and of action sampling; None draws one.
-    seed: int | None = Field(None, ge=0)
+    #: The observation that says which actions are allowed; its shape is ``[action_size]``.
+    action_mask: str | None = None
 
     @model_validator(mode="after")
     def _masks_the_actions(self) -> "Settings":

@@ -56,7 +56,7 @@ class SingleAgent(AgentBase):
         transitions = read_transitions(
             _SLOT, np.array([flags], np.uint8), np.array([reward]), self._is_running
         )
-        actions = self._actor.act(transitions, states, _NO_STATES)
+        actions: Any = self._actor.act(transitions, states, _NO_STATES)
         if len(actions) == 0:
             return None
         return actions[0].item() if actions.ndim == 1 else actions[0]

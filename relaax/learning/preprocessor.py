@@ -232,7 +232,8 @@ class _Masks:
                 f"{_what(self._mask.name)} has shape {list(array.shape[1:])}; "
                 f"an action mask has a number for each of {self._mask.actions} actions"
             )
-        return (array != 0).view(np.uint8)
+        allowed: Array = array != 0
+        return allowed.view(np.uint8)
 
     def none(self) -> Array:
         """Return masks of no environment."""

@@ -1,12 +1,50 @@
 """What ``state_size`` and ``history_len`` of a configuration say about observations."""
 
 from collections.abc import Mapping
-from typing import overload
+from typing import Annotated, Any, TypeAlias, overload
 
-from relaax.observations import UNNAMED, Shape, Shapes
+from pydantic import BeforeValidator, Discriminator, Field, PositiveInt, Tag
+
+from relaax.observations import UNNAMED, Shape, Shapes, flat_items
 
 #: Dimensions of an image without channels, which gets an axis to stack along.
 _GREY = 2
+
+
+def _tag(value: Any) -> str:
+    return _NAMED if isinstance(value, dict) else _ALONE
+
+
+def _shape(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _flat(value: Any) -> Any:
+    return dict(flat_items(value)) if isinstance(value, dict) else value
+
+
+# In brackets, which error messages leave out, as they do with pydantic's own.
+_ALONE, _NAMED = "[alone]", "[named]"
+
+_Shape = Annotated[
+    tuple[PositiveInt, ...], BeforeValidator(_shape), Field(min_length=1, max_length=3)
+]
+
+_Name = Annotated[str, Field(min_length=1)]
+
+#: A field for ``state_size``: a shape, or shapes by name; nested names are joined by ``/``.
+StateSize: TypeAlias = Annotated[
+    Annotated[_Shape, Tag(_ALONE)]
+    | Annotated[dict[_Name, _Shape], Field(min_length=1), BeforeValidator(_flat), Tag(_NAMED)],
+    Discriminator(_tag),
+]
+
+#: A field for ``history_len``: a length, or lengths by name.
+HistoryLength: TypeAlias = Annotated[
+    Annotated[PositiveInt, Tag(_ALONE)]
+    | Annotated[dict[str, PositiveInt], BeforeValidator(_flat), Tag(_NAMED)],
+    Discriminator(_tag),
+]
 
 
 @overload

@@ -18,7 +18,9 @@ def test_da3c_cont_learns_pendulum(training: Training, capsys: pytest.CaptureFix
     training.configure(algorithm, {"goal-return": GOAL})
     parameter_server = training.start_parameter_server()
     training.start_rlx_server()
-    training.start_environments(8, "--per-connection", "8", "--attempts", "3", "--env", "Pendulum-v1")
+    training.start_environments(
+        8, "--per-connection", "8", "--attempts", "3", "--env", "Pendulum-v1"
+    )
     assert parameter_server.wait(300) == 0
     steps = parameter_server.says(r"has reached its goal: global step ([\d,]+);")[1]
     with capsys.disabled():

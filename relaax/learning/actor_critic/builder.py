@@ -28,7 +28,6 @@ from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.rollouts import Columns, RolloutBatch, RolloutStore
 
 
-
 def make_parameter_server(config: Config, saver: Saver, metrics: Metrics) -> ParameterServerBase:
     """Return the owner of the parameters; the learning rate is annealed linearly."""
     settings = config.settings

@@ -8,6 +8,7 @@ from relaax.learning.networks import (
     Convolution,
     Dense,
     Head,
+    Layer,
     Network,
     default_network,
     read_network,
@@ -37,12 +38,16 @@ def layers_of(network: Network) -> dict[str, Any]:
     if layers is None:
         layers = {
             "observations": [
-                f"{name or 'state'} {list(each.shape)}: {', '.join(map(written, each.layers))}"
-                for name, each in sorted(network.encoders.items())
+                f"{name or 'state'} {list(encoder.shape)}: {_written(encoder.layers)}"
+                for name, encoder in sorted(network.encoders.items())
             ],
-            "layers": [written(layer) for layer in network.layers],
+            "layers": _written(network.layers),
         }
     return layers
+
+
+def _written(layers: tuple[Layer, ...]) -> str:
+    return ", ".join(written(layer) for layer in layers)
 
 
 def _seeds_layers(network: Network) -> dict[str, Any] | None:

@@ -1,63 +1,25 @@
 """The keys that the section of every actor-critic has in the YAML file."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import (
     BaseModel,
-    BeforeValidator,
     ConfigDict,
-    Discriminator,
     Field,
     PositiveFloat,
     PositiveInt,
-    Tag,
     field_validator,
     model_validator,
 )
 
 from relaax.learning.optimizers import OptimizerSections
 from relaax.learning.preprocessor import ActionMask
-from relaax.observations import Shapes, flat_items
+from relaax.learning.shapes import HistoryLength, StateSize
+from relaax.observations import Shapes
 
 #: A state of this many dimensions is an image: height and width, perhaps channels.
 IMAGE_DIMENSIONS = (2, 3)
-
-
-def _tag(value: Any) -> str:
-    return _NAMED if isinstance(value, dict) else _ALONE
-
-
-def _shape(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _flat(value: Any) -> Any:
-    return dict(flat_items(value)) if isinstance(value, dict) else value
-
-
-# Brackets, so that error messages do not show the names.
-_ALONE, _NAMED = "[alone]", "[named]"
-
-_Shape = Annotated[
-    tuple[PositiveInt, ...], BeforeValidator(_shape), Field(min_length=1, max_length=3)
-]
-
-_Name = Annotated[str, Field(min_length=1)]
-
-#: A shape, or shapes by name; nested names are joined by ``/``.
-StateSize = Annotated[
-    Annotated[_Shape, Tag(_ALONE)]
-    | Annotated[dict[_Name, _Shape], Field(min_length=1), BeforeValidator(_flat), Tag(_NAMED)],
-    Discriminator(_tag),
-]
-
-#: A length, or lengths by name.
-HistoryLength = Annotated[
-    Annotated[PositiveInt, Tag(_ALONE)]
-    | Annotated[dict[str, PositiveInt], BeforeValidator(_flat), Tag(_NAMED)],
-    Discriminator(_tag),
-]
 
 
 class VTraceSection(BaseModel):

@@ -9,7 +9,8 @@ from relaax.learning.distributions.masking import Mask, masked_logits
 
 FloatArray = npt.NDArray[np.float32]
 
-FloatArray = npt.NDArray[np.float32]
+#: A float32 draw is 0 once in 10**7, and its logarithm would choose any action, however improbable.
+_LEAST_EXPONENTIAL = np.float32(1e-8)
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ def features(network: Network, parameters: Tensors, observations: ObservationTen
     """
     encoded = []
     for name, layers in network.encoder_layers.items():
-        hidden = observations[name] if network.is_named else observations
+        hidden: tf.Tensor = observations[name] if network.is_named else observations
         if hidden.dtype == tf.uint8:
             hidden = tf.cast(hidden, tf.float32) / 255.0
         encoded.append(_flat(_through(layers, parameters, hidden)))

@@ -15,7 +15,7 @@ from relaax.learning.model import Choice
 from relaax.learning.networks.description import POLICY, Head, NamedLayers, Network
 from relaax.learning.networks.layers import Dense, LayerNorm
 from relaax.learning.networks.parameters import Parameters
-from relaax.observations import Observations
+from relaax.observations import UNNAMED, Observations
 
 Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float32]
@@ -42,11 +42,14 @@ class NumpyPolicy:
         action_mask: str | None = None,
     ) -> None:
         self._is_recorded = is_recorded
-        self._encoders = [
-            (name, _steps(layers, is_flat=len(network.encoders[name].shape) == 1))
+        encoders = {
+            name: _steps(layers, is_flat=len(network.encoders[name].shape) == 1)
             for name, layers in network.encoder_layers.items()
-        ]
-        self._steps = _steps(network.trunk)
+        }
+        #: Of one observation without a name they are steps as all others.
+        alone = encoders.pop(UNNAMED, [])
+        self._encoders = encoders
+        self._steps = [*alone, *_steps(network.trunk)]
         self._head = _head_step(network.head(POLICY))
         self._distribution = distribution
         self._mask = action_mask
@@ -67,7 +70,10 @@ class NumpyPolicy:
         Bytes are scaled to [0, 1].
         """
         arrays = parameters.arrays
-        hidden = self._encoded(arrays, observations)
+        if isinstance(observations, dict):
+            hidden = self._encoded(arrays, observations)
+        else:
+            hidden = _scaled(observations)
         for step in self._steps:
             hidden = step(arrays, hidden)
         outputs = self._head(arrays, hidden)
@@ -79,17 +85,22 @@ class NumpyPolicy:
             return Choice(actions, _NO_LIKELIHOODS, recurrent_state)
         return Choice(actions, distribution.log_likelihood(outputs, actions), recurrent_state)
 
-    def _encoded(self, arrays: Arrays, observations: Observations) -> FloatArray:
+    def _encoded(self, arrays: Arrays, observations: Mapping[str, Array]) -> FloatArray:
         """Return what the encoders put out, float32 [B, F], joined."""
         outputs = []
-        for name, steps in self._encoders:
-            hidden = observations[name] if isinstance(observations, dict) else observations
-            if hidden.dtype == np.uint8:
-                hidden = hidden / np.float32(255)
+        for name, steps in self._encoders.items():
+            hidden = _scaled(observations[name])
             for step in steps:
                 hidden = step(arrays, hidden)
             outputs.append(hidden)
-        return outputs[0] if len(outputs) == 1 else np.concatenate(outputs, axis=1)
+        return np.concatenate(outputs, axis=1)
+
+
+def _scaled(observations: Array) -> FloatArray:
+    if observations.dtype != np.uint8:
+        return observations
+    scaled: FloatArray = np.divide(observations, 255, dtype=np.float32)
+    return scaled
 
 
 def _steps(layers: NamedLayers, is_flat: bool = True) -> Sequence[Step]:
@@ -118,7 +129,7 @@ def _dense_step(name: str, activation: str) -> Step:
     def step(arrays: Arrays, hidden: FloatArray) -> FloatArray:
         outputs: FloatArray = hidden @ arrays[kernel]
         outputs += arrays[bias]
-        return activate(outputs)
+        return outputs if activate is None else activate(outputs)
 
     return step
 
@@ -132,7 +143,7 @@ def _norm_step(name: str, activation: str) -> Step:
         centred /= np.sqrt(variance + np.float32(LayerNorm.EPSILON))
         centred *= arrays[scale]
         centred += arrays[offset]
-        return activate(centred)
+        return centred if activate is None else activate(centred)
 
     return step
 
@@ -155,10 +166,6 @@ def _head_step(head: Head) -> Step:
 # Activations of an array that nothing else needs; it may be changed.
 
 
-def _linear(x: FloatArray) -> FloatArray:
-    return x
-
-
 def _relu(x: FloatArray) -> FloatArray:
     return np.maximum(x, 0, out=x)
 
@@ -173,16 +180,17 @@ def _elu(x: FloatArray) -> FloatArray:
 
 def _sigmoid(x: FloatArray) -> FloatArray:
     # By the hyperbolic tangent, which overflows nowhere.
-    return np.float32(0.5) * (1 + np.tanh(x * np.float32(0.5)))
+    sigmoid: FloatArray = np.float32(0.5) * (1 + np.tanh(x * np.float32(0.5)))
+    return sigmoid
 
 
 def _silu(x: FloatArray) -> FloatArray:
     return x * _sigmoid(x)
 
 
-#: By the names that layers have for them.
-ACTIVATIONS: dict[str, Callable[[FloatArray], FloatArray]] = {
-    "linear": _linear,
+#: By the names that layers have for them; None leaves all as it is.
+ACTIVATIONS: dict[str, Callable[[FloatArray], FloatArray] | None] = {
+    "linear": None,
     "relu": _relu,
     "tanh": _tanh,
     "elu": _elu,

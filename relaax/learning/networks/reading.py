@@ -8,6 +8,7 @@ import difflib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +121,7 @@ def _read_layer(value: Any, place: str) -> tuple[Layer, str]:
     ((kind, keys),) = value.items()
     _require_known(kind, KINDS, place, "kind of layer")
     where = f"{place} ({kind})"
-    known = list(KINDS[kind].__dataclass_fields__)
+    known = [field.name for field in fields(KINDS[kind])]
     if _is_count(keys) and _SHORT_KEY in known:
         keys = {_SHORT_KEY: keys}
     if not isinstance(keys, dict | None):

@@ -61,11 +61,12 @@ class Columns:
     def observations(self, *counts: int) -> Observations:
         """Return observations of zeros [*counts, ...], by name if they have names."""
         if isinstance(self.observation_shape, Mapping):
-            return mapped(
+            zeros: Observations = mapped(
                 lambda shape, dtype: np.zeros((*counts, *shape), dtype),
                 self.observation_shape,
                 self.observation_dtype,
             )
+            return zeros
         dtype: Any = self.observation_dtype
         return np.zeros((*counts, *self.observation_shape), dtype)
 

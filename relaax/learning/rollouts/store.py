@@ -94,18 +94,17 @@ class RolloutStore:
         """Return the rows [T + 1, capacity, ...] that ``observations`` go to, of their types."""
         rows: Any = self._observations
         if isinstance(observations, dict):
+            before = rows or {}
             rows = {
-                name: self._rows_like(part, (rows or {}).get(name))
+                name: before[name] if _has_type_of(part, before.get(name)) else self._room(part)
                 for name, part in observations.items()
             }
-        else:
-            rows = self._rows_like(observations, rows)
+        elif rows is None or rows.dtype != observations.dtype:
+            rows = self._room(observations)
         self._observations = rows
         return rows
 
-    def _rows_like(self, observations: Array, rows: Array | None) -> Array:
-        if rows is not None and rows.dtype == observations.dtype:
-            return rows
+    def _room(self, observations: Array) -> Array:
         shape = (self._length + 1, self._capacity, *observations.shape[1:])
         return np.zeros(shape, observations.dtype)
 
@@ -154,3 +153,7 @@ class RolloutStore:
         self._valid[0, slots] = 0
         self._positions[slots] = carried
         return taken
+
+
+def _has_type_of(observations: Array, rows: Array | None) -> bool:
+    return rows is not None and rows.dtype == observations.dtype

@@ -5,7 +5,7 @@ from typing import Any
 
 from relaax.algorithm_base import ConfigBase
 from relaax.learning.distributions import DiagonalGaussian
-from relaax.learning.networks import POLICY, Head, Network
+from relaax.learning.networks import POLICY, Dense, Head, Network
 
 
 class Config(ConfigBase):
@@ -20,6 +20,6 @@ class Config(ConfigBase):
         self.discount = float(config.get("discount", 0.8))
         self.seed = int(config.get("seed", 0))
         self.distribution = DiagonalGaussian((self.action_size,), sigma="exp")
-        self.network = Network(
-            (self.state_size,), (32,), (Head(POLICY, self.distribution.outputs),)
+        self.network = Network.of(
+            (self.state_size,), (Dense(32),), (Head(POLICY, self.distribution.outputs),)
         )

@@ -248,6 +248,6 @@ def test_the_agent_of_one_environment_takes_named_observations():
     state = {"x": [1, 2], "y": [1, 2, 3], "legal": [0, 1]}
     assert agent.act(state) == 1
     assert agent.reward_and_act(1.0, {**state, "legal": [1, 0]}) == 0
-    with pytest.raises(InvalidState, match="lacks legal"):
-        agent.reward_and_act(1.0, {"x": [1, 2], "y": [1, 2, 3]})
     assert agent.reward_and_reset(2.0) == 3.0
+    with pytest.raises(InvalidState, match="lacks legal"):
+        agent.act({"x": [1, 2], "y": [1, 2, 3]})

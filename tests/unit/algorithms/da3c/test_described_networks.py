@@ -9,7 +9,9 @@ import tensorflow as tf
 from pydantic import ValidationError
 from rollout_samples import random_rollouts
 
+from relaax.algorithm_base import NullMetrics, NullSaver
 from relaax.learning.actor_critic.losses_tf import ActorCriticLoss
+from relaax.learning.distributions import Categorical
 from relaax.learning.distributions.categorical_tf import GraphCategorical
 from relaax.learning.gradients_tf import RolloutGradients
 from relaax.learning.networks import LSTM, Dense, Head, Network, initial_parameters
@@ -32,8 +34,11 @@ def test_a_described_network_that_is_the_default_one_goes_on_from_its_checkpoint
     """And these say what checkpoints have always said."""
     plain, described = (
         da3c.Config({**VECTOR, **keys})
-        for keys in ({"lstm": True, "lstm_size": 8}, {"network": [{"dense": 64}] * 2 + [{"lstm": 8}]})
-    )  # fmt: skip
+        for keys in (
+            {"lstm": True, "lstm_size": 8},
+            {"network": [{"dense": 64}, {"dense": 64}, {"lstm": 8}]},
+        )
+    )
     assert described.network == plain.network
     assert described.fingerprint() == {
         "algorithm": "da3c",
@@ -70,7 +75,7 @@ def test_the_fingerprint_of_named_observations_is_readable(da3c):
             "arm [2]: dense(units=64, activation=relu)",
             "speed [3]: dense(units=64, activation=relu)",
         ],
-        "layers": [],
+        "layers": "",
     }
 
 
@@ -230,3 +235,28 @@ def test_a_graph_chooses_what_masks_allow():
     )
     assert legal[np.arange(50), choice.actions].all()
     assert np.isfinite(choice.log_probabilities).all()
+
+
+@pytest.mark.parametrize(
+    "network", [None, {"layers": [{"lstm": 4}]}, {"encoders": {"x": [{"dense": 4}]}}]
+)
+def test_a_whole_agent_acts_and_learns_within_its_masks(da3c, monkeypatch, network):
+    """Action 2 earns most, and is hardly ever allowed."""
+    monkeypatch.setattr(Categorical, "masked", masked, raising=False)
+    monkeypatch.setattr(GraphCategorical, "masked", Masking.masked, raising=False)
+    section = {"action_size": 3, "state_size": {"x": [2], "sight": [20, 20]}, "seed": 2}
+    config = da3c.Config({**section, "action_mask": "legal", "network": network})
+    parameter_server = da3c.ParameterServer(config, NullSaver(), NullMetrics())
+    agent = da3c.Agent(config, parameter_server.bridge())
+    state = {"x": [0, 1], "sight": np.zeros((20, 20), np.uint8)}
+    action, allowed = agent.act({**state, "legal": [1, 1, 0]}), [1, 1, 0]
+    for step in range(60):
+        assert allowed[action] == 1
+        allowed = [1, step % 2, step % 7 == 0]
+        action = agent.reward_and_act(float(action), {**state, "legal": allowed})
+    assert parameter_server.global_t() == 60
+    assert np.isfinite(parameter_server.bridge().get_values().vector).all()
+
+
+def masked(self, outputs, mask):
+    return np.where(mask > 0, outputs, np.float32(-1e30))
