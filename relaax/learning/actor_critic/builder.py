@@ -28,13 +28,15 @@ from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.rollouts import Columns, RolloutBatch, RolloutStore
 
 
-def make_parameter_server(config: Config, saver: Saver, metrics: Metrics) -> ParameterServerBase:
+def make_parameter_server(
+    config: ActorCriticConfig, saver: Saver, metrics: Metrics
+) -> ParameterServerBase:
     """Return the owner of the parameters; the learning rate is annealed linearly."""
-    settings = config.settings
+    settings, filters = config.settings, config.filters()
     initial = initial_parameters(config.network.manifest, settings.initialization, settings.seed)
     store = ParameterStore(
-        parameters=initial,
-        optimizer=settings.optimizer.make(initial.size),
+        parameters=np.concatenate([initial, *filters.initial()]),
+        optimizer=filters.optimizer(settings.optimizer.make(initial.size)),
         learning_rate=lambda global_t: linear_anneal(
             settings.initial_learning_rate, global_t, settings.max_global_step
         ),

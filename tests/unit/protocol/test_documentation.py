@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from served_worker import ServedWorker, StoredMetrics, received
+from served_worker import StoredMetrics, received, serve_batches
 
+from relaax.algorithm_base import BatchAgentBase
 from relaax.client import Failure
-from relaax.metrics import Metrics
 from relaax.protocol import binary, framing
 from relaax.protocol.binary import arrays
 from relaax.protocol.binary import messages as binary_messages
@@ -273,10 +273,8 @@ class TestAServerSaysWhatThePageSays:
         assert framed(said) == error
 
 
-class ScriptedAgents:
-    """Agents whose actions are given beforehand; keeps their metrics and last observations."""
-
-    act_together = True
+class ScriptedAgents(BatchAgentBase):
+    """A batch agent whose actions are given beforehand; keeps metrics and last observations."""
 
     def __init__(self, actions: list[list[int]]) -> None:
         self._actions = iter(actions)
@@ -289,15 +287,12 @@ class ScriptedAgents:
     def close_slots(self, slots: Any) -> None:
         pass
 
-    def check(self, parts: list[Any]) -> Any:
-        return np.concatenate(parts) if parts else ()
+    def check(self, states: Any) -> Any:
+        return states
 
     def act(self, transitions: Any, states: Any, finals: Any) -> list[int]:
         self.finals.append(finals)
         return next(self._actions)
-
-    def metrics(self) -> Metrics:
-        return self.stored
 
     def close(self) -> None:
         pass
@@ -316,7 +311,8 @@ def framed(payload: bytes) -> bytes:
 
 def talk(frames: list[bytes], agents: ScriptedAgents) -> list[bytes]:
     """Return the frames that a server answers these with, before it closes."""
-    with contextlib.closing(ServedWorker(lambda stub: agents, config=CONFIG)) as served:
+    with contextlib.closing(serve_batches(agents, config=CONFIG)) as served:
+        agents.stored = served.stored
         client = served.connect()
         sock = socket.socket(fileno=os.dup(client.fileno()))
         with sock:
