@@ -42,6 +42,9 @@ class VectorClient:
     It speaks version 2 of the RLX protocol alone. The other arguments are those of ``Client``, and
     so are the errors: after a ``Failure`` all environments start again with ``init``. The arrays
     that it is given may be filled again as soon as a method returns.
+
+    Observations are an array [N, ...], or a dict of such arrays by name. Dicts and tuples in a dict
+    are flattened: names are joined by ``/``, those of a tuple's elements are "0", "1" and so on.
     """
 
     def __init__(
@@ -76,10 +79,10 @@ class VectorClient:
         self._run_id = secrets.token_hex(16)
         self._session: StepsSession | None = None
 
-    def init(self, observations: Array) -> Array:
+    def init(self, observations: Array | dict[str, Any]) -> Array:
         """Start an episode in every environment; return the first actions [N, ...].
 
-        observations: [N, ...]. It connects if there is no connection. Episodes that are still
+        observations: [N, ...], or a dict. It connects if there is no connection. Episodes that are still
         running count as cut off.
         """
         flags = np.full(self.environments, START, np.uint8)
@@ -90,10 +93,10 @@ class VectorClient:
     def send(
         self,
         rewards: Array,
-        observations: Array,
+        observations: Array | dict[str, Any],
         terminated: Array | None = None,
         truncated: Array | None = None,
-        finals: Array | None = None,
+        finals: Array | dict[str, Any] | None = None,
     ) -> Array:
         """Report a step of every environment; return the next actions [N, ...].
 
@@ -101,9 +104,10 @@ class VectorClient:
         wanted: in an environment whose episode ended, the first observation of the next one.
         terminated, truncated: bool [N]; if omitted, all are False. An episode that was terminated
         and truncated in the same step counts as terminated. finals: [F, ...], the last observations
-        of the truncated episodes, in their order.
+        of the truncated episodes, in their order, in the same form as observations.
 
-        ValueError for an array of another length, or with numbers that are not finite.
+        ValueError for an array of another length, or with numbers that are not finite, or for names
+        that cannot be sent.
         """
         flags = self._flags_of(terminated, truncated)
         rewards = checked_rewards(rewards, self.environments)
@@ -166,11 +170,11 @@ class VectorClient:
 
     def _start(self, steps: Steps) -> Answers:
         if self._session is None or not self._session.is_open:
-            self._session = self._connect(np.asarray(steps.observations))
+            self._session = self._connect(steps)
         return self._session.ask(steps)
 
-    def _connect(self, observations: Array) -> StepsSession:
-        space = self._observation_space or space_of(observations[0])
+    def _connect(self, first: Steps) -> StepsSession:
+        space = self._observation_space or space_of(first.observations)
         hello = Hello(self._run_id, self._environment, self.environments, space, self._action_space)
         try:
             return StepsSession(self._connector.greet(hello), self.environments)
