@@ -104,8 +104,7 @@ def misfits(announced: Space, expected: Space) -> list[str]:
         *(
             f"{name!r} is {written(has[name])} instead of {written(wants[name])}"
             for name in wants
-            if name in has
-            and (not isinstance(has[name], dict) or differ(has[name], wants[name]))
+            if name in has and (not isinstance(has[name], dict) or differ(has[name], wants[name]))
         ),
     ]
 

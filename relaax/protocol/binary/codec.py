@@ -216,9 +216,7 @@ class _Question:
     kinds: Flags
 
 
-def _pattern_of(
-    head: bytes, between: int, observations: Observations
-) -> "_Pattern | NamedPattern":
+def _pattern_of(head: bytes, between: int, observations: Observations) -> "_Pattern | NamedPattern":
     if isinstance(observations, dict):
         return NamedPattern(head, between, observations)
     return _Pattern(head, between, observations)

@@ -52,7 +52,9 @@ OBSERVED = {
     "discrete": spaces.Discrete(4, start=2),
     "multi-discrete": spaces.MultiDiscrete([3, 2], start=[1, 0]),
     "multi-binary": spaces.MultiBinary([2, 2]),
-    "dict": spaces.Dict({"camera": box(2, 2, high=255, dtype=np.uint8), "gear": spaces.Discrete(3)}),
+    "dict": spaces.Dict(
+        {"camera": box(2, 2, high=255, dtype=np.uint8), "gear": spaces.Discrete(3)}
+    ),
     "tuple": spaces.Tuple([box(2), spaces.MultiBinary(3)]),
     "nested": spaces.Dict({"arm": spaces.Dict({"ends": spaces.Tuple([box(1), box()])})}),
 }

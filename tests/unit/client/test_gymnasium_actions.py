@@ -138,9 +138,7 @@ class TestNestedActions:
         with pytest.raises(UnusableAction, match="takes 4 numbers"):
             action_decoder(BOXES)(np.zeros(3, np.float32))
 
-    @pytest.mark.parametrize(
-        "space", [spaces.Tuple([box(2), spaces.Discrete(2)]), spaces.Dict({})]
-    )
+    @pytest.mark.parametrize("space", [spaces.Tuple([box(2), spaces.Discrete(2)]), spaces.Dict({})])
     def test_boxes_and_choices_together_are_refused(self, space: Any) -> None:
         for refused in (action_decoder, vector_action_decoder, action_space_as_json):
             with pytest.raises(UnsupportedSpace, match="all spaces inside are Box.*Transform"):

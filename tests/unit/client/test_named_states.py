@@ -36,7 +36,12 @@ class TestOneEnvironment:
         first, second, last = server.steps
         assert list(first.observations) == NAMES
         assert first.observations["camera"].dtype == np.uint8
-        assert [array.shape for array in first.observations.values()] == [(1, 2, 2), (1, 1), (1,), (1,)]
+        assert [array.shape for array in first.observations.values()] == [
+            (1, 2, 2),
+            (1, 1),
+            (1,),
+            (1,),
+        ]
         assert second.observations["arm/angle"].tolist() == [[0.75]]
         assert second.observations["arm/gears/1"].dtype == np.float32
         assert last.finals["arm/angle"].tolist() == [[1.0]]

@@ -302,7 +302,6 @@ class TestAServerSaysWhatThePageSays:
         said = binary.encode_error(binary.ErrorCode.GO_ELSEWHERE, "connect again")
         assert framed(said) == error
 
-
     def test_example_4(self) -> None:
         agents = ScriptedAgents([[[2, 0]]])
         frames = [frame for _, frame in VERSION_2[13:]]

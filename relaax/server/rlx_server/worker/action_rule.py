@@ -34,11 +34,10 @@ class ActionRule:
         self.limits = None if space is None else _limits_of(space)
         self._is_discrete = self.limits is not None
         #: The usual types of numbers: others are looked at more closely.
-        self.dtypes: tuple[np.dtype[Any], ...] = ()
+        integers, floats = [np.dtype(np.int64)], [np.dtype(np.float32), np.dtype(np.float64)]
+        self.dtypes = floats if space is not None else integers + floats
         if self._is_discrete:
-            self.dtypes = (np.dtype(np.int64),)
-        elif self.shape is not None:
-            self.dtypes = (np.dtype(np.float32), np.dtype(np.float64))
+            self.dtypes = integers
 
     def counted(self, actions: Any, count: int) -> Any:
         """Return ``actions`` as an array of ``count`` rows; without a space, as they are.

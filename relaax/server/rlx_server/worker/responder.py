@@ -187,7 +187,7 @@ class Responder:
             type(actions) is not np.ndarray
             or actions.dtype not in rule.dtypes
             or len(actions) != count
-            or actions.shape[1:] != rule.shape
+            or (actions.shape[1:] != rule.shape and rule.shape is not None)
         ):
             return False
         if rule.limits is None:

@@ -326,8 +326,16 @@ def test_spaces_are_compared_by_shape_and_number(told, expected, is_different):
         (discrete(2), discrete(2), False),
         (box("float32", (3,)), {"type": "Box", "shape": [3]}, False),
         ({"type": "MultiBinary", "shape": [3]}, {"type": "Box", "shape": [3]}, True),
-        ({"type": "MultiDiscrete", "nvec": [3, 2]}, {"type": "MultiDiscrete", "nvec": [2, 3]}, True),
-        ({"type": "MultiDiscrete", "nvec": [3, 2]}, {"type": "MultiDiscrete", "nvec": [3, 2]}, False),
+        (
+            {"type": "MultiDiscrete", "nvec": [3, 2]},
+            {"type": "MultiDiscrete", "nvec": [2, 3]},
+            True,
+        ),
+        (
+            {"type": "MultiDiscrete", "nvec": [3, 2]},
+            {"type": "MultiDiscrete", "nvec": [3, 2]},
+            False,
+        ),
     ],
 )
 def test_actions_are_of_one_kind_and_their_choices_of_one_number(told, expected, is_different):

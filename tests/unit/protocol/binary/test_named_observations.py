@@ -1,4 +1,4 @@
-"""Observations by name in version 2: what arrives, what is refused, and the short cuts of codecs."""
+"""Observations by name in version 2: what arrives, what is refused, and codecs' short cuts."""
 
 import numpy as np
 import pytest
@@ -166,9 +166,7 @@ class TestShortCuts:
         codec = ClientCodec(2)
         for number, observations in enumerate([*kinds(), *reversed(kinds())]):
             for _ in range(2):
-                expected = binary.encode_steps(
-                    steps([0, 0], observations, rewards=[number, 0.5])
-                )
+                expected = binary.encode_steps(steps([0, 0], observations, rewards=[number, 0.5]))
                 written = codec.encode_all(np.array([number, 0.5]), observations)
                 assert binary.decode_steps(written, 2).rewards.tolist() == [number, 0.5]
                 assert written == expected
@@ -185,9 +183,7 @@ class TestShortCuts:
         codec = ServerCodec(2)
         for number, observations in enumerate([*kinds(), *reversed(kinds())]):
             for _ in range(2):
-                payload = binary.encode_steps(
-                    steps([0, 0], observations, rewards=[number, -1.0])
-                )
+                payload = binary.encode_steps(steps([0, 0], observations, rewards=[number, -1.0]))
                 for form in (payload, memoryview(payload)):
                     assert_same_steps(codec.decode(form), binary.decode_steps(payload, 2))
 
