@@ -4,7 +4,6 @@ import numpy as np
 
 from relaax.algorithm_base import (
     AgentBase,
-    BatchAgentBase,
     BridgeBase,
     ExperienceSink,
     Metrics,
@@ -61,7 +60,7 @@ def make_agent(config: Config, parameter_server: BridgeBase, seed: int = 0) -> A
 
 def make_batch_agent(
     config: Config, parameter_server: BridgeBase, seed: int, learns_in_background: bool
-) -> BatchAgentBase:
+) -> Actor:
     """Return the agent of many environments; in the background it learns beside acting."""
     prepare_to_fork()
     # Imported here: these need TensorFlow, and the parameter server runs without it.

@@ -154,7 +154,7 @@ class Actor(BatchAgentBase):
     def _state_before(self, slots: IntArray) -> Array:
         if self._is_recurrent:
             return self._recurrent_state[:, slots]
-        return self._columns.recurrent_state(len(slots))
+        return self._recurrent_state[:, : len(slots)]  # [2, B, 0]
 
     def _decide(self, policy: Policy, observations: Array, recurrent_state: Array) -> Choice:
         noise = self._distribution.noise(self._random, recurrent_state.shape[1])

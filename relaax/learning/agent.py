@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from relaax.algorithm_base import AgentBase, BatchAgentBase, InvalidState, Metrics
+from relaax.algorithm_base import AgentBase, InvalidState, Metrics
+from relaax.learning.actor import Actor
 from relaax.steps import START, TERMINATED, read_transitions
 
 _SLOT = np.zeros(1, np.int64)
@@ -14,7 +15,7 @@ _NO_STATES = np.zeros(0, np.float32)
 class SingleAgent(AgentBase):
     """A batch of one: the seed's interface to an actor."""
 
-    def __init__(self, actor: BatchAgentBase, metrics: Metrics) -> None:
+    def __init__(self, actor: Actor, metrics: Metrics) -> None:
         # Without the base class's own, which keeps a configuration for those that read it.
         self._actor = actor
         self._metrics = metrics
