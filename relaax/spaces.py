@@ -24,7 +24,7 @@ def discrete(n: int) -> Space:
 
 
 def space_of(observations: Observations) -> Space:
-    """Return the space that each of B observations, [B, ...] or several by name, seems to be from."""
+    """Return the space that each of B observations, [B, ...] or by name, seems to be from."""
     if isinstance(observations, dict):
         parts = {name: space_of(part) for name, part in observations.items()}
         return {"type": "Dict", "spaces": parts}

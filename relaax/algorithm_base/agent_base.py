@@ -22,10 +22,10 @@ class AgentBase(ABC):
     ``act`` in the middle of an episode means that it was cut off (truncated): the state of the
     last ``reward_and_act`` was its last, and the action chosen there was never taken.
 
-    A state is what the client sent: a number, a list, a numpy array, or a dict of these by name. An
-    action is an int or a numpy array, and fits the configuration's action space: the worker closes
-    the connection of an agent that returns another one. Raise ``InvalidState`` for a state that cannot be used; the worker then closes
-    that connection with the reason in its log.
+    A state is what the client sent: a number, a list, a numpy array, or a dict of these by name.
+    Raise ``InvalidState`` for a state that cannot be used; the worker then closes that connection
+    with the reason in its log. An action is an int or a numpy array, and fits the configuration's
+    action space: the worker closes the connection of an agent that returns another one.
 
     An ``Agent`` that takes an argument ``seed`` is given an int there, another one for each agent
     on all RLX servers, so that agents of one configuration do not all draw the same numbers.
@@ -37,7 +37,7 @@ class AgentBase(ABC):
         self.config = config
         self.parameter_server = parameter_server
 
-    def connected(self, environment: EnvironmentInfo) -> None:  # noqa: B027 - optional
+    def connected(self, environment: EnvironmentInfo) -> None:
         """Take what is known of the environment; called once, before the first state comes."""
 
     @abstractmethod

@@ -46,9 +46,7 @@ class BatchAgentBase(ABC):
         MemoryError when there is no room; then nothing has changed.
         """
 
-    def connected(  # noqa: B027 - optional
-        self, slots: IntArray, environments: Sequence[EnvironmentInfo]
-    ) -> None:
+    def connected(self, slots: IntArray, environments: Sequence[EnvironmentInfo]) -> None:
         """Take what is known of the environments at ``slots``, which have just been opened."""
 
     @abstractmethod
@@ -75,7 +73,8 @@ class BatchAgentBase(ABC):
 
         ``states`` [A, ...] are those of ``transitions.acting`` and ``finals`` [F, ...] those of
         ``transitions.truncated``, both from ``check`` and all of one dtype, or with the same names
-        and dtypes; where A or F is 0 they are any empty array. They belong to the caller again when this returns. What a client sent must not make this fail.
+        and dtypes; where A or F is 0 they are any empty array. They belong to the caller again when
+        this returns. What a client sent must not make this fail.
         """
 
     @abstractmethod

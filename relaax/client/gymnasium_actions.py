@@ -69,7 +69,7 @@ def action_space_as_json(space: GymnasiumSpace) -> Space:
     inside = leaves(space)
     if _are_boxes(space, inside):
         return box("float32", (sum(width_of(leaf.space) for leaf in inside),))
-    return {"type": "MultiDiscrete", "nvec": sum((counts_of(leaf.space) for leaf in inside), [])}
+    return {"type": "MultiDiscrete", "nvec": [n for leaf in inside for n in counts_of(leaf.space)]}
 
 
 class NestedActions:

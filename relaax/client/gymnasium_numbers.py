@@ -107,7 +107,7 @@ class _Clipped:
         self._high = np.minimum(space.high.astype(np.float64), highest)
 
     def __call__(self, numbers: Array, before: tuple[int, ...]) -> Any:
-        shaped = numbers.reshape(*before, *self._shape).astype(np.float64)
+        shaped = numbers.reshape((*before, *self._shape)).astype(np.float64)
         if self._is_whole:
             shaped = np.rint(shaped)
         return np.asarray(np.clip(shaped, self._low, self._high)).astype(self._dtype)
@@ -149,7 +149,7 @@ class VectorChoices:
                 f"number {place} of an action for {self._space} is from 0 to "
                 f"{self._counts[place] - 1}, the server sent {numbers[row, place]}"
             )
-        shaped = numbers.reshape(len(action), *self._shape) + self._start
+        shaped = numbers.reshape((len(action), *self._shape)) + self._start
         return shaped.astype(self._dtype)
 
 
@@ -169,6 +169,7 @@ def counts_of(space: GymnasiumSpace) -> list[int]:
 
 
 def describe(action: Any) -> str:
+    """Return ``action`` for people, in short."""
     if isinstance(action, np.ndarray):
         return f"an array of shape {action.shape}"
     return repr(action)[:64]

@@ -58,10 +58,10 @@ class Client:
     name ``arm/angle``, and the names of a tuple's elements are "0", "1" and so on.
 
     The client speaks version 2 of the protocol. It speaks version 1 if the first state is no array
-    of numbers and no dict of such, and with a server that closes at every hello and has never answered one;
-    ``protocol`` asks for one of them. ``environment`` (at most 255 characters) and the spaces are
-    sent to the server, which refuses what does not fit its configuration. ``transport`` opens the
-    connections; if omitted, they go over TCP.
+    of numbers and no dict of such, and with a server that closes at every hello and has never
+    answered one; ``protocol`` asks for one of them. ``environment`` (at most 255 characters) and
+    the spaces are sent to the server, which refuses what does not fit its configuration.
+    ``transport`` opens the connections; if omitted, they go over TCP.
     """
 
     def __init__(

@@ -6,6 +6,7 @@ import numpy as np
 
 from relaax.client.checks import as_observations, checked_state
 from relaax.client.server_connection import ServerConnection, StepsSession
+from relaax.observations import Observations, named
 from relaax.protocol.binary import Metric, encode_metric
 from relaax.protocol.json import (
     Act,
@@ -16,7 +17,6 @@ from relaax.protocol.json import (
     decode_score,
     encode_request,
 )
-from relaax.observations import Observations, named
 from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
 
 #: As JSON, a list of so many numbers is smaller and faster than a compressed array.

@@ -28,6 +28,7 @@ from relaax.client.retry_policy import RetryPolicy
 from relaax.client.server_connection import StepsSession
 from relaax.client.transport import TcpTransport, Transport
 from relaax.metrics import Metrics
+from relaax.observations import Observations
 from relaax.protocol import binary
 from relaax.protocol.binary import Answers, Hello, Metric
 from relaax.spaces import Space, space_of
@@ -82,13 +83,14 @@ class VectorClient:
     def init(self, observations: Array | dict[str, Any]) -> Array:
         """Start an episode in every environment; return the first actions [N, ...].
 
-        observations: [N, ...], or a dict. It connects if there is no connection. Episodes that are still
-        running count as cut off.
+        observations: [N, ...], or a dict. It connects if there is no connection. Episodes that are
+        still running count as cut off.
         """
         flags = np.full(self.environments, START, np.uint8)
         observations = checked_rows("observations", observations, self.environments)
         steps = self._steps_of_all(flags, np.zeros(self.environments), observations, ())
-        return self._connector.with_retries(lambda: self._start(steps)).actions
+        space = self._observation_space or space_of(observations)
+        return self._connector.with_retries(lambda: self._start(steps, space)).actions
 
     def send(
         self,
@@ -164,17 +166,16 @@ class VectorClient:
         return flags
 
     def _steps_of_all(
-        self, flags: npt.NDArray[np.uint8], rewards: Array, observations: Array, finals: Any
+        self, flags: npt.NDArray[np.uint8], rewards: Array, observations: Observations, finals: Any
     ) -> Steps:
         return Steps(np.arange(self.environments), flags, rewards, observations, finals)
 
-    def _start(self, steps: Steps) -> Answers:
+    def _start(self, steps: Steps, space: Space) -> Answers:
         if self._session is None or not self._session.is_open:
-            self._session = self._connect(steps)
+            self._session = self._connect(space)
         return self._session.ask(steps)
 
-    def _connect(self, first: Steps) -> StepsSession:
-        space = self._observation_space or space_of(first.observations)
+    def _connect(self, space: Space) -> StepsSession:
         hello = Hello(self._run_id, self._environment, self.environments, space, self._action_space)
         try:
             return StepsSession(self._connector.greet(hello), self.environments)

@@ -190,7 +190,7 @@ class _Pattern:
         """Return whether ``array`` is of the same kind."""
         return type(array) is np.ndarray and array.shape == self.shape and array.dtype == self.dtype
 
-    def pieces(self, array: Array) -> tuple[bytes, bytes | memoryview]:
+    def pieces(self, array: Any) -> tuple[bytes, bytes | memoryview]:
         """Return what a message that fits holds behind its rewards."""
         return self.block, _bytes_of(array)
 

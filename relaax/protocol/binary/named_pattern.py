@@ -54,9 +54,9 @@ class NamedPattern:
             )
         )
 
-    def pieces(self, arrays: dict[str, Array]) -> list[bytes]:
+    def pieces(self, arrays: Any) -> list[bytes]:
         """Return what a message that fits holds behind its rewards."""
-        pieces = []
+        pieces: list[bytes] = []
         for part in self._parts:
             pieces += (part.heading, arrays[part.name].tobytes())
         return pieces

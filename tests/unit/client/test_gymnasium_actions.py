@@ -141,7 +141,7 @@ class TestNestedActions:
     @pytest.mark.parametrize("space", [spaces.Tuple([box(2), spaces.Discrete(2)]), spaces.Dict({})])
     def test_boxes_and_choices_together_are_refused(self, space: Any) -> None:
         for refused in (action_decoder, vector_action_decoder, action_space_as_json):
-            with pytest.raises(UnsupportedSpace, match="all spaces inside are Box.*Transform"):
+            with pytest.raises(UnsupportedSpace, match=r"all spaces inside are Box.*Transform"):
                 refused(space)
 
 
@@ -186,7 +186,7 @@ class TestActionsOfManyEnvironments:
     def test_several_choices_of_each_are_rows(self) -> None:
         decode = vector_action_decoder(spaces.MultiDiscrete([3, 2], start=[1, 0]))
         assert decode(np.int64([[2, 0], [0, 1]])).tolist() == [[3, 0], [1, 1]]
-        with pytest.raises(UnusableAction, match="number 1 of an action .* is from 0 to 1"):
+        with pytest.raises(UnusableAction, match=r"number 1 of an action .* is from 0 to 1"):
             decode(np.int64([[2, 0], [0, 2]]))
 
     def test_no_actions_are_no_rows(self) -> None:

@@ -16,17 +16,7 @@ from relaax.errors import ConfigurationError
 REQUIRED = ("--env", "CartPole-v1", "--rlx-server")
 
 
-WORDS = "Words-v0"
-
-
-class Words(gymnasium.Env):
-    """Observes text."""
-
-    observation_space = gymnasium.spaces.Text(5)
-    action_space = gymnasium.spaces.Discrete(2)
-
-
-gymnasium.register(WORDS, Words)
+WORDS = "text_environment:Words-v0"
 
 
 class Returns(RunObserver):

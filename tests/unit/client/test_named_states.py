@@ -141,6 +141,6 @@ class TestManyEnvironments:
             client.init(robots(2))
             with pytest.raises(ValueError, match=message):
                 client.send(np.ones(2), observations)
+            ends = np.ones(2, np.bool_)
             with pytest.raises(ValueError, match=message.replace("observations", "finals", 1)):
-                ends = np.ones(2, np.bool_)
                 client.send(np.ones(2), robots(2), None, ends, observations)

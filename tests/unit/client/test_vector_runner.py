@@ -159,7 +159,7 @@ def test_observations_that_cannot_be_sent_are_refused_as_for_one_environment():
     )
     with (
         VectorClient("localhost:1", 1) as client,
-        pytest.raises(UnsupportedSpace, match="'sign'.*FlattenObservation"),
+        pytest.raises(UnsupportedSpace, match=r"'sign'.*FlattenObservation"),
     ):
         VectorRunner(environments, client)
 

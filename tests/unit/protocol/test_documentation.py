@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from served_worker import received, serve_batches
+from served_worker import StoredMetrics, received, serve_batches
 
 from relaax.algorithm_base import BatchAgentBase
 from relaax.client import Failure
@@ -296,9 +296,9 @@ class TestAServerSaysWhatThePageSays:
 
     def test_example_3(self) -> None:
         (_, plain), (_, with_x), (_, error) = VERSION_2[10:13]
-        stored: list[Any] = []
-        talk([VERSION_2[0][1], plain, with_x], ScriptedAgents([]), stored=stored)
-        assert stored == [("speed", 2.5, None), ("speed", 2.5, 7.0)]
+        agents = ScriptedAgents([])
+        talk([VERSION_2[0][1], plain, with_x], agents)
+        assert agents.stored.values == [("speed", 2.5, None), ("speed", 2.5, 7.0)]
         said = binary.encode_error(binary.ErrorCode.GO_ELSEWHERE, "connect again")
         assert framed(said) == error
 
@@ -323,10 +323,11 @@ class TestAServerSaysWhatThePageSays:
 
 
 class ScriptedAgents(BatchAgentBase):
-    """Agents whose actions are given beforehand; keeps their observations, first and last."""
+    """A batch agent whose actions are given beforehand; keeps metrics and observations."""
 
-    def __init__(self, actions: list[list[int]]) -> None:
+    def __init__(self, actions: list[list[Any]]) -> None:
         self._actions = iter(actions)
+        self.stored = StoredMetrics()
         self.states: list[Any] = []
         self.finals: list[Any] = []
 
@@ -361,16 +362,10 @@ def framed(payload: bytes) -> bytes:
     return struct.pack("<I", len(payload)) + payload
 
 
-def talk(
-    frames: list[bytes], agents: ScriptedAgents, config: Any = CONFIG, stored: Any = None
-) -> list[bytes]:
-    """Return the frames that a server answers these with, before it closes.
-
-    stored: a list that gets the metrics.
-    """
+def talk(frames: list[bytes], agents: ScriptedAgents, config: Any = CONFIG) -> list[bytes]:
+    """Return the frames that a server answers these with, before it closes."""
     with contextlib.closing(serve_batches(agents, config=config)) as served:
-        if stored is not None:
-            served.stored.values = stored
+        agents.stored = served.stored
         client = served.connect()
         sock = socket.socket(fileno=os.dup(client.fileno()))
         with sock:

@@ -10,6 +10,8 @@ from relaax.spaces import Space, shape_of, written
 
 Array = npt.NDArray[Any]
 
+_INTEGER, _FLOAT, _DOUBLE = np.dtype(np.int64), np.dtype(np.float32), np.dtype(np.float64)
+
 
 class UnusableActions(InvalidState):
     """An algorithm returned what no environment of its action space can take.
@@ -32,12 +34,12 @@ class ActionRule:
         self.shape = None if space is None else shape_of(space)
         #: uint64 [...]: each number is below its limit, taken as unsigned; None for a Box.
         self.limits = None if space is None else _limits_of(space)
-        self._is_discrete = self.limits is not None
         #: The usual types of numbers: others are looked at more closely.
-        integers, floats = [np.dtype(np.int64)], [np.dtype(np.float32), np.dtype(np.float64)]
-        self.dtypes = floats if space is not None else integers + floats
-        if self._is_discrete:
-            self.dtypes = integers
+        self.dtypes: tuple[np.dtype[Any], ...] = (_FLOAT, _DOUBLE)
+        if self.limits is not None:
+            self.dtypes = (_INTEGER,)
+        elif space is None:
+            self.dtypes = (_INTEGER, _FLOAT, _DOUBLE)
 
     def counted(self, actions: Any, count: int) -> Any:
         """Return ``actions`` as an array of ``count`` rows; without a space, as they are.
@@ -73,8 +75,8 @@ class ActionRule:
             raise self._error(
                 f"actions of shape {list(actions.shape[1:])} instead of {list(self.shape)}"
             )
-        if self._is_discrete:
-            return self._integers(actions)
+        if self.limits is not None:
+            return self._integers(actions, self.limits)
         if actions.dtype.kind not in "iuf":
             raise self._error(f"an array of {actions.dtype}")
         self._require_finite(actions)
@@ -85,15 +87,15 @@ class ActionRule:
             place = tuple(np.argwhere(~np.isfinite(numbers))[0])
             raise self._error(f"the action {numbers[place]}, which is not finite")
 
-    def _integers(self, array: Array) -> Array:
+    def _integers(self, array: Array, limits: Array) -> Array:
         is_binary = self._space is not None and self._space.get("type") == "MultiBinary"
         if array.dtype.kind not in ("biu" if is_binary else "iu"):
             raise self._error(f"an array of {array.dtype}, not of integers")
         numbers = array.astype(np.int64)
-        outside = numbers.view(np.uint64) >= self.limits
+        outside = numbers.view(np.uint64) >= limits
         if outside.any():
             place = tuple(np.argwhere(outside)[0])
-            limit = np.broadcast_to(np.asarray(self.limits), array.shape)[place]
+            limit = np.broadcast_to(limits, array.shape)[place]
             raise self._error(f"the action {array[place]}, which is not from 0 to {int(limit) - 1}")
         return numbers
 

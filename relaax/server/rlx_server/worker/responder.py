@@ -238,7 +238,7 @@ class Responder:
         slots, flags, rewards = _joined(requests)
         transitions = self._episodes.read(slots, flags, rewards)
         states = self._checked(agent, [r.steps.observations for r in requests])
-        finals = _NO_STATES
+        finals: Observations = _NO_STATES
         if not transitions.only_steps:
             finals = self._checked(agent, [_finals_of_truncated(r.steps) for r in requests])
         scores = self._episodes.count(transitions)
@@ -264,7 +264,8 @@ class Responder:
         checked = [self._of_one_dtype(agent.check(part)) for part in parts]
         if not _are_of_one_kind(checked):
             raise InvalidState("environments report observations of different kinds")
-        return _together(checked)
+        together: Observations = _together(checked)
+        return together
 
     def _of_one_dtype(self, states: Observations) -> Observations:
         if self._dtype is not None and _dtype_of(states) != self._dtype:

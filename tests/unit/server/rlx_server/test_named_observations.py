@@ -36,9 +36,13 @@ class Looking(BatchAgentBase):
 
     def check(self, states):
         self.checked.append(count_of(states))
+        if isinstance(states, np.ndarray):
+            raise InvalidState("there are no names")
         if not isinstance(states, dict):
             names = states[0].keys()
             states = {name: np.array([state[name] for state in states]) for name in names}
+            states["camera"] = states["camera"].astype(np.uint8)
+            states["arm/angle"] = states["arm/angle"].astype(np.float32)
         if sorted(states) != ["arm/angle", "camera"]:
             raise InvalidState(f"there are {sorted(states)}")
         return {name: states[name] for name in ("camera", "arm/angle")}

