@@ -73,8 +73,12 @@ class ClientCodec:
             if not _is_little_endian(observations):
                 return encode_steps(replace(self._all, rewards=rewards, observations=observations))
             pattern = self._pattern = _pattern_of(self._head, rewards.nbytes, observations)
-        pieces = pattern.pieces(observations)
-        return b"".join((pattern.head, rewards.tobytes(), *pieces, _NO_FINALS))
+        if isinstance(pattern, NamedPattern):
+            pieces = pattern.pieces(observations)
+            return b"".join((pattern.head, rewards.tobytes(), *pieces, _NO_FINALS))
+        return b"".join(
+            (pattern.head, rewards.tobytes(), pattern.block, _bytes_of(observations), _NO_FINALS)
+        )
 
     def encode(self, steps: Steps) -> bytes:
         """Return the message of ``steps`` of any kind, which have been checked."""
@@ -190,10 +194,6 @@ class _Pattern:
         """Return whether ``array`` is of the same kind."""
         return type(array) is np.ndarray and array.shape == self.shape and array.dtype == self.dtype
 
-    def pieces(self, array: Any) -> tuple[bytes, bytes | memoryview]:
-        """Return what a message that fits holds behind its rewards."""
-        return self.block, _bytes_of(array)
-
     def matches(self, payload: Payload) -> bool:
         """Return whether a payload begins, and goes on, like the others."""
         return (
@@ -229,11 +229,13 @@ def _is_little_endian(array: Any) -> bool:
     return isinstance(array, np.ndarray) and array.dtype.newbyteorder("<") == array.dtype
 
 
-def _bytes_of(array: Array) -> bytes | memoryview:
+def _bytes_of(array: Any) -> bytes | memoryview:
     """Return an array's bytes: a copy of a small one, which is faster, or a view."""
     if array.nbytes < _LARGE_BYTES or not array.flags.c_contiguous:
-        return array.tobytes()
-    return array.reshape(-1).view(np.uint8).data
+        copied: bytes = array.tobytes()
+        return copied
+    viewed: memoryview = array.reshape(-1).view(np.uint8).data
+    return viewed
 
 
 def _require_about(answers: Answers, asked: _Question) -> None:

@@ -1,7 +1,7 @@
 """Turns the steps of all connections that are ready into answers, with one evaluation."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy.typing as npt
 from relaax.algorithm_base import BatchAgentBase, EnvironmentInfo
 from relaax.errors import AgentError, InvalidState, NoRoom, ProtocolError
 from relaax.metrics import Metrics
-from relaax.observations import Observations, joined, kind_of, mapped
+from relaax.observations import Observations
 from relaax.protocol.binary import Hello, Metric
 from relaax.server.rlx_server.slots import SlotPool
 from relaax.server.rlx_server.worker.action_rule import ActionRule, UnusableActions
@@ -23,11 +23,17 @@ from relaax.server.rlx_server.worker.episodes import (
     NoEpisode,
 )
 from relaax.server.rlx_server.worker.measurements import Measurements
+from relaax.server.rlx_server.worker.states import (
+    NO_STATES,
+    are_of_one_kind,
+    finals_of_truncated,
+    kinds,
+    named_kinds,
+    together,
+)
 from relaax.steps import Flags, IntArray, States, Steps, Transitions, number_of
 
 Array = npt.NDArray[Any]
-
-_NO_STATES: Array = np.zeros(0, np.float32)
 
 _UNSIGNED = np.dtype(np.uint64)
 
@@ -238,9 +244,9 @@ class Responder:
         slots, flags, rewards = _joined(requests)
         transitions = self._episodes.read(slots, flags, rewards)
         states = self._checked(agent, [r.steps.observations for r in requests])
-        finals: Observations = _NO_STATES
+        finals: Observations = NO_STATES
         if not transitions.only_steps:
-            finals = self._checked(agent, [_finals_of_truncated(r.steps) for r in requests])
+            finals = self._checked(agent, [finals_of_truncated(r.steps) for r in requests])
         scores = self._episodes.count(transitions)
         if number_of(states):
             self._dtype = _dtype_of(states)
@@ -256,22 +262,21 @@ class Responder:
         """
         parts = [part for part in parts if number_of(part)]
         if not parts:
-            return _NO_STATES
+            return NO_STATES
         if len(parts) == 1:
             return self._of_one_dtype(agent.check(parts[0]))
-        if _are_of_one_kind(parts):
-            return self._of_one_dtype(agent.check(_together(parts)))
+        if are_of_one_kind(parts):
+            return self._of_one_dtype(agent.check(together(parts)))
         checked = [self._of_one_dtype(agent.check(part)) for part in parts]
-        if not _are_of_one_kind(checked):
+        if not are_of_one_kind(checked):
             raise InvalidState("environments report observations of different kinds")
-        together: Observations = _together(checked)
-        return together
+        return together(checked)
 
     def _of_one_dtype(self, states: Observations) -> Observations:
         if self._dtype is not None and _dtype_of(states) != self._dtype:
             raise InvalidState(
-                f"observations are {_kinds(states)}, those of the other environments here are "
-                f"{_named_kinds(self._dtype)}"
+                f"observations are {kinds(states)}, those of the other environments here are "
+                f"{named_kinds(self._dtype)}"
             )
         return states
 
@@ -288,51 +293,10 @@ def _joined(requests: list[Request]) -> tuple[IntArray, Flags, FloatArray]:
     )
 
 
-def _finals_of_truncated(steps: Steps) -> States:
-    """Return the final states without those of terminated episodes, after which nothing follows."""
-    if number_of(steps.finals) == 0:
-        return _NO_STATES
-    is_truncated = steps.is_truncated[steps.has_final]
-    if isinstance(steps.finals, np.ndarray | dict):
-        finals: Observations = mapped(lambda array: array[is_truncated], steps.finals)
-        return finals
-    return [final for final, wanted in zip(steps.finals, is_truncated, strict=True) if wanted]
-
-
-def _are_of_one_kind(parts: Sequence[States]) -> bool:
-    first = parts[0]
-    if isinstance(first, dict):
-        kind = kind_of(first)
-        return all(isinstance(part, dict) and kind_of(part) == kind for part in parts)
-    return isinstance(first, np.ndarray) and all(
-        isinstance(part, np.ndarray)
-        and part.dtype == first.dtype
-        and part.shape[1:] == first.shape[1:]
-        for part in parts
-    )
-
-
-def _together(parts: Sequence[Any]) -> Any:
-    """Return states of one kind, one after another."""
-    return joined(parts) if isinstance(parts[0], dict) else np.concatenate(parts)
-
-
 def _dtype_of(states: Observations) -> Any:
     if isinstance(states, dict):
         return {name: array.dtype for name, array in states.items()}
     return states.dtype
-
-
-def _kinds(states: Observations) -> str:
-    """Return types of numbers and shapes, for people."""
-    kinds = mapped(lambda array: f"{array.dtype}{list(array.shape[1:])}", states)
-    return _named_kinds(kinds)
-
-
-def _named_kinds(kinds: Any) -> str:
-    if not isinstance(kinds, dict):
-        return str(kinds)
-    return ", ".join(f"{name!r}: {kind}" for name, kind in kinds.items())
 
 
 def _split(
