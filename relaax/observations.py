@@ -24,6 +24,9 @@ SEPARATOR = "/"
 
 #: The name, among named ones, of an observation that is one array without a name.
 UNNAMED = ""
+#: How many arrays an observation may have, and how long a name may be in UTF-8.
+MAX_ARRAYS = 255
+MAX_NAME_BYTES = 255
 
 
 def mapped(function: Callable[..., Any], first: Any, *others: Any) -> Any:
@@ -68,3 +71,42 @@ def flat_items(nested: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[st
             yield from flat_items(value, f"{prefix}{name}{SEPARATOR}")
         else:
             yield f"{prefix}{name}", value
+
+
+def named(nested: dict[Any, Any]) -> dict[str, Any]:
+    """Return what a dict and the dicts and tuples in it hold, by names joined by ``/``.
+
+    The names of a tuple's elements are "0", "1" and so on; lists and arrays stay as they are.
+    ValueError for names that cannot be sent, or that are not different when they are joined.
+    """
+    found: dict[str, Any] = {}
+    for name, value in _leaves(nested, ""):
+        _require_name(name)
+        if name in found:
+            raise ValueError(f"two observations are named {name!r}")
+        found[name] = value
+    if not 0 < len(found) <= MAX_ARRAYS:
+        raise ValueError(f"an observation has 1 to {MAX_ARRAYS} arrays by name, not {len(found)}")
+    return found
+
+
+def _leaves(nested: Any, prefix: str) -> Iterator[tuple[str, Any]]:
+    members = enumerate(nested) if isinstance(nested, tuple) else nested.items()
+    for key, value in members:
+        if not isinstance(key, str | int) or key == "":
+            raise ValueError(f"the name of an observation is a text, not {key!r}")
+        if isinstance(value, dict | tuple):
+            yield from _leaves(value, f"{prefix}{key}{SEPARATOR}")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _require_name(name: str) -> None:
+    try:
+        length = len(name.encode())
+    except UnicodeEncodeError as error:
+        raise ValueError(f"the name {name!r} of an observation is no Unicode") from error
+    if length > MAX_NAME_BYTES:
+        raise ValueError(
+            f"the name of an observation has at most {MAX_NAME_BYTES} bytes: {name!r:.60}"
+        )

@@ -8,7 +8,7 @@ A space is ``{"type": "Box", "dtype": "float32", "shape": [4]}``, ``{"type": "Di
 import json
 from typing import Any, TypeAlias
 
-import numpy as np
+from relaax.observations import MAX_NAME_BYTES, SEPARATOR, Observations
 
 Space: TypeAlias = dict[str, Any]
 
@@ -23,9 +23,32 @@ def discrete(n: int) -> Space:
     return {"type": "Discrete", "n": n}
 
 
-def space_of(array: "np.ndarray[Any, Any]") -> Space:
-    """Return the space that an observation seems to be from."""
-    return box(array.dtype.name, array.shape)
+def space_of(observations: Observations) -> Space:
+    """Return the space that each of B observations, [B, ...] or by name, seems to be from."""
+    if isinstance(observations, dict):
+        parts = {name: space_of(part) for name, part in observations.items()}
+        return {"type": "Dict", "spaces": parts}
+    return box(observations.dtype.name, observations.shape[1:])
+
+
+def flattened(space: Space) -> dict[str, Any]:
+    """Return the spaces in a Dict, those of nested ones too, by their names joined by ``/``.
+
+    A strange client's names may be of any length: what is inside of a name that is too long to be
+    sent is left as it is.
+    """
+    found: dict[str, Any] = {}
+    waiting = [("", space)]
+    while waiting:
+        prefix, outer = waiting.pop()
+        inside = outer.get("spaces")
+        for key, inner in inside.items() if isinstance(inside, dict) else ():
+            name = prefix + key
+            if _is_dict(inner) and len(name) <= MAX_NAME_BYTES:
+                waiting.append((name + SEPARATOR, inner))
+            else:
+                found[name] = inner
+    return found
 
 
 def shape_of(space: Space) -> tuple[int, ...] | None:
@@ -43,10 +66,14 @@ def shape_of(space: Space) -> tuple[int, ...] | None:
 def differ(announced: Space | None, expected: Space | None) -> bool:
     """Return whether what a client announced cannot be what a server's configuration expects.
 
-    Shapes are compared, and numbers of actions; not types of numbers, nor bounds.
+    Names and shapes are compared, and numbers of actions; not types of numbers, nor bounds.
     """
     if announced is None or expected is None:
         return False
+    if _is_dict(announced) and _is_dict(expected):
+        return bool(misfits(announced, expected))
+    if "Dict" in (announced.get("type"), expected.get("type")):
+        return True
     if "Discrete" in (announced.get("type"), expected.get("type")):
         return (announced.get("type"), announced.get("n")) != (
             expected.get("type"),
@@ -55,6 +82,37 @@ def differ(announced: Space | None, expected: Space | None) -> bool:
     return shape_of(announced) != shape_of(expected)
 
 
+def actions_differ(announced: Space | None, expected: Space | None) -> bool:
+    """Return whether actions of ``expected`` cannot be taken by an environment of ``announced``.
+
+    Kinds of actions are compared too, and the numbers of each choice.
+    """
+    if announced is None or expected is None:
+        return False
+    kinds = [(space.get("type"), space.get("nvec")) for space in (announced, expected)]
+    return kinds[0] != kinds[1] or differ(announced, expected)
+
+
+def misfits(announced: Space, expected: Space) -> list[str]:
+    """Return what is wrong with each name of two Dict spaces, for people; nothing for others."""
+    if not (_is_dict(announced) and _is_dict(expected)):
+        return []
+    has, wants = flattened(announced), flattened(expected)
+    return [
+        *(f"{name!r} is missing" for name in wants if name not in has),
+        *(f"{name!r} is not asked for" for name in has if name not in wants),
+        *(
+            f"{name!r} is {written(has[name])} instead of {written(wants[name])}"
+            for name in wants
+            if name in has and (not isinstance(has[name], dict) or differ(has[name], wants[name]))
+        ),
+    ]
+
+
 def written(space: Space | None) -> str:
     """Return ``space`` for people."""
     return "an unknown space" if space is None else json.dumps(space)
+
+
+def _is_dict(space: Any) -> bool:
+    return isinstance(space, dict) and space.get("type") == "Dict"

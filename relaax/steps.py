@@ -6,10 +6,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from relaax.observations import Observations, count_of
 
 #: Bits of ``Steps.flags``; they travel as they are in RLX version 2.
 START = 1
@@ -28,7 +30,15 @@ Flags = npt.NDArray[np.uint8]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
+#: What environments observe: arrays [B, ...] by name, one array [B, ...], or B states of any kind.
+States: TypeAlias = Observations | Sequence[Any]
+
 _NO_SLOTS: IntArray = np.zeros(0, np.int64)
+
+
+def number_of(states: States) -> int:
+    """Return B, of how many environments these states are."""
+    return count_of(states) if isinstance(states, dict) else len(states)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +58,17 @@ class Steps:
     flags: Flags
     #: float64 [M]: what the action before earned; 0 where there was none.
     rewards: npt.NDArray[np.float64]
-    #: [A, ...], or a sequence of A states of any kind: where the next action is to be taken.
-    observations: Sequence[Any] | npt.NDArray[Any]
-    #: [F, ...], or a sequence of F states: in which episodes ended; always for a truncated one.
-    finals: Sequence[Any] | npt.NDArray[Any]
+    #: [A, ...], a dict of such arrays by name, or a sequence of A states of any kind: where the
+    #: next action is to be taken.
+    observations: States
+    #: [F, ...], a dict, or a sequence of F states: in which episodes ended; always for a truncated
+    #: one.
+    finals: States
+
+    @property
+    def actions(self) -> int:
+        """A: how many actions are wanted."""
+        return number_of(self.observations)
 
     @property
     def acting(self) -> npt.NDArray[np.bool_]:

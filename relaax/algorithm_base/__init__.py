@@ -13,6 +13,7 @@ heavy, so that all workers share it.
 ``bridge_base``            the transport between them
 ``roles``                  what one part asks of another, one small role each
 ``config_base``            the typed configuration
+``environment_info``       what agents may know of an environment
 ``checkpoint``             what is saved, and what is accepted again
 """
 
@@ -26,6 +27,7 @@ from relaax.algorithm_base.bridge_base import (
 )
 from relaax.algorithm_base.checkpoint import Checkpoint, NullSaver, Saver
 from relaax.algorithm_base.config_base import ConfigBase
+from relaax.algorithm_base.environment_info import EnvironmentInfo
 from relaax.algorithm_base.parameter_server_base import ParameterServerBase
 from relaax.algorithm_base.roles import (
     ExperienceSink,
@@ -50,6 +52,7 @@ __all__ = [
     "Checkpoint",
     "CheckpointMismatch",
     "ConfigBase",
+    "EnvironmentInfo",
     "ExperienceSink",
     "FloatVector",
     "GradientSink",

@@ -5,6 +5,7 @@ from typing import Any
 
 from relaax.algorithm_base.bridge_base import BridgeBase
 from relaax.algorithm_base.config_base import ConfigBase
+from relaax.algorithm_base.environment_info import EnvironmentInfo
 from relaax.metrics import Metrics
 
 
@@ -21,18 +22,23 @@ class AgentBase(ABC):
     ``act`` in the middle of an episode means that it was cut off (truncated): the state of the
     last ``reward_and_act`` was its last, and the action chosen there was never taken.
 
-    A state is what the client sent: a number, a list, or a numpy array. An action is an int or a
-    numpy array. Raise ``InvalidState`` for a state that cannot be used; the worker then closes
-    that connection with the reason in its log.
+    A state is what the client sent: a number, a list, a numpy array, or a dict of these by name.
+    Raise ``InvalidState`` for a state that cannot be used; the worker then closes that connection
+    with the reason in its log. An action is an int or a numpy array, and fits the configuration's
+    action space: the worker closes the connection of an agent that returns another one.
 
     An ``Agent`` that takes an argument ``seed`` is given an int there, another one for each agent
     on all RLX servers, so that agents of one configuration do not all draw the same numbers.
+    ``connected`` says more of the environment.
     """
 
     def __init__(self, config: ConfigBase, parameter_server: BridgeBase) -> None:
         """Keep the configuration and the stub; called in the worker, after the fork."""
         self.config = config
         self.parameter_server = parameter_server
+
+    def connected(self, environment: EnvironmentInfo) -> None:
+        """Take what is known of the environment; called once, before the first state comes."""
 
     @abstractmethod
     def act(self, state: Any) -> Any:

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relaax.steps import Transitions
+from relaax.algorithm_base.environment_info import EnvironmentInfo
+from relaax.observations import Observations
+from relaax.steps import States, Transitions
 
 Array = npt.NDArray[Any]
 IntArray = npt.NDArray[np.int64]
@@ -22,6 +24,7 @@ class BatchAgentBase(ABC):
         agent = make_batch_agent(config, parameter_server, seed, learns_in_background)
         agent.warm_up(most)
         agent.open(slots)                                       # a connection has come
+        agent.connected(slots, environments)                    # what is known of it
         states = agent.check(what_clients_sent)                 # InvalidState closes one of them
         actions = agent.act(transitions, states, finals)        # some of all environments
         agent.close_slots(slots)                                # a connection has gone
@@ -43,25 +46,35 @@ class BatchAgentBase(ABC):
         MemoryError when there is no room; then nothing has changed.
         """
 
+    def connected(self, slots: IntArray, environments: Sequence[EnvironmentInfo]) -> None:
+        """Take what is known of the environments at ``slots``, which have just been opened."""
+
     @abstractmethod
     def close_slots(self, slots: IntArray) -> None:
         """Forget the environments at ``slots``, which may be given to others."""
 
     @abstractmethod
-    def check(self, states: Sequence[Any] | Array) -> Array:
+    def check(self, states: States) -> Observations:
         """Return the states of B environments as an array [B, ...] of the dtype that ``act`` takes.
 
-        ``states`` is an array [B, ...] or a sequence of states. InvalidState for states that cannot
-        be used. Nothing else changes.
+        ``states`` is an array [B, ...], a dict of such arrays by name, or a sequence of states; in
+        version 1 of the protocol a state with names is a dict, too. What has names is returned as a
+        dict of arrays [B, ...]. InvalidState for states that cannot be used. Nothing else changes.
         """
 
     @abstractmethod
-    def act(self, transitions: Transitions, states: Array, finals: Array) -> Sequence[Any] | Array:
+    def act(
+        self, transitions: Transitions, states: Observations, finals: Observations
+    ) -> Sequence[Any] | Array:
         """Take what happened since the last actions and return the next ones, [A, ...].
 
+        They fit the configuration's action space: numbers of choices are integers in their range,
+        those of a Box are finite. The worker closes the connections that would be sent others.
+
         ``states`` [A, ...] are those of ``transitions.acting`` and ``finals`` [F, ...] those of
-        ``transitions.truncated``, both from ``check`` and all of one dtype. They belong to the
-        caller again when this returns. What a client sent must not make this fail.
+        ``transitions.truncated``, both from ``check`` and all of one dtype, or with the same names
+        and dtypes; where A or F is 0 they are any empty array. They belong to the caller again when
+        this returns. What a client sent must not make this fail.
         """
 
     @abstractmethod

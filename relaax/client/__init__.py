@@ -20,7 +20,9 @@ How a message gets to the server:
 How Gymnasium environments are driven:
 
 ``environment_runner``, ``vector_runner``           play episodes of one environment, of several
-``gymnasium_spaces``, ``gymnasium_factory``         spaces and actions; making environments
+``gymnasium_factory``, ``gymnasium_spaces``         making environments; what is in their spaces
+``gymnasium_observations``                          observations as arrays, one or several by name
+``gymnasium_actions``, ``gymnasium_numbers``        actions of any space; of one that is not nested
 ``runner_options``, ``gymnasium_tasks``             the command line; what each process does
 ``run_environments``                                the whole run, from start to exit status
 ``environment_processes``, ``child_process``        both ends of a process

@@ -5,6 +5,7 @@ from typing import Any, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
+from relaax.observations import Observations, named
 from relaax.steps import (
     FINAL,
     MAX_REWARD,
@@ -53,18 +54,46 @@ def as_array(state: Any) -> Array | None:
     return array if isinstance(state, np.generic) else array.astype(np.float64)
 
 
-def checked_state(state: Any) -> Array:
-    """Return a state as an array.
+def as_observations(state: Any) -> Observations | None:
+    """Return a state as an array, or a dict as arrays by name; None for anything else.
 
-    TypeError for what is no array of numbers, ValueError for numbers that are not finite.
+    ValueError for names that cannot be sent.
     """
+    if not isinstance(state, dict):
+        return as_array(state)
+    if not state:
+        return None
+    arrays: dict[str, Array] = {}
+    for name, value in named(state).items():
+        array = as_array(value)
+        if array is None:
+            return None
+        arrays[name] = array
+    return arrays
+
+
+def checked_state(state: Any) -> Observations:
+    """Return a state as an array, or as arrays by name.
+
+    TypeError for what is no array of numbers, ValueError for numbers that are not finite and for
+    names that cannot be sent.
+    """
+    if isinstance(state, dict):
+        return {
+            name: _checked_array(f"the state[{name!r}]", value)
+            for name, value in named(state).items()
+        }
+    return _checked_array("the state", state)
+
+
+def _checked_array(what: str, state: Any) -> Array:
     array = as_array(state)
     if array is None:
         raise TypeError(
-            f"this state is no array of numbers: {type(state).__name__}; RLX version 2 carries "
+            f"{what} is no array of numbers: {type(state).__name__}; RLX version 2 carries "
             "nothing else, Client(..., protocol=1) carries what JSON can hold"
         )
-    _require_finite("the state", array)
+    _require_finite(what, array)
     return array
 
 
@@ -90,11 +119,21 @@ def _are_doubles(rewards: Any, count: int) -> TypeGuard[npt.NDArray[np.float64]]
     )
 
 
-def checked_rows(what: str, rows: Any, count: int) -> Array:
-    """Return ``rows`` as an array [count, ...] of finite numbers; ValueError for anything else.
+def checked_rows(what: str, rows: Any, count: int) -> Observations:
+    """Return ``rows`` as an array [count, ...] of finite numbers, or such arrays by name.
 
-    None means that there are no rows.
+    A dict has a name for each array; dicts and tuples in it are flattened. None means that
+    there are no rows. ValueError for anything else.
     """
+    if isinstance(rows, dict):
+        return {
+            name: _checked_rows(f"{what}[{name!r}]", part, count)
+            for name, part in named(rows).items()
+        }
+    return _checked_rows(what, rows, count)
+
+
+def _checked_rows(what: str, rows: Any, count: int) -> Array:
     array = as_array(() if rows is None else rows)
     if array is None:
         raise ValueError(f"{what} are no array of numbers: {type(rows).__name__}")

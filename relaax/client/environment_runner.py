@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from relaax.client.failure import Failure
+from relaax.client.gymnasium_actions import action_decoder
 from relaax.client.gymnasium_factory import Environment
-from relaax.client.gymnasium_spaces import action_decoder, state_encoder
+from relaax.client.gymnasium_observations import state_encoder
 from relaax.client.observer import EpisodeSummary, RunObserver
 from relaax.client.rlx_client import Client
 from relaax.client.run_result import STOPPED, RunOutcome, RunResult, result_of_failure

@@ -1,5 +1,6 @@
 """What makes Gymnasium environments: one, or several that step together."""
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
@@ -35,7 +36,10 @@ class GymnasiumFactory:
 
         They are Gymnasium's own vector environment where there is one for the id.
         """
-        spec = gymnasium.spec(self.env_id)
+        module, _, name = self.env_id.rpartition(":")
+        if module:
+            importlib.import_module(module)  # registers the environment
+        spec = gymnasium.spec(name)
         if spec.vector_entry_point is not None:
             return gymnasium.make_vec(self.env_id, num_envs=count, **self.kwargs)
         return SyncVectorEnv([self] * count, autoreset_mode=AutoresetMode.SAME_STEP)

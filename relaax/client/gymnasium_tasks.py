@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from relaax.client.child_process import ProcessReport
 from relaax.client.environment_runner import GymnasiumRunner
+from relaax.client.gymnasium_actions import action_space_as_json
 from relaax.client.gymnasium_factory import EnvironmentFactory, VectorEnvironmentFactory
-from relaax.client.gymnasium_spaces import space_as_json
+from relaax.client.gymnasium_observations import observation_space_as_json
 from relaax.client.rlx_client import Client
 from relaax.client.run_result import RunOutcome, RunResult
 from relaax.client.runner_options import RunnerOptions
@@ -30,17 +31,17 @@ class SingleEnvironmentTask:
         except Exception as error:  # an environment may raise anything; the parent prints it
             return _unusable(options, error)
         seed = None if options.seed is None else options.seed + index
-        with (
-            environment,
-            Client(
-                options.rlx_server,
-                reconnect=options.backoff,
-                environment=options.env,
-                observation_space=space_as_json(environment.observation_space),
-                action_space=space_as_json(environment.action_space),
-            ) as client,
-        ):
+        with contextlib.ExitStack() as open_ones:
+            open_ones.enter_context(environment)
             try:
+                client = Client(
+                    options.rlx_server,
+                    reconnect=options.backoff,
+                    environment=options.env,
+                    observation_space=observation_space_as_json(environment.observation_space),
+                    action_space=action_space_as_json(environment.action_space),
+                )
+                open_ones.enter_context(client)
                 runner = GymnasiumRunner(environment, client, seed=seed, observer=report)
             except ConfigurationError as error:
                 return _unusable(options, error)
@@ -63,18 +64,19 @@ class VectorEnvironmentsTask:
         except Exception as error:  # an environment may raise anything; the parent prints it
             return _unusable(options, error)
         seed = None if options.seed is None else options.seed + numbers[0]
-        with (
-            contextlib.closing(environments),
-            VectorClient(
-                options.rlx_server,
-                len(numbers),
-                reconnect=options.backoff,
-                environment=options.env,
-                observation_space=space_as_json(environments.single_observation_space),
-                action_space=space_as_json(environments.single_action_space),
-            ) as client,
-        ):
+        observed, acted = environments.single_observation_space, environments.single_action_space
+        with contextlib.ExitStack() as open_ones:
+            open_ones.enter_context(contextlib.closing(environments))
             try:
+                client = VectorClient(
+                    options.rlx_server,
+                    len(numbers),
+                    reconnect=options.backoff,
+                    environment=options.env,
+                    observation_space=observation_space_as_json(observed),
+                    action_space=action_space_as_json(acted),
+                )
+                open_ones.enter_context(client)
                 runner = VectorRunner(environments, client, seed=seed, observer=report)
             except ConfigurationError as error:
                 return _unusable(options, error)

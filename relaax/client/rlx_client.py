@@ -10,7 +10,8 @@
                 break
             action = client.send(reward, state)
 
-A state is a number, a list or a numpy array; an action is an int or a numpy array.
+A state is a number, a list, a numpy array, or a dict of these by name; an action is an int or a
+numpy array.
 """
 
 import logging
@@ -22,11 +23,11 @@ from typing import Any, Literal, Self
 
 from relaax.address import Address
 from relaax.client.backoff import Backoff
-from relaax.client.checks import as_array, checked_reward
+from relaax.client.checks import as_observations, checked_reward
 from relaax.client.connector import Connector, OldServer, Timeouts
 from relaax.client.failure import Failure, not_connected
 from relaax.client.retry_policy import RetryPolicy
-from relaax.client.sessions import BinarySession, JsonSession, Session
+from relaax.client.sessions import BinarySession, JsonSession, Session, as_row
 from relaax.client.transport import TcpTransport, Transport
 from relaax.metrics import Metrics
 from relaax.protocol.binary import Hello
@@ -53,11 +54,14 @@ class Client:
     When a connection was lost in the middle of an episode, ``init`` pauses before it connects, with
     ``reconnect`` or without.
 
+    Dicts and tuples in a dict are flattened: ``{"arm": {"angle": 1.0}}`` is one number with the
+    name ``arm/angle``, and the names of a tuple's elements are "0", "1" and so on.
+
     The client speaks version 2 of the protocol. It speaks version 1 if the first state is no array
-    of numbers, and with a server that closes at every hello and has never answered one;
-    ``protocol`` asks for one of them. ``environment`` (at most 255 characters) and the spaces are
-    sent to the server, which refuses what does not fit its configuration. ``transport`` opens the
-    connections; if omitted, they go over TCP.
+    of numbers and no dict of such, and with a server that closes at every hello and has never
+    answered one; ``protocol`` asks for one of them. ``environment`` (at most 255 characters) and
+    the spaces are sent to the server, which refuses what does not fit its configuration.
+    ``transport`` opens the connections; if omitted, they go over TCP.
     """
 
     def __init__(
@@ -157,11 +161,11 @@ class Client:
         return self._session
 
     def _connect(self, state: Any) -> Session:
-        array = as_array(state)
-        if self._protocol != 1 and (self._protocol == 2 or array is not None):
+        observations = None if self._protocol == 1 else as_observations(state)
+        if self._protocol != 1 and (self._protocol == 2 or observations is not None):
             space = self._observation_space
-            if space is None and array is not None:
-                space = space_of(array)
+            if space is None and observations is not None:
+                space = space_of(as_row(observations))
             hello = Hello(self._run_id, self._environment, 1, space, self._action_space)
             try:
                 return BinarySession(self._connector.greet(hello))

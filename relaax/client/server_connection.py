@@ -10,6 +10,7 @@ import numpy.typing as npt
 from relaax.address import Address
 from relaax.client.failure import Failure, not_connected
 from relaax.errors import ProtocolError
+from relaax.observations import Observations
 from relaax.protocol import MessageConnection, binary
 from relaax.protocol.binary import Answers, ClientCodec
 from relaax.steps import ENDED, Steps
@@ -138,10 +139,10 @@ class StepsSession:
         """Whether its connection is open, as far as is known."""
         return self._connection.is_open
 
-    def step_all(self, rewards: Array, observations: Array) -> Array:
+    def step_all(self, rewards: Array, observations: Observations) -> Array:
         """Report a step of every environment, in which no episode ends; return the actions.
 
-        rewards: float64 [N]; observations: [N, ...].
+        rewards: float64 [N]; observations: [N, ...], or such arrays by name.
         """
         payload = self._codec.encode_all(rewards, observations)
         return self._connection.ask(payload, self._codec.decode).actions

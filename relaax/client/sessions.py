@@ -4,8 +4,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from relaax.client.checks import checked_state
+from relaax.client.checks import as_observations, checked_state
 from relaax.client.server_connection import ServerConnection, StepsSession
+from relaax.observations import Observations, named
 from relaax.protocol.binary import Metric, encode_metric
 from relaax.protocol.json import (
     Act,
@@ -107,12 +108,12 @@ class BinarySession:
 
     def start(self, state: Any) -> Any:
         """Begin an episode and return its first action."""
-        steps = self._steps(START, 0.0, checked_state(state)[np.newaxis], ())
+        steps = self._steps(START, 0.0, as_row(checked_state(state)), ())
         return _as_action(self._session.ask(steps).actions)
 
     def step(self, reward: float, state: Any) -> Any:
         """Report a step and return the next action."""
-        observations = checked_state(state)[np.newaxis]
+        observations = as_row(checked_state(state))
         return _as_action(self._session.step_all(np.array([reward], np.float64), observations))
 
     def terminate(self, reward: float) -> float:
@@ -121,7 +122,7 @@ class BinarySession:
 
     def truncate(self, reward: float, state: Any) -> float:
         """Report the last step of an episode that was cut off and return its score."""
-        return self._end(TRUNCATED | FINAL, reward, checked_state(state)[np.newaxis])
+        return self._end(TRUNCATED | FINAL, reward, as_row(checked_state(state)))
 
     def metric(self, name: str, y: float, x: float | None) -> None:
         """Report a number."""
@@ -148,8 +149,21 @@ def _as_action(actions: Any) -> Any:
     return action.item() if action.ndim == 0 else action
 
 
+def as_row(observations: Observations) -> Observations:
+    """Return the observations of one environment as those of a batch of one."""
+    if isinstance(observations, dict):
+        return {name: array[np.newaxis] for name, array in observations.items()}
+    return observations[np.newaxis]
+
+
 def as_listed(state: Any) -> Any:
-    """Return an array that is a number or a small vector as plain numbers; all else as it is."""
+    """Return what version 1 says instead of a state, as far as it is numbers.
+
+    An array that is a number or a small vector becomes plain numbers. A dict of numbers, lists
+    and arrays is flattened.
+    """
+    if isinstance(state, dict) and as_observations(state) is not None:
+        return {name: as_listed(value) for name, value in named(state).items()}
     if isinstance(state, np.ndarray) and state.ndim <= 1 and state.size <= MAX_LISTED_VALUES:
         return state.tolist()
     return state

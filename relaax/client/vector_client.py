@@ -28,6 +28,7 @@ from relaax.client.retry_policy import RetryPolicy
 from relaax.client.server_connection import StepsSession
 from relaax.client.transport import TcpTransport, Transport
 from relaax.metrics import Metrics
+from relaax.observations import Observations
 from relaax.protocol import binary
 from relaax.protocol.binary import Answers, Hello, Metric
 from relaax.spaces import Space, space_of
@@ -42,6 +43,9 @@ class VectorClient:
     It speaks version 2 of the RLX protocol alone. The other arguments are those of ``Client``, and
     so are the errors: after a ``Failure`` all environments start again with ``init``. The arrays
     that it is given may be filled again as soon as a method returns.
+
+    Observations are an array [N, ...], or a dict of such arrays by name. Dicts and tuples in a dict
+    are flattened: names are joined by ``/``, those of a tuple's elements are "0", "1" and so on.
     """
 
     def __init__(
@@ -76,24 +80,25 @@ class VectorClient:
         self._run_id = secrets.token_hex(16)
         self._session: StepsSession | None = None
 
-    def init(self, observations: Array) -> Array:
+    def init(self, observations: Array | dict[str, Any]) -> Array:
         """Start an episode in every environment; return the first actions [N, ...].
 
-        observations: [N, ...]. It connects if there is no connection. Episodes that are still
-        running count as cut off.
+        observations: [N, ...], or a dict. It connects if there is no connection. Episodes that are
+        still running count as cut off.
         """
         flags = np.full(self.environments, START, np.uint8)
         observations = checked_rows("observations", observations, self.environments)
         steps = self._steps_of_all(flags, np.zeros(self.environments), observations, ())
-        return self._connector.with_retries(lambda: self._start(steps)).actions
+        space = self._observation_space or space_of(observations)
+        return self._connector.with_retries(lambda: self._start(steps, space)).actions
 
     def send(
         self,
         rewards: Array,
-        observations: Array,
+        observations: Array | dict[str, Any],
         terminated: Array | None = None,
         truncated: Array | None = None,
-        finals: Array | None = None,
+        finals: Array | dict[str, Any] | None = None,
     ) -> Array:
         """Report a step of every environment; return the next actions [N, ...].
 
@@ -101,9 +106,10 @@ class VectorClient:
         wanted: in an environment whose episode ended, the first observation of the next one.
         terminated, truncated: bool [N]; if omitted, all are False. An episode that was terminated
         and truncated in the same step counts as terminated. finals: [F, ...], the last observations
-        of the truncated episodes, in their order.
+        of the truncated episodes, in their order, in the same form as observations.
 
-        ValueError for an array of another length, or with numbers that are not finite.
+        ValueError for an array of another length, or with numbers that are not finite, or for names
+        that cannot be sent.
         """
         flags = self._flags_of(terminated, truncated)
         rewards = checked_rewards(rewards, self.environments)
@@ -160,17 +166,16 @@ class VectorClient:
         return flags
 
     def _steps_of_all(
-        self, flags: npt.NDArray[np.uint8], rewards: Array, observations: Array, finals: Any
+        self, flags: npt.NDArray[np.uint8], rewards: Array, observations: Observations, finals: Any
     ) -> Steps:
         return Steps(np.arange(self.environments), flags, rewards, observations, finals)
 
-    def _start(self, steps: Steps) -> Answers:
+    def _start(self, steps: Steps, space: Space) -> Answers:
         if self._session is None or not self._session.is_open:
-            self._session = self._connect(np.asarray(steps.observations))
+            self._session = self._connect(space)
         return self._session.ask(steps)
 
-    def _connect(self, observations: Array) -> StepsSession:
-        space = self._observation_space or space_of(observations[0])
+    def _connect(self, space: Space) -> StepsSession:
         hello = Hello(self._run_id, self._environment, self.environments, space, self._action_space)
         try:
             return StepsSession(self._connector.greet(hello), self.environments)

@@ -9,12 +9,14 @@ import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
 from relaax.client.failure import Failure
+from relaax.client.gymnasium_actions import vector_action_decoder
 from relaax.client.gymnasium_factory import Environments
-from relaax.client.gymnasium_spaces import state_encoder, vector_action_decoder
+from relaax.client.gymnasium_observations import StateEncoder, state_encoder
 from relaax.client.observer import EpisodeSummary, RunObserver
 from relaax.client.run_result import STOPPED, RunOutcome, RunResult, result_of_failure
 from relaax.client.vector_client import VectorClient, end_flags
 from relaax.errors import ConfigurationError
+from relaax.observations import Observations, mapped
 from relaax.steps import START, Steps
 
 Array = npt.NDArray[Any]
@@ -25,7 +27,7 @@ class VectorRunner:
 
     Both of Gymnasium's ways to start the next episode by itself are understood: in the same step
     (``AutoresetMode.SAME_STEP``) and in the step that follows (``NEXT_STEP``). Raises
-    ``ConfigurationError`` for others, and for spaces that cannot be sent.
+    ``ConfigurationError`` for others, and for spaces that cannot be sent or asked for.
     """
 
     def __init__(
@@ -48,7 +50,7 @@ class VectorRunner:
         self._seed = seed
         self._observer = observer or RunObserver()
         self._is_stopped = is_stopped
-        state_encoder(environments.single_observation_space)  # refuses what cannot be sent
+        self._encode = state_encoder(environments.single_observation_space)
         self._decode = vector_action_decoder(environments.single_action_space)
         self._step = (
             self._step_and_start if mode is AutoresetMode.SAME_STEP else self._step_or_start
@@ -70,7 +72,7 @@ class VectorRunner:
             self._seed = None
             self._begin()
             try:
-                actions = self._client.init(np.asarray(observations))
+                actions = self._client.init(self._encode(observations))
             except Failure as failure:
                 return self._ended_by(failure)
             self._was_connected = True
@@ -107,24 +109,25 @@ class VectorRunner:
         self._count_steps(rewards, np.ones(self._count, np.bool_), is_over)
         finals = None
         if is_over.any():
-            finals = _rows(infos["final_obs"], truncated & ~terminated, observations)
+            finals = _rows(infos["final_obs"], truncated & ~terminated, self._encode)
+        states = self._encode(observations)
         return self._timed(
-            lambda: self._client.send(rewards, observations, terminated, truncated, finals)
+            lambda: self._client.send(rewards, states, terminated, truncated, finals)
         )
 
     def _step_or_start(self, actions: Array) -> Array:
         """Step environments that take an extra step, without a reward, to start again."""
         had_ended = self._has_ended
         observations, rewards, terminated, truncated, _ = self._environments.step(actions)
-        observations = np.asarray(observations)
+        states = self._encode(observations)
         flags = end_flags(terminated, truncated)
         flags[had_ended] = START
         self._has_ended = (flags != 0) & ~had_ended
         self._count_steps(rewards, ~had_ended, self._has_ended)
         if not flags.any():
-            return self._timed(lambda: self._client.send(rewards, observations))
-        finals = observations[(truncated & ~terminated) & ~had_ended]
-        acting = observations[~self._has_ended]
+            return self._timed(lambda: self._client.send(rewards, states))
+        finals = _selected(states, (truncated & ~terminated) & ~had_ended)
+        acting = _selected(states, ~self._has_ended)
         rewards = np.where(had_ended, 0, rewards)
         steps = Steps(np.arange(self._count), flags, rewards, acting, finals)
         return self._with_any_action(self._timed(lambda: self._client.exchange(steps).actions))
@@ -175,8 +178,15 @@ class VectorRunner:
         return result_of_failure(failure, self._was_connected)
 
 
-def _rows(finals: Any, wanted: Array, observations: Array) -> Any:
-    """Return those final observations, one array [F, ...]; Gymnasium keeps them as objects."""
+def _rows(finals: Any, wanted: Array, encode: StateEncoder) -> Observations | None:
+    """Return those final observations, [F, ...]; Gymnasium keeps them as objects."""
     if not wanted.any():
-        return ()
-    return np.stack([np.asarray(finals[i], observations.dtype) for i in np.flatnonzero(wanted)])
+        return None
+    encoded = [encode(finals[index]) for index in np.flatnonzero(wanted).tolist()]
+    together: Observations = mapped(lambda *rows: np.stack(rows), *encoded)
+    return together
+
+
+def _selected(states: Observations, wanted: Array) -> Observations:
+    selected: Observations = mapped(lambda array: array[wanted], states)
+    return selected

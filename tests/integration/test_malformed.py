@@ -52,6 +52,15 @@ def steps(flags: int, reward: float, *observation: float) -> bytes:
     return frame(head + array + b"\0")
 
 
+def named_steps(*names: bytes) -> bytes:
+    """The start of an episode with an observation of one byte by each of these names."""
+    head = struct.pack("<BBHHBd", 3, 0, 1, 0, 1, 0.0)
+    arrays = b"".join(
+        bytes([len(name)]) + name + bytes([2, 1]) + struct.pack("<I", 1) + b"\7" for name in names
+    )
+    return frame(head + bytes([len(names)]) + arrays + b"\0")
+
+
 def zip_bomb() -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -117,6 +126,22 @@ CASES_OF_VERSION_2 = {
         hello(b"{}") + steps(0, 1, 0, 0, 0, 0),
         "no episode is going on",
         1,
+    ),
+    "two observations of one name": (
+        hello(b"{}") + named_steps(b"a", b"a"),
+        "two arrays are named 'a'",
+        1,
+    ),
+    "an observation without a name among others": (
+        hello(b"{}") + named_steps(b"a", b""),
+        "an array among several has no name",
+        1,
+    ),
+    "a name that is no text": (hello(b"{}") + named_steps(b"\xff"), "is not UTF-8", 1),
+    "a hello of observations by name": (
+        hello(b'{"observation_space": {"type": "Dict", "spaces": {"a": {"type": "Box"}}}}'),
+        "the observations are",
+        2,
     ),
     "a reward beyond 32 bits, in binary": (
         hello(b"{}") + steps(1, 0, 0, 0, 0, 0) + steps(0, 1e39, 0, 0, 0, 0),

@@ -7,9 +7,9 @@ import pytest
 PUBLIC = {
     "relaax.algorithm_base": """
         AgentBase BatchAgentBase BridgeBase BridgeControlBase Checkpoint CheckpointMismatch
-        ConfigBase ExperienceSink FloatVector GradientSink InvalidState Metrics MetricsSink
-        NullMetrics NullSaver ParameterServerBase Phase RunningParameterServer Saver StepCounter
-        Transitions Values VariableSink VariableSource Version
+        ConfigBase EnvironmentInfo ExperienceSink FloatVector GradientSink InvalidState Metrics
+        MetricsSink NullMetrics NullSaver ParameterServerBase Phase RunningParameterServer Saver
+        StepCounter Transitions Values VariableSink VariableSource Version
     """,
     "relaax.client": """
         Backoff Client FINAL Failure START Steps TERMINATED TRUNCATED VectorClient

@@ -1,6 +1,6 @@
 """Arrays in binary messages: dtype, shape, then raw little-endian bytes in C order.
 
-A block is a mapping of names to arrays; one array alone has the empty name.
+A block is one array, which has the empty name, or several arrays by name.
 """
 
 import math
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.errors import ProtocolError
+from relaax.observations import MAX_ARRAYS, MAX_NAME_BYTES
 from relaax.protocol.connection import Payload
 
 Array = npt.NDArray[Any]
@@ -34,16 +35,20 @@ _ONE_UNNAMED = b"\1\0"
 
 
 def encode_block(block: Block) -> list[bytes | memoryview]:
-    """Return the pieces of a block; TypeError for what is no array of numbers."""
+    """Return the pieces of a block: what an array is, and its bytes, in turns.
+
+    TypeError for what is no array of numbers, ValueError for names that cannot be sent.
+    """
     if block is None:
         return [_NOTHING]
     if isinstance(block, np.ndarray):
         return [_ONE_UNNAMED + _header(block), _bytes_of(block)]
-    pieces: list[bytes | memoryview] = [bytes([len(block)])]
+    if not 0 < len(block) <= MAX_ARRAYS:
+        raise ValueError(f"a block has 1 to {MAX_ARRAYS} arrays by name, not {len(block)}")
+    pieces: list[bytes | memoryview] = []
     for name, array in block.items():
-        encoded = name.encode()
-        pieces.append(bytes([len(encoded)]) + encoded + _header(array))
-        pieces.append(_bytes_of(array))
+        count = b"" if pieces else bytes([len(block)])
+        pieces += (count + _encoded_name(name) + _header(array), _bytes_of(array))
     return pieces
 
 
@@ -62,6 +67,8 @@ def decode_block(payload: Payload, offset: int) -> tuple[Block, int]:
     offset += 1
     for _ in range(count):
         name, offset = _decode_name(payload, offset)
+        if not name:
+            raise ProtocolError("an array among several has no name")
         if name in arrays:
             raise ProtocolError(f"two arrays are named {name!r}")
         arrays[name], offset = _decode_array(payload, offset)
@@ -96,6 +103,13 @@ def _bytes_of(array: Array) -> memoryview:
         return memoryview(b"")
     contiguous = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
     return contiguous.reshape(-1).view(np.uint8).data
+
+
+def _encoded_name(name: str) -> bytes:
+    encoded = name.encode()
+    if not 0 < len(encoded) <= MAX_NAME_BYTES:
+        raise ValueError(f"the name of an array has 1 to {MAX_NAME_BYTES} bytes: {name!r:.60}")
+    return bytes([len(encoded)]) + encoded
 
 
 def _decode_name(payload: Payload, offset: int) -> tuple[str, int]:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.errors import InvalidState, ProtocolError
+from relaax.observations import Observations
 from relaax.protocol.binary.arrays import encode_block
 from relaax.protocol.binary.messages import (
     Answers,
@@ -25,6 +26,7 @@ from relaax.protocol.binary.messages import (
     encode_answers,
     encode_steps,
 )
+from relaax.protocol.binary.named_pattern import NamedPattern
 from relaax.protocol.connection import Payload
 from relaax.steps import REWARD_NOT_ALLOWED, Flags, IntArray, Steps, are_rewards_allowed
 
@@ -54,15 +56,15 @@ class ClientCodec:
         self._head_bytes = _head_bytes(self._all)
         self._head = encode_steps(self._all)[: self._head_bytes]
         #: Made of the first observations, and of the first actions, of their kind.
-        self._pattern: _Pattern | None = None
+        self._pattern: _Pattern | NamedPattern | None = None
         self._answer_pattern: _Pattern | None = None
         #: The message that has been encoded last.
         self._asked: _Question | None = None
 
-    def encode_all(self, rewards: Array, observations: Array) -> bytes:
+    def encode_all(self, rewards: Array, observations: Observations) -> bytes:
         """Return the message in which every environment takes a step, and no episode ends.
 
-        rewards: float64 [N]; observations: [N, ...], both already checked.
+        rewards: float64 [N]; observations: [N, ...], or such arrays by name; both already checked.
         """
         self._asked = self._all_asked
         rewards = np.asarray(rewards, _DOUBLE)
@@ -70,7 +72,10 @@ class ClientCodec:
         if pattern is None or not pattern.fits(observations):
             if not _is_little_endian(observations):
                 return encode_steps(replace(self._all, rewards=rewards, observations=observations))
-            pattern = self._pattern = _Pattern(self._head, rewards.nbytes, observations)
+            pattern = self._pattern = _pattern_of(self._head, rewards.nbytes, observations)
+        if isinstance(pattern, NamedPattern):
+            pieces = pattern.pieces(observations)
+            return b"".join((pattern.head, rewards.tobytes(), *pieces, _NO_FINALS))
         return b"".join(
             (pattern.head, rewards.tobytes(), pattern.block, _bytes_of(observations), _NO_FINALS)
         )
@@ -113,7 +118,7 @@ class ServerCodec:
 
     def __init__(self, environments: int) -> None:
         self._count = environments
-        self._pattern: _Pattern | None = None
+        self._pattern: _Pattern | NamedPattern | None = None
         #: The message that the pattern was made of; its arrays cannot be written to.
         self._like: Steps | None = None
         self._answer_pattern: _Pattern | None = None
@@ -161,10 +166,10 @@ class ServerCodec:
 
     def _learn_pattern(self, payload: Payload, steps: Steps) -> None:
         """Expect messages like this one, if no episode starts or ends in it."""
-        if steps.flags.any() or not isinstance(steps.observations, np.ndarray):
+        if steps.flags.any() or not isinstance(steps.observations, np.ndarray | dict):
             return
         head = bytes(payload[: _head_bytes(steps)])
-        self._pattern = _Pattern(head, 8 * len(steps.flags), steps.observations)
+        self._pattern = _pattern_of(head, 8 * len(steps.flags), steps.observations)
         self._like = replace(steps, rewards=np.zeros(0), observations=())
         for array in (steps.environments, steps.flags):
             array.setflags(write=False)
@@ -179,7 +184,7 @@ class _Pattern:
         #: Up to the rewards.
         self.head = head
         #: From the rewards to the array's own bytes.
-        self.block, *_ = encode_block(array)
+        self.block = bytes(encode_block(array)[0])
         self.block_at = len(head) + between
         self.array_at = self.block_at + len(self.block)
         self.array_end = self.array_at + array.nbytes
@@ -211,16 +216,26 @@ class _Question:
     kinds: Flags
 
 
+def _pattern_of(head: bytes, between: int, observations: Observations) -> "_Pattern | NamedPattern":
+    if isinstance(observations, dict):
+        return NamedPattern(head, between, observations)
+    return _Pattern(head, between, observations)
+
+
 def _is_little_endian(array: Any) -> bool:
-    """Return whether ``array`` is one whose bytes can be sent as they are."""
+    """Return whether ``array`` is one, or a dict of some, whose bytes can be sent as they are."""
+    if isinstance(array, dict):
+        return all(_is_little_endian(part) for part in array.values())
     return isinstance(array, np.ndarray) and array.dtype.newbyteorder("<") == array.dtype
 
 
-def _bytes_of(array: Array) -> bytes | memoryview:
+def _bytes_of(array: Any) -> bytes | memoryview:
     """Return an array's bytes: a copy of a small one, which is faster, or a view."""
     if array.nbytes < _LARGE_BYTES or not array.flags.c_contiguous:
-        return array.tobytes()
-    return array.reshape(-1).view(np.uint8).data
+        copied: bytes = array.tobytes()
+        return copied
+    viewed: memoryview = array.reshape(-1).view(np.uint8).data
+    return viewed
 
 
 def _require_about(answers: Answers, asked: _Question) -> None:
@@ -241,12 +256,12 @@ def _short(numbers: Array) -> str:
     return np.array2string(numbers, threshold=16, separator=", ")
 
 
-def _is_alike(payload: Payload, pattern: _Pattern) -> bool:
+def _is_alike(payload: Payload, pattern: _Pattern | NamedPattern) -> bool:
     """Return whether a message is like the pattern; then there are no final observations."""
     return len(payload) == pattern.array_end + 1 and payload[-1] == 0 and pattern.matches(payload)
 
 
-def _decode_alike(payload: Payload, pattern: _Pattern, like: Steps) -> Steps:
+def _decode_alike(payload: Payload, pattern: _Pattern | NamedPattern, like: Steps) -> Steps:
     rewards = np.frombuffer(payload, "<f8", len(like.flags), len(pattern.head))
     if not are_rewards_allowed(rewards):
         raise ProtocolError(f"a reward is {REWARD_NOT_ALLOWED}")

@@ -24,6 +24,7 @@ from relaax.steps import (
     TRUNCATED,
     Steps,
     are_rewards_allowed,
+    number_of,
     wants_action,
 )
 
@@ -322,7 +323,7 @@ def _decode_steps(payload: Payload, environments: int) -> Steps:
         acting = int(np.count_nonzero(wants_action(flags)))
     _check_length("observations", observations, acting)
     _check_length("final observations", finals, int(np.count_nonzero(flags & FINAL)))
-    return Steps(numbers, flags, rewards, _one_array(observations), _one_array(finals))
+    return Steps(numbers, flags, rewards, _states(observations), _states(finals))
 
 
 def _check_environments(numbers: npt.NDArray[np.int64], environments: int) -> None:
@@ -342,17 +343,12 @@ def _check_length(what: str, block: Block, expected: int) -> None:
         raise ProtocolError(f"{expected} {what} are expected, {block_length(block)} came")
 
 
-def _one_array(block: Block) -> Any:
-    """Several sensors come later; today's algorithms take one array."""
-    if block is None:
-        return ()
-    if isinstance(block, dict):
-        raise ProtocolError(f"one unnamed array is expected, {len(block)} named ones came")
-    return block
+def _states(block: Block) -> Any:
+    return () if block is None else block
 
 
 def _as_block(states: Any) -> Block:
-    return None if len(states) == 0 else states
+    return states if number_of(states) else None
 
 
 def _numbers_and_flags(

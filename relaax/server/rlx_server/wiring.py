@@ -43,6 +43,7 @@ def rlx_server(configuration: RlxServerConfiguration, listener: socket.socket) -
         ),
         max_frame_bytes=options.max_frame_bytes,
         max_environments=options.max_environments,
+        algorithm_name=configuration.algorithm.directory.name,
     )
     selector, children = selectors.DefaultSelector(), Children()
     children.parents_own(selector)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,9 +14,12 @@ import pytest
 RUNNER = [sys.executable, "-m", "relaax.client.gymnasium_runner"]
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+TESTS = Path(__file__).parents[2]
+
+
+def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*RUNNER, *arguments], capture_output=True, text=True, timeout=120, check=False
+        [*RUNNER, *arguments], capture_output=True, text=True, timeout=120, check=False, cwd=cwd
     )
 
 
@@ -101,9 +105,9 @@ def test_an_unknown_environment_is_status_2_and_one_line(unused_url) -> None:
 
 
 def test_an_environment_that_rlx_cannot_carry_is_status_2_and_one_line(unused_url) -> None:
-    result = run("--rlx-server", unused_url, "--env", "Blackjack-v1")
+    result = run("--rlx-server", unused_url, "--env", "text_environment:Words-v0", cwd=TESTS)
     assert result.returncode == 2
-    assert result.stderr.startswith("Blackjack-v1: observations of Tuple(")
+    assert result.stderr.startswith("text_environment:Words-v0: observations of Text(")
     assert result.stderr.count("\n") == 1
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from relaax.client import Backoff, Client
+from relaax.client.gymnasium_numbers import UnusableAction
 from relaax.client.gymnasium_runner import GymnasiumRunner
-from relaax.client.gymnasium_spaces import UnusableAction
 from relaax.client.observer import EpisodeSummary, RunObserver
 from relaax.client.run_result import RunOutcome
 

@@ -16,6 +16,9 @@ from relaax.errors import ConfigurationError
 REQUIRED = ("--env", "CartPole-v1", "--rlx-server")
 
 
+WORDS = "text_environment:Words-v0"
+
+
 class Returns(RunObserver):
     """Keeps the returns of the episodes."""
 
@@ -78,7 +81,7 @@ def test_a_process_has_its_part_of_the_environments_the_seeds_and_the_episodes(
 @pytest.mark.parametrize("task", [single, several])
 def test_an_environment_that_cannot_be_made_or_used_is_named(server, task):
     options = parse_options([*REQUIRED, server.url, "--per-connection", "2"])
-    for env_id, message in (("NoSuchThing-v1", "NoSuchThing"), ("Blackjack-v1", "Flatten")):
+    for env_id, message in (("NoSuchThing-v1", "NoSuchThing"), (WORDS, "Flatten")):
         result = task(options, env_id)(0, Returns())
         assert result.outcome is RunOutcome.UNUSABLE
         assert result.message.startswith("CartPole-v1: ")

@@ -122,7 +122,7 @@ class TestOneEnvironmentInVersionTwo:
         with Client(server.url) as client:
             client.init([0.0])
             with pytest.raises(TypeError, match="protocol=1"):
-                client.send(1.0, {"speed": 3})
+                client.send(1.0, {"speed": "fast"})
             assert client.send(1.0, [1.0]) == 1
 
     def test_version_one_can_be_asked_for(self, start_server):

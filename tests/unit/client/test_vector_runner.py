@@ -6,7 +6,8 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from relaax.client import Backoff, VectorClient
-from relaax.client.gymnasium_spaces import UnsupportedSpace, UnusableAction
+from relaax.client.gymnasium_numbers import UnusableAction
+from relaax.client.gymnasium_spaces import UnsupportedSpace
 from relaax.client.observer import RunObserver
 from relaax.client.run_result import RunOutcome
 from relaax.client.vector_runner import VectorRunner
@@ -149,14 +150,16 @@ def test_no_more_episodes_are_counted_than_were_asked_for(server, mode):
 
 def test_observations_that_cannot_be_sent_are_refused_as_for_one_environment():
     class TwoSensors(Corridor):
-        observation_space = gymnasium.spaces.Dict({"place": Corridor.observation_space})
+        observation_space = gymnasium.spaces.Dict(
+            {"place": Corridor.observation_space, "sign": gymnasium.spaces.Text(9)}
+        )
 
     environments = SyncVectorEnv(
         [lambda: TwoSensors(2, "terminated")], autoreset_mode=AutoresetMode.SAME_STEP
     )
     with (
         VectorClient("localhost:1", 1) as client,
-        pytest.raises(UnsupportedSpace, match="FlattenObservation makes one array of a Dict"),
+        pytest.raises(UnsupportedSpace, match=r"'sign'.*FlattenObservation"),
     ):
         VectorRunner(environments, client)
 

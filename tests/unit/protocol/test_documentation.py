@@ -137,6 +137,14 @@ def test_the_type_codes_of_the_page_are_those_of_the_code() -> None:
 
 
 BOX = {"type": "Box", "dtype": "float32", "shape": [2]}
+ROBOT = {
+    "type": "Dict",
+    "spaces": {
+        "camera": {"type": "Box", "dtype": "uint8", "shape": [2, 2]},
+        "arm/angle": {"type": "Box", "dtype": "float32", "shape": [1]},
+    },
+}
+GEARS = {"type": "MultiDiscrete", "nvec": [3, 2]}
 NOTHING = np.zeros(0)
 PICTURES = np.arange(1, 9, dtype=np.uint8).reshape(2, 2, 2)
 FINAL_PICTURE = np.arange(9, 13, dtype=np.uint8).reshape(1, 2, 2)
@@ -154,7 +162,7 @@ def steps(environments: list[int], flags: list[int], rewards: list[float], *bloc
     )
 
 
-def answers(environments: list[int], flags: list[int], actions: list[int], scores: Any) -> bytes:
+def answers(environments: list[int], flags: list[int], actions: list[Any], scores: Any) -> bytes:
     return binary.encode_answers(
         np.array(environments), np.array(flags, np.uint8), np.array(actions), np.array(scores)
     )
@@ -181,6 +189,28 @@ MEANING = [
     binary.encode_metric(binary.Metric("speed", 2.5)),
     binary.encode_metric(binary.Metric("speed", 2.5, 7.0)),
     binary.encode_error(binary.ErrorCode.GO_ELSEWHERE, "connect again"),
+    binary.encode_hello(binary.Hello("", "Robot", 1, ROBOT, GEARS)),
+    binary.encode_welcome(
+        binary.Welcome(
+            {
+                "type": "Dict",
+                "spaces": {
+                    "camera": {"type": "Box", "shape": [2, 2]},
+                    "arm/angle": {"type": "Box", "shape": [1]},
+                },
+            },
+            GEARS,
+        )
+    ),
+    binary.encode_steps(
+        steps(
+            [0],
+            [START],
+            [0],
+            {"camera": PICTURES[:1], "arm/angle": np.array([[0.5]], np.float32)},
+        )
+    ),
+    answers([0], [START], [[2, 0]], NOTHING),
 ]
 
 
@@ -260,25 +290,45 @@ class TestAServerSaysWhatThePageSays:
         ]
         (_, asked), (_, answered) = VERSION_2[8:10]
         agents = ScriptedAgents([[0, 0, 0], [0, 0], [4, 5]])
-        received = talk([*map(framed, before), asked], agents)
+        received = talk([*map(framed, before), asked], agents, ANY_SPACES)
         assert received[3] == answered
         np.testing.assert_array_equal(agents.finals[2], FINAL_PICTURE)
 
     def test_example_3(self) -> None:
-        (_, plain), (_, with_x), (_, error) = VERSION_2[10:]
+        (_, plain), (_, with_x), (_, error) = VERSION_2[10:13]
         agents = ScriptedAgents([])
         talk([VERSION_2[0][1], plain, with_x], agents)
         assert agents.stored.values == [("speed", 2.5, None), ("speed", 2.5, 7.0)]
         said = binary.encode_error(binary.ErrorCode.GO_ELSEWHERE, "connect again")
         assert framed(said) == error
 
+    def test_example_4(self) -> None:
+        agents = ScriptedAgents([[[2, 0]]])
+        frames = [frame for _, frame in VERSION_2[13:]]
+        config = SimpleNamespace(
+            observation_space=lambda: {
+                "type": "Dict",
+                "spaces": {
+                    "camera": {"type": "Box", "shape": [2, 2]},
+                    "arm/angle": {"type": "Box", "shape": [1]},
+                },
+            },
+            action_space=lambda: {"type": "MultiDiscrete", "nvec": [3, 2]},
+        )
+        assert talk(frames[::2], agents, config) == frames[1::2]
+        assert {name: array.tolist() for name, array in agents.states[0].items()} == {
+            "camera": [[[1, 2], [3, 4]]],
+            "arm/angle": [[0.5]],
+        }
+
 
 class ScriptedAgents(BatchAgentBase):
-    """A batch agent whose actions are given beforehand; keeps metrics and last observations."""
+    """A batch agent whose actions are given beforehand; keeps metrics and observations."""
 
-    def __init__(self, actions: list[list[int]]) -> None:
+    def __init__(self, actions: list[list[Any]]) -> None:
         self._actions = iter(actions)
         self.stored = StoredMetrics()
+        self.states: list[Any] = []
         self.finals: list[Any] = []
 
     def open(self, slots: Any) -> None:
@@ -291,12 +341,15 @@ class ScriptedAgents(BatchAgentBase):
         return states
 
     def act(self, transitions: Any, states: Any, finals: Any) -> list[int]:
+        self.states.append(states)
         self.finals.append(finals)
         return next(self._actions)
 
     def close(self) -> None:
         pass
 
+
+ANY_SPACES = SimpleNamespace(observation_space=lambda: None, action_space=lambda: None)
 
 #: The spaces of the page's welcome.
 CONFIG = SimpleNamespace(
@@ -309,9 +362,9 @@ def framed(payload: bytes) -> bytes:
     return struct.pack("<I", len(payload)) + payload
 
 
-def talk(frames: list[bytes], agents: ScriptedAgents) -> list[bytes]:
+def talk(frames: list[bytes], agents: ScriptedAgents, config: Any = CONFIG) -> list[bytes]:
     """Return the frames that a server answers these with, before it closes."""
-    with contextlib.closing(serve_batches(agents, config=CONFIG)) as served:
+    with contextlib.closing(serve_batches(agents, config=config)) as served:
         agents.stored = served.stored
         client = served.connect()
         sock = socket.socket(fileno=os.dup(client.fileno()))

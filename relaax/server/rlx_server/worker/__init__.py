@@ -3,7 +3,9 @@
 ``process``       what runs in a worker's process, for one connection or for many
 ``loop``          the event loop: reads, sends, closes, and never waits for a client
 ``responder``     turns the steps of all connections that are ready into answers
+``states``        states of several requests: which can be joined
 ``connection``    what belongs to one connection
+``action_rule``   which actions an algorithm may return
 ``hello``         what the first message of a connection says
 ``episodes``      which episodes go on, and what is counted of them
 ``agents``        what chooses the actions; an agent for each environment looks like a batch agent

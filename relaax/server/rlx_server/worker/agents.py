@@ -1,16 +1,17 @@
 """What chooses actions in a worker: a batch agent of the algorithm, or an agent for each slot."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from relaax.algorithm_base import AgentBase, BatchAgentBase, BridgeBase
+from relaax.algorithm_base import AgentBase, BatchAgentBase, BridgeBase, EnvironmentInfo
 from relaax.errors import AgentError, RelaaxError
-from relaax.steps import IntArray, Transitions
+from relaax.observations import Observations
+from relaax.steps import IntArray, States, Transitions, number_of
 
 _log = logging.getLogger(__name__)
 
@@ -25,6 +26,8 @@ class Agents:
     stub: BridgeBase
     #: Whether requests of several connections may be joined into one call.
     act_together: bool
+    #: The seed of the first environment; the next one gets one more.
+    first_seed: int = 0
 
     def close(self) -> None:
         """End the agents, and send the metrics that are left."""
@@ -56,19 +59,29 @@ class SeparateAgents(BatchAgentBase):
             raise
         self._agents.update(zip(slots.tolist(), made, strict=True))
 
+    def connected(self, slots: IntArray, environments: Sequence[EnvironmentInfo]) -> None:
+        """Introduce each environment to its agent."""
+        for slot, environment in zip(slots.tolist(), environments, strict=True):
+            self._agents[slot].connected(environment)
+
     def close_slots(self, slots: IntArray) -> None:
         """Close the agents of ``slots``."""
         for slot in slots.tolist():
             _close(self._agents.pop(slot))
 
-    def check(self, states: Sequence[Any] | Array) -> Array:
-        """Leave the states [B] to the agents, which check them when they act."""
-        kept = np.empty(len(states), np.object_)
-        for index, state in enumerate(states):
+    def check(self, states: States) -> Array:
+        """Leave the states [B] to the agents, which check them when they act.
+
+        Of arrays by name each state is a dict.
+        """
+        kept = np.empty(number_of(states), np.object_)
+        for index, state in enumerate(_rows_of(states) if isinstance(states, dict) else states):
             kept[index] = state
         return kept
 
-    def act(self, transitions: Transitions, states: Array, finals: Array) -> list[Any]:
+    def act(
+        self, transitions: Transitions, states: Observations, finals: Observations
+    ) -> list[Any]:
         """Ask one agent after the other.
 
         InvalidState for a state that one of them refuses, AgentError when one of them fails.
@@ -81,7 +94,9 @@ class SeparateAgents(BatchAgentBase):
             _log.exception("an agent failed")
             raise AgentError(f"the agent failed: {type(error).__name__}: {error}") from error
 
-    def _act(self, transitions: Transitions, states: Array, finals: Array) -> list[Any]:
+    def _act(
+        self, transitions: Transitions, states: Observations, finals: Observations
+    ) -> list[Any]:
         rewards = dict(zip(transitions.stepped.tolist(), transitions.rewards.tolist(), strict=True))
         last_states = dict(zip(transitions.truncated.tolist(), finals, strict=True))
         for slot in transitions.ended.tolist():
@@ -103,6 +118,12 @@ class SeparateAgents(BatchAgentBase):
         for agent in self._agents.values():
             _close(agent)
         self._agents.clear()
+
+
+def _rows_of(states: dict[str, Array]) -> Iterator[dict[str, Any]]:
+    """Return each environment's own dict of arrays [B, ...] by name."""
+    for values in zip(*states.values(), strict=True):
+        yield dict(zip(states, values, strict=True))
 
 
 def _close(agent: AgentBase) -> None:

@@ -11,6 +11,7 @@ from relaax.errors import NoRoom, ProtocolError
 from relaax.protocol import MessageConnection, binary
 from relaax.protocol.binary import ErrorCode
 from relaax.protocol.connection import Payload
+from relaax.server.rlx_server.worker.action_rule import ActionRule
 from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.connection import Connection
 from relaax.server.rlx_server.worker.hello import begin
@@ -53,7 +54,8 @@ class Worker:
         self._settings = settings
         self._stop = stop
         self._inbox = inbox
-        self._responder = Responder(make_agents, is_shared=inbox is not None)
+        rule = ActionRule(settings.config.action_space(), settings.algorithm_name)
+        self._responder = Responder(make_agents, is_shared=inbox is not None, rule=rule)
         #: By descriptor.
         self._connections: dict[int, Connection] = {}
         #: Connections whose next message has been read already, so that no descriptor shows it.
@@ -169,7 +171,7 @@ class Worker:
         """Take the first message; return whether it is one like those that follow."""
         connection.knows_errors = binary.is_hello(first)
         beginning = begin(self._settings, first)
-        connection.slots = self._responder.open(beginning.environments)
+        connection.slots = self._responder.open(beginning.hello)
         connection.codec, connection.has_begun = beginning.codec, True
         self._silent -= 1
         if beginning.welcome is None:
@@ -181,7 +183,7 @@ class Worker:
         """Return a request; None in version 1 where the time is up and an episode would begin."""
         request = Request(connection, steps)
         if connection.time_is_up and self._responder.ends_episode(request):
-            if not connection.knows_errors and len(steps.observations):
+            if not connection.knows_errors and steps.actions:
                 self._responder.give_up(request.slots)
                 self._close(connection)
                 return None

@@ -24,7 +24,7 @@ CONFIGURATION_IS_WRONG = 2
 #: The network is made ready for batches of up to so many environments before any client comes.
 WARMED_ENVIRONMENTS = 128
 
-#: Where a worker makes an agent for each environment, so many seeds are its own.
+#: So many seeds are a worker's own, for the environments that it serves.
 SEEDS_OF_A_WORKER = 2**32
 
 #: A thread that learns must not keep the one that acts waiting: Python's default is 5 ms.
@@ -91,13 +91,13 @@ def _agents(
     settings: WorkerSettings, stub: BridgeBase, seed: int, learns_in_background: bool
 ) -> Agents:
     algorithm, config = settings.algorithm, settings.config
+    first_seed = seed * SEEDS_OF_A_WORKER
     if algorithm.knows_batches:
         agent = algorithm.make_batch_agent(config, stub, seed, learns_in_background)
         if learns_in_background:
             agent.warm_up(WARMED_ENVIRONMENTS)
-        return Agents(agent, stub, act_together=True)
-    first_seed = seed * SEEDS_OF_A_WORKER
+        return Agents(agent, stub, act_together=True, first_seed=first_seed)
     separate = SeparateAgents(
         lambda number: algorithm.make_agent(config, stub, first_seed + number)
     )
-    return Agents(separate, stub, act_together=False)
+    return Agents(separate, stub, act_together=False, first_seed=first_seed)

@@ -1,17 +1,19 @@
 """Turns the steps of all connections that are ready into answers, with one evaluation."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from relaax.algorithm_base import BatchAgentBase
+from relaax.algorithm_base import BatchAgentBase, EnvironmentInfo
 from relaax.errors import AgentError, InvalidState, NoRoom, ProtocolError
 from relaax.metrics import Metrics
-from relaax.protocol.binary import Metric
+from relaax.observations import Observations
+from relaax.protocol.binary import Hello, Metric
 from relaax.server.rlx_server.slots import SlotPool
+from relaax.server.rlx_server.worker.action_rule import ActionRule, UnusableActions
 from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.connection import Actions, Connection
 from relaax.server.rlx_server.worker.episodes import (
@@ -21,12 +23,19 @@ from relaax.server.rlx_server.worker.episodes import (
     NoEpisode,
 )
 from relaax.server.rlx_server.worker.measurements import Measurements
-from relaax.steps import Flags, IntArray, Steps, Transitions
+from relaax.server.rlx_server.worker.states import (
+    NO_STATES,
+    are_of_one_kind,
+    finals_of_truncated,
+    kinds,
+    named_kinds,
+    together,
+)
+from relaax.steps import Flags, IntArray, States, Steps, Transitions, number_of
 
 Array = npt.NDArray[Any]
-States: TypeAlias = Sequence[Any] | Array
 
-_NO_STATES: Array = np.zeros(0, np.float32)
+_UNSIGNED = np.dtype(np.uint64)
 
 
 class Request(NamedTuple):
@@ -64,18 +73,23 @@ class Responder:
 
     ``make_agents`` is called before the first environment comes. ``is_shared`` says whether many
     connections share the agents, and their evaluations are worth measuring. All environments have
-    one kind of observation, bytes or floats; others are refused while any of them is there.
+    one kind of observation, with the same names and of bytes or floats; others are refused while
+    any of them is there. ``rule`` says which actions may be returned; if omitted, any may.
     """
 
-    def __init__(self, make_agents: Callable[[], Agents], is_shared: bool) -> None:
+    def __init__(
+        self, make_agents: Callable[[], Agents], is_shared: bool, rule: ActionRule | None = None
+    ) -> None:
         self._make_agents = make_agents
         self._is_shared = is_shared
+        self._rule = rule or ActionRule(None, "of this worker")
         self._agents: Agents | None = None
         self._slots = SlotPool()
-        #: Of the observations of all environments.
-        self._dtype: np.dtype[Any] | None = None
-        #: How many environments there are.
+        #: Of the observations of all environments: a type of numbers, or types by name.
+        self._dtype: Any = None
+        #: How many environments there are, and how many there have been.
         self.environments = 0
+        self._introductions = 0
 
     def prepare(self) -> Agents:
         """Make the agents, unless they have been made, and return them."""
@@ -86,8 +100,9 @@ class Responder:
             self._measurements = Measurements(self._metrics, self._is_shared)
         return self._agents
 
-    def open(self, environments: int) -> IntArray:
-        """Return slots for environments that have come; NoRoom when there is none."""
+    def open(self, hello: Hello) -> IntArray:
+        """Return slots for the environments of a client; NoRoom when there is none."""
+        environments = hello.environments
         agents = self.prepare()
         slots = self._slots.take(environments)
         try:
@@ -96,8 +111,24 @@ class Responder:
         except MemoryError as error:
             self._slots.give_back(slots)
             raise NoRoom(f"there is no room for {environments} more environments") from error
+        agents.batch_agent.connected(slots, self._introduced(hello, agents))
         self.environments += environments
         return slots
+
+    def _introduced(self, hello: Hello, agents: Agents) -> list[EnvironmentInfo]:
+        """Return what agents may know of the environments of a client."""
+        first_seed = agents.first_seed + self._introductions
+        self._introductions += hello.environments
+        return [
+            EnvironmentInfo(
+                name=hello.environment,
+                observation_space=hello.observation_space,
+                action_space=hello.action_space,
+                number=number,
+                seed=first_seed + number,
+            )
+            for number in range(hello.environments)
+        ]
 
     def close_slots(self, slots: IntArray) -> None:
         """Forget environments that have gone."""
@@ -150,7 +181,52 @@ class Responder:
             else:
                 yield _refusal(requests[0], error)
             return
-        yield from _split(requests, transitions, actions, scores)
+        if self._fits(actions, len(transitions.acting)):
+            yield from _split(requests, transitions, actions, scores)
+        else:
+            yield from self._checked_answers(requests, transitions, actions, scores)
+
+    def _fits(self, actions: Actions, count: int) -> bool:
+        """Return whether actions are of the usual kind and in their range, as most are."""
+        rule = self._rule
+        if (
+            type(actions) is not np.ndarray
+            or actions.dtype not in rule.dtypes
+            or len(actions) != count
+            or (actions.shape[1:] != rule.shape and rule.shape is not None)
+        ):
+            return False
+        if rule.limits is None:
+            within = np.isfinite(actions)
+        else:
+            within = actions.view(_UNSIGNED) < rule.limits
+        return bool(np.logical_and.reduce(within, axis=None))
+
+    def _checked_answers(
+        self,
+        requests: list[Request],
+        transitions: Transitions,
+        actions: Actions,
+        scores: FloatArray,
+    ) -> Iterator[Answer | Refusal]:
+        """Yield answers with usable actions; refusals say what is wrong with the others.
+
+        Each request is refused for its own actions: a state that makes a network overflow is one
+        client's alone.
+        """
+        try:
+            actions = self._rule.counted(actions, len(transitions.acting))
+        except UnusableActions as error:
+            yield from (Refusal(request.connection, error) for request in requests)
+            return
+        for answer in _split(requests, transitions, actions, scores):
+            yield answer if isinstance(answer, Refusal) else self._with_usable_actions(answer)
+
+    def _with_usable_actions(self, answer: Answer) -> Answer | Refusal:
+        try:
+            return answer._replace(actions=self._rule.usable(answer.actions))
+        except UnusableActions as error:
+            return Refusal(answer.connection, error)
 
     def _answer_one_by_one(
         self, requests: list[Request], arrived_at: float
@@ -168,39 +244,39 @@ class Responder:
         slots, flags, rewards = _joined(requests)
         transitions = self._episodes.read(slots, flags, rewards)
         states = self._checked(agent, [r.steps.observations for r in requests])
-        finals = _NO_STATES
+        finals: Observations = NO_STATES
         if not transitions.only_steps:
-            finals = self._checked(agent, [_finals_of_truncated(r.steps) for r in requests])
+            finals = self._checked(agent, [finals_of_truncated(r.steps) for r in requests])
         scores = self._episodes.count(transitions)
-        if len(states):
-            self._dtype = states.dtype
+        if number_of(states):
+            self._dtype = _dtype_of(states)
         began_at = time.monotonic()
         actions = agent.act(transitions, states, finals)
         self._measurements.add_evaluation(arrived_at, began_at, len(transitions.acting))
         return transitions, actions, scores
 
-    def _checked(self, agent: BatchAgentBase, parts: list[States]) -> Array:
-        """Return all states as one array; InvalidState for what no network can take.
+    def _checked(self, agent: BatchAgentBase, parts: list[States]) -> Observations:
+        """Return all states as one array, or as arrays by name; InvalidState for what is unusable.
 
         Those of one kind are joined and checked at once, all others one by one. Nothing changes.
         """
-        parts = [part for part in parts if len(part)]
+        parts = [part for part in parts if number_of(part)]
         if not parts:
-            return _NO_STATES
+            return NO_STATES
         if len(parts) == 1:
             return self._of_one_dtype(agent.check(parts[0]))
-        if _are_of_one_kind(parts):
-            return self._of_one_dtype(agent.check(np.concatenate(parts)))
+        if are_of_one_kind(parts):
+            return self._of_one_dtype(agent.check(together(parts)))
         checked = [self._of_one_dtype(agent.check(part)) for part in parts]
-        if not _are_of_one_kind(checked):
+        if not are_of_one_kind(checked):
             raise InvalidState("environments report observations of different kinds")
-        return np.concatenate(checked)
+        return together(checked)
 
-    def _of_one_dtype(self, states: Array) -> Array:
-        if self._dtype is not None and states.dtype != self._dtype:
+    def _of_one_dtype(self, states: Observations) -> Observations:
+        if self._dtype is not None and _dtype_of(states) != self._dtype:
             raise InvalidState(
-                f"observations are {states.dtype}{list(states.shape[1:])}, those of the other "
-                f"environments here are {self._dtype}"
+                f"observations are {kinds(states)}, those of the other environments here are "
+                f"{named_kinds(self._dtype)}"
             )
         return states
 
@@ -217,25 +293,10 @@ def _joined(requests: list[Request]) -> tuple[IntArray, Flags, FloatArray]:
     )
 
 
-def _finals_of_truncated(steps: Steps) -> States:
-    """Return the final states without those of terminated episodes, after which nothing follows."""
-    if len(steps.finals) == 0:
-        return _NO_STATES
-    is_truncated = steps.is_truncated[steps.has_final]
-    if isinstance(steps.finals, np.ndarray):
-        finals: Array = steps.finals[is_truncated]
-        return finals
-    return [final for final, wanted in zip(steps.finals, is_truncated, strict=True) if wanted]
-
-
-def _are_of_one_kind(parts: Sequence[States]) -> bool:
-    first = parts[0]
-    return isinstance(first, np.ndarray) and all(
-        isinstance(part, np.ndarray)
-        and part.dtype == first.dtype
-        and part.shape[1:] == first.shape[1:]
-        for part in parts
-    )
+def _dtype_of(states: Observations) -> Any:
+    if isinstance(states, dict):
+        return {name: array.dtype for name, array in states.items()}
+    return states.dtype
 
 
 def _split(
@@ -244,7 +305,7 @@ def _split(
     """Yield each request's own part of the actions and scores."""
     acted = ended = 0
     for request in requests:
-        actions_end, scores_end = acted + len(request.steps.observations), ended
+        actions_end, scores_end = acted + request.steps.actions, ended
         if not transitions.only_steps:
             scores_end += int(np.count_nonzero(request.steps.has_ended))
         own_scores = scores[ended:scores_end]

@@ -22,6 +22,8 @@ class WorkerSettings:
     open_connection: Callable[[socket.socket], MessageConnection]
     max_frame_bytes: int
     max_environments: int
+    #: What the algorithm is called in messages.
+    algorithm_name: str = "of this server"
 
     def stub(self) -> BridgeBase:
         """Return a stub for the parameter server; only after the fork, since gRPC has threads."""

@@ -1,6 +1,7 @@
 """The messages of version 2: round trips, refusals, and nonsense."""
 
 import json
+import re
 import struct
 
 import numpy as np
@@ -16,7 +17,7 @@ from relaax.protocol.binary import (
     ServerCodec,
     Welcome,
 )
-from relaax.spaces import box, differ, discrete, shape_of
+from relaax.spaces import actions_differ, box, differ, discrete, misfits, shape_of
 from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
 
 
@@ -29,6 +30,10 @@ def steps(flags, observations, finals=(), environments=None, rewards=None):
         observations,
         finals,
     )
+
+
+def named(**spaces):
+    return {"type": "Dict", "spaces": spaces}
 
 
 def rows(count, start=0):
@@ -111,7 +116,7 @@ def test_an_error_is_raised_wherever_something_else_is_expected():
         (steps([TRUNCATED | FINAL], ()), 3, "1 final observations are expected, 0 came"),
         (steps([0], rows(1), rewards=[np.nan]), 3, "a reward is not finite"),
         (steps([0, 0], rows(2), rewards=[0, 3.5e38]), 3, "a reward is not finite as a 32-bit"),
-        (steps([0], {"a": rows(1)}), 3, "one unnamed array is expected"),
+        (steps([0], {"a": rows(2)}), 3, "1 observations are expected, 2 came"),
     ],
 )
 def test_steps_that_contradict_themselves_are_refused(changed, environments, reason):
@@ -300,10 +305,62 @@ class TestTheShortCut:
         ({"type": "MultiBinary", "shape": [4]}, {"type": "Box", "shape": [4]}, False),
         ({"type": "MultiDiscrete", "nvec": [3, 2]}, {"type": "Box", "shape": [2]}, False),
         ({"type": "Dict", "spaces": {}}, {"type": "Box", "shape": [2]}, True),
+        (named(a=box("float32", (2,))), named(a={"type": "Box", "shape": [2]}), False),
+        (named(a=box("float32", (2,))), named(a=box("float32", (3,))), True),
+        (named(a=discrete(2)), named(b=discrete(2)), True),
+        (named(a=discrete(2)), named(a=discrete(2), b=discrete(2)), True),
+        (named(a=named(b=discrete(2))), {"type": "Dict", "spaces": {"a/b": discrete(2)}}, False),
+        (named(a=5), named(a=discrete(2)), True),
+        ({"type": "Dict", "spaces": 5}, named(a=discrete(2)), True),
+        (discrete(2), named(a=discrete(2)), True),
     ],
 )
 def test_spaces_are_compared_by_shape_and_number(told, expected, is_different):
     assert differ(told, expected) is is_different
+
+
+@pytest.mark.parametrize(
+    ("told", "expected", "is_different"),
+    [
+        (None, discrete(2), False),
+        (discrete(2), discrete(2), False),
+        (box("float32", (3,)), {"type": "Box", "shape": [3]}, False),
+        ({"type": "MultiBinary", "shape": [3]}, {"type": "Box", "shape": [3]}, True),
+        (
+            {"type": "MultiDiscrete", "nvec": [3, 2]},
+            {"type": "MultiDiscrete", "nvec": [2, 3]},
+            True,
+        ),
+        (
+            {"type": "MultiDiscrete", "nvec": [3, 2]},
+            {"type": "MultiDiscrete", "nvec": [3, 2]},
+            False,
+        ),
+    ],
+)
+def test_actions_are_of_one_kind_and_their_choices_of_one_number(told, expected, is_different):
+    assert actions_differ(told, expected) is is_different
+
+
+def test_what_does_not_fit_is_said_by_name():
+    told = named(camera=box("uint8", (84, 84)), speeed=discrete(2), gear=discrete(5))
+    expected = named(camera=box("uint8", (64, 64)), speed=discrete(2), gear=discrete(5))
+    missing, unknown, wrong = misfits(told, expected)
+    assert missing == "'speed' is missing"
+    assert unknown == "'speeed' is not asked for"
+    assert re.fullmatch(r"'camera' is .*\[84, 84\]\} instead of .*\[64, 64\]\}", wrong)
+
+
+def test_a_space_nested_without_end_is_compared_all_the_same():
+    told, expected = discrete(2), discrete(2)
+    for _ in range(5000):
+        told = named(a=told)
+    assert differ(told, named(a=expected))
+
+
+def test_a_long_name_with_many_inside_is_not_repeated_for_each_of_them():
+    inside = named(**{str(number): discrete(2) for number in range(1000)})
+    assert misfits(named(**{"x" * 100_000: inside}), named(a=discrete(2)))[1].count("x") == 100_000
 
 
 def test_the_shape_of_a_space():

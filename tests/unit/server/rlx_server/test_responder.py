@@ -7,6 +7,7 @@ import pytest
 from served_worker import Stub
 
 from relaax.errors import InvalidState, NoRoom
+from relaax.protocol.binary import Hello
 from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.responder import Answer, Refusal, Request, Responder
 from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
@@ -31,7 +32,7 @@ class Responding:
         self.responder = Responder(lambda: agents, is_shared=True)
 
     def connect(self, environments):
-        return SimpleNamespace(slots=self.responder.open(environments))
+        return SimpleNamespace(slots=self.responder.open(Hello("", "", environments)))
 
     def leave(self, connection):
         self.responder.close_slots(connection.slots)

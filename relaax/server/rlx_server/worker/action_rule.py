@@ -1,0 +1,123 @@
+"""What actions an algorithm may return, from the action space of its configuration."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.errors import InvalidState
+from relaax.spaces import Space, shape_of, written
+
+Array = npt.NDArray[Any]
+
+_INTEGER, _FLOAT, _DOUBLE = np.dtype(np.int64), np.dtype(np.float32), np.dtype(np.float64)
+
+
+class UnusableActions(InvalidState):
+    """An algorithm returned what no environment of its action space can take.
+
+    The client has done nothing wrong; but asking again would not help.
+    """
+
+
+class ActionRule:
+    """Which actions [A, ...] fit an action space: their type, shape and range.
+
+    algorithm: what it is called in errors. Actions of a Box are finite, and may lie outside of its
+    bounds, which belong to the environment. Without a space anything that is finite fits.
+    """
+
+    def __init__(self, space: Space | None, algorithm: str) -> None:
+        self._space = space
+        self._algorithm = algorithm
+        #: Of one action; None where any will do.
+        self.shape = None if space is None else shape_of(space)
+        #: uint64 [...]: each number is below its limit, taken as unsigned; None for a Box.
+        self.limits = None if space is None else _limits_of(space)
+        #: The usual types of numbers: others are looked at more closely.
+        self.dtypes: tuple[np.dtype[Any], ...] = (_FLOAT, _DOUBLE)
+        if self.limits is not None:
+            self.dtypes = (_INTEGER,)
+        elif space is None:
+            self.dtypes = (_INTEGER, _FLOAT, _DOUBLE)
+
+    def counted(self, actions: Any, count: int) -> Any:
+        """Return ``actions`` as an array of ``count`` rows; without a space, as they are.
+
+        UnusableActions for another number, and for what is no array.
+        """
+        if not isinstance(actions, np.ndarray) and self._space is not None:
+            try:
+                actions = np.asarray(actions)
+            except ValueError as error:
+                raise self._error(f"no array of numbers: {actions!r:.60}") from error
+        try:
+            found = len(actions)
+        except TypeError as error:
+            text = f"{actions!r:.60} for {count} environments"
+            raise self._error(text) from error
+        if found != count:
+            raise self._error(f"{found} actions for {count} environments")
+        return actions
+
+    def usable(self, actions: Any) -> Any:
+        """Return actions as they are sent; UnusableActions says what is wrong with them.
+
+        Those of a discrete space become 64-bit integers, those of a Box are floats; without a space
+        they stay what they are.
+        """
+        if len(actions) == 0:
+            return actions
+        if self._space is None:
+            self._require_finite(_numbers_in(actions))
+            return actions
+        if self.shape is not None and actions.shape[1:] != self.shape:
+            raise self._error(
+                f"actions of shape {list(actions.shape[1:])} instead of {list(self.shape)}"
+            )
+        if self.limits is not None:
+            return self._integers(actions, self.limits)
+        if actions.dtype.kind not in "iuf":
+            raise self._error(f"an array of {actions.dtype}")
+        self._require_finite(actions)
+        return actions if actions.dtype.kind == "f" else actions.astype(np.float32)
+
+    def _require_finite(self, numbers: Array) -> None:
+        if numbers.dtype.kind == "f" and not np.isfinite(numbers).all():
+            place = tuple(np.argwhere(~np.isfinite(numbers))[0])
+            raise self._error(f"the action {numbers[place]}, which is not finite")
+
+    def _integers(self, array: Array, limits: Array) -> Array:
+        is_binary = self._space is not None and self._space.get("type") == "MultiBinary"
+        if array.dtype.kind not in ("biu" if is_binary else "iu"):
+            raise self._error(f"an array of {array.dtype}, not of integers")
+        numbers = array.astype(np.int64)
+        outside = numbers.view(np.uint64) >= limits
+        if outside.any():
+            place = tuple(np.argwhere(outside)[0])
+            limit = np.broadcast_to(limits, array.shape)[place]
+            raise self._error(f"the action {array[place]}, which is not from 0 to {int(limit) - 1}")
+        return numbers
+
+    def _error(self, given: str) -> UnusableActions:
+        space = "" if self._space is None else f"; its action space is {written(self._space)}"
+        return UnusableActions(f"the algorithm {self._algorithm} returned {given}{space}")
+
+
+def _numbers_in(actions: Any) -> Array:
+    """Return the numbers in actions of any form; nothing if they are of another kind."""
+    try:
+        return np.asarray(actions)
+    except ValueError:
+        return np.zeros(0)
+
+
+def _limits_of(space: Space) -> Array | None:
+    match space:
+        case {"type": "Discrete", "n": n}:
+            return np.asarray(n, np.uint64)
+        case {"type": "MultiDiscrete", "nvec": nvec}:
+            return np.asarray(nvec, np.uint64)
+        case {"type": "MultiBinary"}:
+            return np.asarray(2, np.uint64)
+    return None
