@@ -3,8 +3,6 @@
 from typing import Any, Literal
 
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Field,
     PositiveFloat,
     PositiveInt,
@@ -12,14 +10,14 @@ from pydantic import (
     model_validator,
 )
 
+from relaax.algorithm_base import Section
+
 #: A state of this many dimensions is an image: height and width, perhaps channels.
 IMAGE_DIMENSIONS = (2, 3)
 
 
-class RMSPropSection(BaseModel):
+class RMSPropSection(Section):
     """The optimiser's parameters."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     decay: float = Field(default=0.99, ge=0, lt=1)
     epsilon: PositiveFloat = 0.1
@@ -27,10 +25,8 @@ class RMSPropSection(BaseModel):
     gradient_norm_clipping: PositiveFloat | None = 40.0
 
 
-class VTraceSection(BaseModel):
+class VTraceSection(Section):
     """Correction for policy lag; Espeholt et al. 2018, equation (1)."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     #: The paper's rho-bar: which policy is evaluated.
     clip_rho: PositiveFloat = 1.0
@@ -38,10 +34,8 @@ class VTraceSection(BaseModel):
     clip_c: PositiveFloat = 1.0
 
 
-class Settings(BaseModel):
+class Settings(Section):
     """The keys of the YAML's ``algorithm:`` section; seed 003, section "Distributed A3C"."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     #: Number of discrete actions.
     action_size: PositiveInt

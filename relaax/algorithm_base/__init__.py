@@ -13,6 +13,7 @@ heavy, so that all workers share it.
 ``bridge_base``            the transport between them
 ``roles``                  what one part asks of another, one small role each
 ``config_base``            the typed configuration
+``section``                the keys of a section in the YAML file, with their types
 ``checkpoint``             what is saved, and what is accepted again
 """
 
@@ -24,7 +25,12 @@ from relaax.algorithm_base.bridge_base import (
     Phase,
     RunningParameterServer,
 )
-from relaax.algorithm_base.checkpoint import Checkpoint, NullSaver, Saver
+from relaax.algorithm_base.checkpoint import (
+    Checkpoint,
+    NullSaver,
+    Saver,
+    require_same_fingerprint,
+)
 from relaax.algorithm_base.config_base import ConfigBase
 from relaax.algorithm_base.parameter_server_base import ParameterServerBase
 from relaax.algorithm_base.roles import (
@@ -38,6 +44,7 @@ from relaax.algorithm_base.roles import (
     VariableSource,
     Version,
 )
+from relaax.algorithm_base.section import Section
 from relaax.errors import CheckpointMismatch, InvalidState
 from relaax.metrics import Metrics, NullMetrics
 from relaax.steps import Transitions
@@ -62,10 +69,12 @@ __all__ = [
     "Phase",
     "RunningParameterServer",
     "Saver",
+    "Section",
     "StepCounter",
     "Transitions",
     "Values",
     "VariableSink",
     "VariableSource",
     "Version",
+    "require_same_fingerprint",
 ]

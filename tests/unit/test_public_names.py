@@ -8,8 +8,8 @@ PUBLIC = {
     "relaax.algorithm_base": """
         AgentBase BatchAgentBase BridgeBase BridgeControlBase Checkpoint CheckpointMismatch
         ConfigBase ExperienceSink FloatVector GradientSink InvalidState Metrics MetricsSink
-        NullMetrics NullSaver ParameterServerBase Phase RunningParameterServer Saver StepCounter
-        Transitions Values VariableSink VariableSource Version
+        NullMetrics NullSaver ParameterServerBase Phase RunningParameterServer Saver Section
+        StepCounter Transitions Values VariableSink VariableSource Version require_same_fingerprint
     """,
     "relaax.client": """
         Backoff Client FINAL Failure START Steps TERMINATED TRUNCATED VectorClient

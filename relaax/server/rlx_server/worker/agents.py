@@ -1,7 +1,8 @@
 """What chooses actions in a worker: a batch agent of the algorithm, or an agent for each slot."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy.typing as npt
 
 from relaax.algorithm_base import AgentBase, BatchAgentBase, BridgeBase
 from relaax.errors import AgentError, RelaaxError
+from relaax.failure_log import FailureLog, in_words
 from relaax.steps import IntArray, Transitions
 
 _log = logging.getLogger(__name__)
@@ -42,15 +44,17 @@ class SeparateAgents(BatchAgentBase):
         self._make_agent = make_agent
         self._made = 0
         self._agents: dict[int, AgentBase] = {}
+        self._failures = FailureLog(_log)
 
     def open(self, slots: IntArray) -> None:
-        """Make an agent for each slot."""
+        """Make an agent for each slot; AgentError when one of them cannot be made."""
         made: list[AgentBase] = []
         try:
-            for _ in slots:
-                made.append(self._make_agent(self._made))
-                self._made += 1
-        except MemoryError:
+            with self._failing_as("making the agent"):
+                for _ in slots:
+                    made.append(self._make_agent(self._made))
+                    self._made += 1
+        except (RelaaxError, MemoryError):
             for agent in made:
                 _close(agent)
             raise
@@ -62,10 +66,13 @@ class SeparateAgents(BatchAgentBase):
             _close(self._agents.pop(slot))
 
     def check(self, states: Sequence[Any] | Array) -> Array:
-        """Leave the states [B] to the agents, which check them when they act."""
+        """Leave the states [B] to the agents, which check them when they act.
+
+        Each agent may keep its state: what is a view of a message is copied.
+        """
         kept = np.empty(len(states), np.object_)
         for index, state in enumerate(states):
-            kept[index] = state
+            kept[index] = _own(state)
         return kept
 
     def act(self, transitions: Transitions, states: Array, finals: Array) -> list[Any]:
@@ -73,20 +80,26 @@ class SeparateAgents(BatchAgentBase):
 
         InvalidState for a state that one of them refuses, AgentError when one of them fails.
         """
-        try:
+        with self._failing_as("the agent"):
             return self._act(transitions, states, finals)
+
+    @contextmanager
+    def _failing_as(self, what: str) -> Iterator[None]:
+        """Raise an AgentError, and log the traceback once, for what an algorithm's code raises."""
+        try:
+            yield
         except (RelaaxError, MemoryError):
             raise
         except Exception as error:  # whatever an algorithm's own code raises
-            _log.exception("an agent failed")
-            raise AgentError(f"the agent failed: {type(error).__name__}: {error}") from error
+            self._failures.add(what, error)
+            raise AgentError(f"{what} failed: {in_words(error)}") from error
 
     def _act(self, transitions: Transitions, states: Array, finals: Array) -> list[Any]:
         rewards = dict(zip(transitions.stepped.tolist(), transitions.rewards.tolist(), strict=True))
         last_states = dict(zip(transitions.truncated.tolist(), finals, strict=True))
         for slot in transitions.ended.tolist():
             if slot in last_states:
-                self._agents[slot].reward_and_act(rewards[slot], last_states[slot])
+                self._agents[slot].reward_and_truncate(rewards[slot], last_states[slot])
             else:
                 self._agents[slot].reward_and_reset(rewards[slot])
         return [
@@ -103,6 +116,13 @@ class SeparateAgents(BatchAgentBase):
         for agent in self._agents.values():
             _close(agent)
         self._agents.clear()
+
+
+def _own(state: Any) -> Any:
+    """Return a state that does not lie in a message: a plain number, or an array of its own."""
+    if isinstance(state, np.ndarray):
+        return state.copy()
+    return state.item() if isinstance(state, np.generic) else state
 
 
 def _close(agent: AgentBase) -> None:

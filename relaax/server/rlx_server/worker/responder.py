@@ -87,7 +87,10 @@ class Responder:
         return self._agents
 
     def open(self, environments: int) -> IntArray:
-        """Return slots for environments that have come; NoRoom when there is none."""
+        """Return slots for environments that have come; NoRoom when there is none.
+
+        AgentError when an agent cannot be made for one of them.
+        """
         agents = self.prepare()
         slots = self._slots.take(environments)
         try:
@@ -96,6 +99,9 @@ class Responder:
         except MemoryError as error:
             self._slots.give_back(slots)
             raise NoRoom(f"there is no room for {environments} more environments") from error
+        except AgentError:
+            self._slots.give_back(slots)
+            raise
         self.environments += environments
         return slots
 
