@@ -7,6 +7,8 @@ The words that all layers share:
 ``relaax.spaces``            what observations and actions look like
 ``relaax.errors``            what is raised
 ``relaax.metrics``           where scalars go
+``relaax.failure_log``       what an algorithm's code raises, with its traceback once
+``relaax.hints``             the name that was probably meant
 ``relaax.interval_metrics``  one point a second of what happens thousands of times a second
 ``relaax.address``           HOST:PORT
 ``relaax.allocator``         how the C library keeps memory
@@ -18,6 +20,7 @@ The packages, from the client's end to the servers':
 ``relaax.bridge``          gRPC between workers and the parameter server
 ``relaax.algorithm_base``  what an algorithm package implements
 ``relaax.learning``        what algorithms are built from
+``relaax.algorithm_template``  a small algorithm to start from
 ``relaax.server``          the RLX server, the parameter server and the launcher
 """
 

@@ -8,6 +8,7 @@ RelaaxError
 │   ├── DamagedCheckpoint   its bytes do not match its manifest
 │   └── CheckpointMismatch  it belongs to another network or algorithm
 ├── BridgeError             the parameter server refused a call
+│   └── ParameterServerAway  it did not answer for a long time
 ├── AgentError              an algorithm's agent failed: its connection is closed, and no other
 └── NoRoom                  a worker has no memory for more environments
 """
@@ -45,8 +46,12 @@ class BridgeError(RelaaxError):
     """The parameter server refused a call; repeating it will not help."""
 
 
+class ParameterServerAway(BridgeError):
+    """The parameter server did not answer for so long that a worker waits no longer."""
+
+
 class AgentError(RelaaxError):
-    """An agent of one environment raised what it should not; the log has its traceback."""
+    """An agent of one environment raised an exception; the log has its traceback."""
 
 
 class NoRoom(RelaaxError):

@@ -14,6 +14,7 @@ heavy, so that all workers share it.
 ``roles``                  what one part asks of another, one small role each
 ``config_base``            the typed configuration
 ``environment_info``       what agents may know of an environment
+``section``                the keys of a section in the YAML file, with their types
 ``checkpoint``             what is saved, and what is accepted again
 """
 
@@ -25,7 +26,12 @@ from relaax.algorithm_base.bridge_base import (
     Phase,
     RunningParameterServer,
 )
-from relaax.algorithm_base.checkpoint import Checkpoint, NullSaver, Saver
+from relaax.algorithm_base.checkpoint import (
+    Checkpoint,
+    NullSaver,
+    Saver,
+    require_same_fingerprint,
+)
 from relaax.algorithm_base.config_base import ConfigBase
 from relaax.algorithm_base.environment_info import EnvironmentInfo
 from relaax.algorithm_base.parameter_server_base import ParameterServerBase
@@ -40,6 +46,7 @@ from relaax.algorithm_base.roles import (
     VariableSource,
     Version,
 )
+from relaax.algorithm_base.section import Section
 from relaax.errors import CheckpointMismatch, InvalidState
 from relaax.metrics import Metrics, NullMetrics
 from relaax.steps import Transitions
@@ -65,10 +72,12 @@ __all__ = [
     "Phase",
     "RunningParameterServer",
     "Saver",
+    "Section",
     "StepCounter",
     "Transitions",
     "Values",
     "VariableSink",
     "VariableSource",
     "Version",
+    "require_same_fingerprint",
 ]

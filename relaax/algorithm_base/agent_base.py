@@ -17,15 +17,19 @@ class AgentBase(ABC):
         action = agent.act(state)                           # an episode starts
         while the episode goes on:
             action = agent.reward_and_act(reward, state)    # the reward of the previous action
-        score = agent.reward_and_reset(reward)              # the episode is over (terminated)
+        agent.reward_and_reset(reward)                      # the episode is over (terminated), or
+        agent.reward_and_truncate(reward, state)            # it was cut off, in this state
 
-    ``act`` in the middle of an episode means that it was cut off (truncated): the state of the
-    last ``reward_and_act`` was its last, and the action chosen there was never taken.
+    ``act`` in the middle of an episode means that it was given up: the state of the last
+    ``reward_and_act`` was its last, and the action chosen there was never taken. A client of
+    version 1 has no other way to say that an episode was cut off.
 
-    A state is what the client sent: a number, a list, a numpy array, or a dict of these by name.
-    Raise ``InvalidState`` for a state that cannot be used; the worker then closes that connection
-    with the reason in its log. An action is an int or a numpy array, and fits the configuration's
-    action space: the worker closes the connection of an agent that returns another one.
+    A state is what the client sent. In version 2 that is an int, a float, a numpy array, or a dict
+    of arrays by name, which the agent may keep and change; in version 1 anything that JSON can
+    hold, such as a list. An action is an int, a float or a numpy array, and fits the configuration's
+    action space: the worker closes the connection of an agent that returns another one. Raise ``InvalidState`` for a state that cannot be
+    used: the worker closes that connection, with the reason in its log and for the client. After
+    any other exception the log has the traceback, and the client stops with the reason.
 
     An ``Agent`` that takes an argument ``seed`` is given an int there, another one for each agent
     on all RLX servers, so that agents of one configuration do not all draw the same numbers.
@@ -49,8 +53,19 @@ class AgentBase(ABC):
         """Take the reward of the previous action and the next state; return an action."""
 
     @abstractmethod
-    def reward_and_reset(self, reward: float) -> float:
-        """Take the last reward of an episode and return the sum of all its rewards."""
+    def reward_and_reset(self, reward: float) -> float | None:
+        """Take the last reward of an episode that is over.
+
+        What is returned is not used: the worker sums the rewards itself.
+        """
+
+    def reward_and_truncate(self, reward: float, state: Any) -> None:
+        """Take the last reward and the last state of an episode that was cut off.
+
+        The episode could have gone on from ``state``, for example after a time limit: its value
+        there is not 0. By default this is a step whose action is never taken.
+        """
+        self.reward_and_act(reward, state)
 
     def metrics(self) -> Metrics:
         """Return where scalars go; by default to the parameter server."""

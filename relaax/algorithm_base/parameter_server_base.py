@@ -26,7 +26,10 @@ class ParameterServerBase(ABC):
     """
 
     def __init__(self, config: ConfigBase, saver: Saver, metrics: Metrics) -> None:
-        """Keep the configuration, the place of checkpoints and of metrics."""
+        """Keep the configuration, the place of checkpoints and of metrics.
+
+        ``self.metrics().scalar(...)`` and ``self.metrics.scalar(...)`` are the same.
+        """
         self.config = config
         self.saver = saver
         self.metrics = metrics

@@ -1,5 +1,6 @@
 """The parameter server's end of the bridge."""
 
+import logging
 import secrets
 from collections.abc import Callable
 from typing import NoReturn, Protocol, TypeVar
@@ -18,6 +19,9 @@ from relaax.algorithm_base import (
 )
 from relaax.bridge import bridge_pb2, bridge_pb2_grpc
 from relaax.bridge.vectors import GRADIENTS, SERVICE_NAME, VALUES, WithVector
+from relaax.failure_log import FailureLog, in_words
+
+_log = logging.getLogger(__name__)
 
 _PHASES = {
     Phase.TRAINING: bridge_pb2.Status.TRAINING,
@@ -41,48 +45,68 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
     """Turns gRPC messages into calls of an algorithm's service, and back.
 
     It knows what survives a restart and what does not: a version of another incarnation is no
-    version here, and a gradient computed with one is dropped.
+    version here, and a gradient computed with one is refused: the caller sees that the values it
+    gets are of another incarnation.
+
+    An exception of the service is logged with its traceback, once for each line of code that raises
+    it, and the caller gets its type and message.
     """
 
     def __init__(self, service: Service) -> None:
         self.phase = Phase.TRAINING
         self._service = service
         self._incarnation = secrets.randbits(63) + 1
+        self._failures = FailureLog(_log)
 
     def IncrementGlobalT(  # noqa: N802
         self, request: bridge_pb2.Steps, context: grpc.ServicerContext
     ) -> bridge_pb2.GlobalStep:
         """Count environment steps."""
-        global_t = _answer(context, lambda: self._service.add(request.count))
-        return bridge_pb2.GlobalStep(global_t=global_t)
+        return self._answer(
+            context, lambda: bridge_pb2.GlobalStep(global_t=self._service.add(request.count))
+        )
 
     def ApplyGradients(  # noqa: N802
         self, request: WithVector[bridge_pb2.Gradients], context: grpc.ServicerContext
     ) -> WithVector[bridge_pb2.Values]:
         """Apply a gradient, count its steps, and return newer values if they are wanted."""
-        return _answer(context, lambda: self._apply(request))
+        return self._answer(context, lambda: self._apply(request))
 
     def GetValues(  # noqa: N802
         self, request: bridge_pb2.Known, context: grpc.ServicerContext
     ) -> WithVector[bridge_pb2.Values]:
         """Return the values, or "not modified"."""
         known = self._version_of(request)
-        return _answer(context, lambda: self._values_message(self._service.get(known)))
+        return self._answer(context, lambda: self._values_message(self._service.get(known)))
 
     def StoreScalarMetric(  # noqa: N802
         self, request: bridge_pb2.ScalarMetrics, context: grpc.ServicerContext
     ) -> bridge_pb2.Nothing:
         """Hand scalars to the metrics of the parameter server."""
-        metrics = self._service.metrics()
-        for metric in request.metrics:
-            metrics.scalar(metric.name, metric.y, metric.x if metric.HasField("x") else None)
-        return bridge_pb2.Nothing()
+        return self._answer(context, lambda: self._store(request))
 
     def GetStatus(  # noqa: N802
         self, request: bridge_pb2.Nothing, context: grpc.ServicerContext
     ) -> bridge_pb2.Status:
         """Say whether the training goes on."""
-        return bridge_pb2.Status(phase=_PHASES[self.phase], global_t=self._service.add(0))
+        return self._answer(
+            context,
+            lambda: bridge_pb2.Status(phase=_PHASES[self.phase], global_t=self._service.add(0)),
+        )
+
+    def _answer(self, context: grpc.ServicerContext, call: Callable[[], Reply]) -> Reply:
+        """Return what ``call`` returns; what it raises is logged, and the answer."""
+        try:
+            return call()
+        except Exception as error:  # whatever an algorithm's own code raises
+            self._failures.add("a call from a worker", error)
+            _refuse(context, error)
+
+    def _store(self, request: bridge_pb2.ScalarMetrics) -> bridge_pb2.Nothing:
+        metrics = self._service.metrics()
+        for metric in request.metrics:
+            metrics.scalar(metric.name, metric.y, metric.x if metric.HasField("x") else None)
+        return bridge_pb2.Nothing()
 
     def _apply(self, request: WithVector[bridge_pb2.Gradients]) -> WithVector[bridge_pb2.Values]:
         fields, computed_with = request.fields, None
@@ -135,14 +159,8 @@ def method_handlers(servicer: ParameterServerServicer) -> grpc.GenericRpcHandler
     return grpc.method_handlers_generic_handler(SERVICE_NAME, handlers)
 
 
-def _answer(context: grpc.ServicerContext, call: Callable[[], Reply]) -> Reply:
-    """Return what ``call`` returns; a ValueError is the caller's fault, and its answer."""
-    try:
-        return call()
-    except ValueError as error:
-        _refuse(context, str(error))
-
-
-def _refuse(context: grpc.ServicerContext, reason: str) -> NoReturn:
-    context.abort(grpc.StatusCode.INVALID_ARGUMENT, reason)
+def _refuse(context: grpc.ServicerContext, error: Exception) -> NoReturn:
+    is_about_the_call = isinstance(error, ValueError)
+    code = grpc.StatusCode.INVALID_ARGUMENT if is_about_the_call else grpc.StatusCode.INTERNAL
+    context.abort(code, f"{in_words(error)} (its log has the traceback)")
     raise AssertionError("abort raises")

@@ -11,7 +11,7 @@ from relaax.algorithm_base import BridgeBase, FloatVector, Phase, Values, Versio
 from relaax.bridge import bridge_pb2, bridge_pb2_grpc, channel_options
 from relaax.bridge.metrics_sender import MetricsSender
 from relaax.bridge.vectors import GRADIENTS, SERVICE_NAME, VALUES, WithVector
-from relaax.errors import BridgeError
+from relaax.errors import BridgeError, ParameterServerAway
 from relaax.metrics import Metrics
 
 _log = logging.getLogger(__name__)
@@ -33,7 +33,9 @@ class Bridge(BridgeBase):
     """Calls a parameter server at ``host:port``; made after the fork, since gRPC has threads.
 
     While the parameter server is away, a call for values waits for it, up to ``retry_for_s``
-    seconds; a gradient is dropped instead, because it may have been applied already.
+    seconds, and raises ParameterServerAway then; a gradient is dropped instead, because it may have
+    been applied already. A gradient with a version from before a restart of the parameter server is
+    refused. Both are logged. BridgeError for a call that fails at the parameter server.
     """
 
     def __init__(
@@ -60,7 +62,8 @@ class Bridge(BridgeBase):
 
     def apply_gradients(self, gradients: FloatVector, computed_with: Version | None = None) -> None:
         """Send one gradient; drop it with a warning when the parameter server is away."""
-        self._try_to_apply(_gradients_message(gradients, 0, computed_with, want_values=False))
+        message = _gradients_message(gradients, 0, computed_with, want_values=False)
+        self._try_to_apply(message, computed_with)
 
     def get_values(self, known: Version | None = None) -> Values:
         """Return the values, without their vector when ``known`` is current."""
@@ -72,7 +75,7 @@ class Bridge(BridgeBase):
     ) -> Values:
         """Apply gradients, count their steps and return newer values, in one call."""
         message = _gradients_message(gradients, steps, computed_with, want_values=True)
-        reply = self._try_to_apply(message)
+        reply = self._try_to_apply(message, computed_with)
         return self.get_values(computed_with) if reply is None else _values_of(reply)
 
     def metrics(self) -> Metrics:
@@ -95,7 +98,7 @@ class Bridge(BridgeBase):
         self._channel.close()
 
     def _try_to_apply(
-        self, message: WithVector[bridge_pb2.Gradients]
+        self, message: WithVector[bridge_pb2.Gradients], computed_with: Version | None
     ) -> WithVector[bridge_pb2.Values] | None:
         try:
             reply: WithVector[bridge_pb2.Values] = self._apply_gradients(
@@ -109,6 +112,13 @@ class Bridge(BridgeBase):
                 error.code().name,
             )
             return None
+        if computed_with is not None and reply.fields.incarnation != computed_with.incarnation:
+            _log.warning(
+                "a gradient was refused: it was computed with values from before parameter server "
+                "%s started again; its %d steps are not counted",
+                self._url,
+                message.fields.steps,
+            )
         return reply
 
     def _with_retries(self, call: Callable[..., Any], message: Any) -> Any:
@@ -120,7 +130,7 @@ class Bridge(BridgeBase):
             except grpc.RpcError as error:
                 self._require_away(error)
                 if time.monotonic() > deadline:
-                    raise BridgeError(
+                    raise ParameterServerAway(
                         f"parameter server {self._url} was away for {self._retry_for_s:g} s"
                     ) from error
                 _log.warning("waiting for parameter server %s (%s)", self._url, error.details())

@@ -41,7 +41,7 @@ def checked_reward(reward: float) -> float:
 def as_array(state: Any) -> Array | None:
     """Return a state as an array of numbers; None for text, mappings and ragged lists.
 
-    An array keeps its type; plain numbers become 64-bit floats.
+    An array keeps its type, and so does a single integer; other plain numbers become 64-bit floats.
     """
     if isinstance(state, np.ndarray):
         return state if state.dtype.kind in _NUMBERS else None
@@ -51,7 +51,7 @@ def as_array(state: Any) -> Array | None:
         return None
     if array.dtype.kind not in _NUMBERS:
         return None
-    return array if isinstance(state, np.generic) else array.astype(np.float64)
+    return array if isinstance(state, (np.generic, int)) else array.astype(np.float64)
 
 
 def as_observations(state: Any) -> Observations | None:

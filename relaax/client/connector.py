@@ -13,7 +13,7 @@ from relaax.client.retry_policy import RetryPolicy
 from relaax.client.server_connection import ServerConnection
 from relaax.client.transport import Transport
 from relaax.protocol import binary
-from relaax.protocol.binary import ErrorCode, Hello
+from relaax.protocol.binary import Hello
 
 _Started = TypeVar("_Started")
 
@@ -87,9 +87,9 @@ class Connector:
     def with_retries(self, start: Callable[[], _Started]) -> _Started:
         """Return what ``start`` returns; call it again after a Failure, as often as allowed.
 
-        A Failure that is final is raised at once. Where the training ended in the middle of an
-        episode, starting another raises that again. After any other loss there is a pause before
-        the first attempt too.
+        A Failure that is final is raised at once. Where the training ended, or its algorithm
+        failed, in the middle of an episode, starting another raises that again. After any other
+        loss there is a pause before the first attempt too.
         """
         self._pause_after_loss()
         while True:
@@ -115,7 +115,7 @@ class Connector:
         if connection is None or connection.loss is None:
             return
         self.close()
-        if connection.loss.code == ErrorCode.TRAINING_IS_OVER:
+        if connection.loss.ends_every_episode:
             raise connection.loss
         if connection.loss.is_final:
             return

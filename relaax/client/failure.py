@@ -3,7 +3,16 @@
 from relaax.protocol.binary import ErrorCode
 
 #: Trying again would end in the same way.
-_FINAL = (ErrorCode.PROTOCOL, ErrorCode.MISMATCH, ErrorCode.VERSION, ErrorCode.TRAINING_IS_OVER)
+_FINAL = (
+    ErrorCode.PROTOCOL,
+    ErrorCode.MISMATCH,
+    ErrorCode.VERSION,
+    ErrorCode.TRAINING_IS_OVER,
+    ErrorCode.ALGORITHM,
+)
+
+#: The next episode would end in the same way as this one.
+_ENDS_EVERY_EPISODE = (ErrorCode.TRAINING_IS_OVER, ErrorCode.ALGORITHM)
 
 
 class Failure(Exception):
@@ -23,6 +32,14 @@ class Failure(Exception):
     def is_final(self) -> bool:
         """Whether another attempt would fail too: after a mistake, or the end of the training."""
         return self.code in _FINAL
+
+    @property
+    def ends_every_episode(self) -> bool:
+        """Whether no further episode can be played: the training is over, or its algorithm failed.
+
+        A mistake in one episode, such as a state that does not fit, need not be in the next one.
+        """
+        return self.code in _ENDS_EVERY_EPISODE
 
 
 def not_connected() -> Failure:

@@ -82,6 +82,19 @@ def test_the_client_needs_nothing_but_numpy(installed: Path, tmp_path: Path):
     assert Path(where) == installed / "relaax" / "__init__.py"
 
 
+def test_the_algorithm_to_start_from_is_in_the_package(installed: Path, tmp_path: Path):
+    program = """
+from pathlib import Path
+from relaax.server.launcher.new_algorithm import write_new_algorithm
+print(*(path.name for path in write_new_algorithm(Path("mine"))))
+"""
+    names = run_away_from_the_checkout(program, installed, tmp_path).split()
+    template = REPOSITORY / "relaax" / "algorithm_template"
+    written = {path.name: path.read_text() for path in (tmp_path / "mine").iterdir()}
+    assert sorted(names) == sorted(written)
+    assert written == {path.name: path.read_text() for path in template.iterdir() if path.is_file()}
+
+
 def test_generated_code_is_in_the_package(installed: Path):
     bridge = installed / "relaax" / "bridge"
     generated = {"bridge_pb2.py", "bridge_pb2.pyi", "bridge_pb2_grpc.py"}

@@ -1,12 +1,13 @@
-"""docs/algorithms.md shows code that is there: its quotations stand in the example's files."""
+"""docs/algorithms.md shows code that is there: its files are the template's, its quotations too."""
 
 import re
 from pathlib import Path
 
 import pytest
+from algorithms_page import PAGE, whole_algorithm
 
 REPOSITORY = Path(__file__).parent.parent.parent
-PAGE = (REPOSITORY / "docs" / "algorithms.md").read_text()
+TEMPLATE = REPOSITORY / "relaax" / "algorithm_template"
 EXAMPLE = "\n".join(
     path.read_text()
     for path in sorted((REPOSITORY / "tests" / "learning" / "reinforce_gaussian").glob("*.py"))
@@ -15,7 +16,9 @@ EXAMPLE = "\n".join(
 #: Definitions of the example, as the page shows them.
 QUOTED = [
     block
-    for block in re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
+    for block in re.findall(
+        r"```python\n(.*?)```", PAGE.partition("\n## With the library")[2], flags=re.DOTALL
+    )
     if re.search(r"class (Reinforce|Config)\b", block)
 ]
 
@@ -34,3 +37,9 @@ def test_the_page_quotes_the_example():
 def test_every_quoted_line_stands_in_the_example(block):
     known = set(statements(EXAMPLE))
     assert [line for line in statements(block) if line not in known and line != "..."] == []
+
+
+def test_the_page_shows_every_file_of_the_template_as_it_is():
+    """So that a reader of the page and one of the files learn the same."""
+    files = {p.name: p.read_text() for p in TEMPLATE.iterdir() if p.is_file()}
+    assert whole_algorithm() == files

@@ -10,7 +10,8 @@ REPOSITORY = Path(__file__).parent.parent.parent
 
 #: The modules that every layer shares. They import one another and nothing else of the package.
 WORDS = (
-    "relaax.address", "relaax.allocator", "relaax.errors", "relaax.interval_metrics",
+    "relaax.address", "relaax.allocator", "relaax.errors", "relaax.failure_log", "relaax.hints",
+    "relaax.interval_metrics",
     "relaax.metrics", "relaax.observations", "relaax.spaces", "relaax.steps", "relaax.__version__",
 )  # fmt: skip
 
@@ -21,6 +22,7 @@ MAY_IMPORT = {
     "relaax/protocol": (),
     "relaax/bridge": ("relaax/algorithm_base",),
     "relaax/learning": ("relaax/algorithm_base",),
+    "relaax/algorithm_template": ("relaax/algorithm_base",),
     "relaax/client": ("relaax/protocol",),
     "relaax/server/common": ("relaax/algorithm_base", "relaax/bridge"),
     "relaax/server/parameter_server": ("relaax/algorithm_base", "relaax/server/common"),

@@ -9,7 +9,8 @@ PUBLIC = {
         AgentBase BatchAgentBase BridgeBase BridgeControlBase Checkpoint CheckpointMismatch
         ConfigBase EnvironmentInfo ExperienceSink FloatVector GradientSink InvalidState Metrics
         MetricsSink NullMetrics NullSaver ParameterServerBase Phase RunningParameterServer Saver
-        StepCounter Transitions Values VariableSink VariableSource Version
+        Section StepCounter Transitions Values VariableSink VariableSource Version
+        require_same_fingerprint
     """,
     "relaax.client": """
         Backoff Client FINAL Failure START Steps TERMINATED TRUNCATED VectorClient

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Field,
     PositiveFloat,
     PositiveInt,
@@ -13,6 +11,7 @@ from pydantic import (
     model_validator,
 )
 
+from relaax.algorithm_base import Section
 from relaax.learning.optimizers import OptimizerSections
 from relaax.learning.preprocessor import ActionMask
 from relaax.learning.shapes import HistoryLength, StateSize
@@ -22,10 +21,8 @@ from relaax.observations import Shapes
 IMAGE_DIMENSIONS = (2, 3)
 
 
-class VTraceSection(BaseModel):
+class VTraceSection(Section):
     """Correction for policy lag; Espeholt et al. 2018, equation (1)."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     #: The paper's rho-bar: which policy is evaluated.
     clip_rho: PositiveFloat = 1.0
@@ -39,8 +36,6 @@ class ActorCriticSettings(OptimizerSections):
     Derive an algorithm's settings from it: they add what describes its actions, and may give other
     defaults.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     #: Shape of one state: ``[n]`` for a vector, ``[height, width]`` or with channels for an image;
     #: or the shapes of several observations by name.

@@ -7,18 +7,17 @@ Derive the settings of an algorithm from ``OptimizerSections``. Its builder then
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, model_validator
+from pydantic import Field, PositiveFloat, model_validator
 
+from relaax.algorithm_base import Section
 from relaax.learning.optimizers.adam import Adam, AdamSettings
 from relaax.learning.optimizers.optimizer import Optimizer
 from relaax.learning.optimizers.rmsprop import RMSProp, RMSPropSettings
 from relaax.learning.optimizers.sgd import SGD
 
 
-class _Section(BaseModel):
+class _Section(Section):
     """What all of them have."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     #: Gradients with a larger global norm are scaled down to it; None leaves them alone.
     gradient_norm_clipping: PositiveFloat | None = 40.0
@@ -63,7 +62,7 @@ class SGDSection(_Section):
 OptimizerSection: TypeAlias = RMSPropSection | AdamSection | SGDSection
 
 
-class OptimizerSections(BaseModel):
+class OptimizerSections(Section):
     """The sections of a configuration, of which one is there; RMSProp with its defaults if none is.
 
     A section without a key (``Adam:``) stands for its defaults.

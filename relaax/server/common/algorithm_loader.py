@@ -4,7 +4,6 @@ import hashlib
 import importlib.util
 import inspect
 import sys
-import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,8 +24,12 @@ from relaax.algorithm_base import (
 )
 from relaax.bridge import BridgeControl
 from relaax.errors import ConfigurationError
+from relaax.failure_log import in_words
+from relaax.hints import closest
+from relaax.server.common.algorithm_errors import cause
 from relaax.server.common.configuration.load import AlgorithmSection
 from relaax.server.common.configuration.mistakes import explain
+from relaax.server.common.space_check import require_spaces
 
 EXPORTS = ("Agent", "Config", "ParameterServer")
 
@@ -102,7 +105,7 @@ class Algorithm:
         except Exception as error:  # whatever its modules do when they are imported
             directory = Path(self.module.__path__[0])
             raise ConfigurationError(
-                f"algorithm {directory}: {failure}: {_cause(error, directory)}"
+                f"algorithm {directory}: {failure}: {cause(error, directory)}"
             ) from error
 
 
@@ -128,14 +131,32 @@ def _missing(module: ModuleType, exports: Iterable[str]) -> list[str]:
 
 
 def make_config(algorithm: Algorithm, section: AlgorithmSection) -> ConfigBase:
-    """Return the algorithm's typed configuration; ConfigurationError names the file and key."""
+    """Return the algorithm's typed configuration, whose spaces are well formed.
+
+    ConfigurationError names the file and key.
+    """
     try:
-        return algorithm.Config(section.parameters)
-    except ValidationError as error:
-        reason = "; ".join(explain(error))
-    except (KeyError, TypeError, ValueError) as error:
-        reason = f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else str(error)
-    raise ConfigurationError(f"{section.source}: algorithm: {reason}")
+        config = algorithm.Config(section.parameters)
+    except ConfigurationError:
+        raise
+    except Exception as error:  # whatever an algorithm's own code raises
+        reason = _mistake(error, section).removeprefix("algorithm: ")
+        raise ConfigurationError(f"{section.source}: algorithm: {reason}") from error
+    require_spaces(config, section.directory)
+    return config
+
+
+def _mistake(error: Exception, section: AlgorithmSection) -> str:
+    """Return in one line why a ``Config`` cannot be made."""
+    match error:
+        case ValidationError():
+            return "; ".join(explain(error))
+        case KeyError(args=(str(key),)) if key not in section.parameters:
+            close = closest(key, section.parameters)
+            return f"{key}: is missing" + (f"; did you mean it by {close}?" if close else "")
+        case TypeError() | ValueError():
+            return str(error) or in_words(error)
+    return f"Config fails: {cause(error, section.directory)}"
 
 
 def _import(name: str, directory: Path) -> ModuleType:
@@ -154,14 +175,6 @@ def _import(name: str, directory: Path) -> ModuleType:
     except Exception as error:
         del sys.modules[name]
         raise ConfigurationError(
-            f"algorithm {directory} cannot be imported: {_cause(error, directory)}"
+            f"algorithm {directory} cannot be imported: {cause(error, directory)}"
         ) from error
     return module
-
-
-def _cause(error: Exception, directory: Path) -> str:
-    """Return the error in one line, with the last line of the algorithm that led to it."""
-    frames = traceback.extract_tb(error.__traceback__)
-    inside = [frame for frame in frames if Path(frame.filename).is_relative_to(directory)]
-    place = f" ({inside[-1].filename}:{inside[-1].lineno})" if inside else ""
-    return f"{type(error).__name__}: {error}{place}"

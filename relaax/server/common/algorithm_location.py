@@ -7,6 +7,7 @@ from typing import Any
 
 import relaax
 from relaax.errors import ConfigurationError
+from relaax.hints import closest
 
 
 def locate_algorithm(section: Mapping[str, Any], source: Path) -> Path:
@@ -20,12 +21,18 @@ def locate_algorithm(section: Mapping[str, Any], source: Path) -> Path:
     if (path is None) == (name is None):
         raise ConfigurationError(
             f"{source}: algorithm: give 'path' (a folder) or 'name' "
-            f"(one of {', '.join(bundled_algorithms())})"
+            f"(one of {', '.join(bundled_algorithms())}){_misspelt(section)}"
         )
     for key, value in (("path", path), ("name", name)):
         if value is not None and (not isinstance(value, str) or not value):
             raise ConfigurationError(f"{source}: algorithm: {key}: must be a {key}, is {value!r}")
     return _by_name(str(name), source) if path is None else _by_path(str(path), source)
+
+
+def _misspelt(section: Mapping[str, Any]) -> str:
+    """Return the question whether a key was meant to be one of the two; else nothing."""
+    meant = ((key, closest(key, ("path", "name"))) for key in section)
+    return next((f"; did you mean {name} by {key}?" for key, name in meant if name), "")
 
 
 def bundled_algorithms() -> list[str]:

@@ -1,6 +1,7 @@
 """The command ``relaax-train``: starts the processes of a Procfile and shows the progress.
 
 ``main``             the command
+``new_algorithm``    writes a small algorithm into a folder
 ``process_manager``  starts the processes, and stops all when one exits
 ``live_printer``     prints their output, with the training's progress in one live line
 """

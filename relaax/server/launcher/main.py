@@ -11,6 +11,8 @@ The exit status is
 - 130 after SIGINT,
 - 143 after SIGTERM, after SIGHUP (the terminal was closed), and when the output cannot be written,
 - 2 if the Procfile cannot be used.
+
+With ``--new-algorithm DIR`` it writes an algorithm to start from instead, and runs nothing.
 """
 
 import argparse
@@ -21,7 +23,9 @@ from pathlib import Path
 
 from honcho.environ import Procfile, parse_procfile
 
+from relaax.errors import ConfigurationError
 from relaax.server.launcher.live_printer import LivePrinter
+from relaax.server.launcher.new_algorithm import next_steps, write_new_algorithm
 from relaax.server.launcher.process_manager import ProcessManager
 
 _DESCRIPTION = """\
@@ -32,11 +36,41 @@ is "honcho -f PROCFILE start" with the progress in one line. Ctrl-C saves a chec
 
 def main() -> int:
     """Run a Procfile and return the exit status."""
+    parser = _parser()
+    arguments = parser.parse_args()
+    if arguments.new_algorithm is not None:
+        return _write_algorithm(parser, arguments.new_algorithm)
+    return _run(_procfile(parser, arguments.procfile))
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="relaax-train", description=_DESCRIPTION)
-    parser.add_argument(
-        "procfile", type=Path, metavar="PROCFILE", help="such as Procfiles/cartpole.Procfile"
+    one = parser.add_mutually_exclusive_group(required=True)
+    one.add_argument(
+        "procfile",
+        nargs="?",
+        type=Path,
+        metavar="PROCFILE",
+        help="such as Procfiles/cartpole.Procfile",
     )
-    path: Path = parser.parse_args().procfile
+    one.add_argument(
+        "--new-algorithm",
+        type=Path,
+        metavar="DIR",
+        help="write a small algorithm, its YAML file and its Procfile into a new folder",
+    )
+    return parser
+
+
+def _write_algorithm(parser: argparse.ArgumentParser, directory: Path) -> int:
+    try:
+        print(next_steps(directory, write_new_algorithm(directory)))
+    except ConfigurationError as error:
+        parser.error(f"--new-algorithm: {error}")
+    return 0
+
+
+def _procfile(parser: argparse.ArgumentParser, path: Path) -> Procfile:
     try:
         procfile = parse_procfile(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -47,7 +81,7 @@ def main() -> int:
         parser.error(f"{path}: {error}")
     if not procfile.processes:
         parser.error(f"{path} names no process; a line must be 'name: command'")
-    return _run(procfile)
+    return procfile
 
 
 def _run(procfile: Procfile) -> int:

@@ -10,7 +10,10 @@ from collections.abc import Callable, Iterator
 from relaax.server.rlx_server.admission import AdmissionDecision, ShareAdmission, Sharing
 from relaax.server.rlx_server.children import STOP_DEADLINE_S, Children, ExitedChild
 from relaax.server.rlx_server.handover import Outbox, channel
-from relaax.server.rlx_server.worker.process import CONFIGURATION_IS_WRONG
+from relaax.server.rlx_server.worker.process import (
+    ALGORITHM_HAS_FAILED,
+    CONFIGURATION_IS_WRONG,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -94,10 +97,20 @@ class SharedWorkers:
         for worker in self._workers:
             if worker.pid == exited.pid:
                 self._admission.forget(exited.pid)
+                was_ready = worker.has_been_ready
                 worker.note_exit()
                 if exited.exit_code == CONFIGURATION_IS_WRONG:
                     return CONFIGURATION_IS_WRONG
+                if exited.exit_code == ALGORITHM_HAS_FAILED and not was_ready:
+                    return self._status_after_a_failed_start()
         return None
+
+    def _status_after_a_failed_start(self) -> int | None:
+        """Return 1 where no worker has ever served: the next start would fail, too."""
+        if self._have_been_ready:
+            return None
+        _log.error("the algorithm cannot be started: the RLX server stops")
+        return 1
 
 
 class _SharedWorker:
@@ -129,6 +142,11 @@ class _SharedWorker:
     def is_ready(self) -> bool:
         """Whether the worker serves."""
         return self.outbox is not None and self.outbox.is_ready
+
+    @property
+    def has_been_ready(self) -> bool:
+        """Whether this process of the worker has served."""
+        return self._was_ready
 
     @property
     def is_doubtful(self) -> bool:

@@ -22,11 +22,14 @@ def watch_parameter_server(settings: WorkerSettings) -> int:
     In a process of its own, so that the RLX server itself never starts gRPC.
     """
     stub = settings.stub()
+    complaint = ""
     while True:
         try:
             if stub.phase() is Phase.CLOSING:
                 stub.close()
                 return TRAINING_IS_OVER
         except BridgeError as error:
-            _log.warning("%s", error)
+            if str(error) != complaint:  # asked again, it would say the same
+                complaint = str(error)
+                _log.warning("%s", error)
         time.sleep(WATCH_INTERVAL_S)

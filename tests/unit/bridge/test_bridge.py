@@ -21,7 +21,7 @@ from relaax.algorithm_base import (
     Version,
 )
 from relaax.bridge import Bridge, BridgeControl
-from relaax.errors import BridgeError
+from relaax.errors import BridgeError, ParameterServerAway
 
 DEADLINE_S = 20
 
@@ -160,8 +160,8 @@ def test_many_workers_at_once_lose_nothing(serve, address):
     assert (service.vector.tolist(), service.version, service.global_t) == ([200] * 3, 200, 400)
 
 
-def test_versions_of_another_incarnation_are_unknown_and_their_gradients_dropped(
-    serve, bridge, address
+def test_versions_of_another_incarnation_are_unknown_and_their_gradients_refused_with_a_warning(
+    serve, bridge, caplog
 ):
     first = serve(Service())
     old = bridge.get_values().version
@@ -172,6 +172,23 @@ def test_versions_of_another_incarnation_are_unknown_and_their_gradients_dropped
     values = bridge.synchronize(np.ones(3, np.float32), 5, old)
     assert values.vector.tolist() == [0, 0, 0]
     assert (service.version, service.global_t) == (0, 0)
+    assert values.version.incarnation != old.incarnation
+    (said,) = caplog.messages
+    assert said.startswith("a gradient was refused: it was computed with values from before")
+    assert said.endswith("its 5 steps are not counted")
+
+
+def test_a_gradient_without_a_version_is_applied_by_whatever_parameter_server_there_is(
+    serve, bridge, caplog
+):
+    first = serve(Service())
+    bridge.get_values()
+    first.stop(0)
+    service = Service()
+    serve(service)
+    bridge.synchronize(np.ones(3, np.float32), 5)
+    assert (service.version, service.global_t) == (1, 5)
+    assert caplog.messages == []
 
 
 def test_a_worker_waits_for_a_parameter_server_that_is_away(serve, bridge):
@@ -193,7 +210,7 @@ def test_a_gradient_for_a_parameter_server_that_is_away_is_lost_with_a_warning(
 
 def test_retries_end(address):
     bridge = Bridge(address, call_timeout_s=0.2, retry_for_s=0.0)
-    with pytest.raises(BridgeError, match=f"parameter server {address} was away"):
+    with pytest.raises(ParameterServerAway, match=f"parameter server {address} was away"):
         bridge.get_values()
     bridge.close()
 
@@ -202,6 +219,54 @@ def test_what_the_service_refuses_is_told_to_the_worker(serve, bridge):
     serve(Service())
     with pytest.raises(BridgeError, match=r"\(2,\) is not \(3,\)"):
         bridge.apply_gradients(np.ones(2, np.float32))
+
+
+class Failing(Service):
+    """Raises what it is given."""
+
+    def __init__(self, error):
+        super().__init__()
+        self.error = error
+
+    def increment_global_t(self, steps=1):
+        raise self.error
+
+    def get_values(self, known=None):
+        raise self.error
+
+    def apply_gradients(self, gradients, computed_with=None):
+        raise self.error
+
+
+CALLS = {
+    "get_values": lambda bridge: bridge.get_values(),
+    "apply_gradients": lambda bridge: bridge.apply_gradients(np.ones(3, np.float32)),
+    "synchronize": lambda bridge: bridge.synchronize(np.ones(3, np.float32), 1),
+    "increment_global_t": lambda bridge: bridge.increment_global_t(),
+    "phase": lambda bridge: bridge.phase(),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("error", [ValueError("too early"), KeyError("early")])
+def test_what_the_service_raises_is_one_traceback_there_and_a_reason_for_each_worker(
+    serve, bridge, caplog, call, error
+):
+    serve(Failing(error))
+    for _ in range(3):
+        with pytest.raises(BridgeError, match=f"{type(error).__name__}: .*early"):
+            CALLS[call](bridge)
+    assert caplog.text.count("Traceback") == 1
+    assert caplog.text.count("a call from a worker failed again") == 2
+
+
+def test_values_that_are_none_are_an_error_of_the_service_too(serve, bridge, caplog):
+    service = Service()
+    service.get_values = lambda known=None: None
+    serve(service)
+    with pytest.raises(BridgeError, match="AttributeError"):
+        bridge.get_values()
+    assert caplog.text.count("Traceback") == 1
 
 
 def test_metrics_arrive_with_and_without_x(serve, bridge):

@@ -50,6 +50,8 @@ def test_the_worst_result_decides(capsys, results, was_connected, was_stopped, s
         (ErrorCode.TRAINING_IS_OVER, True, RunOutcome.SERVER_LOST),
         (ErrorCode.MISMATCH, False, RunOutcome.UNUSABLE),
         (ErrorCode.MISMATCH, True, RunOutcome.UNUSABLE),
+        (ErrorCode.ALGORITHM, False, RunOutcome.FAILED),
+        (ErrorCode.ALGORITHM, True, RunOutcome.FAILED),
     ],
 )
 def test_a_failure_to_start_an_episode_is_a_result(code, was_connected, outcome):

@@ -17,6 +17,7 @@ from relaax.steps import START
 
 BROKEN = binary.encode_error(ErrorCode.SERVER, "the network is gone")
 OVER = binary.encode_error(ErrorCode.TRAINING_IS_OVER, "well done")
+FAILED = binary.encode_error(ErrorCode.ALGORITHM, "well done, but for a mistake")
 STATE = np.zeros(1, np.float32)
 
 
@@ -156,17 +157,22 @@ class TestTheServersReason:
                 client.init(STATE)
             assert client.init(STATE) == 1
 
+    @pytest.mark.parametrize(
+        ("last", "code"),
+        [(OVER, ErrorCode.TRAINING_IS_OVER), (FAILED, ErrorCode.ALGORITHM)],
+        ids=["over", "failed"],
+    )
     @pytest.mark.parametrize("reconnect", [None, Backoff()])
     def test_a_final_one_in_an_episode_is_raised_by_the_next_start_and_once(
-        self, server, reconnect
+        self, server, reconnect, last, code
     ):
-        server.reply = lambda number, steps: OVER if len(server.steps) == 2 else None
+        server.reply = lambda number, steps: last if len(server.steps) == 2 else None
         with Client(server.url, reconnect=reconnect) as client:
             client.init(STATE)
             for attempt in (lambda: client.send(1.0, STATE), lambda: client.init(STATE)):
                 with pytest.raises(Failure, match="well done") as said:
                     attempt()
-                assert said.value.code == ErrorCode.TRAINING_IS_OVER
+                assert said.value.code == code
             assert client.init(STATE) == 1
 
     def test_a_mistake_in_an_episode_does_not_spoil_the_next(self, server):

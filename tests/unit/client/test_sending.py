@@ -18,6 +18,17 @@ def flags(*values):
     return np.array(values, np.uint8)
 
 
+@pytest.mark.parametrize(
+    ("state", "kind"), [(3, "i"), (True, "b"), (3.0, "f"), (np.int32(3), "i"), ([3, 4], "f")]
+)
+def test_a_single_integer_stays_one(server, state, kind):
+    """In version 1 it is one too: an agent gets the same from both."""
+    with Client(server.url) as client:
+        client.init(state)
+        client.send(1.0, state)
+    assert [np.asarray(steps.observations).dtype.kind for steps in server.steps] == [kind, kind]
+
+
 @pytest.fixture(name="vector")
 def _vector(server):
     with VectorClient(server.url, 2) as client:

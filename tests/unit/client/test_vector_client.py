@@ -108,15 +108,12 @@ class TestOneEnvironmentInVersionTwo:
             ([TRUNCATED | FINAL], [4], [], [3, 4]),
         ]
 
-    def test_a_number_is_a_state(self, server):
+    @pytest.mark.parametrize(("state", "dtype"), [(5, "int64"), (5.0, "float64")])
+    def test_a_number_is_a_state(self, server, state, dtype):
         with Client(server.url) as client:
-            client.init(5)
-        assert server.hellos[0].observation_space == {
-            "type": "Box",
-            "dtype": "float64",
-            "shape": [],
-        }
-        assert server.steps[0].observations.tolist() == [5.0]
+            client.init(state)
+        assert server.hellos[0].observation_space == {"type": "Box", "dtype": dtype, "shape": []}
+        assert server.steps[0].observations.tolist() == [state]
 
     def test_a_state_that_is_no_array_needs_version_one(self, server):
         with Client(server.url) as client:

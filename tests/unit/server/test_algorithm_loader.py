@@ -62,7 +62,10 @@ CONFIG = """\
     class Config:
         def __init__(self, config):
             if "fail" in config:
-                raise {"type": TypeError, "value": ValueError, "key": KeyError}[config["fail"]]("x")
+                errors = {"type": TypeError, "value": ValueError, "key": KeyError}
+                if config["fail"] == "said":
+                    raise ValueError("algorithm: size: too small")
+                raise errors[config["fail"]]("x")
             self.settings = Settings(**config)
 """
 
@@ -212,6 +215,14 @@ class TestComplaints:
         )
         assert isinstance(error.__cause__, NameError)
 
+    def test_a_mistake_in_the_syntax_is_told_with_its_own_place(self, package):
+        directory = package(config="size = 1\nsize = = 2\n")
+        error = complaint(load_algorithm, directory)
+        assert str(error) == (
+            f"algorithm {directory} cannot be imported: "
+            f"SyntaxError: invalid syntax ({directory / 'config.py'}:2)"
+        )
+
     def test_a_mended_algorithm_loads(self, package):
         directory = package(__init__="import no_such_module\n")
         assert "No module named 'no_such_module'" in str(complaint(load_algorithm, directory))
@@ -255,7 +266,8 @@ class TestConfiguration:
             ),
             ({"fail": "value"}, "x"),
             ({"fail": "type"}, "x"),
-            ({"fail": "key"}, "KeyError: 'x'"),
+            ({"fail": "key"}, "x: is missing"),
+            ({"fail": "said"}, "size: too small"),
         ],
     )
     def test_what_it_cannot_use_is_named_with_file_and_key(self, package, parameters, reason):
@@ -263,3 +275,42 @@ class TestConfiguration:
         algorithm = load_algorithm(directory)
         error = complaint(make_config, algorithm, self.section(directory, **parameters))
         assert str(error) == f"x.yaml: algorithm: {reason}"
+
+    def test_a_key_that_was_meant_is_named_where_another_is_missing(self, package):
+        directory = package(
+            config="class Config:\n    def __init__(self, config):\n        config['state_size']\n"
+        )
+        section = self.section(directory, state_sise=4)
+        error = complaint(make_config, load_algorithm(directory), section)
+        reason = "state_size: is missing; did you mean it by state_sise?"
+        assert str(error) == f"x.yaml: algorithm: {reason}"
+
+    def test_another_error_of_its_code_is_told_with_its_place(self, package):
+        directory = package(
+            config="class Config:\n    def __init__(self, config):\n        config.absent\n"
+        )
+        error = complaint(make_config, load_algorithm(directory), self.section(directory))
+        assert "Config fails: AttributeError: 'dict' object has no attribute 'absent'" in str(error)
+        assert str(error).endswith(f"({directory / 'config.py'}:3)")
+
+    @pytest.mark.parametrize(
+        ("body", "reason"),
+        [
+            ("1 / 0", "observation_space fails: ZeroDivisionError: division by zero ("),
+            ("return 5", "returns 5: a space must be a dict"),
+        ],
+    )
+    def test_a_space_that_cannot_be_used_is_named_before_a_client_comes(
+        self, package, body, reason
+    ):
+        directory = package(
+            config=f"""\
+            class Config:
+                def __init__(self, config): pass
+                def observation_space(self):
+                    {body}
+            """
+        )
+        error = complaint(make_config, load_algorithm(directory), self.section(directory))
+        assert str(error).startswith(f"algorithm {directory}: Config.observation_space ")
+        assert reason in str(error)

@@ -99,6 +99,21 @@ def test_a_known_error_is_one_line_and_a_status(error, status, capsys):
     assert capsys.readouterr().err == "program: error: first second\n"
 
 
+@pytest.mark.parametrize("flags", [["--log-level", "DEBUG"], ["--log-level=DEBUG"]])
+def test_where_everything_is_logged_a_known_error_has_its_traceback_too(flags, capsys, monkeypatch):
+    """The flag counts, since an error may come before the log is started."""
+
+    def fail():
+        raise ConfigurationError("first") from KeyError("its cause")
+
+    monkeypatch.setattr("sys.argv", ["program", *flags])
+    assert run_command("program", fail) == 2
+    said = capsys.readouterr().err
+    assert "KeyError: 'its cause'" in said
+    assert "in fail" in said
+    assert said.splitlines()[-1] == "program: error: first"
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_during_the_exit_does_not_change_the_status(number):
     program = f"""if True:

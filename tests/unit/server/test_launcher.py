@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from processes import COMMANDS
 
+from relaax.server.common.algorithm_loader import load_algorithm
+
 TRAIN = COMMANDS / "relaax-train"
 
 #: Prints "ready", and exits with status 0 after SIGTERM.
@@ -222,3 +224,35 @@ def test_a_procfile_that_cannot_be_used_is_named(tmp_path: Path, content, reason
     assert "Traceback" not in completed.stderr
     assert reason in completed.stderr.splitlines()[-1]
     assert str(path) in completed.stderr.splitlines()[-1]
+
+
+class TestANewAlgorithm:
+    @pytest.mark.parametrize("name", ["new", "deep/down", "empty"])
+    def test_the_files_are_written_and_the_next_command_is_said(self, tmp_path: Path, name):
+        (tmp_path / "empty").mkdir()
+        completed = run("--new-algorithm", tmp_path / name)
+        assert completed.returncode == 0
+        names = {path.name for path in (tmp_path / name).iterdir()}
+        assert names >= {"__init__.py", "agent.py", "config.py", "training.yaml", "Procfile"}
+        assert f"cd {tmp_path / name}\n  relaax-train Procfile" in completed.stdout
+        assert load_algorithm(tmp_path / name).Config({"state_size": 4, "action_size": 2})
+
+    def test_a_folder_that_is_not_empty_is_refused_and_left_alone(self, tmp_path: Path):
+        (tmp_path / "work.txt").write_text("months of it")
+        completed = run("--new-algorithm", tmp_path)
+        assert completed.returncode == 2
+        reason = f"error: --new-algorithm: {tmp_path} is not empty: name a new folder\n"
+        assert completed.stderr.endswith(reason)
+        assert [path.name for path in tmp_path.iterdir()] == ["work.txt"]
+
+    def test_a_file_is_no_folder(self, tmp_path: Path):
+        (tmp_path / "file").touch()
+        completed = run("--new-algorithm", tmp_path / "file")
+        assert completed.returncode == 2
+        assert "File exists" in completed.stderr
+
+    @pytest.mark.parametrize("arguments", [(), ("Procfile", "--new-algorithm", "new")])
+    def test_a_procfile_or_a_new_folder_must_be_given(self, arguments):
+        completed = run(*arguments)
+        assert completed.returncode == 2
+        assert "--new-algorithm" in completed.stderr

@@ -1,7 +1,9 @@
 """The exit status of a command."""
 
+import logging
 import signal
 import sys
+import traceback
 from collections.abc import Callable
 
 from relaax.errors import CheckpointError, CheckpointMismatch, ConfigurationError
@@ -13,7 +15,10 @@ FAILURE = 1
 
 
 def run_command(program: str, command: Callable[[], int]) -> int:
-    """Run ``command`` and return its exit status; a known error is printed in one line."""
+    """Run ``command`` and return its exit status; a known error is printed in one line.
+
+    With ``--log-level DEBUG`` the traceback is printed before that line.
+    """
     try:
         return command()
     except (ConfigurationError, CheckpointMismatch) as error:
@@ -33,6 +38,14 @@ def leave_undisturbed() -> None:
 
 
 def _explain(program: str, error: Exception, status: int) -> int:
+    if _is_debugging():
+        traceback.print_exception(error)
     one_line = " ".join(str(error).split())
     print(f"{program}: error: {one_line}", file=sys.stderr)
     return status
+
+
+def _is_debugging() -> bool:
+    """Return whether the log shows everything, or will: an error may come before the log starts."""
+    flags = " ".join(sys.argv[1:]).replace("=", " ")
+    return logging.getLogger().isEnabledFor(logging.DEBUG) or "--log-level DEBUG" in flags

@@ -1,6 +1,5 @@
 """Combines the command line, the YAML file and the defaults."""
 
-import difflib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from relaax.errors import ConfigurationError
+from relaax.hints import did_you_mean
 from relaax.server.common.algorithm_location import locate_algorithm
 from relaax.server.common.configuration.command_line import build_parser
 from relaax.server.common.configuration.mistakes import as_written, explain
@@ -148,11 +148,8 @@ def _refuse_unknown(content: Mapping[Any, Any], known: Collection[str], where: s
         if key in REPLACED:
             raise ConfigurationError(f"{where}{key}: no such key any more; {REPLACED[key]}")
         if key not in known:
-            close = difflib.get_close_matches(str(key), known, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"known keys are {', '.join(known)}"
-            raise ConfigurationError(
-                f"{where}{key if isinstance(key, str) else as_written(key)}: no such key; {hint}"
-            )
+            shown = key if isinstance(key, str) else as_written(key)
+            raise ConfigurationError(f"{where}{shown}: no such key; {did_you_mean(key, known)}")
 
 
 def _validate(

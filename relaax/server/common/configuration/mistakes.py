@@ -56,7 +56,11 @@ def _given(mistake: ErrorDetails) -> str:
     """Return the given value, unless the message shows it or it belongs to no single key."""
     value = mistake["input"]
     is_said = mistake["type"] == "value_error" and repr(value) in mistake["msg"]
-    if is_said or not mistake["loc"] or mistake["type"] in ("missing", "extra_forbidden"):
+    if (
+        is_said
+        or not mistake["loc"]
+        or mistake["type"] in ("missing", "extra_forbidden", "no_such_key")
+    ):
         return ""
     return f", is {value if _is_read_as_number(mistake) else as_written(value)}"
 

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy.typing as npt
 
 from relaax.algorithm_base import AgentBase, BatchAgentBase, BridgeBase, EnvironmentInfo
 from relaax.errors import AgentError, RelaaxError
+from relaax.failure_log import FailureLog, in_words
 from relaax.observations import Observations
 from relaax.steps import IntArray, States, Transitions, number_of
 
@@ -45,15 +47,17 @@ class SeparateAgents(BatchAgentBase):
         self._make_agent = make_agent
         self._made = 0
         self._agents: dict[int, AgentBase] = {}
+        self._failures = FailureLog(_log)
 
     def open(self, slots: IntArray) -> None:
-        """Make an agent for each slot."""
+        """Make an agent for each slot; AgentError when one of them cannot be made."""
         made: list[AgentBase] = []
         try:
-            for _ in slots:
-                made.append(self._make_agent(self._made))
-                self._made += 1
-        except MemoryError:
+            with self._failing_as("making the agent"):
+                for _ in slots:
+                    made.append(self._make_agent(self._made))
+                    self._made += 1
+        except (RelaaxError, MemoryError):
             for agent in made:
                 _close(agent)
             raise
@@ -61,8 +65,9 @@ class SeparateAgents(BatchAgentBase):
 
     def connected(self, slots: IntArray, environments: Sequence[EnvironmentInfo]) -> None:
         """Introduce each environment to its agent."""
-        for slot, environment in zip(slots.tolist(), environments, strict=True):
-            self._agents[slot].connected(environment)
+        with self._failing_as("the agent"):
+            for slot, environment in zip(slots.tolist(), environments, strict=True):
+                self._agents[slot].connected(environment)
 
     def close_slots(self, slots: IntArray) -> None:
         """Close the agents of ``slots``."""
@@ -72,11 +77,12 @@ class SeparateAgents(BatchAgentBase):
     def check(self, states: States) -> Array:
         """Leave the states [B] to the agents, which check them when they act.
 
-        Of arrays by name each state is a dict.
+        Of arrays by name each state is a dict. Each agent may keep its state: what is a view of a
+        message is copied.
         """
         kept = np.empty(number_of(states), np.object_)
         for index, state in enumerate(_rows_of(states) if isinstance(states, dict) else states):
-            kept[index] = state
+            kept[index] = _own(state)
         return kept
 
     def act(
@@ -86,13 +92,19 @@ class SeparateAgents(BatchAgentBase):
 
         InvalidState for a state that one of them refuses, AgentError when one of them fails.
         """
-        try:
+        with self._failing_as("the agent"):
             return self._act(transitions, states, finals)
+
+    @contextmanager
+    def _failing_as(self, what: str) -> Iterator[None]:
+        """Raise an AgentError, and log the traceback once, for what an algorithm's code raises."""
+        try:
+            yield
         except (RelaaxError, MemoryError):
             raise
         except Exception as error:  # whatever an algorithm's own code raises
-            _log.exception("an agent failed")
-            raise AgentError(f"the agent failed: {type(error).__name__}: {error}") from error
+            self._failures.add(what, error)
+            raise AgentError(f"{what} failed: {in_words(error)}") from error
 
     def _act(
         self, transitions: Transitions, states: Observations, finals: Observations
@@ -101,7 +113,7 @@ class SeparateAgents(BatchAgentBase):
         last_states = dict(zip(transitions.truncated.tolist(), finals, strict=True))
         for slot in transitions.ended.tolist():
             if slot in last_states:
-                self._agents[slot].reward_and_act(rewards[slot], last_states[slot])
+                self._agents[slot].reward_and_truncate(rewards[slot], last_states[slot])
             else:
                 self._agents[slot].reward_and_reset(rewards[slot])
         return [
@@ -124,6 +136,15 @@ def _rows_of(states: dict[str, Array]) -> Iterator[dict[str, Any]]:
     """Return each environment's own dict of arrays [B, ...] by name."""
     for values in zip(*states.values(), strict=True):
         yield dict(zip(states, values, strict=True))
+
+
+def _own(state: Any) -> Any:
+    """Return a state that does not lie in a message: a plain number, or an array of its own."""
+    if isinstance(state, np.ndarray):
+        return state.copy()
+    if isinstance(state, dict):
+        return {name: _own(part) for name, part in state.items()}
+    return state.item() if isinstance(state, np.generic) else state
 
 
 def _close(agent: AgentBase) -> None:

@@ -104,6 +104,8 @@ def _meaning(error: Exception) -> tuple[int, ErrorCode]:
             return logging.WARNING, ErrorCode.MISMATCH
         case ProtocolError():
             return logging.WARNING, ErrorCode.PROTOCOL
-        case NoRoom() | AgentError():
+        case AgentError():
+            return logging.WARNING, ErrorCode.ALGORITHM
+        case NoRoom():
             return logging.WARNING, ErrorCode.SERVER
     raise error

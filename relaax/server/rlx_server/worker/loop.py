@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from relaax.errors import NoRoom, ProtocolError
+from relaax.errors import AgentError, NoRoom, ProtocolError
 from relaax.protocol import MessageConnection, binary
 from relaax.protocol.binary import ErrorCode
 from relaax.protocol.connection import Payload
@@ -26,8 +26,8 @@ _log = logging.getLogger(__name__)
 #: How often messages that have begun are looked at, whether they are overdue.
 SWEEP_S = 1.0
 
-#: What one client can cause, and what ends its connection alone.
-_CLIENTS_FAULTS = (ProtocolError, binary.Error, NoRoom, OSError)
+#: What one client, or its agent, can cause, and what ends its connection alone.
+_CLIENTS_FAULTS = (ProtocolError, binary.Error, NoRoom, AgentError, OSError)
 
 #: After a turn that took longer, messages may have come that nothing has looked at yet.
 _LONG_TURN_S = 1.0

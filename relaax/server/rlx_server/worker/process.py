@@ -8,7 +8,8 @@ from functools import partial
 
 from relaax.algorithm_base import BridgeBase
 from relaax.allocator import keep_memory, spare_memory
-from relaax.errors import BridgeError, ConfigurationError
+from relaax.errors import BridgeError, ConfigurationError, ParameterServerAway
+from relaax.failure_log import in_words
 from relaax.protocol.binary import ErrorCode
 from relaax.server.rlx_server.worker.agents import Agents, SeparateAgents
 from relaax.server.rlx_server.worker.inbox import Inbox
@@ -18,8 +19,15 @@ from relaax.server.rlx_server.worker.stopping import StopRequest
 
 _log = logging.getLogger(__name__)
 
+#: Exit status of a worker that waited too long for its parameter server.
+PARAMETER_SERVER_IS_AWAY = 1
+
 #: Exit status of a worker when starting it again would not help.
 CONFIGURATION_IS_WRONG = 2
+
+#: Exit status of a worker whose algorithm raised an exception, here or at the parameter server. If
+#: that happened before it served its first client, starting it again would not help either.
+ALGORITHM_HAS_FAILED = 3
 
 #: The network is made ready for batches of up to so many environments before any client comes.
 WARMED_ENVIRONMENTS = 128
@@ -63,11 +71,29 @@ def _run(worker: Worker) -> int:
         worker.run()
     except (BridgeError, ConfigurationError) as error:
         _log.error("the worker ends: %s", error)
-        worker.part_from_all(ErrorCode.SERVER, str(error))
-        return CONFIGURATION_IS_WRONG if isinstance(error, ConfigurationError) else 1
+        _log.debug("the worker ends", exc_info=error)
+        return _part(worker, str(error), error)
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever an algorithm's own code raises
+        _log.exception("the algorithm failed")
+        return _part(worker, f"the algorithm failed: {in_words(error)}", error)
     finally:
         _close(worker)
     return 0
+
+
+def _part(worker: Worker, reason: str, error: Exception) -> int:
+    """Close all connections because of ``error`` and return the exit status for it."""
+    match error:
+        case ParameterServerAway():
+            code, status = ErrorCode.SERVER, PARAMETER_SERVER_IS_AWAY
+        case ConfigurationError():
+            code, status = ErrorCode.ALGORITHM, CONFIGURATION_IS_WRONG
+        case _:
+            code, status = ErrorCode.ALGORITHM, ALGORITHM_HAS_FAILED
+    worker.part_from_all(code, reason)
+    return status
 
 
 def _close(worker: Worker) -> None:

@@ -101,7 +101,10 @@ class Responder:
         return self._agents
 
     def open(self, hello: Hello) -> IntArray:
-        """Return slots for the environments of a client; NoRoom when there is none."""
+        """Return slots for the environments of a client; NoRoom when there is none.
+
+        AgentError when an agent cannot be made for one of them, or fails when it is introduced.
+        """
         environments = hello.environments
         agents = self.prepare()
         slots = self._slots.take(environments)
@@ -111,8 +114,15 @@ class Responder:
         except MemoryError as error:
             self._slots.give_back(slots)
             raise NoRoom(f"there is no room for {environments} more environments") from error
-        agents.batch_agent.connected(slots, self._introduced(hello, agents))
+        except AgentError:
+            self._slots.give_back(slots)
+            raise
         self.environments += environments
+        try:
+            agents.batch_agent.connected(slots, self._introduced(hello, agents))
+        except AgentError:
+            self.close_slots(slots)
+            raise
         return slots
 
     def _introduced(self, hello: Hello, agents: Agents) -> list[EnvironmentInfo]:

@@ -84,6 +84,30 @@ def test_states_are_left_as_they_are(agents):
     ]
 
 
+def test_an_array_is_the_agents_own_and_a_single_number_a_plain_one(agents):
+    sent = np.frombuffer(np.arange(6, dtype=np.float32).tobytes(), np.float32).reshape(2, 3)
+    first, second = agents.check(sent)
+    first += 1
+    assert (first.tolist(), second.tolist()) == ([1, 2, 3], [3, 4, 5])
+    assert sent.tolist() == [[0, 1, 2], [3, 4, 5]]
+    for numbers, kind in ((np.array([3, 4]), int), (np.array([0.5, 1]), float)):
+        assert [type(state) for state in agents.check(numbers)] == [kind, kind]
+
+
+def test_an_agent_may_tell_an_episode_that_was_cut_off_from_a_step():
+    calls = []
+
+    class Exact(Noting):
+        def reward_and_truncate(self, reward, state):
+            calls.append((self.number, reward, state, "cut off"))
+
+    agents = SeparateAgents(lambda number: Exact(number, calls))
+    agents.open(np.arange(2))
+    cut = TRUNCATED | FINAL
+    agents.act(transitions([0, 1], [cut, cut | START], [4, 5]), ["s1"], ["last0", "last1"])
+    assert calls == [(0, 4, "last0", "cut off"), (1, 5, "last1", "cut off"), (1, "act", "s1")]
+
+
 def test_all_agents_are_closed_at_the_end_and_the_stub_after_them(calls):
     stub = Stub()
     stub.close = lambda: calls.append("stub")

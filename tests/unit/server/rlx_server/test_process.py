@@ -10,10 +10,14 @@ import pytest
 from served_worker import DEADLINE_S, Oracle, Stub, encoded, settings
 
 from relaax.algorithm_base import AgentBase
-from relaax.errors import BridgeError, ConfigurationError
+from relaax.errors import BridgeError, ConfigurationError, ParameterServerAway
 from relaax.protocol import FrameConnection, binary
 from relaax.protocol.binary import ErrorCode, Hello
-from relaax.server.rlx_server.worker.process import SEEDS_OF_A_WORKER, run_connection_worker
+from relaax.server.rlx_server.worker.process import (
+    ALGORITHM_HAS_FAILED,
+    SEEDS_OF_A_WORKER,
+    run_connection_worker,
+)
 from relaax.spaces import box, discrete
 from relaax.steps import START
 
@@ -188,9 +192,18 @@ def test_agents_without_batches_get_seeds_that_no_other_worker_has():
     assert first + SEEDS_OF_A_WORKER <= 13 * SEEDS_OF_A_WORKER
 
 
-@pytest.mark.parametrize("error", [BridgeError("it refuses"), ConfigurationError("it is wrong")])
+@pytest.mark.parametrize(
+    ("error", "expected_status", "code"),
+    [
+        (BridgeError("it refuses"), 3, ErrorCode.ALGORITHM),
+        (ConfigurationError("it is wrong"), 2, ErrorCode.ALGORITHM),
+        (ParameterServerAway("it was away"), 1, ErrorCode.SERVER),
+    ],
+)
 @pytest.mark.parametrize("when", ["make", "act"])
-def test_an_error_of_the_training_is_logged_and_the_client_gets_the_reason(error, when, caplog):
+def test_an_error_of_the_training_is_logged_and_the_client_gets_the_reason(
+    error, expected_status, code, when, caplog
+):
     """The RLX server goes on: for the next connection there is another worker."""
 
     class Failing(Oracle):
@@ -206,22 +219,38 @@ def test_an_error_of_the_training_is_logged_and_the_client_gets_the_reason(error
         algorithm.make_batch_agent = fail
     hello = binary.encode_hello(Hello("", ""))
     status, answers = talk(hello, encoded([0], [START], [0], [1]), algorithm=algorithm)
-    assert status == (2 if isinstance(error, ConfigurationError) else 1)
+    assert status == expected_status
     with pytest.raises(binary.Error, match=str(error)) as said:
         binary.raise_if_error(answers[-1])
-    assert said.value.code == ErrorCode.SERVER
+    assert said.value.code == code
     assert f"the worker ends: {error}" in caplog.text
     assert algorithm.stub.is_closed
 
 
-def test_another_error_of_an_algorithm_closes_what_is_open_and_is_raised():
+def test_another_error_of_an_algorithm_is_one_traceback_and_a_reason_for_the_client(caplog):
     class Broken(Oracle):
         def act(self, transitions, states, finals):
             raise ZeroDivisionError
 
     algorithm = Algorithm(Broken())
     hello = binary.encode_hello(Hello("", ""))
-    with pytest.raises(ZeroDivisionError):
+    status, answers = talk(hello, encoded([0], [START], [0], np.ones(1)), algorithm=algorithm)
+    assert status == ALGORITHM_HAS_FAILED
+    with pytest.raises(binary.Error, match="the algorithm failed: ZeroDivisionError") as said:
+        binary.raise_if_error(answers[-1])
+    assert said.value.code == ErrorCode.ALGORITHM
+    assert caplog.text.count("Traceback") == 1
+    assert algorithm.stub.is_closed
+
+
+def test_memory_that_runs_out_while_acting_is_no_error_of_the_algorithm():
+    class Large(Oracle):
+        def act(self, transitions, states, finals):
+            raise MemoryError
+
+    algorithm = Algorithm(Large())
+    hello = binary.encode_hello(Hello("", ""))
+    with pytest.raises(MemoryError):
         talk(hello, encoded([0], [START], [0], np.ones(1)), algorithm=algorithm)
     assert algorithm.stub.is_closed
 

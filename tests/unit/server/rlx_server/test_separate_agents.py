@@ -134,8 +134,35 @@ def test_an_agent_that_fails_ends_its_connection_alone(serve_separately, calls, 
     assert other.answer().actions.tolist() == [1]
     with pytest.raises(binary.Error, match="the agent failed: KeyError") as said:
         unlucky.answer()
-    assert said.value.code == ErrorCode.SERVER
+    assert said.value.code == ErrorCode.ALGORITHM
     assert served.load == 1
     assert "an agent failed to close" in caplog.text
     assert "never expected" in caplog.text, "the traceback is in the log"
     assert other.ask([0], [0], [0.5], [8]).actions.tolist() == [1]
+
+
+def test_an_agent_that_cannot_be_made_ends_its_connection_alone_with_the_reason(
+    serve_separately, calls, caplog
+):
+    def make(number):
+        if number == 1:
+            raise OSError("no weights")
+        return Noting(number, calls)
+
+    served = serve_separately(make)
+    first = BinaryClient(served)
+    with pytest.raises(binary.Error, match="making the agent failed: OSError: no weights") as said:
+        BinaryClient(served, 2)
+    assert said.value.code == ErrorCode.ALGORITHM
+    assert caplog.text.count("Traceback") == 1
+    assert served.load == 1
+    assert first.ask([0], [START], [0], [1]).actions.tolist() == [0]
+
+
+def test_the_same_failure_of_several_agents_is_one_traceback(serve_separately, calls, caplog):
+    served = serve_separately(lambda number: Faulty(number, calls))
+    for client in [BinaryClient(served) for _ in range(3)]:
+        client.tell([0], [START], [0], [13])
+        served.turn()
+    assert caplog.text.count("the agent failed again: KeyError") == 2
+    assert caplog.text.count("in _note") == 1

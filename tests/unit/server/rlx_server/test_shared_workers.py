@@ -206,7 +206,7 @@ def test_exit_status_2_stops_all_and_no_other_does():
         def end(seed, channel):
             return os.read(reader, 1)[0]
         workers = make(1, end)
-        for status, expected in ((0, None), (1, None), (3, None), (2, 2)):
+        for status, expected in ((0, None), (1, None), (4, None), (2, 2)):
             Clock.now += module.RESTART_S
             workers.start_due()
             os.write(writer, bytes([status]))
@@ -376,6 +376,38 @@ def test_a_worker_that_closes_its_channel_and_does_not_exit_is_killed():
         assert len(workers.pids) == 1
         Clock.now += 0.2
         wait_for(lambda: statuses)
+        children.stop()
+    """
+    run(program)
+
+
+def test_an_algorithm_that_fails_before_any_worker_has_served_is_not_started_again():
+    program = """
+        workers = make(2, lambda seed, channel: module.ALGORITHM_HAS_FAILED)
+        workers.start_due()
+        wait_for(lambda: statuses)
+        assert statuses[0] == 1, statuses
+        children.stop()
+    """
+    run(program)
+
+
+def test_an_algorithm_that_fails_while_it_serves_is_started_again():
+    program = """
+        def fail_when_asked(seed, channel):
+            inbox = Inbox(channel)
+            inbox.report(0)
+            if seed == 40:
+                import select
+                select.select([inbox], [], [])
+                return module.ALGORITHM_HAS_FAILED
+            return name_itself(seed, channel)
+        workers = make(1, fail_when_asked)
+        wait_for(lambda: workers.is_open)
+        client()
+        Clock.now += 10
+        wait_for(lambda: statuses and workers.is_open and workers._workers[0].is_ready)
+        assert statuses == [None], statuses
         children.stop()
     """
     run(program)

@@ -180,7 +180,7 @@ def test_a_configuration_that_no_worker_can_use_is_status_2():
     assert "the worker ends: no such network" in run(program).stderr
 
 
-def test_a_parameter_server_that_refuses_is_status_1_and_all_clients_get_the_reason():
+def test_a_parameter_server_that_refuses_is_status_3_and_all_clients_get_the_reason():
     program = """
         from relaax.errors import BridgeError
         def refuse(oracle, transitions, states, finals):
@@ -189,9 +189,10 @@ def test_a_parameter_server_that_refuses_is_status_1_and_all_clients_get_the_rea
         pid = start()
         first, second = connect(), connect()
         first.send(encoded([0], [1], [0], [4]))
+        expected = (binary.ErrorCode.ALGORITHM, "another network is trained there")
         for client in (first, second):
-            assert reason(client) == (binary.ErrorCode.SERVER, "another network is trained there")
-        assert status_of(pid) == 1
+            assert reason(client) == expected
+        assert status_of(pid) == 3
     """
     run(program)
 

@@ -46,3 +46,9 @@ def test_the_watcher_ends_when_the_parameter_server_closes():
 def test_a_refusal_is_logged_and_asked_again(caplog):
     assert watch(BridgeError("not now"), Phase.CLOSING) == TRAINING_IS_OVER
     assert "not now" in caplog.text
+
+
+def test_the_same_refusal_is_logged_once(caplog):
+    refusals = [BridgeError("not now"), BridgeError("not now"), BridgeError("never")]
+    assert watch(*refusals, Phase.CLOSING) == TRAINING_IS_OVER
+    assert caplog.messages == ["not now", "never"]

@@ -1,0 +1,33 @@
+"""The keys of a section in the YAML file, as a typed object."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic_core import PydanticCustomError
+
+from relaax.hints import did_you_mean
+
+
+class Section(BaseModel):
+    """Derive from it and write the keys as fields, with types, limits and defaults.
+
+    ``MySection.model_validate(dict(config))`` reads them. Types must fit exactly. What is wrong is
+    a ``ValidationError``, which a ``Config`` lets pass: the servers print a line of key, mistake
+    and value. A key that is no field is refused, with the field that was probably meant.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_unknown(cls, values: Any) -> Any:
+        known = [field.alias or name for name, field in cls.model_fields.items()]
+        for key in values if isinstance(values, Mapping) else ():
+            if key not in known:
+                raise PydanticCustomError(
+                    "no_such_key",
+                    "{key}: no such key; {hint}",
+                    {"key": str(key), "hint": did_you_mean(key, known)},
+                )
+        return values

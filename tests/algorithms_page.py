@@ -1,0 +1,14 @@
+"""The whole algorithm that docs/algorithms.md shows, file by file."""
+
+import re
+
+from processes import REPOSITORY
+
+PAGE = (REPOSITORY / "docs" / "algorithms.md").read_text()
+
+_FILE = re.compile(r"^`([\w.]+)`:\n\n```\w+\n(.*?)```$", re.MULTILINE | re.DOTALL)
+
+
+def whole_algorithm() -> dict[str, str]:
+    """The text of each file of the page's first example, by its name."""
+    return dict(_FILE.findall(PAGE.partition("\n## The contract")[0]))

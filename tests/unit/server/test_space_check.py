@@ -1,0 +1,66 @@
+"""Spaces that an algorithm's configuration gives are checked before a client comes."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from relaax.algorithm_base import ConfigBase
+from relaax.errors import ConfigurationError
+from relaax.server.common.space_check import require_spaces
+from relaax.spaces import box, discrete
+
+DISCRETE = discrete(2)
+
+
+def check(space):
+    config = SimpleNamespace(observation_space=lambda: space, action_space=lambda: None)
+    require_spaces(config, Path("/mine"))
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        None,
+        DISCRETE,
+        box("float32", (4,)),
+        box("float32", ()),
+        {"type": "Box", "shape": [84, 84, 4], "low": 0},
+        {"type": "MultiDiscrete", "nvec": [3, 2]},
+        {"type": "MultiBinary", "shape": [5]},
+        {"type": "Dict", "spaces": {"camera": box("uint8", (84, 84)), "speed": DISCRETE}},
+        {"type": "Tuple", "spaces": [DISCRETE, DISCRETE]},
+    ],
+)
+def test_a_space_of_each_kind_is_accepted(space):
+    check(space)
+
+
+@pytest.mark.parametrize(
+    ("space", "reason"),
+    [
+        (5, "returns 5: a space must be a dict"),
+        ({}, "unknown type None; known types are Box, Discrete,"),
+        ({"type": "box"}, "unknown type 'box'; did you mean Box?"),
+        ({"type": ["Box"]}, r"unknown type \['Box'\]"),
+        ({"type": "Box"}, "shape must be a list of positive integers"),
+        ({"type": "Box", "shape": (4,)}, "shape must be a list of positive integers"),
+        ({"type": "Box", "shape": [4, 0]}, "shape must be a list of positive integers"),
+        ({"type": "Discrete", "n": True}, "n must be a positive integer"),
+        ({"type": "MultiDiscrete", "nvec": 3}, "nvec must be a list of positive integers"),
+        ({"type": "Dict", "spaces": [DISCRETE]}, "spaces must be a dict of spaces by name"),
+        ({"type": "Dict", "spaces": {"speed": {"type": "Box"}}}, "speed: shape must be a list"),
+        ({"type": "Tuple", "spaces": {}}, "spaces must be a list of spaces"),
+        ({"type": "Tuple", "spaces": [DISCRETE, 5]}, "1: a space must be a dict"),
+        ({**DISCRETE, "low": {1}}, "it cannot be written as JSON"),
+    ],
+)
+def test_a_malformed_space_is_refused_with_the_reason(space, reason):
+    with pytest.raises(ConfigurationError, match=reason) as error:
+        check(space)
+    assert str(error.value).startswith("algorithm /mine: Config.observation_space returns ")
+
+
+def test_a_configuration_without_spaces_accepts_any():
+    require_spaces(ConfigBase({}), Path("/mine"))
+    require_spaces(SimpleNamespace(), Path("/mine"))

@@ -1,0 +1,43 @@
+"""A traceback is logged once for each line of code that raises."""
+
+import logging
+
+import pytest
+
+from relaax.failure_log import FailureLog, in_words
+
+
+def fail(error, place):
+    if place == "here":
+        raise error
+    raise error
+
+
+@pytest.fixture(name="log")
+def _log(caplog):
+    """A function that logs an error from a place, and returns how many tracebacks there are."""
+    failures = FailureLog(logging.getLogger(__name__))
+
+    def log(error, place="here"):
+        try:
+            fail(error, place)
+        except Exception as raised:
+            failures.add("a call", raised)
+        return caplog.text.count("Traceback")
+
+    return log
+
+
+def test_a_failure_that_repeats_itself_is_one_traceback_and_a_line_each_time(log, caplog):
+    assert [log(ValueError(text)) for text in ("first", "second", "third")] == [1, 1, 1]
+    assert "a call failed again: ValueError: third" in caplog.text
+
+
+def test_another_type_and_another_place_are_failures_of_their_own(log):
+    errors = [(ValueError(), "here"), (KeyError(), "here"), (ValueError(), "there")]
+    assert [log(*error) for error in errors] == [1, 2, 3]
+
+
+def test_an_error_without_a_message_is_its_type():
+    assert in_words(MemoryError()) == "MemoryError"
+    assert in_words(ValueError("too small")) == "ValueError: too small"
