@@ -26,10 +26,11 @@ class AgentBase(ABC):
 
     A state is what the client sent. In version 2 that is an int, a float, a numpy array, or a dict
     of arrays by name, which the agent may keep and change; in version 1 anything that JSON can
-    hold, such as a list. An action is an int, a float or a numpy array, and fits the configuration's
-    action space: the worker closes the connection of an agent that returns another one. Raise ``InvalidState`` for a state that cannot be
-    used: the worker closes that connection, with the reason in its log and for the client. After
-    any other exception the log has the traceback, and the client stops with the reason.
+    hold, such as a list. An action is an int, a float or a numpy array, and fits the
+    configuration's action space: the worker closes the connection of an agent that returns another
+    one. Raise ``InvalidState`` for a state that cannot be used: the worker closes that connection,
+    with the reason in its log and for the client. After any other exception the log has the
+    traceback, and the client stops with the reason.
 
     An ``Agent`` that takes an argument ``seed`` is given an int there, another one for each agent
     on all RLX servers, so that agents of one configuration do not all draw the same numbers.

@@ -72,5 +72,5 @@ class ZFilter:
         if statistics[0] < 2:
             return
         mean, variance = np.split(statistics[1:], 2)
-        factor: FloatVector = 1 / np.maximum(np.sqrt(variance), np.float32(_LEAST_DEVIATION))
+        factor = np.reciprocal(np.maximum(np.sqrt(variance), np.float32(_LEAST_DEVIATION)))
         self._scale = (mean if self._subtracts_mean else np.zeros_like(mean), factor)
