@@ -14,6 +14,7 @@ The exit status is
 """
 
 import argparse
+import io
 import os
 import signal
 import sys
@@ -27,7 +28,8 @@ from relaax.server.launcher.process_manager import ProcessManager
 _DESCRIPTION = """\
 Start all processes of a Procfile and show the progress of the training. When one process exits,
 stop the others: at the end of a training, the parameter server or the RLX server exits first. This
-is "honcho -f PROCFILE start" with the progress in one line. Ctrl-C saves a checkpoint and stops."""
+is "honcho -f PROCFILE start" with the progress below the log. Ctrl-C saves a checkpoint and
+stops."""
 
 
 def main() -> int:
@@ -52,6 +54,8 @@ def main() -> int:
 
 def _run(procfile: Procfile) -> int:
     _stop_when_the_terminal_closes()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # what a process prints must not end the training
     printer = LivePrinter(sys.stdout)
     manager = ProcessManager(printer)
     for name, command in procfile.processes.items():

@@ -69,6 +69,7 @@ class TestValues:
             "checkpoint_interval": 900.0,
             "checkpoints_to_keep": 5,
             "metrics_dir": None,
+            "run_name": None,
             "metrics_aws_s3": None,
             "aws_keys": None,
             "goal_return": None,
@@ -87,6 +88,7 @@ class TestValues:
             "message_timeout": 30.0,
             "max_frame_bytes": DEFAULT_MAX_FRAME_BYTES,
             "max_environments": 1024,
+            "seed": None,
         }
 
     def test_a_flag_beats_the_file_and_the_file_beats_the_default(self, yaml):
@@ -133,6 +135,17 @@ class TestValues:
         assert found.checkpoints_to_keep == 2
         assert found.metrics_aws_s3 == S3Location("bucket", "training/metrics")
         assert found.aws_keys == Path("keys.yaml")
+
+    def test_a_run_has_the_name_of_its_file_unless_it_is_given_one(self, yaml):
+        yaml.write_text(NAMED)
+        assert load_parameter_server(["--config", str(yaml)]).run_name == yaml.stem
+        arguments = ["--config", str(yaml), "--run-name", "second try"]
+        assert load_parameter_server(arguments).run_name == "second try"
+
+    @pytest.mark.parametrize("name", ["a/b", "..", ".", "", "/"])
+    def test_the_name_of_a_run_is_one_of_a_directory(self, yaml, name):
+        with pytest.raises(ConfigurationError, match="--run-name: must be a name for a directory"):
+            options(yaml, "", "--run-name", name)
 
     def test_the_file_may_write_a_whole_number_for_a_real_one(self, yaml):
         assert options(yaml, "--goal-return: 475").goal_return == 475.0
