@@ -22,8 +22,8 @@ START_DEADLINE_S = 60.0
 #: Seconds between two readings while the global step is awaited.
 _LOOK_INTERVAL_S = 0.005
 
-#: TensorBoard's tag for the metric "rollouts dropped" of DA3C's learner.
-_DROPPED = "rollouts_dropped"
+#: TensorBoard's tag for the metric "learner/rollouts dropped".
+_DROPPED = "learner/rollouts_dropped"
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def _events(directory: Path) -> Iterator[Event]:
 
     A record is a length (8 bytes), its checksum (4), an Event and its checksum (4).
     """
-    for path in directory.glob("events.out.tfevents.*"):
+    for path in directory.rglob("events.out.tfevents.*"):
         data, offset = path.read_bytes(), 0
         while offset < len(data):
             (length,) = struct.unpack_from("<Q", data, offset)

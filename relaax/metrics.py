@@ -1,6 +1,20 @@
-"""The metrics interface that parameter server, agent and environment share."""
+"""The metrics interface that parameter server, agent and environment share.
+
+A name is ``group/name``: TensorBoard shows a section for each group. The service's own groups are
+``episode``, ``learner``, ``inference`` and ``server``; what a client sends is in ``client``.
+"""
 
 from abc import ABC, abstractmethod
+
+#: The sum of an episode's rewards; the goal of a training is measured by it.
+EPISODE_REWARD = "episode/reward"
+
+#: How many environments a worker serves: what follows is the worker's own name. The parameter
+#: server adds these numbers up.
+ENVIRONMENTS_OF = "server/environments of "
+
+#: What is put before the names that clients choose.
+OF_CLIENT = "client/"
 
 
 class Metrics(ABC):

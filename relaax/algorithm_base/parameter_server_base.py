@@ -58,6 +58,13 @@ class ParameterServerBase(ABC):
         """Return whether the required number of steps is done; by default it never is."""
         return False
 
+    def max_global_step(self) -> float | None:
+        """Return the global step at which the training is over; None, by default, if none is known.
+
+        Progress is shown against it.
+        """
+        return None
+
     def stop_training(self) -> None:
         """Change nothing from now on, so that what is saved next is what was reached.
 

@@ -112,7 +112,7 @@ class GymnasiumRunner:
         summary = episode.summary()
         if episode.sends:
             latency_s = episode.latency_s / episode.sends
-            self._client.metrics().scalar("act latency on client", latency_s)
+            self._client.metrics().scalar("act latency", latency_s)
         self._observer.on_episode(summary)
 
 

@@ -3,7 +3,7 @@
     python -m relaax.client.gymnasium_runner --rlx-server localhost:7001 --env CartPole-v1 --count 4
 
 The worker on the server reports an episode's reward, length and time. The client alone can measure
-'act latency on client', in seconds, with the network, and reports it.
+'act latency', in seconds, with the network, and reports it.
 """
 
 import sys

@@ -149,7 +149,7 @@ class VectorRunner:
         self._asked += 1
         if time.monotonic() >= self._latency_due:
             latency_s = self._latency_s / self._asked
-            self._client.metrics().scalar("act latency on client", latency_s)
+            self._client.metrics().scalar("act latency", latency_s)
             self._latency_s, self._asked = 0.0, 0
             self._latency_due = time.monotonic() + 1.0
         return actions

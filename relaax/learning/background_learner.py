@@ -140,5 +140,5 @@ class BackgroundLearner:
             dropped, self._dropped = self._dropped, 0
             steps_dropped, self._steps_dropped = self._steps_dropped, 0
         if dropped:
-            self._metrics.scalar("rollouts dropped", dropped)
+            self._metrics.scalar("learner/rollouts dropped", dropped)
         return RolloutBatch.concatenated(taken), steps_dropped

@@ -117,13 +117,13 @@ class Learner:
     ) -> None:
         steps = max(rollouts.steps, 1)
         for name, term in gradient.terms.items():
-            self._metrics.add(name, term / steps)
-        self._metrics.add("grad", norm)
-        self._metrics.add("rollouts per update", rollouts.count)
+            self._metrics.add(f"learner/{name}", term / steps)
+        self._metrics.add("learner/grad", norm)
+        self._metrics.add("learner/rollouts per update", rollouts.count)
         # Updates between the first action of a rollout and its gradient; a restarted
         # parameter server counts from its checkpoint again.
         lags = np.maximum(values.version.number - 1 - rollouts.versions, 0)
-        self._metrics.spread("policy lag", lags.tolist())
+        self._metrics.spread("learner/policy lag", lags.tolist())
         self._metrics.store_if_due(values.global_t)
 
 

@@ -41,6 +41,7 @@ class ParameterServer(ParameterServerBase):
         self._service = service
         self._fingerprint = fingerprint
         self._max_global_step = max_global_step
+        store.end_at(max_global_step)
 
     def restore_latest_checkpoint(self) -> None:
         """Restore the latest checkpoint, if any.
@@ -79,6 +80,10 @@ class ParameterServer(ParameterServerBase):
     def training_is_over(self) -> bool:
         """Return whether ``max_global_step`` is reached."""
         return self._store.global_t >= self._max_global_step
+
+    def max_global_step(self) -> float:
+        """Return the global step at which the training is over."""
+        return self._max_global_step
 
     def stop_training(self) -> None:
         """Take no more gradients."""

@@ -1,5 +1,6 @@
 """The global parameters, shared by the threads that answer workers."""
 
+import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -45,6 +46,7 @@ class ParameterStore:
         self._version = 0
         self._published: FloatVector | None = None
         self._is_frozen = False
+        self._last_step = math.inf
         self._lock = threading.Lock()
 
     @property
@@ -60,9 +62,17 @@ class ParameterStore:
     def increment_global_t(self, steps: int) -> int:
         """Add ``steps`` and return the sum."""
         with self._lock:
-            if not self._is_frozen:
+            if not self._is_over():
                 self._global_t += steps
             return self._global_t
+
+    def end_at(self, last_step: float) -> None:
+        """Change nothing once the global step has reached ``last_step``.
+
+        What comes after the last update depends on how fast the processes are, and is no part of
+        the result.
+        """
+        self._last_step = last_step
 
     def freeze(self) -> None:
         """Change nothing from now on: updates and steps are accepted and ignored."""
@@ -83,7 +93,7 @@ class ParameterStore:
         if not np.isfinite(gradient).all():
             raise ValueError("the gradient is not finite")
         with self._lock:
-            if self._is_frozen:
+            if self._is_over():
                 return self._version, self._global_t
             rate = self._learning_rate(self._global_t)
             self._optimizer.apply(self._parameters, gradient, rate)
@@ -118,6 +128,9 @@ class ParameterStore:
             self._global_t = snapshot.global_t
             self._version = snapshot.version
             self._published = None
+
+    def _is_over(self) -> bool:
+        return self._is_frozen or self._global_t >= self._last_step
 
 
 def _frozen_copy(vector: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -13,28 +13,29 @@ from worker_modes import IN_BOTH_MODES
 pytestmark = [pytest.mark.integration, IN_BOTH_MODES]
 
 EXPECTED = {
-    "act_latency",
-    "act_latency_on_client",
-    "entropy",
-    "episode_length",
-    "episode_reward",
-    "episode_time",
-    "grad",
-    "policy_lag",
-    "policy_lag_max",
-    "policy_lag_min",
-    "policy_lag_p50",
-    "policy_lag_p99",
-    "policy_loss",
-    "reward_per_time",
-    "rollouts_per_update",
-    "steps_per_second",
-    "value_loss",
+    "client/act_latency",
+    "episode/length",
+    "episode/reward",
+    "episode/reward_per_time",
+    "episode/time",
+    "inference/act_latency",
+    "learner/entropy",
+    "learner/grad",
+    "learner/policy_lag",
+    "learner/policy_lag_max",
+    "learner/policy_lag_min",
+    "learner/policy_lag_p50",
+    "learner/policy_lag_p99",
+    "learner/policy_loss",
+    "learner/rollouts_per_update",
+    "learner/value_loss",
+    "server/environments",
+    "server/steps_per_second",
 }
 
 #: What a shared worker measures about itself.
 OF_INFERENCE = {
-    f"inference_{what}{which}"
+    f"inference/{what}{which}"
     for what in ("batch_size", "queue_wait", "time")
     for which in ("", "_min", "_p50", "_p99", "_max")
 }
@@ -43,13 +44,14 @@ OF_INFERENCE = {
 def scalars(directory: Path) -> dict[str, list[tuple[int, float]]]:
     """Steps and values by tag. A record: length, its checksum, an Event, and its checksum."""
     found = defaultdict(list)
-    for path in directory.glob("events.out.tfevents.*"):
+    for path in directory.rglob("events.out.tfevents.*"):
         data, offset = path.read_bytes(), 0
         while offset < len(data):
             (length,) = struct.unpack_from("<Q", data, offset)
             event = event_pb2.Event.FromString(data[offset + 12 : offset + 12 + length])
             for value in event.summary.value:
-                found[value.tag].append((event.step, value.simple_value))
+                if value.HasField("simple_value"):
+                    found[value.tag].append((event.step, value.simple_value))
             offset += 16 + length
     return found
 
@@ -65,22 +67,25 @@ def test_every_metric_of_a_training_is_stored_at_its_step(training: Training):
     stored = scalars(metrics)
     is_shared = training.workers != "connection"
     expected = EXPECTED | OF_INFERENCE if is_shared else EXPECTED
-    assert set(stored) - {"rollouts_dropped"} == expected
+    assert set(stored) - {"learner/rollouts_dropped"} == expected
     for tag, points in stored.items():
         assert all(math.isfinite(value) for _, value in points), tag
         assert all(0 <= step <= last_step for step, _ in points), tag
-    assert max(step for step, _ in stored["episode_reward"]) > 4000
-    rewards = [reward for _, reward in stored["episode_reward"]]
+    assert max(step for step, _ in stored["episode/reward"]) > 4000
+    rewards = [reward for _, reward in stored["episode/reward"]]
     assert all(reward >= 8 and reward == int(reward) for reward in rewards)  # CartPole's shortest
-    lengths = [length for _, length in stored["episode_length"]]
+    lengths = [length for _, length in stored["episode/length"]]
     assert min(rewards) <= min(lengths) <= max(lengths) <= max(rewards)
-    assert all(0 < nats <= math.log(2) for _, nats in stored["entropy"])
-    for tag in ("act_latency", "act_latency_on_client", "episode_time", "grad", "value_loss"):
+    assert all(0 < nats <= math.log(2) for _, nats in stored["learner/entropy"])
+    for tag in (
+        "inference/act_latency", "client/act_latency", "episode/time", "learner/grad",
+        "learner/value_loss",
+    ):  # fmt: skip
         assert all(value > 0 for _, value in stored[tag]), tag
-    assert max(value for _, value in stored["steps_per_second"]) > 0
-    assert min(value for _, value in stored["rollouts_per_update"]) >= 1
+    assert max(value for _, value in stored["server/steps_per_second"]) > 0
+    assert min(value for _, value in stored["learner/rollouts_per_update"]) >= 1
     if is_shared:
-        assert {value for _, value in stored["inference_batch_size_min"]} <= {0.0, 1.0, 2.0}
-        assert max(value for _, value in stored["inference_batch_size_max"]) <= 2
+        assert {value for _, value in stored["inference/batch_size_min"]} <= {0.0, 1.0, 2.0}
+        assert max(value for _, value in stored["inference/batch_size_max"]) <= 2
     else:
-        assert {value for _, value in stored["rollouts_per_update"]} == {1.0}
+        assert {value for _, value in stored["learner/rollouts_per_update"]} == {1.0}

@@ -139,16 +139,16 @@ def test_what_a_shared_worker_measures_reaches_the_parameter_server(training: Tr
     environments = training.start_environments(2)
     wait_for(lambda: "episodes" in environments.output(), "episodes")
     (events,) = wait_for(
-        lambda: list((training.directory / "metrics").glob("events*")), "an event file"
+        lambda: list((training.directory / "metrics").rglob("events*")), "an event file"
     )
     expected = [
-        b"inference_batch_size_p99",
-        b"inference_queue_wait_p99",
-        b"inference_time_p50",
-        b"policy_lag_min",
-        b"policy_lag_max",
-        b"episode_reward",
-        b"act_latency_on_client",
+        b"inference/batch_size_p99",
+        b"inference/queue_wait_p99",
+        b"inference/time_p50",
+        b"learner/policy_lag_min",
+        b"learner/policy_lag_max",
+        b"episode/reward",
+        b"client/act_latency",
     ]
     wait_for(lambda: all(name in events.read_bytes() for name in expected), "all metrics")
     assert parameter_server.is_running()

@@ -21,7 +21,8 @@ PUBLIC = {
         SquashedGaussian distribution_of
     """,
     "relaax.learning.networks": """
-        Convolution Head Network POLICY ParameterManifest Parameters TensorSpec initial_parameters
+        Convolution Dense Encoder Head LSTM Layer LayerNorm Network POLICY ParameterManifest
+        Parameters TensorSpec default_network initial_parameters read_network
     """,
     "relaax.learning.optimizers": """
         Adam AdamSettings Optimizer OptimizerSections RMSProp RMSPropSettings SGD

@@ -3,5 +3,6 @@
 ``main``             the command
 ``new_algorithm``    writes a small algorithm into a folder
 ``process_manager``  starts the processes, and stops all when one exits
-``live_printer``     prints their output, with the training's progress in one live line
+``live_printer``     prints their output, with the training's progress below it
+``progress_view``    the progress as rows of a terminal: a bar and figures
 """

@@ -1,4 +1,4 @@
-"""honcho's printer, with one live line below the log."""
+"""honcho's printer, with the training's progress below the log."""
 
 import os
 import signal
@@ -6,20 +6,21 @@ from typing import Any, TextIO
 
 from honcho.printer import Printer
 
-from relaax.server.parameter_server.progress import ERASE_LINE, PREFIX, in_one_row
+from relaax.server.launcher.progress_view import ProgressView
+from relaax.server.parameter_server.progress import PREFIX, can_draw_on
 
 
 class LivePrinter(Printer):  # type: ignore[misc]  # honcho has no types
-    """Prints the output of processes; on a terminal, the training's progress stays in one line.
+    """Prints the output of processes; on a terminal, the training's progress stays below it.
 
     When the output cannot be written any more (the terminal was closed, or ``| head`` has ended),
     the processes save and stop as after SIGTERM. Otherwise they would go on training unseen.
     """
 
     def __init__(self, stream: TextIO) -> None:
-        super().__init__(output=stream)
+        super().__init__(output=stream, colour=can_draw_on(stream))
         self._stream = stream
-        self._is_terminal = stream.isatty()
+        self._view = ProgressView(stream) if can_draw_on(stream) else None
         self._progress = ""
 
     def write(self, message: Any) -> None:
@@ -31,27 +32,23 @@ class LivePrinter(Printer):  # type: ignore[misc]  # honcho has no types
             signal.raise_signal(signal.SIGTERM)
 
     def close(self) -> None:
-        """Print the last progress as a line of its own."""
-        if self._progress:
-            print(f"{ERASE_LINE}{self._progress}", file=self._stream, flush=True)
+        """Print the last progress as a line of its own, in the place of the rows that showed it."""
+        if self._progress and self._view is not None:
+            print(f"{self._view.erase()}{self._progress}", file=self._stream, flush=True)
             self._progress = ""
 
     def _print(self, message: Any) -> None:
         data = message.data
         line = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
-        if not self._is_terminal:
+        if self._view is None:
             super().write(message)
-        elif line.startswith(PREFIX):
+            return
+        self._stream.write(self._view.erase())
+        if line.startswith(PREFIX):
             self._progress = line.rstrip()
-            self._draw()
         else:
-            print(ERASE_LINE, end="", file=self._stream)
             super().write(message)
-            self._draw()
-
-    def _draw(self) -> None:
-        row = ERASE_LINE + in_one_row(self._progress)
-        print(row, end="", file=self._stream, flush=True)
+        print(self._view.draw(self._progress), end="", file=self._stream, flush=True)
 
     def _discard_further_output(self) -> None:
         """Redirect the stream to the null device, so that later writes and flushes succeed."""

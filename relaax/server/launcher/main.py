@@ -16,6 +16,7 @@ With ``--new-algorithm DIR`` it writes an algorithm to start from instead, and r
 """
 
 import argparse
+import io
 import os
 import signal
 import sys
@@ -31,7 +32,8 @@ from relaax.server.launcher.process_manager import ProcessManager
 _DESCRIPTION = """\
 Start all processes of a Procfile and show the progress of the training. When one process exits,
 stop the others: at the end of a training, the parameter server or the RLX server exits first. This
-is "honcho -f PROCFILE start" with the progress in one line. Ctrl-C saves a checkpoint and stops."""
+is "honcho -f PROCFILE start" with the progress below the log. Ctrl-C saves a checkpoint and
+stops."""
 
 
 def main() -> int:
@@ -86,6 +88,8 @@ def _procfile(parser: argparse.ArgumentParser, path: Path) -> Procfile:
 
 def _run(procfile: Procfile) -> int:
     _stop_when_the_terminal_closes()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # what a process prints must not end the training
     printer = LivePrinter(sys.stdout)
     manager = ProcessManager(printer)
     for name, command in procfile.processes.items():

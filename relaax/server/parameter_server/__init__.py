@@ -3,5 +3,7 @@
 ``main``              the command ``relaax-parameter-server``, which wires the parts together
 ``training_monitor``  the main loop: progress, checkpoints, the end of the training
 ``progress``          the progress line
+``return_curve``      the mean return over the steps, kept beside the checkpoints
+``return_plot``       draws it
 ``metrics``           TensorBoard event files, and the returns of the last episodes
 """

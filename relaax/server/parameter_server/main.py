@@ -17,7 +17,7 @@ from relaax.algorithm_base import (
 from relaax.allocator import keep_memory
 from relaax.errors import ConfigurationError
 from relaax.server.common.algorithm_loader import Algorithm, load_algorithm, make_config
-from relaax.server.common.aws import aws_session, s3_client
+from relaax.server.common.aws import aws_session, object_key, s3_client
 from relaax.server.common.configuration import (
     ParameterServerConfiguration,
     ParameterServerOptions,
@@ -26,8 +26,16 @@ from relaax.server.common.configuration import (
     run_command,
 )
 from relaax.server.common.logs import start_logging
-from relaax.server.common.saver import CheckpointSaver, DirectoryStore, S3Store
-from relaax.server.parameter_server.metrics import EpisodeReturns, EventWriter, S3Mirror
+from relaax.server.common.saver import BlobStore, CheckpointSaver, DirectoryStore, S3Store
+from relaax.server.parameter_server.metrics import (
+    EnvironmentCount,
+    EpisodeReturns,
+    EventWriter,
+    S3Mirror,
+    describe_run,
+)
+from relaax.server.parameter_server.return_curve import ReturnCurve
+from relaax.server.parameter_server.return_plot import PlotLabels
 from relaax.server.parameter_server.training_monitor import TrainingMonitor
 
 _log = logging.getLogger(__name__)
@@ -63,16 +71,21 @@ def _monitor(configuration: ParameterServerConfiguration, resources: ExitStack) 
     algorithm = load_algorithm(configuration.algorithm.directory)
     config = make_config(algorithm, configuration.algorithm)
     global_step = _GlobalStep()
-    writer = _metrics(options, global_step, resources)
+    writer = _metrics(configuration, global_step, resources)
     returns = EpisodeReturns(writer, options.goal_episodes)
+    environments = EnvironmentCount(returns)
+    store = _store(options)
     parameter_server: ParameterServerBase = algorithm.ParameterServer(
-        config, _saver(options), returns
+        config, _saver(options, store), environments
     )
     resources.callback(parameter_server.close)
     global_step.parameter_server = parameter_server
     _log.info("looking for a checkpoint in %s", parameter_server.checkpoint_location())
     parameter_server.restore_latest_checkpoint()
     _log.info("global step is %d", parameter_server.global_t())
+    curve = None if store is None else ReturnCurve(store, _labels(configuration))
+    if curve is not None:
+        curve.restore(parameter_server.global_t())
     return TrainingMonitor(
         parameter_server,
         _open_port(algorithm, parameter_server, options),
@@ -81,6 +94,8 @@ def _monitor(configuration: ParameterServerConfiguration, resources: ExitStack) 
         goal_return=options.goal_return,
         checkpoint_interval_s=options.checkpoint_interval,
         keeps_serving=options.keep_serving,
+        environments=environments,
+        curve=curve,
     )
 
 
@@ -107,29 +122,44 @@ class _GlobalStep:
         return 0 if self.parameter_server is None else self.parameter_server.global_t()
 
 
-def _saver(options: ParameterServerOptions) -> Saver:
+def _store(options: ParameterServerOptions) -> BlobStore | None:
     if options.checkpoint_aws_s3 is not None:
         s3 = options.checkpoint_aws_s3
-        store = S3Store(s3_client(aws_session(options.aws_keys)), s3.bucket, s3.key)
-        return CheckpointSaver(store, options.checkpoints_to_keep)
+        return S3Store(s3_client(aws_session(options.aws_keys)), s3.bucket, s3.key)
     if options.checkpoint_dir is not None:
-        return CheckpointSaver(DirectoryStore(options.checkpoint_dir), options.checkpoints_to_keep)
+        return DirectoryStore(options.checkpoint_dir)
+    return None
+
+
+def _saver(options: ParameterServerOptions, store: BlobStore | None) -> Saver:
+    if store is not None:
+        return CheckpointSaver(store, options.checkpoints_to_keep)
     _log.warning("no checkpoint will be saved: give --checkpoint-dir or --checkpoint-aws-s3")
     return NullSaver()
 
 
+def _labels(configuration: ParameterServerConfiguration) -> PlotLabels:
+    options = configuration.options
+    return PlotLabels(configuration.run_name, options.goal_episodes, options.goal_return)
+
+
 def _metrics(
-    options: ParameterServerOptions, global_step: _GlobalStep, resources: ExitStack
+    configuration: ParameterServerConfiguration, global_step: _GlobalStep, resources: ExitStack
 ) -> Metrics:
+    options = configuration.options
     if options.metrics_dir is None:
         if options.metrics_aws_s3 is not None:
             raise ConfigurationError("--metrics-aws-s3 needs --metrics-dir, whose files it copies")
         return NullMetrics()
-    writer = EventWriter(options.metrics_dir, global_step)
+    directory = options.metrics_dir / configuration.run_name
+    written = options.model_dump(by_alias=True, exclude_unset=True)
+    description = describe_run(written, configuration.algorithm.parameters)
+    writer = EventWriter(directory, global_step, description)
     if options.metrics_aws_s3 is not None:
         s3 = options.metrics_aws_s3
         client = s3_client(aws_session(options.aws_keys))
-        mirror = S3Mirror(options.metrics_dir, client, s3.bucket, s3.key)
+        key = object_key(s3.key, configuration.run_name)
+        mirror = S3Mirror(directory, client, s3.bucket, key)
         resources.callback(mirror.close)
     resources.callback(writer.close)
     return writer

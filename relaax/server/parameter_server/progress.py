@@ -1,17 +1,31 @@
 """The progress line of a training."""
 
+import os
+import re
 import shutil
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TextIO
+from typing import Self, TextIO
 
 #: The start of a progress line, by which the launcher recognises it.
 PREFIX = "training: "
 
 #: Moves to the start of the terminal's row and erases the row.
 ERASE_LINE = "\r\x1b[K"
+
+_LINE = re.compile(
+    rf"{PREFIX}step (?P<global_t>[\d,]+)(?: of (?P<last_t>[\d,]+))? at (?P<rate>-?[\d,]+)/s \| "
+    r"return (?P<mean>\S+)(?: of (?P<goal>\S+))? \((?P<episodes>\d+) episodes\) \| "
+    r"(?:(?P<environments>\d+) environments \| )?(?P<checkpoints>\d+) checkpoints"
+    r"(?: \| (?:at most )?(?P<hours>\d+):(?P<minutes>\d\d):(?P<seconds>\d\d) left)?"
+)
+
+
+def can_draw_on(stream: TextIO) -> bool:
+    """Return whether ``stream`` is a terminal on which rows can be erased."""
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def in_one_row(line: str) -> str:
@@ -31,28 +45,90 @@ class TrainingProgress:
     episodes: int
     #: Number of checkpoints that this process has saved.
     checkpoints: int
+    #: The global step at which the training is over; None if no number of steps ends it.
+    last_t: int | None = None
+    #: The mean return at which the training is over; None if no return ends it.
+    goal_return: float | None = None
+    #: Environments that are connected; None if that is not known.
+    environments: int | None = None
+    #: Until ``last_t``; None if that is not known.
+    seconds_left: int | None = None
+
+    @classmethod
+    def parse(cls, line: str) -> Self | None:
+        """Return what a progress line says; None if it is none."""
+        found = _LINE.fullmatch(line)
+        if found is None:
+            return None
+        left = None
+        if found["hours"]:
+            left = (int(found["hours"]) * 60 + int(found["minutes"])) * 60 + int(found["seconds"])
+        return cls(
+            global_t=_number(found["global_t"]),
+            steps_per_s=_number(found["rate"]),
+            mean_return=None if found["mean"] == "-" else float(found["mean"]),
+            episodes=int(found["episodes"]),
+            checkpoints=int(found["checkpoints"]),
+            last_t=_number(found["last_t"]) if found["last_t"] else None,
+            goal_return=float(found["goal"]) if found["goal"] else None,
+            environments=int(found["environments"]) if found["environments"] else None,
+            seconds_left=left,
+        )
 
     def __str__(self) -> str:
+        rate = f"{self.steps_per_s:,.0f}/s"
+        parts = [f"{self.steps()} at {rate}", f"{self.returns()} ({self.episodes} episodes)"]
+        if self.environments is not None:
+            parts.append(f"{self.environments} environments")
+        parts.append(f"{self.checkpoints} checkpoints")
+        if self.seconds_left is not None:
+            parts.append(self.time_left())
+        return PREFIX + " | ".join(parts)
+
+    def steps(self) -> str:
+        """Return the global step, and the last one if it is known."""
+        goal = "" if self.last_t is None else f" of {self.last_t:,}"
+        return f"step {self.global_t:,}{goal}"
+
+    def returns(self) -> str:
+        """Return the mean return, and its goal if there is one."""
         mean = "-" if self.mean_return is None else f"{self.mean_return:.1f}"
-        return (
-            f"{PREFIX}step {self.global_t:,} at {self.steps_per_s:,.0f}/s | "
-            f"return {mean} ({self.episodes} episodes) | "
-            f"{self.checkpoints} checkpoints"
-        )
+        return f"return {mean}" + ("" if self.goal_return is None else f" of {self.goal_return:g}")
+
+    def time_left(self) -> str:
+        """Return the hours, minutes and seconds left; a return may end the training earlier."""
+        minutes, seconds = divmod(self.seconds_left or 0, 60)
+        limit = "" if self.goal_return is None else "at most "
+        return f"{limit}{minutes // 60}:{minutes % 60:02}:{seconds:02} left"
+
+    def fraction(self) -> float | None:
+        """Return the part of the steps that is done, from 0 to 1; None if it is not known."""
+        return None if self.last_t is None else min(1.0, self.global_t / max(self.last_t, 1))
+
+
+def _number(text: str) -> int:
+    return int(text.replace(",", ""))
 
 
 class StepRate:
-    """Measures the steps per second between two updates."""
+    """Measures the steps per second between two updates, and their smoothed rate."""
 
     def __init__(self, global_t: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._seen = (clock(), global_t)
+        self._smoothed: float | None = None
 
     def update(self, global_t: int) -> float:
         """Return the steps per second since the previous update, or since the start."""
         then, steps = self._seen
         self._seen = (self._clock(), global_t)
-        return (global_t - steps) / max(self._seen[0] - then, 1e-9)
+        rate = (global_t - steps) / max(self._seen[0] - then, 1e-9)
+        self._smoothed = rate if not self._smoothed else 0.8 * self._smoothed + 0.2 * rate
+        return rate
+
+    def seconds_for(self, steps: float) -> int | None:
+        """Return how long so many steps take; None before any were measured."""
+        return round(max(steps, 0) / self._smoothed) if self._smoothed else None
 
 
 class ProgressPrinter:
@@ -60,7 +136,7 @@ class ProgressPrinter:
 
     def __init__(self, stream: TextIO | None = None, interval_s: float = 2.0) -> None:
         self._stream = sys.stdout if stream is None else stream
-        self._in_place = self._stream.isatty()
+        self._in_place = can_draw_on(self._stream)
         self._interval_s = 0.0 if self._in_place else interval_s
         self._shown_at = -interval_s
 

@@ -1,13 +1,16 @@
 """The loop that watches over a training: progress, checkpoints, and the end."""
 
 import logging
+import math
 import threading
 import time
+from dataclasses import replace
 from enum import Enum
 
 from relaax.algorithm_base import Metrics, ParameterServerBase, Phase, RunningParameterServer
-from relaax.server.parameter_server.metrics import EpisodeReturns
+from relaax.server.parameter_server.metrics import EnvironmentCount, EpisodeReturns
 from relaax.server.parameter_server.progress import ProgressPrinter, StepRate, TrainingProgress
+from relaax.server.parameter_server.return_curve import ReturnCurve
 
 _log = logging.getLogger(__name__)
 
@@ -42,7 +45,8 @@ class TrainingMonitor:
     A training ends when the algorithm reports that it is over, when the mean of ``returns`` reaches
     ``goal_return`` (if omitted, no return ends it), or at a signal. A checkpoint is saved every
     ``checkpoint_interval_s`` seconds, and at the end. With ``keeps_serving`` the values are served
-    after the end, until a signal comes.
+    after the end, until a signal comes. ``environments`` says how many are connected. ``curve``
+    keeps the mean return beside the checkpoints.
     """
 
     def __init__(
@@ -55,6 +59,8 @@ class TrainingMonitor:
         goal_return: float | None = None,
         checkpoint_interval_s: float,
         keeps_serving: bool = False,
+        environments: EnvironmentCount | None = None,
+        curve: ReturnCurve | None = None,
     ) -> None:
         self._parameter_server = parameter_server
         self._bridge = bridge
@@ -63,6 +69,10 @@ class TrainingMonitor:
         self._goal_return = goal_return
         self._checkpoint_interval_s = checkpoint_interval_s
         self._keeps_serving = keeps_serving
+        self._environments = environments
+        self._curve = curve
+        last_t = parameter_server.max_global_step()
+        self._last_t = None if last_t is None or not math.isfinite(last_t) else int(last_t)
         self._printer = ProgressPrinter()
         self._rate = StepRate(parameter_server.global_t())
         self._steps_per_s = 0.0
@@ -75,9 +85,11 @@ class TrainingMonitor:
             self._parameter_server.stop_training()
             if end is not EndOfTraining.SIGNAL:  # after a signal, workers wait for the next start
                 self._bridge.set_phase(Phase.SERVING if self._keeps_serving else Phase.CLOSING)
+            self._note_return()
             self._save_last_checkpoint()
-            self._printer.close(self._progress())
+            self._printer.close(replace(self._progress(), seconds_left=None))
             print(self._summary(end), flush=True)
+            self._plot_return()
             if end is not EndOfTraining.SIGNAL:
                 stop.wait(None if self._keeps_serving else CLOSING_PHASE_S)
         finally:
@@ -92,6 +104,7 @@ class TrainingMonitor:
             if now >= rate_at:
                 rate_at = now + RATE_INTERVAL_S
                 self._measure_rate()
+            self._note_return()
             self._printer.show(self._progress())
             if self._parameter_server.training_is_over():
                 return EndOfTraining.STEPS
@@ -104,7 +117,9 @@ class TrainingMonitor:
 
     def _measure_rate(self) -> None:
         self._steps_per_s = self._rate.update(self._parameter_server.global_t())
-        self._metrics.scalar("steps per second", self._steps_per_s)
+        self._metrics.scalar("server/steps per second", self._steps_per_s)
+        if self._environments is not None:
+            self._metrics.scalar("server/environments", self._environments.total())
 
     def _return_is_reached(self) -> bool:
         goal, mean = self._goal_return, self._returns.mean()
@@ -113,6 +128,8 @@ class TrainingMonitor:
     def _save(self) -> None:
         self._parameter_server.save_checkpoint()
         self._checkpoints += 1
+        if self._curve is not None:
+            self._curve.save()
 
     def _save_last_checkpoint(self) -> None:
         """Save, and try again after a failure: no later checkpoint would hold the result."""
@@ -132,17 +149,33 @@ class TrainingMonitor:
                 "no checkpoint was saved in %s", self._parameter_server.checkpoint_location()
             )
 
+    def _plot_return(self) -> None:
+        where = None if self._curve is None else self._curve.draw()
+        if where is not None:
+            print(where, flush=True)
+
+    def _note_return(self) -> None:
+        mean = self._returns.mean()
+        if self._curve is not None and mean is not None:
+            self._curve.add(self._parameter_server.global_t(), mean)
+
     def _progress(self) -> TrainingProgress:
+        global_t, last_t = self._parameter_server.global_t(), self._last_t
         return TrainingProgress(
-            global_t=self._parameter_server.global_t(),
+            global_t=global_t,
             steps_per_s=self._steps_per_s,
             mean_return=self._returns.mean(),
             episodes=self._returns.size(),
             checkpoints=self._checkpoints,
+            last_t=last_t,
+            goal_return=self._goal_return,
+            environments=None if self._environments is None else self._environments.total(),
+            seconds_left=None if last_t is None else self._rate.seconds_for(last_t - global_t),
         )
 
     def _summary(self, end: EndOfTraining) -> str:
+        """Return why the training ended, and where its result is."""
         return (
             f"{end.value}: global step {self._parameter_server.global_t():,}; "
-            f"checkpoint in {self._parameter_server.checkpoint_location()}"
+            f"weights and optimiser: checkpoint in {self._parameter_server.checkpoint_location()}"
         )

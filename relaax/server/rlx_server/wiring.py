@@ -47,7 +47,7 @@ def rlx_server(configuration: RlxServerConfiguration, listener: socket.socket) -
     )
     selector, children = selectors.DefaultSelector(), Children()
     children.parents_own(selector)
-    seeds = _seeds(listener)
+    seeds = _seeds(listener, options.seed)
     count = _shared_workers(options, config)
     workers: Workers
     if count is None:
@@ -80,7 +80,9 @@ def _shared_workers(options: RlxServerOptions, config: ConfigBase) -> int | None
     return options.workers
 
 
-def _seeds(listener: socket.socket) -> Iterator[int]:
-    """Return numbers of which no two RLX servers have the same ones."""
-    address = f"{socket.gethostname()} {listener.getsockname()[:2]}"
-    return itertools.count(zlib.crc32(address.encode()) << 32)
+def _seeds(listener: socket.socket, seed: int | None) -> Iterator[int]:
+    """Return numbers of which no two RLX servers have the same ones, unless their seeds agree."""
+    if seed is None:
+        address = f"{socket.gethostname()} {listener.getsockname()[:2]}"
+        seed = zlib.crc32(address.encode())
+    return itertools.count(seed << 32)

@@ -97,7 +97,7 @@ def test_each_episode_reports_the_latency_of_its_actions(start_server) -> None:
         GymnasiumRunner(Corridor(), client).run(episodes=2)
         client.init(0)  # answered after the metrics were received
     metrics = [message for message in server.messages if message[0] == "scalar_metric"]
-    assert [m[1] for m in metrics] == ["act latency on client"] * 2
+    assert [m[1] for m in metrics] == ["act latency"] * 2
     assert all(latency > 0 for _, _, latency in metrics)
 
 

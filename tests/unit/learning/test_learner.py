@@ -135,8 +135,8 @@ def test_a_gradient_that_is_not_finite_is_dropped_with_its_steps_counted(caplog)
 def test_what_is_learnt_is_stored_per_step():
     learning = Learning()
     learning.learner.put(rollouts_of(count=2, reward=1.5))
-    assert ("reward", 1.5) in learning.bridge.stored.values
-    assert ("rollouts per update", 2) in learning.bridge.stored.values
+    assert ("learner/reward", 1.5) in learning.bridge.stored.values
+    assert ("learner/rollouts per update", 2) in learning.bridge.stored.values
 
 
 def test_the_lag_of_the_policy_is_counted_in_updates():
@@ -144,8 +144,8 @@ def test_the_lag_of_the_policy_is_counted_in_updates():
     for _ in range(4):
         learning.bridge.apply_gradients(np.zeros_like(learning.vector()))
     learning.learner.put(rollouts_of())
-    assert ("policy lag", 4.0) in learning.bridge.stored.values
-    assert ("policy lag max", 4.0) in learning.bridge.stored.values
+    assert ("learner/policy lag", 4.0) in learning.bridge.stored.values
+    assert ("learner/policy lag max", 4.0) in learning.bridge.stored.values
 
 
 def test_values_that_are_current_already_change_no_policy():
@@ -195,7 +195,7 @@ def test_rollouts_that_there_is_no_time_for_are_dropped_and_counted(background):
     """Of 100 rollouts each is learnt from or counted as dropped; the global step counts all."""
 
     def dropped():
-        return background.bridge.stored.sum_of("rollouts dropped")
+        return background.bridge.stored.sum_of("learner/rollouts dropped")
 
     background.bridge.goes_on.clear()
     put(background, 100)
@@ -277,7 +277,7 @@ def test_acting_waits_for_a_learner_that_does_not_keep_up_and_nothing_is_dropped
     learning.bridge.goes_on.set()
     putting.join(30)
     wait_until(lambda: sum(each.count for each in learning.rollouts) == 20)
-    assert learning.bridge.stored.sum_of("rollouts dropped") == 0
+    assert learning.bridge.stored.sum_of("learner/rollouts dropped") == 0
     learner.close()
 
 
@@ -293,7 +293,7 @@ def test_a_learner_that_takes_nothing_is_waited_for_once_until_it_goes_on(monkey
     assert waits.count(False) == 1
     learning.bridge.goes_on.set()
     wait_until(lambda: learner._waiting == 0 and not learner._hangs)
-    dropped = learning.bridge.stored.sum_of("rollouts dropped")
+    dropped = learning.bridge.stored.sum_of("learner/rollouts dropped")
     assert dropped >= 35
     wait_until(lambda: dropped + sum(each.count for each in learning.rollouts) == 50)
     learner.close()

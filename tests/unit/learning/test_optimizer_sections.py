@@ -59,14 +59,24 @@ def test_two_sections_are_refused_by_their_names(first, second):
         ({"Adam": {"beta2": -0.1}}, "Adam.beta2"),
         ({"Adam": {"epsilon": 0.0}}, "Adam.epsilon"),
         ({"Adam": {"weight_decay": -1.0}}, "Adam.weight_decay"),
-        ({"Adam": {"momentum": 0.9}}, "Adam.momentum"),
         ({"SGD": {"momentum": 1.0}}, "SGD.momentum"),
         ({"SGD": {"gradient_norm_clipping": 0.0}}, "SGD.gradient_norm_clipping"),
         ({"SGD": 0.9}, "SGD"),
-        ({"adam": {}}, "adam"),
     ],
 )
 def test_what_cannot_be_used_is_named(section, key):
     with pytest.raises(ValidationError) as error:
         Settings.model_validate(section)
     assert [".".join(found["loc"]) for found in error.value.errors()] == [key]
+
+
+@pytest.mark.parametrize(
+    ("section", "said"),
+    [
+        ({"Adam": {"momentum": 0.9}}, "momentum: no such key"),
+        ({"adam": {}}, "adam: no such key; did you mean Adam"),
+    ],
+)
+def test_a_key_that_there_is_not_is_refused(section, said):
+    with pytest.raises(ValidationError, match=said):
+        Settings.model_validate(section)

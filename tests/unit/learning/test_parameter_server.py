@@ -135,3 +135,14 @@ def test_the_training_is_over_at_its_last_step_and_nothing_changes_then():
     server.bridge().apply(np.ones(3, np.float32), 5, Version(0))
     assert server.global_t() == 10
     assert server.bridge().get().vector.tolist() == [0.0] * 3
+
+
+def test_the_update_that_reaches_the_last_step_is_the_last_one():
+    """However late the parameter server's process takes note of it."""
+    server = make(Memory(), max_global_step=10)
+    for _ in range(3):
+        server.bridge().apply(np.ones(3, np.float32), 7, Version(0))
+    server.bridge().add(7)
+    values = server.bridge().get()
+    assert (values.version.number, values.global_t) == (2, 14)
+    assert values.vector.tolist() == [-1.5] * 3

@@ -69,6 +69,7 @@ class TestValues:
             "checkpoint_interval": 900.0,
             "checkpoints_to_keep": 5,
             "metrics_dir": None,
+            "run_name": None,
             "metrics_aws_s3": None,
             "aws_keys": None,
             "goal_return": None,
@@ -87,6 +88,7 @@ class TestValues:
             "message_timeout": 30.0,
             "max_frame_bytes": DEFAULT_MAX_FRAME_BYTES,
             "max_environments": 1024,
+            "seed": None,
         }
 
     def test_a_flag_beats_the_file_and_the_file_beats_the_default(self, yaml):
@@ -134,6 +136,17 @@ class TestValues:
         assert found.metrics_aws_s3 == S3Location("bucket", "training/metrics")
         assert found.aws_keys == Path("keys.yaml")
 
+    def test_a_run_has_the_name_of_its_file_unless_it_is_given_one(self, yaml):
+        yaml.write_text(NAMED)
+        assert load_parameter_server(["--config", str(yaml)]).run_name == yaml.stem
+        arguments = ["--config", str(yaml), "--run-name", "second try"]
+        assert load_parameter_server(arguments).run_name == "second try"
+
+    @pytest.mark.parametrize("name", ["a/b", "..", ".", "", "/"])
+    def test_the_name_of_a_run_is_one_of_a_directory(self, yaml, name):
+        with pytest.raises(ConfigurationError, match="--run-name: must be a name for a directory"):
+            options(yaml, "", "--run-name", name)
+
     def test_the_file_may_write_a_whole_number_for_a_real_one(self, yaml):
         assert options(yaml, "--goal-return: 475").goal_return == 475.0
 
@@ -170,7 +183,8 @@ class TestValues:
     def test_every_configuration_of_the_repository_loads(self, path):
         for load in (load_parameter_server, load_rlx_server):
             found = load(["--config", str(path)]).algorithm
-            assert found.directory == REPOSITORY / "algorithms" / "da3c"
+            name = "da3c_cont" if path.stem.startswith("da3c_cont_") else "da3c"
+            assert found.directory == REPOSITORY / "algorithms" / name
 
     def test_numpy_is_not_imported_before_its_threads_are_set(self):
         code = "import sys, relaax.server.rlx_server.main; sys.exit('numpy' in sys.modules)"

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from processes import COMMANDS
+from terminal_screen import on_screen
 
 from relaax.server.common.algorithm_loader import load_algorithm
 
@@ -97,23 +98,96 @@ def test_progress_on_a_terminal_stays_in_one_line_below_the_log(procfile):
     os.close(theirs)
     shown = everything_of(ours)
     assert process.wait(60) == 0
-    rows = [re.sub(r"^\d\d:\d\d:\d\d |\d+(?=\))", "", row) for row in on_screen(shown)]
-    assert rows == [
+    assert without_times(on_screen(shown)) == [
         "system | ps started (pid=)",
         *(f"ps     | warning {n}" for n in range(3)),
         "system | ps stopped (rc=)",
         f"training: step 2 {long}",
     ]
-    assert f"\rtraining: step 1 {long}"[:80] in shown.replace("\x1b[K", "")
+    assert f"training: step 1 {long}"[:79] in shown
     assert f"step 1 {long}" not in shown
+
+
+#: Prints the progress of a training that is half done, and a warning.
+TRAINING = """
+print("training: step 5,000 of 10,000 at 100/s | return 9.5 of 20 (100 episodes) | "
+      "8 environments | 1 checkpoints | at most 0:00:50 left")
+print("a warning")
+"""
+
+
+def started_on_a_terminal(path: Path, rows: int = 24, columns: int = 80, **variables: str):
+    """Start the launcher on a new terminal; return the terminal's other end and the process."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    process = subprocess.Popen(
+        [TRAIN, path], stdout=theirs, env={**without("COLUMNS"), "TERM": "xterm", **variables}
+    )
+    os.close(theirs)
+    return ours, process
+
+
+def without_times(rows: list[str]) -> list[str]:
+    return [re.sub(r"^\d\d:\d\d:\d\d |\d+(?=\))", "", row) for row in rows]
+
+
+def test_on_a_terminal_a_bar_and_the_figures_stay_below_the_log(procfile):
+    ours, process = started_on_a_terminal(procfile(ps=TRAINING))
+    shown = everything_of(ours)
+    assert process.wait(60) == 0
+    while_running = shown[: shown.index("ps stopped")]
+    *_, warning, bar, figures = on_screen(while_running[: while_running.rindex("\r")])
+    assert warning.endswith("ps     | a warning")
+    assert re.fullmatch(r"training [━╸╺]+ 50%  100/s  at most 0:00:50 left", bar)
+    assert (
+        figures
+        == ("step 5,000 of 10,000 | return 9.5 of 20 (100 episodes) | 8 environments | 1 chec")[:79]
+    )
+    *_, last = on_screen(shown)
+    assert last.startswith("training: step 5,000 of 10,000 at 100/s | return 9.5 of 20")
+    assert last.endswith("at most 0:00:50 left")
+
+
+@pytest.mark.parametrize("columns", [1, 2, 20, 50, 200])
+@pytest.mark.parametrize("rows", [1, 2, 24])
+def test_progress_fits_a_terminal_of_any_size(procfile, rows, columns):
+    ours, process = started_on_a_terminal(procfile(ps=TRAINING), rows, columns)
+    shown = everything_of(ours)
+    assert process.wait(60) == 0
+    assert without_times(on_screen(shown))[-3:-1] == [
+        "ps     | a warning",
+        "system | ps stopped (rc=)",
+    ]
+
+
+def test_a_terminal_that_cannot_erase_gets_ordinary_lines(procfile):
+    ours, process = started_on_a_terminal(procfile(ps=TRAINING), TERM="dumb")
+    shown = everything_of(ours)
+    assert process.wait(60) == 0
+    assert "ps     | training: step 5,000 of 10,000" in shown
+    assert not re.search(r"\x1b\[[0-9]*[A-JL-Z]", shown)
+
+
+def test_ctrl_c_leaves_the_cursor_below_the_last_progress(procfile):
+    ours, process = started_on_a_terminal(procfile(ps=TRAINING + OBEDIENT))
+    shown = b""
+    while b"ready" not in shown:
+        shown += os.read(ours, 4096)
+    process.send_signal(signal.SIGINT)
+    text = everything_of(ours, shown)
+    assert process.wait(60) == 130
+    rows = on_screen(text)
+    assert sum("saved" in row for row in rows) == 1
+    assert rows[-1].startswith("training: step 5,000 of 10,000")
+    assert text.endswith("\n")
+    assert "\x1b[?25l" not in text  # the cursor was never hidden
 
 
 def without(name: str) -> dict[str, str]:
     return {key: value for key, value in os.environ.items() if key != name}
 
 
-def everything_of(terminal: int) -> str:
-    shown = b""
+def everything_of(terminal: int, shown: bytes = b"") -> str:
     try:
         while chunk := os.read(terminal, 4096):
             shown += chunk
@@ -121,22 +195,6 @@ def everything_of(terminal: int) -> str:
         pass  # Linux raises EIO when the other end of a terminal is closed
     os.close(terminal)
     return shown.decode()
-
-
-def on_screen(shown: str) -> list[str]:
-    """Return the rows of a wide terminal that knows CR, LF, colours and "erase to the end"."""
-    rows, column = [""], 0
-    for part in re.findall(r"\x1b\[[0-9]*[mK]|.", shown, re.DOTALL):
-        if part == "\n":
-            rows.append("")
-        elif part == "\r":
-            column = 0
-        elif part == "\x1b[K":
-            rows[-1] = rows[-1][:column]
-        elif not part.startswith("\x1b"):
-            rows[-1] = rows[-1][:column].ljust(column) + part + rows[-1][column + 1 :]
-            column += 1
-    return rows[:-1]
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,9 @@ def blocked(monkeypatch):
 
 
 def test_the_package_exports_these_names():
-    assert package.__all__ == ["EpisodeReturns", "EventWriter", "S3Mirror"]
+    assert package.__all__ == [
+        "EnvironmentCount", "EpisodeReturns", "EventWriter", "S3Mirror", "describe_run",
+    ]  # fmt: skip
 
 
 def test_a_value_is_written_at_its_x(tmp_path, writer):
@@ -107,7 +109,7 @@ def test_a_value_carries_the_time_of_its_arrival(tmp_path, writer):
 @pytest.mark.parametrize(
     ("name", "tag"),
     [
-        ("episode reward", "episode_reward"),
+        ("learner/policy loss", "learner/policy_loss"),
         ("server/cpu-0.load", "server/cpu-0.load"),
         ("latency (network), ms", "latency__network___ms"),
         ("/absolute", "absolute"),
@@ -124,7 +126,7 @@ def test_a_name_becomes_a_tag(tmp_path, writer, name, tag):
 def test_names_become_the_tags_that_tensorboardx_makes_of_them():
     from tensorboardX.summary import _clean_tag
 
-    names = ["episode reward", "a/b-c.d", "latency (network), ms", "/x", "длина"]
+    names = ["learner/policy loss", "a/b-c.d", "latency (network), ms", "/x", "длина"]
     assert [event_file.tag(name) for name in names] == [_clean_tag(name) for name in names]
 
 

@@ -21,8 +21,8 @@ def test_every_scalar_is_passed_on():
     recorded = Recorded()
     returns = EpisodeReturns(recorded, 2)
     returns.scalar("loss", 0.5, 7)
-    returns.scalar("episode reward", 1.0)
-    assert recorded.calls == [("loss", 0.5, 7), ("episode reward", 1.0, None)]
+    returns.scalar("episode/reward", 1.0)
+    assert recorded.calls == [("loss", 0.5, 7), ("episode/reward", 1.0, None)]
 
 
 def test_before_the_first_episode_there_is_no_mean():
@@ -37,7 +37,7 @@ def test_the_mean_is_of_the_last_episodes():
     returns = EpisodeReturns(NullMetrics(), 3)
     seen = []
     for y in (100, 1, 2, 6):
-        returns.scalar("episode reward", y)
+        returns.scalar("episode/reward", y)
         seen.append((returns.mean(), returns.size(), returns.is_full()))
     assert seen == [
         (100, 1, False),
@@ -52,7 +52,7 @@ def test_no_episode_of_many_threads_is_lost():
 
     def report():
         for _ in range(500):
-            returns.scalar("episode reward", 2.0)
+            returns.scalar("episode/reward", 2.0)
             returns.mean()
 
     threads = [threading.Thread(target=report) for _ in range(8)]

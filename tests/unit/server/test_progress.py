@@ -1,6 +1,9 @@
 """The progress line of a training."""
 
 import io
+from dataclasses import replace
+
+import pytest
 
 from relaax.server.parameter_server.progress import ProgressPrinter, StepRate, TrainingProgress
 
@@ -21,8 +24,70 @@ def test_the_line_names_step_rate_return_and_checkpoints():
     )
 
 
+#: All that can be known of a training.
+FULL = TrainingProgress(
+    global_t=163904, steps_per_s=3412, mean_return=437.2, episodes=100, checkpoints=0,
+    last_t=500_000, goal_return=475.0, environments=8, seconds_left=99,
+)  # fmt: skip
+
+
+def test_the_line_shows_the_progress_against_the_goal():
+    assert str(FULL) == (
+        "training: step 163,904 of 500,000 at 3,412/s | return 437.2 of 475 (100 episodes) | "
+        "8 environments | 0 checkpoints | at most 0:01:39 left"
+    )
+
+
+def test_without_a_goal_return_the_time_left_is_no_limit():
+    assert str(replace(FULL, goal_return=None)).endswith(" | 0:01:39 left")
+
+
+@pytest.mark.parametrize(
+    "progress",
+    [
+        FULL,
+        replace(FULL, goal_return=None),
+        replace(FULL, mean_return=-20.5, goal_return=-1.5, seconds_left=100 * 3600),
+        replace(FULL, last_t=None, seconds_left=None),
+        TrainingProgress(0, 0, None, 0, 0),
+        TrainingProgress(7, 0, None, 0, 3, environments=0),
+    ],
+)
+def test_a_line_can_be_read_again(progress):
+    assert TrainingProgress.parse(str(progress)) == progress
+
+
+@pytest.mark.parametrize("mean", ["nan", "inf", "-inf"])
+def test_a_return_that_is_not_finite_can_be_read(mean):
+    line = str(replace(FULL, mean_return=float(mean)))
+    assert str(TrainingProgress.parse(line)) == line
+
+
+def test_other_lines_are_no_progress():
+    for line in ("training: step 1", "training: ", str(FULL) + "!", ""):
+        assert TrainingProgress.parse(line) is None
+
+
+def test_the_part_that_is_done_is_known_with_the_last_step():
+    assert FULL.fraction() == pytest.approx(0.327808)
+    assert replace(FULL, global_t=600_000).fraction() == 1
+    assert SOME.fraction() is None
+
+
 def test_before_the_first_episode_there_is_no_return():
     assert "return - (0 episodes)" in str(TrainingProgress(0, 0.0, None, 0, 0))
+
+
+@pytest.fixture(autouse=True)
+def _terminal_that_erases(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+
+
+def test_a_terminal_that_cannot_erase_gets_lines(monkeypatch):
+    monkeypatch.setenv("TERM", "dumb")
+    terminal = Terminal()
+    ProgressPrinter(terminal).show(SOME)
+    assert terminal.getvalue() == f"{SOME}\n"
 
 
 def test_a_terminal_keeps_one_line(monkeypatch):
@@ -58,3 +123,14 @@ def test_the_rate_is_steps_over_seconds_since_the_last_update():
     rate = StepRate(1000, clock=lambda: next(times))
     assert rate.update(1500) == 250
     assert rate.update(1500) == 0
+
+
+def test_the_time_left_follows_the_rate_slowly():
+    times = iter([0.0, 1.0, 2.0])
+    rate = StepRate(0, clock=lambda: next(times))
+    assert rate.seconds_for(100) is None
+    rate.update(10)
+    assert rate.seconds_for(100) == 10
+    rate.update(30)  # 20 in this second: 0.8 * 10 + 0.2 * 20 = 12
+    assert rate.seconds_for(120) == 10
+    assert rate.seconds_for(-5) == 0

@@ -5,8 +5,11 @@ import threading
 import pytest
 
 from relaax.algorithm_base import Metrics, NullMetrics, NullSaver, ParameterServerBase, Phase
+from relaax.server.common.saver import DirectoryStore
 from relaax.server.parameter_server import training_monitor
-from relaax.server.parameter_server.metrics import EpisodeReturns
+from relaax.server.parameter_server.metrics import EnvironmentCount, EpisodeReturns
+from relaax.server.parameter_server.return_curve import ReturnCurve
+from relaax.server.parameter_server.return_plot import PlotLabels
 from relaax.server.parameter_server.training_monitor import EndOfTraining, TrainingMonitor
 
 
@@ -42,6 +45,9 @@ class Counting(ParameterServerBase):
     def stop_training(self):
         self.learns = False
 
+    def max_global_step(self):
+        return self.last
+
 
 class RecordingBridge:
     def __init__(self, on_phase=lambda: None):
@@ -64,8 +70,9 @@ def _short_intervals(monkeypatch):
 
 class Case:
     def __init__(
-        self, parameter_server, *, goal_return=None, interval_s=3600.0, keeps=False, metrics=None
-    ):
+        self, parameter_server, *, goal_return=None, interval_s=3600.0, keeps=False, metrics=None,
+        **parts,
+    ):  # fmt: skip
         self.parameter_server = parameter_server
         self.stop = threading.Event()
         self.bridge = RecordingBridge()
@@ -73,6 +80,7 @@ class Case:
         self.monitor = TrainingMonitor(
             parameter_server, self.bridge, self.returns, metrics or NullMetrics(),
             goal_return=goal_return, checkpoint_interval_s=interval_s, keeps_serving=keeps,
+            **parts,
         )  # fmt: skip
 
     def run(self):
@@ -90,8 +98,8 @@ def test_the_required_steps_end_the_training_with_a_checkpoint_and_an_announceme
 def test_a_mean_return_ends_the_training_once_enough_episodes_are_known():
     case = Case(Counting(), goal_return=5)
     for value in (9, 9):
-        case.returns.scalar("episode reward", value)
-    threading.Timer(0.05, case.returns.scalar, ("episode reward", 0)).start()
+        case.returns.scalar("episode/reward", value)
+    threading.Timer(0.05, case.returns.scalar, ("episode/reward", 0)).start()
     assert case.run() is EndOfTraining.RETURN
     assert case.returns.mean() == 6
 
@@ -147,8 +155,30 @@ def test_a_last_checkpoint_that_fails_for_good_is_an_error_and_the_port_is_close
 def test_the_rate_of_steps_goes_to_the_metrics():
     rates = Recorded()
     Case(Counting(last=1000), metrics=rates).run()
-    assert {name for name, _ in rates.values} == {"steps per second"}
+    assert {name for name, _ in rates.values} == {"server/steps per second"}
     assert all(rate > 0 for _, rate in rates.values)
+
+
+def test_the_number_of_environments_goes_to_the_metrics_and_to_the_line(capsys):
+    stored = Recorded()
+    environments = EnvironmentCount(stored)
+    environments.scalar("server/environments of a", 3)
+    Case(Counting(last=1000), metrics=stored, environments=environments).run()
+    assert ("server/environments", 3) in stored.values
+    assert " | 3 environments | " in capsys.readouterr().out
+
+
+def test_the_return_is_plotted_beside_the_checkpoints_and_the_last_line_says_where(
+    tmp_path, capsys
+):
+    curve = ReturnCurve(DirectoryStore(tmp_path), PlotLabels("run", 3))
+    case = Case(Counting(last=1000), curve=curve)
+    case.returns.scalar("episode/reward", 5.0)
+    case.run()
+    *_, last = capsys.readouterr().out.splitlines()
+    assert last == f"plot of the return in {tmp_path}/return.png"
+    assert (tmp_path / "return.csv").read_text().startswith("global_t,mean_return\n")
+    assert {point.mean_return for point in curve.points} == {5.0}
 
 
 class Recorded(Metrics):
@@ -163,6 +193,7 @@ def test_progress_and_the_reason_of_the_end_are_printed(capsys):
     Case(Counting(last=100)).run()
     printed = capsys.readouterr().out
     assert "training: step " in printed
+    assert " of 100 at " in printed
     assert "1 checkpoints" in printed
     assert "the required number of steps is done: global step " in printed
     assert "checkpoint in nowhere" in printed

@@ -47,6 +47,11 @@ class ParameterServerConfiguration:
     options: ParameterServerOptions
     algorithm: AlgorithmSection
 
+    @property
+    def run_name(self) -> str:
+        """The name of the run in TensorBoard: ``--run-name``, or that of the YAML file."""
+        return self.options.run_name or self.algorithm.source.stem
+
 
 @dataclass(frozen=True)
 class RlxServerConfiguration:

@@ -10,6 +10,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    NonNegativeInt,
     PositiveFloat,
     PositiveInt,
     model_validator,
@@ -63,6 +64,12 @@ def _path(value: Any) -> Any:
     if not isinstance(value, (str, Path)) or not str(value):
         raise ValueError("must be a path")
     return Path(os.path.expanduser(value))  # leaves an unknown ~user alone, where Path raises
+
+
+def _name(value: Any) -> Any:
+    if not isinstance(value, str) or value in ("", "..") or Path(value).name != value:
+        raise ValueError("must be a name for a directory, without '/'")
+    return value
 
 
 def _no_bool(value: Any) -> Any:
@@ -123,6 +130,11 @@ class ParameterServerOptions(_Options):
     checkpoint_interval: SecondsOption = _option(900.0, "seconds between checkpoints")
     checkpoints_to_keep: CountOption = _option(5, "how many of the latest checkpoints are kept")
     metrics_dir: DirectoryOption | None = _option(None, "directory of TensorBoard event files")
+    run_name: Annotated[str, BeforeValidator(_name), Flag("NAME")] | None = _option(
+        None,
+        "name of the run in TensorBoard, a directory below --metrics-dir; by default that of the "
+        "YAML file",
+    )
     metrics_aws_s3: S3Option | None = _option(
         None, "AWS S3 bucket and key that the files of --metrics-dir are copied to"
     )
@@ -191,6 +203,11 @@ class RlxServerOptions(_Options):
             return self.worker_memory
         return 128.0 if self.workers == "connection" else 1.0
 
+    seed: Annotated[NonNegativeInt, BeforeValidator(_count), Flag("N")] | None = _option(
+        None,
+        "where the random numbers of this server's workers begin, another number for each RLX "
+        "server; by default it is made of the host name and the port",
+    )
     max_frame_bytes: Annotated[PositiveInt, BeforeValidator(_count), Flag("BYTES")] = _option(
         MAX_FRAME_BYTES, "close a connection whose message is larger"
     )

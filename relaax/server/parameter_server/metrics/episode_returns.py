@@ -4,7 +4,7 @@ import threading
 from collections import deque
 
 from relaax.errors import ConfigurationError
-from relaax.metrics import Metrics
+from relaax.metrics import EPISODE_REWARD, Metrics
 
 
 class EpisodeReturns(Metrics):
@@ -13,7 +13,7 @@ class EpisodeReturns(Metrics):
     The training monitor compares their mean with the goal. Many threads may call it at once.
     """
 
-    def __init__(self, metrics: Metrics, window: int, name: str = "episode reward") -> None:
+    def __init__(self, metrics: Metrics, window: int, name: str = EPISODE_REWARD) -> None:
         if window < 1:
             raise ConfigurationError(
                 f"the number of episodes to average must be 1 or more, is {window}"

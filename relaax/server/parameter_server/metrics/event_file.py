@@ -5,6 +5,7 @@ import re
 import secrets
 import socket
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,8 @@ with without_torch():
     from tensorboardX.proto.event_pb2 import Event
     from tensorboardX.proto.summary_pb2 import Summary
     from tensorboardX.record_writer import RecordWriter
+
+__all__ = ["EventFile", "Scalar", "Summary", "tag"]
 
 _NOT_IN_TAGS = re.compile(r"[^-/\w.]")
 
@@ -34,7 +37,7 @@ def tag(name: str) -> str:
     """Return the tag that TensorFlow's and tensorboardX's own writers make of a name.
 
     Letters, digits, ``_``, ``-``, ``.`` and ``/`` stay. Each other character becomes ``_``:
-    ``episode reward`` is shown as ``episode_reward``.
+    ``learner/policy loss`` is shown as ``learner/policy_loss``.
     """
     return _NOT_IN_TAGS.sub("_", name).lstrip("/")
 
@@ -60,6 +63,11 @@ class EventFile:
         self._write(
             Event(wall_time=scalar.wall_time, step=scalar.step, summary=Summary(value=[value]))
         )
+
+    def describe(self, description: Iterable[Summary]) -> None:
+        """Append what is said once about the run."""
+        for summary in description:
+            self._write(Event(wall_time=time.time(), summary=summary))
 
     def flush(self) -> None:
         """Write all appended values to the disk."""

@@ -3,27 +3,31 @@
 import contextlib
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from relaax.server.parameter_server.metrics.event_file import EventFile, Scalar
+from relaax.server.parameter_server.metrics.event_file import EventFile, Scalar, Summary
 
 _log = logging.getLogger(__name__)
 
 
 class EventLog:
-    """Scalars in the event files of a directory.
+    """Scalars in the event files of a directory, the first of which begins with ``description``.
 
     The constructor raises OSError if it cannot create a file. A later error is logged once, with
     its traceback. Values are lost from then on, until a new file can be written; this is tried
     every ``retry_s`` seconds. Not thread-safe.
     """
 
-    def __init__(self, directory: Path, retry_s: float) -> None:
+    def __init__(
+        self, directory: Path, retry_s: float, description: Iterable[Summary] = ()
+    ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self._directory = directory
         self._retry_s = retry_s
-        self._file: EventFile | None = EventFile(directory)
+        file = EventFile(directory)
+        file.describe(description)
+        self._file: EventFile | None = file
         self._retry_at = 0.0
         self._lost = 0
         self._is_failing = False

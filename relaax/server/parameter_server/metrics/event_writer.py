@@ -5,12 +5,12 @@ import queue
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from relaax.errors import ConfigurationError
 from relaax.metrics import Metrics
-from relaax.server.parameter_server.metrics.event_file import Scalar, tag
+from relaax.server.parameter_server.metrics.event_file import Scalar, Summary, tag
 from relaax.server.parameter_server.metrics.event_log import EventLog
 
 _log = logging.getLogger(__name__)
@@ -23,10 +23,12 @@ _MAX_STEP = 2**63 - 1
 class EventWriter(Metrics):
     """Writes scalars to TensorBoard event files in a directory, which is created if missing.
 
+    The first file begins with the ``description`` of the run.
+
     If a value comes without ``x``, its step is what ``global_t()`` returns at that moment. An ``x``
     is cut to a whole number, because event files hold whole numbers only. Characters that a tag
-    cannot hold become ``_``: TensorBoard shows ``episode reward`` as ``episode_reward``. NaN and
-    infinities are written unchanged.
+    cannot hold become ``_``: ``policy loss`` is shown as ``policy_loss``. NaN and infinities
+    are written unchanged.
 
     ``scalar`` only puts the value into a queue of ``capacity`` values. If the queue is full, the
     value is dropped; a warning, at most one in ``report_interval_s`` seconds, gives the number. A
@@ -41,6 +43,7 @@ class EventWriter(Metrics):
         self,
         directory: Path,
         global_t: Callable[[], int],
+        description: Iterable[Summary] = (),
         *,
         capacity: int = 10_000,
         flush_interval_s: float = 5.0,
@@ -55,7 +58,7 @@ class EventWriter(Metrics):
         self._lock = threading.Lock()
         self._dropped: Counter[str] = Counter()
         self._is_closed = False
-        self._events = _open(directory, retry_s)
+        self._events = _open(directory, retry_s, description)
         self._thread = threading.Thread(target=self._drain, name="metrics", daemon=True)
         self._thread.start()
 
@@ -121,9 +124,9 @@ class EventWriter(Metrics):
             _log.warning("%d metrics were dropped: %s", number, reason)
 
 
-def _open(directory: Path, retry_s: float) -> EventLog:
+def _open(directory: Path, retry_s: float, description: Iterable[Summary]) -> EventLog:
     try:
-        return EventLog(directory, retry_s)
+        return EventLog(directory, retry_s, description)
     except OSError as error:
         raise ConfigurationError(
             f"cannot use the metrics directory {directory}: {error.strerror}"

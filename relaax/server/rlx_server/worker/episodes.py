@@ -8,13 +8,10 @@ import numpy.typing as npt
 
 from relaax.errors import ProtocolError
 from relaax.interval_metrics import IntervalMetrics
-from relaax.metrics import Metrics
+from relaax.metrics import EPISODE_REWARD, Metrics
 from relaax.steps import Flags, IntArray, Steps, Transitions, read_transitions
 
 FloatArray = npt.NDArray[np.float64]
-
-#: The goal of a training is measured by this one, so that a client may not use the name.
-EPISODE_REWARD = "episode reward"
 
 _NO_SCORES: FloatArray = np.zeros(0)
 
@@ -105,6 +102,6 @@ class Episodes:
                 continue
             seconds = now - float(self._started_at[slot])
             self._metrics.scalar(EPISODE_REWARD, reward)
-            self._means.add("episode length", length)
-            self._means.add("episode time", seconds)
-            self._means.add("reward per time", reward / max(seconds, 1e-9))
+            self._means.add("episode/length", length)
+            self._means.add("episode/time", seconds)
+            self._means.add("episode/reward per time", reward / max(seconds, 1e-9))

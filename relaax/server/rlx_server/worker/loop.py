@@ -227,8 +227,9 @@ class Worker:
             self._buffered[connection.descriptor] = connection
 
     def _sweep(self, now: float) -> None:
-        """Close connections whose messages take too long."""
+        """Close connections whose messages take too long, and say how many environments stay."""
         self._sweep_at = now + SWEEP_S
+        self._responder.note_environments()
         for connection in list(self._connections.values()):
             try:
                 connection.messages.require_progress(now)

@@ -1,12 +1,17 @@
 """What a worker measures of itself: how long messages and evaluations take."""
 
+import os
+import socket
 import time
 
 from relaax.interval_metrics import IntervalMetrics
-from relaax.metrics import Metrics
+from relaax.metrics import ENVIRONMENTS_OF, Metrics
 
 #: How often what was measured is stored.
 _INTERVAL_S = 1.0
+
+#: How often the number of environments is stored where it stays the same.
+_SAME_NUMBER_INTERVAL_S = 10.0
 
 
 class Measurements:
@@ -17,6 +22,7 @@ class Measurements:
     """
 
     def __init__(self, metrics: Metrics, shared: bool) -> None:
+        self._metrics = metrics
         self._means = IntervalMetrics(metrics)
         self._is_shared = shared
         #: Seconds and number of messages of each turn.
@@ -24,6 +30,10 @@ class Measurements:
         #: When the messages of each evaluation came, when it began and ended, and its size.
         self._evaluations: list[tuple[float, float, float, int]] = []
         self._store_at = time.monotonic() + _INTERVAL_S
+        #: The number of environments that was stored last, when another one may be stored, and when
+        #: the same one is stored again.
+        self._environments = 0
+        self._other_number_at = self._same_number_at = self._store_at
 
     def add_evaluation(self, arrived_at: float, began_at: float, size: int) -> None:
         """Count an evaluation for ``size`` environments that has just ended."""
@@ -37,17 +47,36 @@ class Measurements:
             self._store_at = now + _INTERVAL_S
             self.store()
 
+    def note_environments(self, count: int) -> None:
+        """Store how many environments there are, if that has changed or was stored long ago."""
+        now = time.monotonic()
+        is_news = count != self._environments and now >= self._other_number_at
+        if is_news or (count and now >= self._same_number_at):
+            self._store_environments(count, now)
+
+    def close(self) -> None:
+        """Store what is left, and that there are no more environments."""
+        if self._environments:
+            self._store_environments(0, time.monotonic())
+        self.store()
+
     def store(self) -> None:
         """Store what has been measured since the last time."""
         for seconds, messages in self._turns:
-            self._means.add("act latency", seconds, messages)
+            self._means.add("inference/act latency", seconds, messages)
         if self._is_shared and self._evaluations:
             arrivals, begins, ends, sizes = zip(*self._evaluations, strict=True)
             waits = [began - arrived for began, arrived in zip(begins, arrivals, strict=True)]
             times = [ended - began for ended, began in zip(ends, begins, strict=True)]
-            self._means.spread("inference batch size", sizes)
-            self._means.spread("inference queue wait", waits)
-            self._means.spread("inference time", times)
+            self._means.spread("inference/batch size", sizes)
+            self._means.spread("inference/queue wait", waits)
+            self._means.spread("inference/time", times)
         self._turns.clear()
         self._evaluations.clear()
         self._means.store()
+
+    def _store_environments(self, count: int, now: float) -> None:
+        self._environments = count
+        self._other_number_at = now + _INTERVAL_S
+        self._same_number_at = now + _SAME_NUMBER_INTERVAL_S
+        self._metrics.scalar(f"{ENVIRONMENTS_OF}{socket.gethostname()}:{os.getpid()}", count)

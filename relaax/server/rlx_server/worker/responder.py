@@ -9,19 +9,14 @@ import numpy.typing as npt
 
 from relaax.algorithm_base import BatchAgentBase, EnvironmentInfo
 from relaax.errors import AgentError, InvalidState, NoRoom, ProtocolError
-from relaax.metrics import Metrics
+from relaax.metrics import OF_CLIENT, Metrics
 from relaax.observations import Observations
 from relaax.protocol.binary import Hello, Metric
 from relaax.server.rlx_server.slots import SlotPool
 from relaax.server.rlx_server.worker.action_rule import ActionRule, UnusableActions
 from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.connection import Actions, Connection
-from relaax.server.rlx_server.worker.episodes import (
-    EPISODE_REWARD,
-    Episodes,
-    FloatArray,
-    NoEpisode,
-)
+from relaax.server.rlx_server.worker.episodes import Episodes, FloatArray, NoEpisode
 from relaax.server.rlx_server.worker.measurements import Measurements
 from relaax.server.rlx_server.worker.states import (
     NO_STATES,
@@ -158,11 +153,8 @@ class Responder:
         self._episodes.give_up(slots)
 
     def store(self, metric: Metric) -> None:
-        """Store a client's own metric."""
-        name = metric.name
-        if name == EPISODE_REWARD:
-            name = f"{name} on client"
-        self._metrics.scalar(name, metric.y, metric.x)
+        """Store a client's own metric, under a name that is none of the service's."""
+        self._metrics.scalar(OF_CLIENT + metric.name, metric.y, metric.x)
 
     def answer(self, requests: list[Request], arrived_at: float) -> Iterator[Answer | Refusal]:
         """Yield what each request is answered with; they arrived at ``arrived_at``."""
@@ -170,11 +162,16 @@ class Responder:
         self._measurements.add_turn(arrived_at, len(requests))
         self._episodes.store_if_due()
 
+    def note_environments(self) -> None:
+        """Say now and then how many environments there are."""
+        if self._agents is not None:
+            self._measurements.note_environments(self.environments)
+
     def close(self) -> None:
         """Store the metrics that are left and end the agents."""
         if self._agents is not None:
             self._episodes.close()
-            self._measurements.store()
+            self._measurements.close()
             self._agents.close()
 
     def _answer(self, requests: list[Request], arrived_at: float) -> Iterator[Answer | Refusal]:

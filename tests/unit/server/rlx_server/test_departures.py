@@ -135,7 +135,7 @@ def test_an_episode_does_not_go_on_where_another_one_was_left(serve):
     second.tell([0], [0], [1], [1])
     with pytest.raises(binary.Error, match="no episode is going on"):
         second.answer()
-    assert served.stored.of("episode reward") == []
+    assert served.stored.of("episode/reward") == []
 
 
 def test_a_connection_that_finds_no_room_is_refused_and_no_other(serve, oracle):
@@ -217,8 +217,8 @@ class TestAStop:
         assert oracle.is_closed
         assert oracle.slots == set()
         assert served.stub.is_closed
-        assert served.stored.of("episode length") == [1.0]
-        assert len(served.stored.of("act latency")) == 1
+        assert served.stored.of("episode/length") == [1.0]
+        assert len(served.stored.of("inference/act latency")) == 1
 
     def test_the_loss_of_the_rlx_server_is_an_end(self, serve):
         served = serve(runs=True)
@@ -267,7 +267,7 @@ class TestAWorkerOfOneConnection:
         client.send(encoded([0], [START], [0], [1]))
         client._sock.shutdown(1)
         self.run(worker, client)
-        assert [name for name, _, _ in self.stub.stored.values] == ["act latency"]
+        assert [name for name, _, _ in self.stub.stored.values] == ["inference/act latency"]
 
     def test_an_error_of_the_bridge_reaches_its_owner(self, oracle):
         worker, client = self.worker(oracle)

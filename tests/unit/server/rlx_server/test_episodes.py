@@ -48,7 +48,7 @@ def test_environments_are_counted_apart(counting):
     counting.count(e2=(0, 10.0))
     assert counting.any_ends(e0=(TERMINATED, 2.0), e2=(TRUNCATED | FINAL, 5.0))
     assert counting.count(e0=(TERMINATED, 2.0), e2=(TRUNCATED | FINAL, 5.0)) == [3.0, 25.0]
-    assert counting.stored.of("episode reward") == [3.0, 25.0]
+    assert counting.stored.of("episode/reward") == [3.0, 25.0]
 
 
 def test_an_end_and_the_next_start_may_come_together(counting):
@@ -62,7 +62,7 @@ def test_a_start_in_the_middle_gives_the_episode_up(counting):
     counting.count(e0=(0, 7.0))
     assert counting.any_ends(e0=(START, 0))
     assert counting.count(e0=(START, 0)) == []
-    assert counting.stored.of("episode reward") == [7.0]
+    assert counting.stored.of("episode/reward") == [7.0]
 
 
 def test_an_episode_without_a_step_leaves_no_metric(counting):
@@ -99,7 +99,7 @@ def test_episodes_that_are_given_up_are_counted_where_they_go_on(counting):
     counting.count(e0=(START, 0), e1=(START, 0))
     counting.count(e0=(0, 2.0))
     counting.episodes.give_up(counting.SLOTS)
-    assert counting.stored.of("episode reward") == [2.0]
+    assert counting.stored.of("episode/reward") == [2.0]
     with pytest.raises(NoEpisode):
         counting.count(e0=(0, 1.0))
 
@@ -127,20 +127,20 @@ def test_lengths_and_times_are_stored_as_means_once_a_second(counting):
     counting.count(e0=(0, 1.0), e1=(TERMINATED, 2.0))
     counting.count(e0=(0, 1.0))
     counting.episodes.store_if_due()
-    assert counting.stored.of("episode length") == []
+    assert counting.stored.of("episode/length") == []
     counting.now += 0.5
     counting.count(e0=(TERMINATED, 1.0))
     counting.episodes.store_if_due()
-    assert counting.stored.of("episode length") == [2.0]
-    assert counting.stored.of("episode time") == [0.75]
-    assert counting.stored.of("reward per time") == [3.5]
+    assert counting.stored.of("episode/length") == [2.0]
+    assert counting.stored.of("episode/time") == [0.75]
+    assert counting.stored.of("episode/reward per time") == [3.5]
 
 
 def test_what_is_left_is_stored_at_the_end(counting):
     counting.count(e0=(START, 0))
     counting.count(e0=(TERMINATED, 1.0))
     counting.episodes.close()
-    assert counting.stored.of("episode length") == [1.0]
+    assert counting.stored.of("episode/length") == [1.0]
 
 
 def test_a_sum_that_is_too_large_is_returned_and_leaves_no_metric(counting):

@@ -131,7 +131,7 @@ def test_a_fault_closes_its_connection_and_others_are_answered_and_counted_once(
     assert play.answers == alone.answers
     assert play.learnt == alone.learnt
     rewards = [
-        [y for y in played.served.stored.of("episode reward") if y < HUGE]
+        [y for y in played.served.stored.of("episode/reward") if y < HUGE]
         for played in (alone, play)
     ]
     assert rewards[0] == rewards[1] == [2.0, 4.0, 5.0, 0.75]

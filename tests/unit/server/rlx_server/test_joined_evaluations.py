@@ -232,4 +232,4 @@ def test_metrics_with_long_names_are_stored_in_their_order_and_not_answered(serv
     for y in range(100):
         client.connection.send(binary.encode_metric(Metric(name, y, 7.0)))
     assert client.ask([0], [0], [0], [3]).actions.tolist() == [[0, 3]]
-    assert served.stored.values == [(name, float(y), 7.0) for y in range(100)]
+    assert served.stored.values == [(f"client/{name}", float(y), 7.0) for y in range(100)]

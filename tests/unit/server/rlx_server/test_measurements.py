@@ -40,7 +40,7 @@ def test_the_latency_is_the_mean_over_messages(clock):
     clock.now = 100.75
     measured.add_turn(99.5, messages=1)
     measured.store()
-    assert stored.values == [("act latency", 0.5, None)]
+    assert stored.values == [("inference/act latency", 0.5, None)]
 
 
 def test_shared_workers_measure_their_evaluations(clock):
@@ -51,10 +51,10 @@ def test_shared_workers_measure_their_evaluations(clock):
     measured.add_turn(100.0, messages=2)
     measured.store()
     found = {name: y for name, y, _ in stored.values}
-    assert found["inference batch size"] == 3
-    assert (found["inference batch size min"], found["inference batch size max"]) == (2, 4)
-    assert (found["inference queue wait min"], found["inference queue wait max"]) == (0.5, 1.0)
-    assert (found["inference time min"], found["inference time max"]) == (0.5, 2.0)
+    assert found["inference/batch size"] == 3
+    assert (found["inference/batch size min"], found["inference/batch size max"]) == (2, 4)
+    assert (found["inference/queue wait min"], found["inference/queue wait max"]) == (0.5, 1.0)
+    assert (found["inference/time min"], found["inference/time max"]) == (0.5, 2.0)
 
 
 def test_a_worker_of_one_connection_does_not(clock):
@@ -63,7 +63,7 @@ def test_a_worker_of_one_connection_does_not(clock):
     evaluate(measured, clock, 100.5, 101.0, size=4)
     measured.add_turn(100.0, messages=2)
     measured.store()
-    assert {name for name, _, _ in stored.values} == {"act latency"}
+    assert {name for name, _, _ in stored.values} == {"inference/act latency"}
 
 
 def test_a_turn_without_an_evaluation_leaves_nothing_of_it(clock):
@@ -71,7 +71,7 @@ def test_a_turn_without_an_evaluation_leaves_nothing_of_it(clock):
     measured = Measurements(stored, shared=True)
     measured.add_turn(100.0, messages=1)
     measured.store()
-    assert {name for name, _, _ in stored.values} == {"act latency"}
+    assert {name for name, _, _ in stored.values} == {"inference/act latency"}
 
 
 def test_what_was_measured_is_stored_once_a_second(clock):
@@ -80,7 +80,30 @@ def test_what_was_measured_is_stored_once_a_second(clock):
     for now in (100.5, 100.99, 101.5, 102.0):
         clock.now = now
         measured.add_turn(now - 0.25, messages=1)
-    assert stored.values == [("act latency", 0.25, None)]
+    assert stored.values == [("inference/act latency", 0.25, None)]
+
+
+def environments_of(stored):
+    assert len({name for name, _, _ in stored.values}) <= 1  # a worker has one name
+    return [y for name, y, _ in stored.values if name.startswith("server/environments of ")]
+
+
+def test_the_number_of_environments_is_stored_when_it_changes_and_every_ten_seconds(clock):
+    stored = StoredMetrics()
+    measured = Measurements(stored, shared=False)
+    counts = {101: 0, 102: 4, 103: 4, 104: 5, 113.5: 5, 114: 5, 115: 0, 130: 0}
+    for clock.now, count in counts.items():
+        measured.note_environments(count)
+    assert environments_of(stored) == [4, 5, 5, 0]
+
+
+def test_a_worker_that_ends_says_that_its_environments_are_gone(clock):
+    stored = StoredMetrics()
+    measured = Measurements(stored, shared=False)
+    clock.now = 102.0
+    measured.note_environments(2)
+    measured.close()
+    assert environments_of(stored) == [2, 0]
 
 
 def test_what_a_worker_stores_fits_together(serve):
@@ -91,8 +114,8 @@ def test_what_a_worker_stores_fits_together(serve):
         client.ask(range(3), [0] * 3, [0] * 3, np.zeros(3))
     served.end()
     found = {name: y for name, y, _ in served.stored.values}
-    assert found["inference batch size min"] == found["inference batch size max"] == 3
-    for name in ("inference queue wait", "inference time"):
+    assert found["inference/batch size min"] == found["inference/batch size max"] == 3
+    for name in ("inference/queue wait", "inference/time"):
         assert 0 <= found[f"{name} min"] <= found[f"{name} p50"] <= found[f"{name} p99"]
         assert found[f"{name} p99"] <= found[f"{name} max"]
-    assert found["inference time"] <= found["act latency"]
+    assert found["inference/time"] <= found["inference/act latency"]

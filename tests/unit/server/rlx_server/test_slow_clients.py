@@ -201,9 +201,9 @@ class TestAnAnswerThatDoesNotFitAtOnce:
         start_all(client)
         client.connection.send(binary.encode_metric(Metric("speed", 1.0)))
         served.turn(20)
-        assert served.stored.of("speed") == []
+        assert served.stored.of("client/speed") == []
         client.answer()
-        served.turn_until(lambda: served.stored.of("speed"))
+        served.turn_until(lambda: served.stored.of("client/speed"))
         assert client.ask([0], [0], [1], [3]).actions[0, 1] == 3
 
     def test_the_next_message_is_handled_after_it_where_both_came_together(self, serve):
@@ -216,10 +216,10 @@ class TestAnAnswerThatDoesNotFitAtOnce:
         both += framed(encoded([0], [0], [0], [5]))
         send_slowly(served, client, both)
         served.turn(20)
-        assert served.stored.of("speed") == []
+        assert served.stored.of("client/speed") == []
         assert len(client.answer().actions) == MANY
         assert client.answer().actions[0, 1] == 5
-        assert served.stored.of("speed") == [1.0]
+        assert served.stored.of("client/speed") == [1.0]
 
     def test_the_goodbye_is_sent_after_it(self, serve):
         served = serve(timeout_s=0.0)
@@ -263,7 +263,7 @@ class TestMessagesThatArriveTogether:
         metric = framed(binary.encode_metric(Metric("speed", 1.0)))
         send_raw(client, metric + framed(encoded([0], [START], [0], [2])) + metric)
         assert client.answer().actions[0, 1] == 2
-        served.turn_until(lambda: served.stored.of("speed") == [1.0, 1.0])
+        served.turn_until(lambda: served.stored.of("client/speed") == [1.0, 1.0])
 
     def test_a_hello_may_be_followed_at_once(self, serve):
         served = serve()

@@ -45,7 +45,7 @@ def test_messages_that_wait_together_are_all_answered(joined):
         client.send(binary.encode_metric(Metric("speed", step)))
     for step in range(4):
         assert binary.decode_answers(received(served, client)).actions.tolist() == [[0, step]]
-    served.turn_until(lambda: served.stored.of("speed") == [0, 1, 2, 3])
+    served.turn_until(lambda: served.stored.of("client/speed") == [0, 1, 2, 3])
 
 
 def test_it_is_answered_together_with_connections_of_another_kind(joined, oracle):

@@ -35,7 +35,18 @@ def test_seeds_of_two_rlx_servers_are_far_apart():
         socket.create_server(("127.0.0.1", 0)) as one,
         socket.create_server(("127.0.0.1", 0)) as other,
     ):
-        first, second = list(islice(_seeds(one), 3)), list(islice(_seeds(other), 3))
-        assert first == list(islice(_seeds(one), 3)), "they are the same after a restart"
+        first, second = (list(islice(_seeds(each, None), 3)) for each in (one, other))
+        assert first == list(islice(_seeds(one, None), 3)), "they are the same after a restart"
     assert [seed - first[0] for seed in first] == [0, 1, 2]
     assert abs(first[0] - second[0]) >= 2**32
+
+
+def test_with_a_seed_of_its_own_a_server_has_the_same_numbers_at_any_address():
+    with (
+        socket.create_server(("127.0.0.1", 0)) as one,
+        socket.create_server(("127.0.0.1", 0)) as other,
+    ):
+        first, second = (list(islice(_seeds(each, 7), 3)) for each in (one, other))
+        third = list(islice(_seeds(one, 8), 3))
+    assert first == second
+    assert abs(first[0] - third[0]) >= 2**32

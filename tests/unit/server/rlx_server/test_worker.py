@@ -82,9 +82,9 @@ def test_every_episode_leaves_its_metrics(session):
     talk.act(Act(1))
     talk.reset(10.0)
     talk.served.end()
-    assert talk.stored.of("episode reward") == [3.0, 10.0]
-    assert talk.stored.of("episode length") == [1.5]  # the mean of what came within a second
-    for name in ("episode time", "reward per time", "act latency"):
+    assert talk.stored.of("episode/reward") == [3.0, 10.0]
+    assert talk.stored.of("episode/length") == [1.5]  # the mean of what came within a second
+    for name in ("episode/time", "episode/reward per time", "inference/act latency"):
         (value,) = talk.stored.of(name)
         assert value > 0, name
 
@@ -95,19 +95,19 @@ def test_act_in_the_middle_of_an_episode_ends_it(session):
     talk.act(RewardAndAct(4.0, 2))
     talk.act(Act(1))
     talk.served.end()
-    assert talk.stored.of("episode reward") == [4.0]
+    assert talk.stored.of("episode/reward") == [4.0]
 
 
-def test_metrics_of_the_client_are_stored_and_not_answered(session):
+def test_metrics_of_the_client_are_stored_under_its_prefix_and_not_answered(session):
     talk = session()
-    talk.tell(ScalarMetric("act latency on client", 0.125, None))
+    talk.tell(ScalarMetric("act latency", 0.125, None))
     talk.tell(ScalarMetric("speed", 3.0, 7.0))
-    talk.tell(ScalarMetric("episode reward", 1e6))
+    talk.tell(ScalarMetric("episode/reward", 1e6))
     assert talk.act(Act(5)) == 5
     assert talk.stored.values == [
-        ("act latency on client", 0.125, None),
-        ("speed", 3.0, 7.0),
-        ("episode reward on client", 1e6, None),
+        ("client/act latency", 0.125, None),
+        ("client/speed", 3.0, 7.0),
+        ("client/episode/reward", 1e6, None),
     ]
 
 
@@ -143,7 +143,7 @@ def test_a_cut_off_episode_is_an_end_for_the_timeout_too(session):
     talk.act(Act(1))
     talk.act(RewardAndAct(1.0, 2))
     assert talk.is_closed_after(Act(1))
-    assert talk.stored.of("episode reward") == [1.0]
+    assert talk.stored.of("episode/reward") == [1.0]
 
 
 def test_a_reward_that_no_algorithm_can_store_breaks_the_protocol(session, caplog):

@@ -76,7 +76,7 @@ def test_some_environments_report_while_others_have_not_been_answered(open_sessi
     assert session.answer() == ([1], [2], [])
     assert session.answer() == ([0], [3], [])
     assert session.agents[0].told == [("act", 1), (0.5, 3)]
-    assert session.served.stored.of("speed") == [1.0]
+    assert session.served.stored.of("client/speed") == [1.0]
 
 
 def test_an_agent_is_told_of_every_kind_of_end(open_session):

@@ -1,0 +1,87 @@
+"""The training's progress as rows of a terminal."""
+
+import shutil
+from typing import TextIO
+
+from rich.console import Console, Group
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from relaax.server.parameter_server.progress import TrainingProgress
+
+#: A bar needs so many columns, and so many rows beside those of the log.
+_BAR_COLUMNS, _BAR_ROWS = 50, 6
+
+
+class ProgressView:
+    """Draws a progress line below the log: a bar and the figures, or one row where space is short.
+
+    What it returns is text for the terminal that ``stream`` is. Rows are cut to the width, so that
+    they can be erased again.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._console = Console(file=stream, highlight=False, markup=False, emoji=False)
+        #: What was rendered last, and what for: a log of many lines draws the same rows again.
+        self._rendered_for: tuple[str, int, int] | None = None
+        self._rendered, self._lengths = "", [0]
+        #: Lengths of the rows that are on the terminal.
+        self._shown: list[int] = []
+
+    def draw(self, line: str) -> str:
+        """Return the rows that show ``line``; nothing where it is empty."""
+        columns, rows = shutil.get_terminal_size()
+        if self._rendered_for != (line, columns, rows):
+            self._rendered_for = (line, columns, rows)
+            self._rendered = self._rows(line, columns, rows)
+            self._lengths = [Text.from_ansi(row).cell_len for row in self._rendered.splitlines()]
+        self._shown = self._lengths
+        return self._rendered
+
+    def erase(self) -> str:
+        """Return what erases the rows that were drawn last.
+
+        A terminal that has become narrower has broken them into more rows.
+        """
+        columns = max(shutil.get_terminal_size().columns, 1)
+        rows = sum(max(1, -(-length // columns)) for length in self._shown)
+        self._shown = []
+        if rows == 0:
+            return ""
+        return "\r" + (f"\x1b[{rows - 1}A" if rows > 1 else "") + "\x1b[J"
+
+    def _rows(self, line: str, columns: int, rows: int) -> str:
+        progress = TrainingProgress.parse(line)
+        has_space = columns >= _BAR_COLUMNS and rows >= _BAR_ROWS
+        if progress is None or not has_space:
+            return line[: columns - 1]
+        with self._console.capture() as captured:
+            self._console.print(Group(_bar(progress), _figures(progress)), width=columns - 1)
+        return captured.get().rstrip("\n")
+
+
+def _bar(progress: TrainingProgress) -> Table:
+    """Return the bar, with the part that is done, the rate, and the time left."""
+    fraction = progress.fraction()
+    table = Table.grid(padding=(0, 1), expand=True)
+    table.add_column()
+    table.add_column(ratio=1)
+    table.add_column(justify="right", no_wrap=True)
+    end = [f"{progress.steps_per_s:,.0f}/s"]
+    if fraction is not None:
+        end.insert(0, f"{fraction:.0%}")
+    if progress.seconds_left is not None:
+        end.append(progress.time_left())
+    bar = ProgressBar(total=1.0, completed=fraction or 0.0, width=None)
+    table.add_row("training", bar, "  ".join(end))
+    return table
+
+
+def _figures(progress: TrainingProgress) -> Text:
+    """Return steps, return, environments and checkpoints, cut to one row."""
+    parts = [progress.steps(), f"{progress.returns()} ({progress.episodes} episodes)"]
+    if progress.environments is not None:
+        parts.append(f"{progress.environments} environments")
+    parts.append(f"{progress.checkpoints} checkpoints")
+    return Text(" | ".join(parts), no_wrap=True, overflow="crop")

@@ -1,0 +1,42 @@
+"""How many environments are connected, taken from the passing metrics."""
+
+import threading
+import time
+from collections.abc import Callable
+
+from relaax.metrics import ENVIRONMENTS_OF, Metrics
+
+#: A worker that has not said for so long how many environments it serves serves none: it was
+#: killed. Workers say it every ten seconds.
+FORGET_AFTER_S = 30.0
+
+
+class EnvironmentCount(Metrics):
+    """Passes scalars on to ``metrics``, but for the numbers of environments that workers serve.
+
+    Those it keeps and adds up. Many threads may call it at once.
+    """
+
+    def __init__(self, metrics: Metrics, clock: Callable[[], float] = time.monotonic) -> None:
+        self._metrics = metrics
+        self._clock = clock
+        self._lock = threading.Lock()
+        #: By worker: the number, and when it came.
+        self._reports: dict[str, tuple[int, float]] = {}
+
+    def scalar(self, name: str, y: float, x: float | None = None) -> None:
+        """Keep the value if it is a worker's number of environments, else pass it on."""
+        if not name.startswith(ENVIRONMENTS_OF):
+            self._metrics.scalar(name, y, x)
+            return
+        with self._lock:
+            self._reports[name] = (int(y), self._clock())
+
+    def total(self) -> int:
+        """Return how many environments all workers serve that were heard of lately."""
+        with self._lock:
+            oldest = self._clock() - FORGET_AFTER_S
+            for name, (count, came_at) in list(self._reports.items()):
+                if count == 0 or came_at < oldest:
+                    del self._reports[name]
+            return sum(count for count, _ in self._reports.values())

@@ -1,0 +1,73 @@
+"""What TensorBoard shows of a run besides its scalars: its configuration."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import yaml
+
+from relaax.metrics import EPISODE_REWARD
+from relaax.server.parameter_server.metrics.event_file import tag
+from relaax.server.parameter_server.metrics.without_torch import without_torch
+
+with without_torch():
+    from tensorboardX.proto.api_pb2 import DataType, Experiment, HParamInfo, MetricInfo, MetricName
+    from tensorboardX.proto.plugin_hparams_pb2 import HParamsPluginData, SessionStartInfo
+    from tensorboardX.proto.summary_pb2 import Summary, SummaryMetadata
+    from tensorboardX.summary import text
+
+#: What the hyperparameters are compared by.
+_COMPARED = (EPISODE_REWARD, "episode/length", "server/steps per second")
+
+
+def describe_run(options: Mapping[str, Any], parameters: Mapping[str, Any]) -> list[Summary]:
+    """Return a run's configuration: as text, and the algorithm's parameters as hyperparameters.
+
+    options: those of the parameter server, by name. parameters: the YAML's ``algorithm:`` section.
+    """
+    content = {
+        "relaax-parameter-server": {name: _plain(value) for name, value in options.items()},
+        "algorithm": {name: _plain(value) for name, value in parameters.items()},
+    }
+    written = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+    return [text("configuration", f"```yaml\n{written}```"), *_hyperparameters(parameters)]
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that YAML can write."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return value if value is None or isinstance(value, bool | int | float) else str(value)
+
+
+def _hyperparameters(parameters: Mapping[str, Any]) -> Iterator[Summary]:
+    """Yield what TensorBoard's plugin of hyperparameters reads at the start of a run."""
+    session, infos = SessionStartInfo(), []
+    for name, value in _flat(parameters):
+        if isinstance(value, bool):
+            session.hparams[name].bool_value, kind = value, "DATA_TYPE_BOOL"
+        elif isinstance(value, int | float):
+            session.hparams[name].number_value, kind = float(value), "DATA_TYPE_FLOAT64"
+        else:
+            session.hparams[name].string_value, kind = str(value), "DATA_TYPE_STRING"
+        infos.append(HParamInfo(name=name, type=DataType.Value(kind)))
+    metrics = [MetricInfo(name=MetricName(tag=tag(name))) for name in _COMPARED]
+    experiment = Experiment(hparam_infos=infos, metric_infos=metrics)
+    yield _of_plugin("experiment", HParamsPluginData(experiment=experiment))
+    yield _of_plugin("session_start_info", HParamsPluginData(session_start_info=session))
+
+
+def _of_plugin(name: str, content: HParamsPluginData) -> Summary:
+    plugin = SummaryMetadata.PluginData(plugin_name="hparams", content=content.SerializeToString())
+    metadata = SummaryMetadata(plugin_data=plugin)
+    return Summary(value=[Summary.Value(tag=f"_hparams_/{name}", metadata=metadata)])
+
+
+def _flat(parameters: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the parameters by name; a key of a section follows the section's name and a dot."""
+    for key, value in parameters.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value

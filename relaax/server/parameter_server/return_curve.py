@@ -1,0 +1,108 @@
+"""The mean return over the steps of a training, kept beside its checkpoints."""
+
+import csv
+import io
+import logging
+from typing import NamedTuple
+
+from relaax.errors import CheckpointError, DamagedCheckpoint
+from relaax.server.common.saver import BlobStore
+from relaax.server.parameter_server.return_plot import PlotLabels, plotted
+
+_log = logging.getLogger(__name__)
+
+#: The names of the files.
+CURVE, PLOT = "return.csv", "return.png"
+
+#: When there are more points, every second one is dropped.
+MOST_POINTS = 2000
+
+
+class Point(NamedTuple):
+    """The mean return at a global step."""
+
+    global_t: int
+    mean_return: float
+
+
+class ReturnCurve:
+    """Points of the mean return, in a table and a plot in the place of the checkpoints.
+
+    The table is saved with each checkpoint, so that a restarted training goes on with it. What
+    cannot be written is a warning: the training goes on without it.
+    """
+
+    def __init__(
+        self, store: BlobStore, labels: PlotLabels, most_points: int = MOST_POINTS
+    ) -> None:
+        self._store = store
+        self._labels = labels
+        self._most_points = most_points
+        self._stride, self._skipped = 1, 0
+        self.points: list[Point] = []
+
+    def restore(self, global_t: int) -> None:
+        """Go on with the saved points up to ``global_t``, if there are any."""
+        try:
+            if CURVE in self._store.names():
+                saved = _parsed(self._store.get(CURVE))
+                self.points = [point for point in saved if point.global_t <= global_t]
+        except (CheckpointError, DamagedCheckpoint, ValueError) as error:
+            _log.warning("the plot of the return begins anew: %s: %s", CURVE, error)
+
+    def add(self, global_t: int, mean_return: float) -> None:
+        """Add a point, if there was a step since the one before."""
+        if self.points and global_t <= self.points[-1].global_t:
+            return
+        self._skipped += 1
+        if self._skipped < self._stride:
+            return
+        self._skipped = 0
+        self.points.append(Point(global_t, mean_return))
+        if len(self.points) > self._most_points:
+            self.points, self._stride = self.points[::2], 2 * self._stride
+
+    def save(self) -> None:
+        """Write the table."""
+        if self.points:
+            self._put(CURVE, _table(self.points))
+
+    def draw(self) -> str | None:
+        """Draw the plot and return where it is, or the table; None if there is neither."""
+        if not self.points:
+            return None
+        try:
+            picture = plotted(self.points, self._labels)
+        except ImportError:
+            return f"return by step in {self._path(CURVE)}; matplotlib, if installed, plots it"
+        except Exception:  # a plot is not worth losing the end of the training for
+            _log.exception("the return was not plotted")
+            return f"return by step in {self._path(CURVE)}"
+        return f"plot of the return in {self._path(PLOT)}" if self._put(PLOT, picture) else None
+
+    def _put(self, name: str, data: bytes) -> bool:
+        try:
+            self._store.put(name, data)
+        except CheckpointError as error:
+            _log.warning("the return was not saved: %s", error)
+            return False
+        return True
+
+    def _path(self, name: str) -> str:
+        return f"{self._store.location().rstrip('/')}/{name}"
+
+
+def _table(points: list[Point]) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(Point._fields)
+    writer.writerows(points)
+    return text.getvalue().encode()
+
+
+def _parsed(table: bytes) -> list[Point]:
+    """Return the points of a table; ValueError if it is none."""
+    head, *rows = csv.reader(io.StringIO(table.decode()))
+    if tuple(head) != Point._fields:
+        raise ValueError(f"its columns are {head}, not {list(Point._fields)}")
+    return [Point(int(global_t), float(mean)) for global_t, mean in rows]

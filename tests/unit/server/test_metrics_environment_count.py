@@ -1,0 +1,46 @@
+"""How many environments are connected, as their workers report."""
+
+from served_worker import StoredMetrics
+
+from relaax.metrics import NullMetrics
+from relaax.server.parameter_server.metrics import EnvironmentCount
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def test_the_numbers_of_all_workers_are_added_up_and_passed_to_nothing_else():
+    stored = StoredMetrics()
+    count = EnvironmentCount(stored)
+    count.scalar("server/environments of a:1", 3)
+    count.scalar("server/environments of b:1", 4)
+    count.scalar("server/environments of a:1", 5)
+    assert count.total() == 9
+    assert stored.values == []
+
+
+def test_other_scalars_are_passed_on():
+    stored = StoredMetrics()
+    EnvironmentCount(stored).scalar("episode/reward", 1.0, 7)
+    assert stored.values == [("episode/reward", 1.0, 7)]
+
+
+def test_a_worker_that_has_ended_counts_no_more():
+    count = EnvironmentCount(NullMetrics())
+    count.scalar("server/environments of a:1", 3)
+    count.scalar("server/environments of a:1", 0)
+    assert count.total() == 0
+
+
+def test_a_worker_that_was_killed_is_forgotten_after_half_a_minute():
+    clock = Clock()
+    count = EnvironmentCount(NullMetrics(), clock)
+    count.scalar("server/environments of a:1", 3)
+    clock.now = 29.0
+    assert count.total() == 3
+    clock.now = 31.0
+    assert count.total() == 0

@@ -1,0 +1,72 @@
+"""The training's progress as rows of a terminal."""
+
+import io
+
+import pytest
+from rich.text import Text
+from terminal_screen import on_screen
+
+from relaax.server.launcher.progress_view import ProgressView
+
+LINE = (
+    "training: step 163,904 of 500,000 at 3,412/s | return 437.2 of 475 (100 episodes) | "
+    "8 environments | 0 checkpoints | at most 0:01:39 left"
+)
+
+
+@pytest.fixture(name="resize")
+def _resize(monkeypatch):
+    def resize(columns, rows=24):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        monkeypatch.setenv("LINES", str(rows))
+
+    return resize
+
+
+def as_sent(text):
+    """What a terminal gets of a text that is written to it."""
+    return text.replace("\n", "\r\n")
+
+
+def view():
+    return ProgressView(io.StringIO())
+
+
+@pytest.mark.parametrize("rows", [1, 5, 6, 24])
+def test_every_row_is_shorter_than_the_terminal(resize, rows):
+    for columns in range(1, 200):
+        resize(columns, rows)
+        drawn = view().draw(LINE).splitlines()
+        assert all(Text.from_ansi(row).cell_len < columns for row in drawn), columns
+        assert len(drawn) <= (2 if rows >= 6 else 1)
+
+
+def test_what_is_drawn_is_erased_and_the_log_stays(resize):
+    resize(100)
+    shown = view()
+    drawn = as_sent("a log\n" + shown.draw(LINE))
+    assert len(on_screen(drawn)) == 3
+    assert on_screen(drawn + shown.erase()) == ["a log"]
+    assert shown.erase() == ""
+
+
+def test_rows_that_a_narrower_terminal_has_broken_are_erased(resize):
+    resize(100)
+    shown = view()
+    drawn = as_sent("a log\n" + shown.draw(LINE))
+    resize(60)
+    assert len(on_screen(drawn, columns=60)) == 5
+    broken = "\r\n".join(on_screen(drawn, columns=60))
+    assert on_screen(broken + shown.erase()) == ["a log"]
+
+
+def test_a_training_without_a_last_step_is_drawn_too(resize):
+    resize(80)
+    line = "training: step 7 at 0/s | return - (0 episodes) | 0 checkpoints"
+    _, figures = on_screen(as_sent(view().draw(line)))
+    assert figures == "step 7 | return - (0 episodes) | 0 checkpoints"
+
+
+def test_where_output_has_no_unicode_the_bar_has_none():
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    assert ProgressView(stream).draw(LINE).isascii()
