@@ -299,7 +299,7 @@ class TestAServerSaysWhatThePageSays:
         (_, plain), (_, with_x), (_, error) = VERSION_2[10:13]
         agents = ScriptedAgents([])
         talk([VERSION_2[0][1], plain, with_x], agents)
-        assert agents.stored.values == [("speed", 2.5, None), ("speed", 2.5, 7.0)]
+        assert agents.stored.values == [("client/speed", 2.5, None), ("client/speed", 2.5, 7.0)]
         said = binary.encode_error(binary.ErrorCode.GO_ELSEWHERE, "connect again")
         assert framed(said) == error
 
