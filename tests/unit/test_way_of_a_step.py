@@ -1,11 +1,13 @@
 """A step passes few files: those that ``docs/architecture.md`` lists, counted with a profiler."""
 
+import queue
 import re
 import sys
 import threading
 from pathlib import Path
 
 import numpy as np
+import pytest
 from learning_parts import SMALL, SMALL_COLUMNS, Kept, small_policy
 from served_worker import serve_batches
 
@@ -51,13 +53,22 @@ class Files:
 
 
 class TransportTo:
-    """Opens connections to a worker that serves the test."""
+    """Opens connections to a worker that serves the test, and notes what clients have sent."""
 
     def __init__(self, served):
         self._served = served
+        self.sent = queue.Queue()
 
     def connect(self, address, timeout_s):
-        return self._served.connect()
+        connection = self._served.connect()
+        send = connection.send
+
+        def noted(payload):
+            send(payload)
+            self.sent.put(payload)
+
+        connection.send = noted
+        return connection
 
 
 def actor():
@@ -73,32 +84,45 @@ def actor():
     )
 
 
-def files_of_a_step(served):
-    """Return the files that the client and the worker pass for one step, after some others."""
-    client = VectorClient("localhost:1", ENVIRONMENTS, transport=TransportTo(served))
-    states = np.zeros((ENVIRONMENTS, 2), np.float32)
-    rewards = np.zeros(ENVIRONMENTS)
-    of_client, of_worker = Files(), Files()
+class Player(threading.Thread):
+    """A client that has taken some steps, takes one more when it is asked to, and is watched."""
 
-    def play():
-        client.init(states)
+    def __init__(self, transport):
+        super().__init__()
+        self._client = VectorClient("localhost:1", ENVIRONMENTS, transport=transport)
+        self.is_prepared, self.goes_on = threading.Event(), threading.Event()
+        self.files, self.actions = Files(), None
+
+    def run(self):
+        states, rewards = np.zeros((ENVIRONMENTS, 2), np.float32), np.zeros(ENVIRONMENTS)
+        self._client.init(states)
         for _ in range(3):
-            client.send(rewards, states)
-        with of_client:
-            actions.append(client.send(rewards, states))
+            self._client.send(rewards, states)
+        self.is_prepared.set()
+        self.goes_on.wait(20)
+        with self.files:
+            self.actions = self._client.send(rewards, states)
 
-    actions = []
-    playing = threading.Thread(target=play)
-    playing.start()
-    messages = []
-    answer = served.worker._responder.answer
-    served.worker._responder.answer = lambda *what: messages.append(what) or answer(*what)
-    served.turn_until(lambda: len(messages) == 4)
+
+def files_of_a_step(served, connections):
+    """Return the files that clients and worker pass for one step of each, in one turn."""
+    transport, of_worker = TransportTo(served), Files()
+    players = [Player(transport) for _ in range(connections)]
+    for player in players:
+        player.start()
+    served.turn_until(lambda: all(player.is_prepared.is_set() for player in players))
+    transport.sent.queue.clear()
+    for player in players:
+        player.goes_on.set()
+    for _ in players:
+        transport.sent.get(timeout=20)
     with of_worker:
-        served.turn_until(lambda: len(messages) == 5)
-    playing.join(20)
-    assert actions[0].shape == (ENVIRONMENTS,)
-    return of_client.found | of_worker.found - ONCE_IN_A_TURN
+        served.turn()
+    for player in players:
+        player.join(20)
+        assert player.actions.shape == (ENVIRONMENTS,)
+    found = of_worker.found.union(*(player.files.found for player in players))
+    return found - ONCE_IN_A_TURN
 
 
 def documented_files():
@@ -109,10 +133,11 @@ def documented_files():
     return {re.findall(r"`([\w/]+\.py)`", row)[0] for row in table if ".py`" in row}
 
 
-def test_a_step_passes_the_fifteen_files_that_the_page_lists():
+@pytest.mark.parametrize("connections", [1, 3])
+def test_a_step_passes_the_fifteen_files_that_the_page_lists(connections):
     served = serve_batches(actor())
     try:
-        files = files_of_a_step(served)
+        files = files_of_a_step(served, connections)
     finally:
         served.close()
     assert files == documented_files()

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -272,6 +272,8 @@ class Responder:
             return NO_STATES
         if len(parts) == 1:
             return self._of_one_dtype(agent.check(parts[0]))
+        if _are_alike(parts):
+            return self._of_one_dtype(agent.check(np.concatenate(parts)))
         if are_of_one_kind(parts):
             return self._of_one_dtype(agent.check(together(parts)))
         checked = [self._of_one_dtype(agent.check(part)) for part in parts]
@@ -297,6 +299,17 @@ def _joined(requests: list[Request]) -> tuple[IntArray, Flags, FloatArray]:
         np.concatenate([request.slots for request in requests]),
         np.concatenate([request.steps.flags for request in requests]),
         np.concatenate([request.steps.rewards for request in requests]),
+    )
+
+
+def _are_alike(parts: list[States]) -> TypeGuard[list[Array]]:
+    """Return whether ``parts`` are arrays without names that can be joined, as most are."""
+    first = parts[0]
+    return isinstance(first, np.ndarray) and all(
+        isinstance(part, np.ndarray)
+        and part.dtype == first.dtype
+        and part.shape[1:] == first.shape[1:]
+        for part in parts
     )
 
 

@@ -26,15 +26,10 @@ def finals_of_truncated(steps: Steps) -> States:
 def are_of_one_kind(parts: Sequence[States]) -> bool:
     """Return whether ``parts`` are arrays, or arrays by name, that can be joined."""
     first = parts[0]
-    if isinstance(first, dict):
-        kind = kind_of(first)
-        return all(isinstance(part, dict) and kind_of(part) == kind for part in parts)
-    return isinstance(first, np.ndarray) and all(
-        isinstance(part, np.ndarray)
-        and part.dtype == first.dtype
-        and part.shape[1:] == first.shape[1:]
-        for part in parts
-    )
+    if not isinstance(first, np.ndarray | dict):
+        return False
+    kind = kind_of(first)
+    return all(type(part) is type(first) and kind_of(part) == kind for part in parts)
 
 
 def together(parts: Sequence[Any]) -> Observations:
