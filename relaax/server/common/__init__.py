@@ -5,6 +5,7 @@
 ``algorithm_loader``    imports the algorithm from its folder
 ``algorithm_errors``    says what the algorithm's code raised, and where
 ``space_check``         checks the spaces that the algorithm gives
+``stop_signal``         a stop that signals ask for
 ``saver``               checkpoints in a directory or in AWS S3
 ``aws``                 access to AWS S3
 ``logs``                the format of the log

@@ -1,9 +1,7 @@
 """The command ``relaax-parameter-server``, which wires the process together."""
 
 import logging
-import signal
 import sys
-import threading
 from contextlib import ExitStack
 
 from relaax.algorithm_base import (
@@ -27,6 +25,7 @@ from relaax.server.common.configuration import (
 )
 from relaax.server.common.logs import start_logging
 from relaax.server.common.saver import BlobStore, CheckpointSaver, DirectoryStore, S3Store
+from relaax.server.common.stop_signal import StopSignal
 from relaax.server.parameter_server.metrics import (
     EnvironmentCount,
     EpisodeReturns,
@@ -51,18 +50,11 @@ def main() -> int:
 def _serve(arguments: list[str]) -> int:
     configuration = load_parameter_server(arguments)
     start_logging(configuration.options.log_level)
-    stop = _stop_on_signals()
+    stop = StopSignal()
     keep_memory()  # every update makes and frees vectors of the network's size
     with ExitStack() as resources:
         _monitor(configuration, resources).run(stop)
     return 0
-
-
-def _stop_on_signals() -> threading.Event:
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda number, frame: stop.set())
-    return stop
 
 
 def _monitor(configuration: ParameterServerConfiguration, resources: ExitStack) -> TrainingMonitor:

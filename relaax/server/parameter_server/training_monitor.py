@@ -2,12 +2,12 @@
 
 import logging
 import math
-import threading
 import time
 from dataclasses import replace
 from enum import Enum
 
 from relaax.algorithm_base import Metrics, ParameterServerBase, Phase, RunningParameterServer
+from relaax.server.common.stop_signal import Stop
 from relaax.server.parameter_server.metrics import EnvironmentCount, EpisodeReturns
 from relaax.server.parameter_server.progress import ProgressPrinter, StepRate, TrainingProgress
 from relaax.server.parameter_server.return_curve import ReturnCurve
@@ -78,7 +78,7 @@ class TrainingMonitor:
         self._steps_per_s = 0.0
         self._checkpoints = 0
 
-    def run(self, stop: threading.Event) -> EndOfTraining:
+    def run(self, stop: Stop) -> EndOfTraining:
         """Watch the training until it is over or ``stop`` is set; then save, and close the port."""
         try:
             end = self._train(stop)
@@ -96,7 +96,7 @@ class TrainingMonitor:
             self._bridge.stop(CLOSE_GRACE_S)
         return end
 
-    def _train(self, stop: threading.Event) -> EndOfTraining:
+    def _train(self, stop: Stop) -> EndOfTraining:
         now = time.monotonic()
         save_at, rate_at = now + self._checkpoint_interval_s, now + RATE_INTERVAL_S
         while not stop.wait(CHECK_INTERVAL_S):
