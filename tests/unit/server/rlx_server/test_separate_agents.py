@@ -1,5 +1,7 @@
 """Algorithms without batches: a worker asks their agents connection by connection."""
 
+import json
+
 import pytest
 from served_worker import BinaryClient, JsonClient
 
@@ -121,6 +123,21 @@ def test_any_kind_of_state_reaches_them_in_version_1(served, serve_separately):
         client.tell(message)
         assert client.action() == 0
     assert seen == [{"position": [1, 2]}, "a word", 7]
+
+
+@pytest.mark.parametrize(("opens", "closes"), [("[", "]"), ('{"a":', "}")])
+def test_a_state_that_is_nested_without_end_ends_its_connection_alone(
+    served, calls, opens, closes, caplog
+):
+    other, deep = BinaryClient(served), JsonClient(served)
+    state = opens * 500 + "1" + closes * 500
+    deep.connection.send(json.dumps(["act", state]).encode())
+    other.tell([0], [START], [0], [1])
+    served.turn(2)
+    assert other.answer().actions.tolist() == [0]
+    assert deep.receive() is None
+    assert "nested too deeply" in caplog.text
+    assert served.load == 1
 
 
 def test_an_agent_that_fails_ends_its_connection_alone(serve_separately, calls, caplog):
