@@ -210,6 +210,19 @@ class TestTheAgent:
         assert rlx_server.is_running()
 
     @BOTH_MODES
+    @pytest.mark.parametrize("action", ["float('nan')", "7"])
+    def test_a_bad_action_in_an_episode_is_one_reason_and_stops_the_client(
+        self, training: Training, author: Author, action: str
+    ):
+        goes_on = "self._count(reward)\n        return "
+        author.puts(f"{goes_on}{action}", f"{goes_on}self._choose(state)", "agent.py")
+        training.start_parameter_server()
+        rlx_server = training.start_rlx_server()
+        assert "the algorithm mine returned" in end_of_a_client(training)
+        assert rlx_server.output().count("closing the connection") == 1
+        assert tracebacks(rlx_server) == [0]
+
+    @BOTH_MODES
     def test_what_a_batch_agent_raises_is_one_traceback_and_one_reason(
         self, training: Training, author: Author
     ):

@@ -72,7 +72,8 @@ class ErrorCode(IntEnum):
     VERSION = 5
     #: The training has come to its end; there is no need to connect again.
     TRAINING_IS_OVER = 6
-    #: The algorithm failed; its own code must change, and to connect again does not help.
+    #: The algorithm failed, or its actions cannot be used; its own code must change, and to connect
+    #: again does not help.
     ALGORITHM = 7
 
 

@@ -15,9 +15,9 @@ class Stop(Protocol):
 class StopSignal:
     """Set by SIGINT and SIGTERM from now on, while the main thread may be waiting for it.
 
-    Not a ``threading.Event``: a handler runs in the main thread, between any two of its steps. Where
-    it interrupts ``Event.wait`` in the moment in which that holds the event's lock, ``set`` waits
-    for the same lock, and for ever. A ``SimpleQueue`` may be put to anywhere.
+    Not a ``threading.Event``: a handler runs in the main thread, between any two of its steps.
+    Where it interrupts ``Event.wait`` in the moment in which that holds the event's lock, ``set``
+    waits for the same lock, and for ever. A ``SimpleQueue`` may be put to anywhere.
     """
 
     def __init__(self) -> None:

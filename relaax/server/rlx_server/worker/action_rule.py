@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relaax.errors import InvalidState
+from relaax.errors import AgentError
 from relaax.spaces import Space, shape_of, written
 
 Array = npt.NDArray[Any]
@@ -13,10 +13,10 @@ Array = npt.NDArray[Any]
 _INTEGER, _FLOAT, _DOUBLE = np.dtype(np.int64), np.dtype(np.float32), np.dtype(np.float64)
 
 
-class UnusableActions(InvalidState):
+class UnusableActions(AgentError):
     """An algorithm returned what no environment of its action space can take.
 
-    The client has done nothing wrong; but asking again would not help.
+    The client has done nothing wrong; but asking again would not help: the algorithm must change.
     """
 
 

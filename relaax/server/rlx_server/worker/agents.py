@@ -50,14 +50,18 @@ class SeparateAgents(BatchAgentBase):
         self._failures = FailureLog(_log)
 
     def open(self, slots: IntArray) -> None:
-        """Make an agent for each slot; AgentError when one of them cannot be made."""
+        """Make an agent for each slot.
+
+        AgentError when one of them cannot be made, or what it raises on purpose; all that have been
+        made are closed then.
+        """
         made: list[AgentBase] = []
         try:
             with self._failing_as("making the agent"):
                 for _ in slots:
                     made.append(self._make_agent(self._made))
                     self._made += 1
-        except (RelaaxError, MemoryError):
+        except BaseException:
             for agent in made:
                 _close(agent)
             raise

@@ -63,6 +63,16 @@ class Refusal(NamedTuple):
     error: Exception
 
 
+class _Report(NamedTuple):
+    """What requests say together."""
+
+    transitions: Transitions
+    #: [A, ...]
+    states: Observations
+    #: Of the truncated episodes.
+    finals: Observations
+
+
 class Responder:
     """The environments of a worker: their slots, their episodes, and the agents that act for them.
 
@@ -98,27 +108,32 @@ class Responder:
     def open(self, hello: Hello) -> IntArray:
         """Return slots for the environments of a client; NoRoom when there is none.
 
-        AgentError when an agent cannot be made for one of them, or fails when it is introduced.
+        AgentError when an agent cannot be made for one of them, or fails when it is introduced;
+        InvalidState when it refuses the environment.
         """
         environments = hello.environments
         agents = self.prepare()
         slots = self._slots.take(environments)
         try:
+            self._open(slots, hello, agents)
+        except MemoryError as error:
+            raise NoRoom(f"there is no room for {environments} more environments") from error
+        return slots
+
+    def _open(self, slots: IntArray, hello: Hello, agents: Agents) -> None:
+        """Let environments have ``slots``; whatever is raised, the slots are free again then."""
+        try:
             self._episodes.open(slots)
             agents.batch_agent.open(slots)
-        except MemoryError as error:
-            self._slots.give_back(slots)
-            raise NoRoom(f"there is no room for {environments} more environments") from error
-        except AgentError:
+        except BaseException:
             self._slots.give_back(slots)
             raise
-        self.environments += environments
+        self.environments += len(slots)
         try:
             agents.batch_agent.connected(slots, self._introduced(hello, agents))
-        except AgentError:
+        except BaseException:
             self.close_slots(slots)
             raise
-        return slots
 
     def _introduced(self, hello: Hello, agents: Agents) -> list[EnvironmentInfo]:
         """Return what agents may know of the environments of a client."""
@@ -175,18 +190,28 @@ class Responder:
             self._agents.close()
 
     def _answer(self, requests: list[Request], arrived_at: float) -> Iterator[Answer | Refusal]:
-        """Answer requests together; where one of them is refused, each for itself."""
+        """Answer requests together; each for itself where one of them cannot be used.
+
+        What the agent refuses when it acts is refused for all: their steps have been counted.
+        """
         agents = self.prepare()
         if len(requests) > 1 and not agents.act_together:
             yield from self._answer_one_by_one(requests, arrived_at)
             return
         try:
-            transitions, actions, scores = self._act(agents.batch_agent, requests, arrived_at)
+            report = self._read(agents.batch_agent, requests)
         except (ProtocolError, AgentError) as error:
             if len(requests) > 1:
                 yield from self._answer_one_by_one(requests, arrived_at)
             else:
                 yield _refusal(requests[0], error)
+            return
+        transitions = report.transitions
+        scores = self._episodes.count(transitions)
+        try:
+            actions = self._act(agents.batch_agent, report, arrived_at)
+        except (ProtocolError, AgentError) as error:
+            yield from (Refusal(request.connection, error) for request in requests)
             return
         if self._fits(actions, len(transitions.acting)):
             yield from _split(requests, transitions, actions, scores)
@@ -241,12 +266,10 @@ class Responder:
         for request in requests:
             yield from self._answer([request], arrived_at)
 
-    def _act(
-        self, agent: BatchAgentBase, requests: list[Request], arrived_at: float
-    ) -> tuple[Transitions, Actions, FloatArray]:
-        """Return what requests say, actions [A] and scores [E].
+    def _read(self, agent: BatchAgentBase, requests: list[Request]) -> _Report:
+        """Return what requests say; ProtocolError or AgentError where one cannot be used.
 
-        ProtocolError where a request is refused. Of joined requests nothing has been changed then.
+        Nothing changes.
         """
         slots, flags, rewards = _joined(requests)
         transitions = self._episodes.read(slots, flags, rewards)
@@ -254,13 +277,16 @@ class Responder:
         finals: Observations = NO_STATES
         if not transitions.only_steps:
             finals = self._checked(agent, [finals_of_truncated(r.steps) for r in requests])
-        scores = self._episodes.count(transitions)
-        if number_of(states):
-            self._dtype = _dtype_of(states)
+        return _Report(transitions, states, finals)
+
+    def _act(self, agent: BatchAgentBase, report: _Report, arrived_at: float) -> Actions:
+        """Return actions [A]."""
+        if number_of(report.states):
+            self._dtype = _dtype_of(report.states)
         began_at = time.monotonic()
-        actions = agent.act(transitions, states, finals)
-        self._measurements.add_evaluation(arrived_at, began_at, len(transitions.acting))
-        return transitions, actions, scores
+        actions: Actions = agent.act(report.transitions, report.states, report.finals)
+        self._measurements.add_evaluation(arrived_at, began_at, len(report.transitions.acting))
+        return actions
 
     def _checked(self, agent: BatchAgentBase, parts: list[States]) -> Observations:
         """Return all states as one array, or as arrays by name; InvalidState for what is unusable.

@@ -176,6 +176,35 @@ def test_an_agent_that_cannot_be_made_ends_its_connection_alone_with_the_reason(
     assert first.ask([0], [START], [0], [1]).actions.tolist() == [0]
 
 
+@pytest.mark.parametrize("when", ["made", "connected"])
+def test_agents_that_were_made_are_closed_when_one_of_them_refuses_its_environment(
+    serve_separately, calls, when
+):
+    closed = []
+
+    class Choosy(Noting):
+        def __init__(self, number):
+            super().__init__(number, calls)
+            self._refuse("made")
+
+        def connected(self, environment):
+            self._refuse("connected")
+
+        def close(self):
+            closed.append(self.number)
+
+        def _refuse(self, now):
+            if self.number == 1 and when == now:
+                raise InvalidState("not this environment")
+
+    served = serve_separately(Choosy)
+    with pytest.raises(binary.Error, match="not this environment") as said:
+        BinaryClient(served, 3)
+    assert said.value.code == ErrorCode.MISMATCH
+    assert closed == ([0] if when == "made" else [0, 1, 2])
+    assert served.load == 0
+
+
 def test_the_same_failure_of_several_agents_is_one_traceback(serve_separately, calls, caplog):
     served = serve_separately(lambda number: Faulty(number, calls))
     for client in [BinaryClient(served) for _ in range(3)]:
