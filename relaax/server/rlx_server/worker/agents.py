@@ -28,7 +28,7 @@ class Agents:
     stub: BridgeBase
     #: Whether requests of several connections may be joined into one call.
     act_together: bool
-    #: The seed of the first environment; the next one gets one more.
+    #: The seed of the first environment, below 2**32; the next one gets the one after it.
     first_seed: int = 0
 
     def close(self) -> None:

@@ -18,6 +18,7 @@ from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.connection import Actions, Connection
 from relaax.server.rlx_server.worker.episodes import Episodes, FloatArray, NoEpisode
 from relaax.server.rlx_server.worker.measurements import Measurements
+from relaax.server.rlx_server.worker.seeds import seed_after
 from relaax.server.rlx_server.worker.states import (
     NO_STATES,
     are_of_one_kind,
@@ -137,7 +138,7 @@ class Responder:
 
     def _introduced(self, hello: Hello, agents: Agents) -> list[EnvironmentInfo]:
         """Return what agents may know of the environments of a client."""
-        first_seed = agents.first_seed + self._introductions
+        first = self._introductions
         self._introductions += hello.environments
         return [
             EnvironmentInfo(
@@ -145,7 +146,7 @@ class Responder:
                 observation_space=hello.observation_space,
                 action_space=hello.action_space,
                 number=number,
-                seed=first_seed + number,
+                seed=seed_after(agents.first_seed, first + number),
             )
             for number in range(hello.environments)
         ]
