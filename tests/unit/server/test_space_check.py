@@ -85,7 +85,7 @@ def test_actions_are_one_array(space):
 
 @pytest.mark.parametrize("space", [named(arm=DISCRETE), {"type": "Tuple", "spaces": [DISCRETE]}])
 def test_actions_of_several_arrays_are_refused_with_what_to_do(space):
-    reason = rf"an action is one array, and no {space['type']}: give one Box or one MultiDiscrete with the numbers"
+    reason = rf"an action is one array, and no {space['type']}: give one Box or one Multi"
     with pytest.raises(ConfigurationError, match=reason) as error:
         check(None, space)
     assert str(error.value).startswith("algorithm /mine: Config.action_space returns ")

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from relaax.algorithm_base import BatchAgentBase, EnvironmentInfo
 from relaax.errors import AgentError, InvalidState, NoRoom, ProtocolError
 from relaax.metrics import OF_CLIENT, Metrics
-from relaax.observations import Observations
+from relaax.observations import Observations, joined
 from relaax.protocol.binary import Hello, Metric
 from relaax.server.rlx_server.slots import SlotPool
 from relaax.server.rlx_server.worker.action_rule import ActionRule, UnusableActions
@@ -25,7 +25,6 @@ from relaax.server.rlx_server.worker.states import (
     finals_of_truncated,
     kinds,
     named_kinds,
-    together,
 )
 from relaax.steps import Flags, IntArray, States, Steps, Transitions, number_of
 
@@ -302,11 +301,11 @@ class Responder:
         if _are_alike(parts):
             return self._of_one_dtype(agent.check(np.concatenate(parts)))
         if are_of_one_kind(parts):
-            return self._of_one_dtype(agent.check(together(parts)))
+            return self._of_one_dtype(agent.check(joined(parts)))
         checked = [self._of_one_dtype(agent.check(part)) for part in parts]
         if not are_of_one_kind(checked):
             raise InvalidState("environments report observations of different kinds")
-        return together(checked)
+        return joined(checked)
 
     def _of_one_dtype(self, states: Observations) -> Observations:
         if self._dtype is not None and _dtype_of(states) != self._dtype:
