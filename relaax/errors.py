@@ -9,7 +9,8 @@ RelaaxError
 │   └── CheckpointMismatch  it belongs to another network or algorithm
 ├── BridgeError             the parameter server refused a call
 │   └── ParameterServerAway  it did not answer for a long time
-├── AgentError              an algorithm's agent failed: its connection is closed, and no other
+├── AgentError              an algorithm's agent failed, or its actions cannot be used: its
+│                           connection is closed, and no other
 └── NoRoom                  a worker has no memory for more environments
 """
 
@@ -51,7 +52,10 @@ class ParameterServerAway(BridgeError):
 
 
 class AgentError(RelaaxError):
-    """An agent of one environment raised an exception; the log has its traceback."""
+    """An agent raised an exception, or returned actions that cannot be used.
+
+    After an exception the log has the traceback.
+    """
 
 
 class NoRoom(RelaaxError):

@@ -3,6 +3,10 @@
 import logging
 import threading
 import traceback
+from typing import TypeAlias
+
+#: Of a frame: its file and line.
+_Place: TypeAlias = tuple[str, int | None]
 
 
 class FailureLog:
@@ -10,13 +14,14 @@ class FailureLog:
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
-        self._shown: set[tuple[type[Exception], str, int | None]] = set()
+        self._shown: set[tuple[type[Exception], tuple[_Place, ...]]] = set()
         self._lock = threading.Lock()
 
     def add(self, what: str, error: Exception) -> None:
         """Log ``what`` failed with the traceback; one line, where that has been logged before.
 
-        Failures are the same if they are of one type and come from one line of code.
+        Failures are the same if they are of one type and come from one line of code, which was
+        reached in the same way: two mistakes that end in one line of a library are two failures.
         """
         if self._is_new(error):
             self._log.error("%s failed", what, exc_info=error)
@@ -24,11 +29,11 @@ class FailureLog:
             self._log.error("%s failed again: %s", what, in_words(error))
 
     def _is_new(self, error: Exception) -> bool:
-        frames = traceback.extract_tb(error.__traceback__)
-        place = (frames[-1].filename, frames[-1].lineno) if frames else ("", 0)
+        frames = traceback.walk_tb(error.__traceback__)
+        way = tuple((frame.f_code.co_filename, line) for frame, line in frames)
         with self._lock:
             before = len(self._shown)
-            self._shown.add((type(error), *place))
+            self._shown.add((type(error), way))
             return len(self._shown) > before
 
 

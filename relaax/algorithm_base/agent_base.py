@@ -32,8 +32,9 @@ class AgentBase(ABC):
     with the reason in its log and for the client. After any other exception the log has the
     traceback, and the client stops with the reason.
 
-    An ``Agent`` that takes an argument ``seed`` is given an int there, another one for each agent
-    on all RLX servers, so that agents of one configuration do not all draw the same numbers.
+    An ``Agent`` that takes an argument ``seed`` is given an int from 0 to 2**32 - 1 there, another
+    one for each agent of a worker and, in all likelihood, on all RLX servers, so that agents of one
+    configuration do not all draw the same numbers.
     ``connected`` says more of the environment.
     """
 

@@ -30,7 +30,7 @@ class BatchAgentBase(ABC):
         agent.close_slots(slots)                                # a connection has gone
         agent.close()
 
-    ``seed`` is an int, another one for each worker on all RLX servers. An agent that
+    ``seed`` is an int below 2**32, another one for each worker on all RLX servers. An agent that
     learns in the background makes ``act`` wait at most while it does not keep up. Slots are the
     worker's small numbers for environments; those of environments that have gone are given to
     others.

@@ -16,5 +16,6 @@ class EnvironmentInfo:
     action_space: Space | None
     #: Its number on its connection, from 0.
     number: int
-    #: An int of its own among all environments that connect to any RLX server.
+    #: From 0 to 2**32 - 1. Each environment of a worker has another one, and in all likelihood
+    #: each one that connects to any RLX server.
     seed: int

@@ -29,7 +29,8 @@ class BackgroundLearner:
     A learner that takes nothing for ``FULL_QUEUE_DEADLINE_S``, while the parameter server is away
     for instance, is not waited for until it goes on; meanwhile the oldest rollouts are dropped.
     Steps of dropped rollouts count in the global step like all others, unless the parameter server
-    was away meanwhile. An error ends the thread and is raised by the next ``put``.
+    was away meanwhile. An error ends the thread and is raised by the next ``put``, for its caller
+    to log; ``close`` logs one that has not been raised.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class BackgroundLearner:
         self._dropped = 0
         self._steps_dropped = 0
         self._error: Exception | None = None
+        self._is_raised = False
         self._changed = threading.Condition()
         self._closes = False
         self._thread = threading.Thread(target=self._run, name="learner", daemon=True)
@@ -70,6 +72,7 @@ class BackgroundLearner:
             if not self._drops:
                 self._wait_for_the_learner()
             if self._error is not None:
+                self._is_raised = True
                 raise self._error
             while self._queue and self._waiting - self._queue[0].count > self._most_waiting:
                 self._drop(self._queue.popleft())
@@ -85,6 +88,8 @@ class BackgroundLearner:
             _log.warning("the last update did not end within %g s", CLOSE_DEADLINE_S)
         else:
             self._learner.close()
+        if self._error is not None and not self._is_raised:
+            _log.error("the learner failed", exc_info=self._error)
 
     def _wait_for_the_learner(self) -> None:
         """Wait while a whole update is queued, and the learner takes one now and then."""
@@ -105,7 +110,6 @@ class BackgroundLearner:
                 if self._policy.current.version.incarnation != incarnation:
                     self._forget_dropped_steps()
         except Exception as error:  # raised where it can be acted on: by the next put
-            _log.exception("the learner failed")
             with self._changed:
                 self._error = error
                 self._changed.notify_all()

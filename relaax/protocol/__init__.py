@@ -4,6 +4,7 @@
 ``framing``     a connection over a stream socket: where a message starts and ends in the bytes
 ``json``        version 1: one environment, messages in JSON
 ``binary``      version 2: many environments on one connection, arrays as raw bytes
+``nesting``     how deep lists and objects may lie in each other in JSON
 ``text``        what can be written as UTF-8
 
 ``docs/protocol.md`` specifies it. It needs numpy and nothing else.

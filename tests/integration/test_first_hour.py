@@ -3,17 +3,21 @@
 Each test takes the algorithm that docs/algorithms.md shows, and puts one mistake into it.
 """
 
+import shutil
 from pathlib import Path
 
 import pytest
 from algorithms_page import whole_algorithm
 from processes import Process, Training
 
-from relaax.client import Client
+from relaax.client import Client, Failure
 
 pytestmark = pytest.mark.integration
 
 BOTH_SERVERS = pytest.mark.parametrize("command", ["relaax-parameter-server", "relaax-rlx-server"])
+
+#: An algorithm that learns, from the library's parts.
+REINFORCE = Path(__file__).parents[1] / "learning" / "reinforce_gaussian"
 
 BOTH_MODES = pytest.mark.parametrize("training", ["connection", 1], indirect=True)
 
@@ -210,6 +214,19 @@ class TestTheAgent:
         assert rlx_server.is_running()
 
     @BOTH_MODES
+    @pytest.mark.parametrize("action", ["float('nan')", "7"])
+    def test_a_bad_action_in_an_episode_is_one_reason_and_stops_the_client(
+        self, training: Training, author: Author, action: str
+    ):
+        goes_on = "self._count(reward)\n        return "
+        author.puts(f"{goes_on}{action}", f"{goes_on}self._choose(state)", "agent.py")
+        training.start_parameter_server()
+        rlx_server = training.start_rlx_server()
+        assert "the algorithm mine returned" in end_of_a_client(training)
+        assert rlx_server.output().count("closing the connection") == 1
+        assert tracebacks(rlx_server) == [0]
+
+    @BOTH_MODES
     def test_what_a_batch_agent_raises_is_one_traceback_and_one_reason(
         self, training: Training, author: Author
     ):
@@ -217,6 +234,30 @@ class TestTheAgent:
         training.start_parameter_server()
         rlx_server = training.start_rlx_server()
         assert "the algorithm failed: ZeroDivisionError: " in end_of_a_client(training)
+        assert tracebacks(rlx_server) == [1]
+        assert rlx_server.is_running()
+
+    @BOTH_MODES
+    def test_what_a_learner_raises_is_one_traceback_and_one_reason(self, training: Training):
+        """In a shared worker it learns on a thread of its own."""
+        directory = training.directory / "learning"
+        shutil.copytree(REINFORCE, directory)
+        builder = directory / "builder.py"
+        line = "    if learns_in_background:\n"
+        assert line in builder.read_text()
+        builder.write_text(builder.read_text().replace(line, f"    learner.learn = None\n{line}"))
+        keys = {"state_size": 4, "action_size": 1, "episode_len": 5}
+        training.configure({"path": "learning", **keys})
+        training.start_parameter_server()
+        rlx_server = training.start_rlx_server()
+        with (
+            Client(training.rlx_server_url, timeout_s=60) as client,
+            pytest.raises(Failure, match="TypeError: 'NoneType' object is not callable"),
+        ):
+            for _ in range(1000):
+                client.init([0.0] * 4)
+                client.send(1.0, [0.0] * 4)
+                client.reset(1.0)
         assert tracebacks(rlx_server) == [1]
         assert rlx_server.is_running()
 

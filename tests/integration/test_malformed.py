@@ -104,6 +104,14 @@ CASES = {
         "an array of 209715200 bytes",
     ),
     "nesting without end": (message("act", "[" * 100_000), "JSON is nested too deeply"),
+    "a state of 500 levels": (
+        message("act", "[" * 500 + "]" * 500),
+        "JSON is nested too deeply: at most 64 levels",
+    ),
+    "an object of 500 levels": (
+        message("act", '{"a":' * 500 + "1" + "}" * 500),
+        "JSON is nested too deeply: at most 64 levels",
+    ),
     "a reward beyond 32 bits": (
         START + message("reward_and_act", 1e39, state([0.0] * 4)),
         "not finite as a 32-bit float",
@@ -135,6 +143,11 @@ CASES_OF_VERSION_2 = {
     "an observation without a name among others": (
         hello(b"{}") + named_steps(b"a", b""),
         "an array among several has no name",
+        1,
+    ),
+    "a hello of 500 levels": (
+        hello(b'{"action_space": ' + b'{"a":' * 500 + b"1" + b"}" * 501),
+        "JSON is nested too deeply",
         1,
     ),
     "a name that is no text": (hello(b"{}") + named_steps(b"\xff"), "is not UTF-8", 1),

@@ -1,4 +1,4 @@
-"""A traceback is logged once for each line of code that raises."""
+"""A traceback is logged once for each line of code that raises, and for each way to it."""
 
 import logging
 
@@ -36,6 +36,29 @@ def test_a_failure_that_repeats_itself_is_one_traceback_and_a_line_each_time(log
 def test_another_type_and_another_place_are_failures_of_their_own(log):
     errors = [(ValueError(), "here"), (KeyError(), "here"), (ValueError(), "there")]
     assert [log(*error) for error in errors] == [1, 2, 3]
+
+
+def in_a_library(text):
+    return int(text)
+
+
+def one_mistake():
+    in_a_library("one")
+
+
+def another_mistake():
+    in_a_library("two")
+
+
+def test_two_mistakes_that_end_in_one_line_of_a_library_are_two_failures(caplog):
+    failures = FailureLog(logging.getLogger(__name__))
+    for mistake in (one_mistake, another_mistake) * 2:
+        try:
+            mistake()
+        except ValueError as error:
+            failures.add("a call", error)
+    assert caplog.text.count("Traceback") == 2
+    assert caplog.text.count("a call failed again") == 2
 
 
 def test_an_error_without_a_message_is_its_type():

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from relaax.errors import ProtocolError
 from relaax.protocol.binary.arrays import Block, block_length, decode_block, encode_block
 from relaax.protocol.connection import Payload
+from relaax.protocol.nesting import require_few_levels
 from relaax.protocol.text import is_text
 from relaax.spaces import Space
 from relaax.steps import (
@@ -71,7 +72,8 @@ class ErrorCode(IntEnum):
     VERSION = 5
     #: The training has come to its end; there is no need to connect again.
     TRAINING_IS_OVER = 6
-    #: The algorithm failed; its own code must change, and to connect again does not help.
+    #: The algorithm failed, or its actions cannot be used; its own code must change, and to connect
+    #: again does not help.
     ALGORITHM = 7
 
 
@@ -384,8 +386,10 @@ def _expect(payload: Payload, kind: int, what: str) -> None:
 
 def _decode_json(data: Payload, what: str) -> dict[str, Any]:
     try:
-        body = json.loads(bytes(data))
-    except (ValueError, RecursionError) as error:
+        text = str(data, encoding="utf-8")
+        require_few_levels(text)
+        body = json.loads(text)
+    except ValueError as error:
         raise ProtocolError(f"{what} is not JSON: {error}") from error
     if not isinstance(body, dict):
         raise ProtocolError(f"{what} is a JSON object")

@@ -41,7 +41,7 @@ class NamedPattern:
             )
             at = array_at + array.nbytes
         self.array_end = at
-        self._names = arrays.keys()
+        self._names = frozenset(arrays)
 
     def fits(self, arrays: Any) -> bool:
         """Return whether ``arrays`` are of the same kinds and names, in any order."""

@@ -18,6 +18,7 @@ import numpy as np
 from relaax.errors import ProtocolError
 from relaax.protocol.connection import Payload
 from relaax.protocol.json import npz
+from relaax.protocol.nesting import require_few_levels
 
 DEFAULT_MAX_ARRAY_BYTES = 64 * 1024 * 1024
 
@@ -43,9 +44,11 @@ def encode(value: Any, what: str = "a value") -> str:
 def decode(text: str, max_array_bytes: int = DEFAULT_MAX_ARRAY_BYTES) -> Any:
     """Return the value that ``text`` is the JSON of.
 
-    All its arrays together may unpack to ``max_array_bytes``. Raises ``ProtocolError``, and nothing
-    else, for whatever cannot be decoded.
+    All its arrays together may unpack to ``max_array_bytes``, and its lists and objects may have
+    ``nesting.MAX_LEVELS``. Raises ``ProtocolError``, and nothing else, for whatever cannot be
+    decoded.
     """
+    require_few_levels(text)
     arrays = _ArrayDecoder(max_array_bytes)
     try:
         return json.loads(
@@ -54,8 +57,6 @@ def decode(text: str, max_array_bytes: int = DEFAULT_MAX_ARRAY_BYTES) -> Any:
             parse_constant=_refuse_constant,
             parse_float=_finite_float,
         )
-    except RecursionError as error:
-        raise ProtocolError("JSON is nested too deeply") from error
     except ValueError as error:
         raise ProtocolError(f"this is not JSON: {error}: {text[:64]!r}") from error
 

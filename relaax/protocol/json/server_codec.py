@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relaax.errors import InvalidState
+from relaax.errors import AgentError
 from relaax.protocol.binary.messages import Metric
 from relaax.protocol.connection import Payload
 from relaax.protocol.framing import DEFAULT_MAX_FRAME_BYTES
@@ -40,14 +40,14 @@ class ServerCodec:
     ) -> bytes:
         """Return the action, or the score of an episode that is over.
 
-        InvalidState for an action that JSON cannot hold.
+        AgentError for an action that JSON cannot hold.
         """
         if len(scores):
             return messages.encode_score(float(scores[0]))
         try:
             return messages.encode_action(actions[0])
         except (TypeError, ValueError) as error:
-            raise InvalidState(f"the algorithm's actions cannot be sent: {error}") from error
+            raise AgentError(f"the algorithm's actions cannot be sent: {error}") from error
 
 
 def _steps(flags: int, reward: float, states: list[Any]) -> Steps:

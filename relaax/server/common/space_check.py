@@ -8,9 +8,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from relaax.algorithm_base import ConfigBase
 from relaax.errors import ConfigurationError
 from relaax.hints import did_you_mean
+from relaax.observations import named
 from relaax.server.common.algorithm_errors import cause
 
 
@@ -31,11 +34,15 @@ def require_spaces(config: ConfigBase, directory: Path) -> None:
                 f"algorithm {directory}: Config.{name} fails: {cause(error, directory)}"
             ) from error
         if space is not None:
-            _require_space(space, f"algorithm {directory}: Config.{name} returns {space!r}")
+            is_of_actions = name == "action_space"
+            what = f"algorithm {directory}: Config.{name} returns {space!r}"
+            _require_space(space, what, is_of_actions)
 
 
-def _require_space(space: Any, what: str) -> None:
+def _require_space(space: Any, what: str, is_of_actions: bool) -> None:
     reason = _mistake_in(space)
+    if reason is None:
+        reason = _mistake_in_actions(space) if is_of_actions else _mistake_in_names(space)
     if reason is None:
         try:
             json.dumps(space)
@@ -55,6 +62,46 @@ def _mistake_in(space: Any) -> str | None:
     return _KINDS[kind](space)
 
 
+def _mistake_in_actions(space: Mapping[str, Any]) -> str | None:
+    """Return why an action cannot be of ``space``: it is sent as one array."""
+    if space["type"] not in _NESTED:
+        return None
+    return (
+        f"an action is one array, and no {space['type']}: give one Box or one MultiDiscrete "
+        "with the numbers of all actions, which clients take apart"
+    )
+
+
+def _mistake_in_names(space: Mapping[str, Any]) -> str | None:
+    """Return why the names of a Dict cannot be sent, or not be told apart."""
+    if space["type"] not in _NESTED:
+        return None
+    try:
+        named(_names_in(space))
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _names_in(space: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a dict with the names in a Dict or Tuple, and dicts for those inside of it."""
+    inner = space["spaces"]
+    members = inner.items() if isinstance(inner, Mapping) else enumerate(inner)
+    return {
+        str(name): _names_in(part) if part["type"] in _NESTED else None for name, part in members
+    }
+
+
+def _mistake_in_box(space: Mapping[str, Any]) -> str | None:
+    try:
+        kind = np.dtype(space.get("dtype", "float32")).kind
+    except (TypeError, ValueError):
+        kind = ""
+    if kind not in "biuf" or not kind:
+        return f"dtype must be a type of numbers such as 'float32', not {space['dtype']!r}"
+    return _mistake_in_shape(space)
+
+
 def _mistake_in_discrete(space: Mapping[str, Any]) -> str | None:
     return None if _is_count(space.get("n")) else "n must be a positive integer"
 
@@ -71,6 +118,9 @@ def _mistake_in_dict(space: Mapping[str, Any]) -> str | None:
     inner = space.get("spaces")
     if not isinstance(inner, Mapping):
         return "spaces must be a dict of spaces by name"
+    for name in inner:
+        if not isinstance(name, str) or not name:
+            return f"the name of a space is a text, and not empty: {name!r}"
     mistakes = ((name, _mistake_in(part)) for name, part in inner.items())
     return next((f"{name}: {mistake}" for name, mistake in mistakes if mistake), None)
 
@@ -79,17 +129,20 @@ def _mistake_in_tuple(space: Mapping[str, Any]) -> str | None:
     inner = space.get("spaces")
     if not isinstance(inner, list):
         return "spaces must be a list of spaces"
-    return _mistake_in_dict({"spaces": dict(enumerate(inner))})
+    return _mistake_in_dict({"spaces": {str(number): part for number, part in enumerate(inner)}})
 
 
 _KINDS: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
-    "Box": _mistake_in_shape,
+    "Box": _mistake_in_box,
     "Discrete": _mistake_in_discrete,
     "MultiBinary": _mistake_in_shape,
     "MultiDiscrete": _mistake_in_nvec,
     "Dict": _mistake_in_dict,
     "Tuple": _mistake_in_tuple,
 }
+
+
+_NESTED = ("Dict", "Tuple")
 
 
 def _are_counts(numbers: Any) -> bool:

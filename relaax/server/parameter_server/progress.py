@@ -56,10 +56,19 @@ class TrainingProgress:
 
     @classmethod
     def parse(cls, line: str) -> Self | None:
-        """Return what a progress line says; None if it is none."""
+        """Return what a progress line says; None if it is none.
+
+        The lines are those of another process, which may write anything.
+        """
         found = _LINE.fullmatch(line)
-        if found is None:
+        try:
+            return None if found is None else cls._of(found)
+        except ValueError:  # a word instead of a number, or a comma without one
             return None
+
+    @classmethod
+    def _of(cls, found: re.Match[str]) -> Self:
+        """Return what a line says; ValueError for what is no number."""
         left = None
         if found["hours"]:
             left = (int(found["hours"]) * 60 + int(found["minutes"])) * 60 + int(found["seconds"])

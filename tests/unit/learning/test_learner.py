@@ -325,9 +325,22 @@ def test_a_learner_that_closes_begins_no_other_pass():
     assert len(learning.bridge.gradients) == 1
 
 
-def test_an_error_of_the_learner_is_raised_where_it_is_noticed(background):
+def test_an_error_of_the_learner_is_raised_where_it_is_noticed_and_logged_by_its_caller_alone(
+    background, caplog
+):
     background.bridge.error = RuntimeError("the parameter server refused")
     put(background, 1)
     wait_until(lambda: not background.learner._thread.is_alive())
     with pytest.raises(RuntimeError, match="refused"):
         put(background, 1)
+    background.learner.close()
+    assert "Traceback" not in caplog.text
+
+
+def test_an_error_of_the_learner_that_is_never_raised_is_logged_at_the_end(background, caplog):
+    background.bridge.error = RuntimeError("the parameter server refused")
+    put(background, 1)
+    wait_until(lambda: not background.learner._thread.is_alive())
+    background.learner.close()
+    assert caplog.text.count("Traceback") == 1
+    assert "the parameter server refused" in caplog.text

@@ -261,7 +261,10 @@ def test_the_codes_of_errors_on_the_page_are_those_of_the_code() -> None:
         binary.ErrorCode.SERVER: "the server failed",
         binary.ErrorCode.VERSION: "this version is not spoken here",
         binary.ErrorCode.TRAINING_IS_OVER: "the training is over",
-        binary.ErrorCode.ALGORITHM: "the algorithm raised an exception: its code must change",
+        binary.ErrorCode.ALGORITHM: (
+            "the algorithm raised an exception, or returned actions that do not fit its own "
+            "action space: its code must change"
+        ),
     }
     assert len(rows) == len(binary.ErrorCode)
     final = {int(code) for code, _, again in rows if again.startswith("no")}

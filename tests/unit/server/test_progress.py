@@ -68,6 +68,23 @@ def test_other_lines_are_no_progress():
         assert TrainingProgress.parse(line) is None
 
 
+@pytest.mark.parametrize(
+    ("number", "word"),
+    [
+        ("437.2", "x"),
+        ("of 475", "of goal"),
+        ("163,904", ","),
+        ("500,000", ",,"),
+        ("3,412", "-,"),
+        ("163,904", "9" * 5000),
+    ],
+)
+def test_a_line_that_only_looks_like_progress_is_none(number, word):
+    line = str(FULL)
+    assert number in line
+    assert TrainingProgress.parse(line.replace(number, word)) is None
+
+
 def test_the_part_that_is_done_is_known_with_the_last_step():
     assert FULL.fraction() == pytest.approx(0.327808)
     assert replace(FULL, global_t=600_000).fraction() == 1

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relaax.errors import InvalidState
+from relaax.errors import AgentError
 from relaax.spaces import Space, shape_of, written
 
 Array = npt.NDArray[Any]
@@ -13,10 +13,10 @@ Array = npt.NDArray[Any]
 _INTEGER, _FLOAT, _DOUBLE = np.dtype(np.int64), np.dtype(np.float32), np.dtype(np.float64)
 
 
-class UnusableActions(InvalidState):
+class UnusableActions(AgentError):
     """An algorithm returned what no environment of its action space can take.
 
-    The client has done nothing wrong; but asking again would not help.
+    The client has done nothing wrong; but asking again would not help: the algorithm must change.
     """
 
 
@@ -24,7 +24,8 @@ class ActionRule:
     """Which actions [A, ...] fit an action space: their type, shape and range.
 
     algorithm: what it is called in errors. Actions of a Box are finite, and may lie outside of its
-    bounds, which belong to the environment. Without a space anything that is finite fits.
+    bounds, which belong to the environment, but not outside of its type, if that is one of
+    integers. Without a space anything that is finite fits.
     """
 
     def __init__(self, space: Space | None, algorithm: str) -> None:
@@ -34,6 +35,7 @@ class ActionRule:
         self.shape = None if space is None else shape_of(space)
         #: uint64 [...]: each number is below its limit, taken as unsigned; None for a Box.
         self.limits = None if space is None else _limits_of(space)
+        self._integer = _integer_type_of(space)
         #: The usual types of numbers: others are looked at more closely.
         self.dtypes: tuple[np.dtype[Any], ...] = (_FLOAT, _DOUBLE)
         if self.limits is not None:
@@ -63,8 +65,9 @@ class ActionRule:
     def usable(self, actions: Any) -> Any:
         """Return actions as they are sent; UnusableActions says what is wrong with them.
 
-        Those of a discrete space become 64-bit integers, those of a Box are floats; without a space
-        they stay what they are.
+        Those of a discrete space become 64-bit integers. Those of a Box are floats, or, if it has a
+        type of integers and they are integers, of that type. Without a space they stay what they
+        are.
         """
         if len(actions) == 0:
             return actions
@@ -79,6 +82,8 @@ class ActionRule:
             return self._integers(actions, self.limits)
         if actions.dtype.kind not in "iuf":
             raise self._error(f"an array of {actions.dtype}")
+        if self._integer is not None and actions.dtype.kind != "f":
+            return self._of_type(self._integer, actions)
         self._require_finite(actions)
         return actions if actions.dtype.kind == "f" else actions.astype(np.float32)
 
@@ -99,6 +104,13 @@ class ActionRule:
             raise self._error(f"the action {array[place]}, which is not from 0 to {int(limit) - 1}")
         return numbers
 
+    def _of_type(self, dtype: np.dtype[Any], integers: Array) -> Array:
+        limits = np.iinfo(dtype)
+        outside = (integers < limits.min) | (integers > limits.max)
+        if outside.any():
+            raise self._error(f"the action {integers[outside][0]}, which is no {dtype}")
+        return integers.astype(dtype)
+
     def _error(self, given: str) -> UnusableActions:
         space = "" if self._space is None else f"; its action space is {written(self._space)}"
         return UnusableActions(f"the algorithm {self._algorithm} returned {given}{space}")
@@ -110,6 +122,14 @@ def _numbers_in(actions: Any) -> Array:
         return np.asarray(actions)
     except ValueError:
         return np.zeros(0)
+
+
+def _integer_type_of(space: Space | None) -> np.dtype[Any] | None:
+    """Return the type of a Box of integers."""
+    if space is None or space.get("type") != "Box":
+        return None
+    dtype = np.dtype(space.get("dtype", "float32"))
+    return dtype if dtype.kind in "iu" else None
 
 
 def _limits_of(space: Space) -> Array | None:

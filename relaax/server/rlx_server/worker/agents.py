@@ -28,7 +28,7 @@ class Agents:
     stub: BridgeBase
     #: Whether requests of several connections may be joined into one call.
     act_together: bool
-    #: The seed of the first environment; the next one gets one more.
+    #: The seed of the first environment, below 2**32; the next one gets the one after it.
     first_seed: int = 0
 
     def close(self) -> None:
@@ -50,14 +50,18 @@ class SeparateAgents(BatchAgentBase):
         self._failures = FailureLog(_log)
 
     def open(self, slots: IntArray) -> None:
-        """Make an agent for each slot; AgentError when one of them cannot be made."""
+        """Make an agent for each slot.
+
+        AgentError when one of them cannot be made, or what it raises on purpose; all that have been
+        made are closed then.
+        """
         made: list[AgentBase] = []
         try:
             with self._failing_as("making the agent"):
                 for _ in slots:
                     made.append(self._make_agent(self._made))
                     self._made += 1
-        except (RelaaxError, MemoryError):
+        except BaseException:
             for agent in made:
                 _close(agent)
             raise

@@ -31,7 +31,7 @@ class Codec(Protocol):
     def encode(self, actions: Actions, scores: FloatArray) -> bytes:
         """Return the answer to the steps decoded last: A actions, and the scores of E episodes.
 
-        InvalidState for actions that cannot be sent.
+        AgentError for actions that cannot be sent.
         """
 
 

@@ -14,6 +14,7 @@ from relaax.protocol.binary import ErrorCode
 from relaax.server.rlx_server.worker.agents import Agents, SeparateAgents
 from relaax.server.rlx_server.worker.inbox import Inbox
 from relaax.server.rlx_server.worker.loop import Worker
+from relaax.server.rlx_server.worker.seeds import Purpose, first_seed, seed_after
 from relaax.server.rlx_server.worker.settings import WorkerSettings
 from relaax.server.rlx_server.worker.stopping import StopRequest
 
@@ -32,36 +33,35 @@ ALGORITHM_HAS_FAILED = 3
 #: The network is made ready for batches of up to so many environments before any client comes.
 WARMED_ENVIRONMENTS = 128
 
-#: So many seeds are a worker's own, for the environments that it serves.
-SEEDS_OF_A_WORKER = 2**32
-
 #: A thread that learns must not keep the one that acts waiting: Python's default is 5 ms.
 _THREAD_SWITCH_S = 0.0002
 
 
 def run_connection_worker(
-    settings: WorkerSettings, seed: int, connection: socket.socket, peer: str
+    settings: WorkerSettings, number: int, connection: socket.socket, peer: str
 ) -> int:
     """Serve one connection to its end and return an exit status.
 
-    Nothing heavy is made before the client has spoken. Learning interrupts acting.
+    The worker's ``number`` is no other worker's: its seeds are made of it. Nothing
+    heavy is made before the client has spoken. Learning interrupts acting.
     """
     spare_memory()
-    make_agents = partial(_make_agents, settings, seed, learns_in_background=False)
+    make_agents = partial(_make_agents, settings, number, learns_in_background=False)
     with closing(StopRequest()) as stop:
         worker = Worker(settings, make_agents, stop)
         worker.accept(connection, peer)
         return _run(worker)
 
 
-def run_shared_worker(settings: WorkerSettings, seed: int, channel: socket.socket) -> int:
+def run_shared_worker(settings: WorkerSettings, number: int, channel: socket.socket) -> int:
     """Serve the connections that ``channel`` brings and return an exit status.
 
-    Learning goes on beside acting.
+    The worker's ``number`` is no other worker's: its seeds are made of it. Learning
+    goes on beside acting.
     """
     keep_memory()
     sys.setswitchinterval(_THREAD_SWITCH_S)
-    make_agents = partial(_make_agents, settings, seed, learns_in_background=True)
+    make_agents = partial(_make_agents, settings, number, learns_in_background=True)
     with closing(StopRequest()) as stop, closing(Inbox(channel)) as inbox:
         return _run(Worker(settings, make_agents, stop, inbox))
 
@@ -104,26 +104,28 @@ def _close(worker: Worker) -> None:
         _log.exception("the worker could not be closed in order")
 
 
-def _make_agents(settings: WorkerSettings, seed: int, learns_in_background: bool) -> Agents:
+def _make_agents(settings: WorkerSettings, number: int, learns_in_background: bool) -> Agents:
     stub = settings.stub()
     try:
-        return _agents(settings, stub, seed, learns_in_background)
+        return _agents(settings, stub, number, learns_in_background)
     except BaseException:
         stub.close()
         raise
 
 
 def _agents(
-    settings: WorkerSettings, stub: BridgeBase, seed: int, learns_in_background: bool
+    settings: WorkerSettings, stub: BridgeBase, number: int, learns_in_background: bool
 ) -> Agents:
     algorithm, config = settings.algorithm, settings.config
-    first_seed = seed * SEEDS_OF_A_WORKER
+    of_environments = first_seed(number, Purpose.ENVIRONMENTS)
     if algorithm.knows_batches:
+        seed = first_seed(number, Purpose.BATCH_AGENT)
         agent = algorithm.make_batch_agent(config, stub, seed, learns_in_background)
         if learns_in_background:
             agent.warm_up(WARMED_ENVIRONMENTS)
-        return Agents(agent, stub, act_together=True, first_seed=first_seed)
+        return Agents(agent, stub, act_together=True, first_seed=of_environments)
+    of_agents = first_seed(number, Purpose.AGENTS)
     separate = SeparateAgents(
-        lambda number: algorithm.make_agent(config, stub, first_seed + number)
+        lambda count: algorithm.make_agent(config, stub, seed_after(of_agents, count))
     )
-    return Agents(separate, stub, act_together=False, first_seed=first_seed)
+    return Agents(separate, stub, act_together=False, first_seed=of_environments)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from relaax.algorithm_base import BatchAgentBase, EnvironmentInfo
 from relaax.errors import AgentError, InvalidState, NoRoom, ProtocolError
 from relaax.metrics import OF_CLIENT, Metrics
-from relaax.observations import Observations
+from relaax.observations import Observations, joined
 from relaax.protocol.binary import Hello, Metric
 from relaax.server.rlx_server.slots import SlotPool
 from relaax.server.rlx_server.worker.action_rule import ActionRule, UnusableActions
@@ -18,13 +18,13 @@ from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.connection import Actions, Connection
 from relaax.server.rlx_server.worker.episodes import Episodes, FloatArray, NoEpisode
 from relaax.server.rlx_server.worker.measurements import Measurements
+from relaax.server.rlx_server.worker.seeds import seed_after
 from relaax.server.rlx_server.worker.states import (
     NO_STATES,
     are_of_one_kind,
     finals_of_truncated,
     kinds,
     named_kinds,
-    together,
 )
 from relaax.steps import Flags, IntArray, States, Steps, Transitions, number_of
 
@@ -63,6 +63,16 @@ class Refusal(NamedTuple):
     error: Exception
 
 
+class _Report(NamedTuple):
+    """What requests say together."""
+
+    transitions: Transitions
+    #: [A, ...]
+    states: Observations
+    #: Of the truncated episodes.
+    finals: Observations
+
+
 class Responder:
     """The environments of a worker: their slots, their episodes, and the agents that act for them.
 
@@ -98,31 +108,36 @@ class Responder:
     def open(self, hello: Hello) -> IntArray:
         """Return slots for the environments of a client; NoRoom when there is none.
 
-        AgentError when an agent cannot be made for one of them, or fails when it is introduced.
+        AgentError when an agent cannot be made for one of them, or fails when it is introduced;
+        InvalidState when it refuses the environment.
         """
         environments = hello.environments
         agents = self.prepare()
         slots = self._slots.take(environments)
         try:
+            self._open(slots, hello, agents)
+        except MemoryError as error:
+            raise NoRoom(f"there is no room for {environments} more environments") from error
+        return slots
+
+    def _open(self, slots: IntArray, hello: Hello, agents: Agents) -> None:
+        """Let environments have ``slots``; whatever is raised, the slots are free again then."""
+        try:
             self._episodes.open(slots)
             agents.batch_agent.open(slots)
-        except MemoryError as error:
-            self._slots.give_back(slots)
-            raise NoRoom(f"there is no room for {environments} more environments") from error
-        except AgentError:
+        except BaseException:
             self._slots.give_back(slots)
             raise
-        self.environments += environments
+        self.environments += len(slots)
         try:
             agents.batch_agent.connected(slots, self._introduced(hello, agents))
-        except AgentError:
+        except BaseException:
             self.close_slots(slots)
             raise
-        return slots
 
     def _introduced(self, hello: Hello, agents: Agents) -> list[EnvironmentInfo]:
         """Return what agents may know of the environments of a client."""
-        first_seed = agents.first_seed + self._introductions
+        first = self._introductions
         self._introductions += hello.environments
         return [
             EnvironmentInfo(
@@ -130,7 +145,7 @@ class Responder:
                 observation_space=hello.observation_space,
                 action_space=hello.action_space,
                 number=number,
-                seed=first_seed + number,
+                seed=seed_after(agents.first_seed, first + number),
             )
             for number in range(hello.environments)
         ]
@@ -175,18 +190,28 @@ class Responder:
             self._agents.close()
 
     def _answer(self, requests: list[Request], arrived_at: float) -> Iterator[Answer | Refusal]:
-        """Answer requests together; where one of them is refused, each for itself."""
+        """Answer requests together; each for itself where one of them cannot be used.
+
+        What the agent refuses when it acts is refused for all: their steps have been counted.
+        """
         agents = self.prepare()
         if len(requests) > 1 and not agents.act_together:
             yield from self._answer_one_by_one(requests, arrived_at)
             return
         try:
-            transitions, actions, scores = self._act(agents.batch_agent, requests, arrived_at)
+            report = self._read(agents.batch_agent, requests)
         except (ProtocolError, AgentError) as error:
             if len(requests) > 1:
                 yield from self._answer_one_by_one(requests, arrived_at)
             else:
                 yield _refusal(requests[0], error)
+            return
+        transitions = report.transitions
+        scores = self._episodes.count(transitions)
+        try:
+            actions = self._act(agents.batch_agent, report, arrived_at)
+        except (ProtocolError, AgentError) as error:
+            yield from (Refusal(request.connection, error) for request in requests)
             return
         if self._fits(actions, len(transitions.acting)):
             yield from _split(requests, transitions, actions, scores)
@@ -241,12 +266,10 @@ class Responder:
         for request in requests:
             yield from self._answer([request], arrived_at)
 
-    def _act(
-        self, agent: BatchAgentBase, requests: list[Request], arrived_at: float
-    ) -> tuple[Transitions, Actions, FloatArray]:
-        """Return what requests say, actions [A] and scores [E].
+    def _read(self, agent: BatchAgentBase, requests: list[Request]) -> _Report:
+        """Return what requests say; ProtocolError or AgentError where one cannot be used.
 
-        ProtocolError where a request is refused. Of joined requests nothing has been changed then.
+        Nothing changes.
         """
         slots, flags, rewards = _joined(requests)
         transitions = self._episodes.read(slots, flags, rewards)
@@ -254,13 +277,16 @@ class Responder:
         finals: Observations = NO_STATES
         if not transitions.only_steps:
             finals = self._checked(agent, [finals_of_truncated(r.steps) for r in requests])
-        scores = self._episodes.count(transitions)
-        if number_of(states):
-            self._dtype = _dtype_of(states)
+        return _Report(transitions, states, finals)
+
+    def _act(self, agent: BatchAgentBase, report: _Report, arrived_at: float) -> Actions:
+        """Return actions [A]."""
+        if number_of(report.states):
+            self._dtype = _dtype_of(report.states)
         began_at = time.monotonic()
-        actions = agent.act(transitions, states, finals)
-        self._measurements.add_evaluation(arrived_at, began_at, len(transitions.acting))
-        return transitions, actions, scores
+        actions: Actions = agent.act(report.transitions, report.states, report.finals)
+        self._measurements.add_evaluation(arrived_at, began_at, len(report.transitions.acting))
+        return actions
 
     def _checked(self, agent: BatchAgentBase, parts: list[States]) -> Observations:
         """Return all states as one array, or as arrays by name; InvalidState for what is unusable.
@@ -275,11 +301,11 @@ class Responder:
         if _are_alike(parts):
             return self._of_one_dtype(agent.check(np.concatenate(parts)))
         if are_of_one_kind(parts):
-            return self._of_one_dtype(agent.check(together(parts)))
+            return self._of_one_dtype(agent.check(joined(parts)))
         checked = [self._of_one_dtype(agent.check(part)) for part in parts]
         if not are_of_one_kind(checked):
             raise InvalidState("environments report observations of different kinds")
-        return together(checked)
+        return joined(checked)
 
     def _of_one_dtype(self, states: Observations) -> Observations:
         if self._dtype is not None and _dtype_of(states) != self._dtype:

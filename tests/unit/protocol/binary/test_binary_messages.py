@@ -134,6 +134,7 @@ def test_steps_that_contradict_themselves_are_refused(changed, environments, rea
         (b'{"environments": true}', "environments is 1 to 65535"),
         (b'{"run_id": 5}', "run_id is a string"),
         (json.dumps({"environment": "x" * 256}).encode(), "at most 255 characters"),
+        (b'{"a":' * 65 + b"5" + b"}" * 65, "JSON is nested too deeply: at most 64 levels"),
         (b'{"action_space": 5}', "action_space is an object or null"),
     ],
 )

@@ -1,5 +1,8 @@
 """Observations by name in version 2: what arrives, what is refused, and codecs' short cuts."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -201,3 +204,13 @@ class TestShortCuts:
             assert codec.encode(actions, np.zeros(0)) == binary.encode_answers(
                 asked.environments, asked.flags, actions, np.zeros(0)
             )
+
+
+def test_a_codec_keeps_no_array_of_the_messages_that_it_has_sent():
+    client = ClientCodec(2)
+    observations = sensors(2)
+    kept = [weakref.ref(array) for array in observations.values()]
+    client.encode_all(np.zeros(2), observations)
+    del observations
+    gc.collect()
+    assert [reference() for reference in kept] == [None, None]

@@ -119,6 +119,18 @@ def test_what_cannot_be_decoded_is_a_protocol_error(text: str, message: str) -> 
         json_codec.decode(text)
 
 
+@pytest.mark.parametrize(("opens", "closes"), [("[", "]"), ('{"a[":', "}")])
+def test_lists_and_objects_lie_in_each_other_64_levels_deep(opens: str, closes: str) -> None:
+    assert json_codec.decode(opens * 64 + "1" + closes * 64)
+    with pytest.raises(ProtocolError, match="nested too deeply: at most 64 levels"):
+        json_codec.decode(opens * 65 + "1" + closes * 65)
+
+
+def test_many_lists_beside_each_other_and_brackets_in_texts_are_not_deep() -> None:
+    value = [[1, {"a": 2}]] * 1000 + ["[" * 1000, '"\\[{' * 1000]
+    assert json_codec.decode(json.dumps(value)) == value
+
+
 def test_what_is_not_utf_8_is_a_protocol_error() -> None:
     with pytest.raises(ProtocolError, match="not UTF-8"):
         json_codec.decode_utf8('["act", "1"]'.encode("utf-16"))

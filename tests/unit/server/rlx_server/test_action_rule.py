@@ -49,6 +49,22 @@ def test_finite_numbers_are_actions_of_a_box_within_its_bounds_or_not(actions, d
 
 
 @pytest.mark.parametrize(
+    ("box_of", "actions", "dtype"),
+    [
+        ("uint8", [[0, 255], [3, 4]], np.uint8),
+        ("int16", np.int64([[-32768, 2], [3, 4]]), np.int16),
+        ("int64", [[2**62, 2], [3, 4]], np.int64),
+        ("uint64", np.uint64([[2**63, 2], [3, 4]]), np.uint64),
+        ("int64", [[0.5, 2], [3, 4]], np.float64),
+    ],
+)
+def test_integers_for_a_box_of_integers_are_of_its_type(box_of, actions, dtype):
+    taken = usable(box(box_of, (2,)), actions)
+    assert taken.dtype == dtype
+    np.testing.assert_array_equal(taken, np.asarray(actions))
+
+
+@pytest.mark.parametrize(
     ("space", "actions", "reason"),
     [
         (discrete(3), [0], "1 actions for 2 environments"),
@@ -69,6 +85,8 @@ def test_finite_numbers_are_actions_of_a_box_within_its_bounds_or_not(actions, d
         (box("float32", (2,)), np.float32([[0, np.inf], [0, 1]]), "the action inf"),
         (box("float32", (2,)), [0.5, 1], r"actions of shape \[\] instead of \[2\]"),
         (box("float32", (1,)), [["a"], ["b"]], "an array of <U1"),
+        (box("uint8", (2,)), [[0, 256], [0, 1]], "the action 256, which is no uint8"),
+        (box("uint64", (2,)), [[0, -1], [0, 1]], "the action -1, which is no uint64"),
         (None, [1], "1 actions for 2 environments"),
         (None, 5, "5 for 2 environments"),
         (None, [1.0, np.inf], "the action inf, which is not finite"),

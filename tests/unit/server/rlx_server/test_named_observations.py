@@ -255,7 +255,7 @@ class TestActionsThatDoNotFit:
         assert robots.ask([0], [START], sees(4)).actions.tolist() == [4]
         robots.tell([0], [0], sees(5))
         refusal = robots.refusal()
-        assert refusal.code == ErrorCode.MISMATCH
+        assert refusal.code == ErrorCode.ALGORITHM
         assert "the algorithm gambler returned the action 5, which is not from 0" in refusal.text
 
     def test_of_several_connections_only_those_with_such_an_action_are_closed(self, serve, looking):

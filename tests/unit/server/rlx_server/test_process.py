@@ -15,9 +15,9 @@ from relaax.protocol import FrameConnection, binary
 from relaax.protocol.binary import ErrorCode, Hello
 from relaax.server.rlx_server.worker.process import (
     ALGORITHM_HAS_FAILED,
-    SEEDS_OF_A_WORKER,
     run_connection_worker,
 )
+from relaax.server.rlx_server.worker.seeds import Purpose, first_seed, seed_after
 from relaax.spaces import box, discrete
 from relaax.steps import START
 
@@ -174,7 +174,7 @@ def test_a_batch_agent_is_made_with_the_workers_seed_and_learns_where_it_acts():
     hello = binary.encode_hello(Hello("", ""))
     status, _ = talk(hello, encoded([0], [START], [0], [1]), algorithm=algorithm, seed=12)
     assert status == 0
-    assert algorithm.made_with == [(12, False)]
+    assert algorithm.made_with == [(first_seed(12, Purpose.BATCH_AGENT), False)]
     assert algorithm.batch_agent.warmed == []
     assert algorithm.batch_agent.is_closed
     assert algorithm.stub.is_closed
@@ -187,9 +187,32 @@ def test_agents_without_batches_get_seeds_that_no_other_worker_has():
     status, (_, answer) = talk(hello, step, algorithm=algorithm, seed=12)
     assert status == 0
     assert binary.decode_answers(answer).actions.tolist() == [7, 7]
-    first = 12 * SEEDS_OF_A_WORKER
-    assert algorithm.made_with == [first, first + 1, first + 2]
-    assert first + SEEDS_OF_A_WORKER <= 13 * SEEDS_OF_A_WORKER
+    assert len(set(algorithm.made_with)) == 3
+    again, other = Algorithm(), Algorithm()
+    talk(hello, step, algorithm=again, seed=12)
+    talk(hello, step, algorithm=other, seed=13)
+    assert again.made_with == algorithm.made_with
+    assert set(other.made_with).isdisjoint(algorithm.made_with)
+
+
+@pytest.mark.parametrize("worker", [0, 2**32 - 1, (2**64 - 1) << 32])
+def test_seeds_are_such_that_any_generator_of_random_numbers_takes_them(worker):
+    algorithm, batches = Algorithm(), Algorithm(Oracle())
+    told = []
+    batches.batch_agent.connected = lambda slots, environments: told.extend(environments)
+    hello = binary.encode_hello(Hello("", "", 3))
+    talk(hello, algorithm=algorithm, seed=worker)
+    talk(hello, algorithm=batches, seed=worker)
+    seeds = [*algorithm.made_with, batches.made_with[0][0], *(each.seed for each in told)]
+    assert len(set(seeds)) == len(seeds) == 7
+    for seed in seeds:
+        assert type(seed) is int
+        np.random.RandomState(seed)
+        np.random.RandomState([7, seed])
+
+
+def test_seeds_after_the_largest_begin_again_at_zero():
+    assert [seed_after(2**32 - 2, number) for number in range(4)] == [2**32 - 2, 2**32 - 1, 0, 1]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from served_worker import Stub
 
-from relaax.errors import InvalidState, NoRoom
+from relaax.errors import AgentError, InvalidState, NoRoom
 from relaax.protocol.binary import Hello
 from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.responder import Answer, Refusal, Request, Responder
@@ -130,6 +130,53 @@ def test_environments_that_find_no_room_are_not_counted(served):
     served.oracle.is_full = False
     (answer,) = served.answer(served.start(served.connect(1), bytes_(1)))
     assert isinstance(answer, Answer)
+
+
+@pytest.mark.parametrize("error", [InvalidState("no"), AgentError("no"), KeyError("no")])
+@pytest.mark.parametrize("fails", ["open", "connected"])
+def test_environments_that_an_agent_refuses_are_not_counted_and_leave_their_slots(
+    served, monkeypatch, fails, error
+):
+    def fail(*arguments):
+        raise error
+
+    there = served.connect(1)
+    monkeypatch.setattr(served.oracle, fails, fail)
+    with pytest.raises(type(error)):
+        served.connect(2)
+    monkeypatch.undo()
+    assert served.responder.environments == 1
+    assert served.oracle.slots == {0}
+    assert served.connect(2).slots.tolist() == [1, 2]
+    served.leave(there)
+
+
+def test_memory_that_runs_out_when_environments_are_introduced_is_no_room(served, monkeypatch):
+    def fail(*arguments):
+        raise MemoryError
+
+    monkeypatch.setattr(served.oracle, "connected", fail)
+    with pytest.raises(NoRoom):
+        served.connect(2)
+    assert served.responder.environments == 0
+
+
+@pytest.mark.parametrize("error", [InvalidState("a bad step"), AgentError("it failed")])
+def test_what_an_agent_refuses_when_it_acts_is_refused_for_all_and_counted_once(served, error):
+    first, second = served.connect(1), served.connect(1)
+    served.answer(served.start(first, floats(1)), served.start(second, floats(2)))
+    acted = []
+
+    def act(*what):
+        acted.append(what)
+        raise error
+
+    served.oracle.act = act
+    answers = served.answer(request(first, [0], [TERMINATED]), request(second, [0], [0], floats(3)))
+    assert [answer.connection for answer in answers] == [first, second]
+    assert [answer.error for answer in answers] == [error, error]
+    assert len(acted) == 1
+    assert served.stub.stored.of("episode/reward") == [0.5]
 
 
 def test_without_states_the_agent_still_learns_of_the_end(served):

@@ -1,5 +1,7 @@
 """Algorithms without batches: a worker asks their agents connection by connection."""
 
+import json
+
 import pytest
 from served_worker import BinaryClient, JsonClient
 
@@ -123,6 +125,21 @@ def test_any_kind_of_state_reaches_them_in_version_1(served, serve_separately):
     assert seen == [{"position": [1, 2]}, "a word", 7]
 
 
+@pytest.mark.parametrize(("opens", "closes"), [("[", "]"), ('{"a":', "}")])
+def test_a_state_that_is_nested_without_end_ends_its_connection_alone(
+    served, calls, opens, closes, caplog
+):
+    other, deep = BinaryClient(served), JsonClient(served)
+    state = opens * 500 + "1" + closes * 500
+    deep.connection.send(json.dumps(["act", state]).encode())
+    other.tell([0], [START], [0], [1])
+    served.turn(2)
+    assert other.answer().actions.tolist() == [0]
+    assert deep.receive() is None
+    assert "nested too deeply" in caplog.text
+    assert served.load == 1
+
+
 def test_an_agent_that_fails_ends_its_connection_alone(serve_separately, calls, caplog):
     served = serve_separately(lambda number: Faulty(number, calls))
     unlucky, other = BinaryClient(served), BinaryClient(served)
@@ -157,6 +174,35 @@ def test_an_agent_that_cannot_be_made_ends_its_connection_alone_with_the_reason(
     assert caplog.text.count("Traceback") == 1
     assert served.load == 1
     assert first.ask([0], [START], [0], [1]).actions.tolist() == [0]
+
+
+@pytest.mark.parametrize("when", ["made", "connected"])
+def test_agents_that_were_made_are_closed_when_one_of_them_refuses_its_environment(
+    serve_separately, calls, when
+):
+    closed = []
+
+    class Choosy(Noting):
+        def __init__(self, number):
+            super().__init__(number, calls)
+            self._refuse("made")
+
+        def connected(self, environment):
+            self._refuse("connected")
+
+        def close(self):
+            closed.append(self.number)
+
+        def _refuse(self, now):
+            if self.number == 1 and when == now:
+                raise InvalidState("not this environment")
+
+    served = serve_separately(Choosy)
+    with pytest.raises(binary.Error, match="not this environment") as said:
+        BinaryClient(served, 3)
+    assert said.value.code == ErrorCode.MISMATCH
+    assert closed == ([0] if when == "made" else [0, 1, 2])
+    assert served.load == 0
 
 
 def test_the_same_failure_of_several_agents_is_one_traceback(serve_separately, calls, caplog):

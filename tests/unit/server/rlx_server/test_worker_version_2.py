@@ -155,5 +155,5 @@ def test_actions_that_are_no_array_close_their_connection_alone(serve_separately
         bad.tell([0, 1], [START, START], [0, 0], states)
         with pytest.raises(binary.Error, match="the algorithm's actions cannot be sent") as said:
             bad.answer()
-        assert said.value.code == ErrorCode.MISMATCH
+        assert said.value.code == ErrorCode.ALGORITHM
     assert BinaryClient(served).ask([0], [START], [0], [2]).actions.tolist() == [7]
