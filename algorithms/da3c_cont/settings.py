@@ -25,7 +25,7 @@ class Settings(ActorCriticSettings):
     initial_sigma: PositiveFloat = 1.0
     #: Give states mean 0 and standard deviation 1; images stay as they are.
     filter_states: bool = True
-    #: Divide rewards by their standard deviation.
+    #: Divide rewards by their root mean square.
     filter_rewards: bool = False
 
     hidden_layers: tuple[PositiveInt, ...] | None = None

@@ -17,15 +17,14 @@ class Acting:
     """A batch agent, and what its parameter server was sent."""
 
     def __init__(self, continuous, **changes):
-        config = continuous.Config({**SECTION, **changes})
+        config = self.config = continuous.Config({**SECTION, **changes})
         self.parameter_server = continuous.ParameterServer(config, NullSaver(), Stored())
         self.bridge = Recorder(self.parameter_server.bridge())
         self.agent = Driven(continuous.make_batch_agent(config, self.bridge, 0, False))
         self.slots = self.agent.open(16)
 
-    def act(self, flags, states):
-        count = len(self.slots)
-        return self.agent.act(report(self.slots, [flags] * count, [1.0] * count, states))
+    def act(self, flags, states, rewards=(1.0,) * 16):
+        return self.agent.act(report(self.slots, [flags] * 16, rewards, states))
 
 
 def states_of(value):
@@ -52,3 +51,23 @@ def test_states_are_filtered_by_what_the_parameter_server_has_merged(continuous,
     seen = acting.agent.agent._rollouts._observations[:, acting.slots]
     latest = seen[acting.agent.agent._rollouts._positions[0] - 1]
     assert (np.abs(latest).max() < 5) == filters
+
+
+@pytest.mark.parametrize("huge", [1e20, 3e38])
+def test_a_client_of_huge_numbers_ends_nothing_beside_a_normal_one(continuous, huge, caplog):
+    """The first of the 16 environments reports them as states and as rewards."""
+    acting = Acting(continuous, filter_rewards=True)
+    generator = np.random.default_rng(0)
+    for step in range(30):
+        states = generator.normal(100, 5, (16, 2)).astype(np.float32)
+        rewards = [1.0] * 16
+        if step % 3:
+            states[0], rewards[0] = -huge, huge
+        actions = acting.act(START if step == 0 else 0, states, rewards)
+        assert np.isfinite(actions).all()
+    assert len(acting.bridge.gradients) >= 9
+    assert "not finite" not in caplog.text
+    vector = acting.bridge.get_values().vector
+    assert np.isfinite(vector).all()
+    network = acting.config.network.manifest.size
+    assert vector[network] == vector[network + 5] + 16  # the last states have earned nothing yet
