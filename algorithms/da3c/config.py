@@ -16,4 +16,11 @@ class Config(ActorCriticConfig):
     def __init__(self, config: Mapping[str, Any]) -> None:
         settings = Settings.model_validate(dict(config))
         actions = settings.action_size
-        super().__init__(config, "da3c", settings, Categorical(actions), discrete(actions))
+        super().__init__(
+            config,
+            "da3c",
+            settings,
+            Categorical(actions),
+            discrete(actions),
+            action_size=actions,
+        )

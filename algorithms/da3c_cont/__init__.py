@@ -6,16 +6,8 @@
 All else is DA3C's own, in ``relaax.learning.actor_critic``; seed 003, "Distributed A3C Continuous".
 """
 
-from relaax.learning.actor_critic import (
-    make_agent,
-    make_batch_agent,
-    make_parameter_server,
-    prepare_to_fork,
-)
+from relaax.learning.actor_critic import Agent, ParameterServer, make_batch_agent, prepare_to_fork
 
 from .config import Config
-
-#: The seed's names.
-Agent, ParameterServer = make_agent, make_parameter_server
 
 __all__ = ["Agent", "Config", "ParameterServer", "make_batch_agent", "prepare_to_fork"]

@@ -23,25 +23,33 @@ class Config(ActorCriticConfig):
     """An actor-critic that draws each number of an action from a normal distribution."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        settings = Settings.model_validate(dict(config))
-        self._filtered = settings.filter_states, settings.filter_rewards
-        self._bounds = settings.bounds
-        count, is_free = settings.action_size, settings.sigma == "free"
-        distribution = DiagonalGaussian((count,), "exp" if is_free else "softplus")
+        own = self._own = Settings.model_validate(dict(config))
+        shape, count, is_free = own.action_shape, prod(own.action_shape), own.sigma == "free"
         policy = Head(POLICY, 2 * count)
         if is_free:
-            policy = Head(POLICY, count, count, log(settings.initial_sigma))
-        space = box("float32", (count,))
-        super().__init__(config, "da3c_cont", settings, distribution, space, policy)
+            policy = Head(POLICY, count, count, log(own.initial_sigma))
+        super().__init__(
+            config,
+            "da3c_cont",
+            own,
+            DiagonalGaussian(shape, "exp" if is_free else "softplus"),
+            box("float32", shape),
+            action_size=count,
+            policy=policy,
+        )
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Return what a checkpoint must agree on, as JSON values."""
+        return {**super().fingerprint(), "sigma": self._own.sigma}
 
     def filters(self) -> Filters:
         """Return new filters of vectors among the states, and of rewards, if asked for."""
-        states, rewards = self._filtered
-        return Filters(_widths(self.settings.inputs) if states else None, rewards)
+        states = _widths(self._own.inputs) if self._own.filter_states else None
+        return Filters(states, self._own.filter_rewards)
 
     def action_bounds(self) -> tuple[FloatArray, FloatArray] | None:
         """Return the bounds of the configuration, infinite where there is no bound."""
-        low, high = (np.array(bound, np.float32) for bound in self._bounds)
+        low, high = self._own.bounds
         return None if np.isinf(low).all() and np.isinf(high).all() else (low, high)
 
 

@@ -3,6 +3,7 @@
 import logging
 import threading
 from collections import deque
+from time import monotonic
 
 from relaax.algorithm_base import MetricsSink
 from relaax.learning.learner import Learner
@@ -14,7 +15,7 @@ _log = logging.getLogger(__name__)
 #: How long ``close`` waits for the update that is being made.
 CLOSE_DEADLINE_S = 2.0
 
-#: How long ``put`` waits for a learner that takes nothing, before it drops rollouts.
+#: How long one ``put`` waits for the learner, before it drops rollouts.
 FULL_QUEUE_DEADLINE_S = 5.0
 
 
@@ -22,12 +23,13 @@ class BackgroundLearner:
     """An ``ExperienceSink`` that learns on a thread of its own, from all that waits at once.
 
     When rollouts come faster than they are learnt from, ``put`` waits until less is queued than one
-    update takes, so that every rollout is learnt from, by a policy that is not much newer. If it
-    ``drops`` rollouts, ``put`` never waits; as many rollouts are queued as four updates take, and
-    older ones are dropped and counted.
+    update takes, so that every rollout is learnt from, by a policy that is not much newer, and in
+    the order of arrival. If it ``drops`` rollouts, ``put`` never waits; as many rollouts are queued
+    as four updates take, the newest are learnt from first, and older ones are dropped and counted.
 
-    A learner that takes nothing for ``FULL_QUEUE_DEADLINE_S``, while the parameter server is away
-    for instance, is not waited for until it goes on; meanwhile the oldest rollouts are dropped.
+    One ``put`` waits for ``FULL_QUEUE_DEADLINE_S`` at most, for all updates together. After that,
+    while the parameter server is away for instance, the learner is not waited for until it takes
+    rollouts again; meanwhile those beyond four updates are dropped, the oldest first.
     Steps of dropped rollouts count in the global step like all others, unless the parameter server
     was away meanwhile. An error ends the thread and is raised by the next ``put``, for its caller
     to log; ``close`` logs one that has not been raised.
@@ -64,7 +66,7 @@ class BackgroundLearner:
         self._learner.prepare(self._at_once)
 
     def put(self, rollouts: RolloutBatch) -> None:
-        """Queue ``rollouts``."""
+        """Queue ``rollouts``, and wait as said above; raise the error that ended the thread."""
         with self._changed:
             self._queue.extend(rollouts.pieces(self._at_once))
             self._waiting += rollouts.count
@@ -92,9 +94,11 @@ class BackgroundLearner:
             _log.error("the learner failed", exc_info=self._error)
 
     def _wait_for_the_learner(self) -> None:
-        """Wait while a whole update is queued, and the learner takes one now and then."""
+        """Wait while a whole update is queued, up to the deadline."""
+        deadline = monotonic() + FULL_QUEUE_DEADLINE_S
         while self._waiting >= self._at_once and not self._hangs and self._error is None:
-            self._hangs = not self._changed.wait(FULL_QUEUE_DEADLINE_S)
+            left = deadline - monotonic()
+            self._hangs = left <= 0 or not self._changed.wait(left)
 
     def _drop(self, rollouts: RolloutBatch) -> None:
         self._waiting -= rollouts.count
@@ -125,20 +129,17 @@ class BackgroundLearner:
     def _next(self) -> tuple[RolloutBatch, int] | None:
         """Wait for rollouts; return those that one update takes, and how many steps were dropped.
 
-        The newest are taken: where learning does not keep up, a queue in the order of arrival would
-        be full of what older policies have done. None when closed.
+        Where rollouts are dropped, the newest are taken: a queue in the order of arrival would be
+        full of what older policies have done. Else the oldest are, so that all are learnt from.
+        None when closed.
         """
         with self._changed:
             while not self._queue and not self._closes:
                 self._changed.wait()
             if self._closes:
                 return None
-            taken = [self._queue.pop()]
-            count = taken[0].count
-            while self._queue and count + self._queue[-1].count <= self._at_once:
-                taken.append(self._queue.pop())
-                count += taken[-1].count
-            self._waiting -= count
+            taken = self._take()
+            self._waiting -= sum(each.count for each in taken)
             self._hangs = False
             self._changed.notify_all()
             dropped, self._dropped = self._dropped, 0
@@ -146,3 +147,13 @@ class BackgroundLearner:
         if dropped:
             self._metrics.scalar("learner/rollouts dropped", dropped)
         return RolloutBatch.concatenated(taken), steps_dropped
+
+    def _take(self) -> list[RolloutBatch]:
+        """Take what one update learns from out of the queue, which is not empty."""
+        end, take = (-1, self._queue.pop) if self._drops else (0, self._queue.popleft)
+        taken = [take()]
+        count = taken[0].count
+        while self._queue and count + self._queue[end].count <= self._at_once:
+            taken.append(take())
+            count += taken[-1].count
+        return taken

@@ -7,7 +7,8 @@
 ``builder``    wires these and the parts of ``relaax.learning``
 
 An algorithm derives its settings from ``ActorCriticSettings``, its configuration from
-``ActorCriticConfig``, and exports the functions of ``builder``.
+``ActorCriticConfig``, and exports what ``builder`` makes, ``Agent`` and ``ParameterServer`` among
+it: the seed's names of ``make_agent`` and ``make_parameter_server``.
 """
 
 from relaax.learning.actor_critic.builder import (
@@ -21,9 +22,13 @@ from relaax.learning.actor_critic.builder import (
 from relaax.learning.actor_critic.config import ActorCriticConfig
 from relaax.learning.actor_critic.settings import ActorCriticSettings, VTraceSection
 
+Agent, ParameterServer = make_agent, make_parameter_server
+
 __all__ = [
     "ActorCriticConfig",
     "ActorCriticSettings",
+    "Agent",
+    "ParameterServer",
     "VTraceSection",
     "columns_of",
     "make_agent",

@@ -75,9 +75,10 @@ def make_batch_agent(
     bridged = filters.bridged(parameter_server)
     policy = CurrentPolicy(tensors.unpack, bridged.get())
     learner = _make_learner(config, parameter_server, bridged, policy, learns_in_background)
-    mask = settings.mask
     return Actor(
-        preprocessor=Preprocessor(settings.inputs, settings.history_len, mask, filters.states),
+        preprocessor=Preprocessor(
+            settings.inputs, settings.history_len, settings.mask, filters.states
+        ),
         policy=policy,
         model=policy_of(
             network,
@@ -85,7 +86,7 @@ def make_batch_agent(
             distribution,
             graph_of(distribution),
             settings.learn,
-            None if mask is None else mask.name,
+            settings.mask_name,
         ),
         distribution=distribution,
         columns=columns,
@@ -104,8 +105,9 @@ def make_gradients(config: ActorCriticConfig) -> GradientModel:
     from relaax.learning.distributions.graph_tf import graph_of
     from relaax.learning.gradients_tf import RolloutGradients
     from relaax.learning.networks.parameters_tf import ParameterTensors
+    from relaax.learning.returns_tf import VTrace
 
-    settings = config.settings
+    settings, vtrace = config.settings, config.settings.vtrace
     objective = ActorCriticLoss(
         distribution=graph_of(config.distribution),
         discount=settings.rewards_gamma,
@@ -114,8 +116,8 @@ def make_gradients(config: ActorCriticConfig) -> GradientModel:
         value_loss_weight=settings.value_loss_weight,
         normalize_advantages=settings.normalize_advantages,
         policy_clip=settings.policy_clip,
-        vtrace=settings.vtrace,
-        action_mask=None if settings.mask is None else settings.mask.name,
+        vtrace=None if vtrace is None else VTrace(vtrace.clip_rho, vtrace.clip_c),
+        action_mask=settings.mask_name,
     )
     network, length = config.network, settings.episode_len
     return RolloutGradients(
@@ -125,10 +127,8 @@ def make_gradients(config: ActorCriticConfig) -> GradientModel:
 
 def columns_of(config: ActorCriticConfig) -> Columns:
     """Return what one row of a rollout is made of."""
-    mask = config.settings.mask
-    return Columns.of(
-        config.network, config.distribution, action_mask=None if mask is None else mask.name
-    )
+    mask = config.settings.mask_name
+    return Columns.of(config.network, config.distribution, action_mask=mask)
 
 
 def prepare_to_fork() -> None:

@@ -21,7 +21,8 @@ FloatArray = npt.NDArray[np.float32]
 class ActorCriticConfig(ConfigBase):
     """The typed settings, checked once, and what they make.
 
-    ``algorithm`` is its name in checkpoints. ``policy`` is the head that puts out what
+    ``algorithm`` is its name in checkpoints, ``action_size`` how many actions there are, or numbers
+    in an action. ``policy`` is the head that puts out what
     ``distribution`` is made of; if omitted, all of that depends on the state.
     """
 
@@ -32,6 +33,7 @@ class ActorCriticConfig(ConfigBase):
         settings: ActorCriticSettings,
         distribution: Distribution,
         action_space: Space,
+        action_size: int,
         policy: Head | None = None,
     ) -> None:
         super().__init__(config)
@@ -40,6 +42,7 @@ class ActorCriticConfig(ConfigBase):
         self.network = network_of(settings, policy or Head(POLICY, distribution.outputs))
         self._algorithm = algorithm
         self._action_space = action_space
+        self._action_size = action_size
 
     def filters(self) -> Filters:
         """Return new filters of states and rewards; DA3C, for instance, has none."""
@@ -53,7 +56,7 @@ class ActorCriticConfig(ConfigBase):
         """Return what a checkpoint must agree on, as JSON values."""
         return {
             "algorithm": self._algorithm,
-            "action_size": self.network.head(POLICY).units,
+            "action_size": self._action_size,
             **layers_of(self.network),
             **self.filters().fingerprint(),
         }

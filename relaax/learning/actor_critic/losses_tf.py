@@ -2,17 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import cast
 
 import tensorflow as tf
 
 from relaax.learning import losses_tf as losses
 from relaax.learning.actor_critic.networks import VALUE
-from relaax.learning.actor_critic.settings import VTraceSection
-from relaax.learning.distributions import GraphDistribution
+from relaax.learning.distributions import GraphDistribution, Maskable
 from relaax.learning.gradients_tf import GraphRollouts, Terms
 from relaax.learning.networks import POLICY
-from relaax.learning.returns_tf import n_step_targets, normalized, vtrace_targets
+from relaax.learning.returns_tf import VTrace, n_step_targets, normalized, vtrace_targets
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class ActorCriticLoss:
     value_loss_weight: float
     normalize_advantages: bool
     policy_clip: float | None
-    vtrace: VTraceSection | None
+    vtrace: VTrace | None
     #: The observation that says which actions are allowed.
     action_mask: str | None = None
 
@@ -62,7 +61,7 @@ class ActorCriticLoss:
         policy = outputs[POLICY][:-1]
         if self.action_mask is None:
             return policy
-        distribution: Any = self.distribution
+        distribution = cast(Maskable, self.distribution)
         return distribution.masked(policy, batch.allowed(self.action_mask))
 
     def _targets(

@@ -126,6 +126,11 @@ class ActorCriticSettings(OptimizerSections):
         return None
 
     @property
+    def mask_name(self) -> str | None:
+        """The name of that observation."""
+        return None if self.mask is None else self.mask.name
+
+    @property
     def inputs(self) -> Shapes:
         """The shapes of what the network sees: ``state_size`` without the mask of actions."""
         if self.mask is None or not isinstance(self.state_size, dict):

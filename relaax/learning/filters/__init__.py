@@ -1,4 +1,4 @@
-"""Z-filters: states, and perhaps rewards, with mean 0 and standard deviation 1.
+"""Z-filters: states with mean 0 and standard deviation 1, and perhaps rewards of the size of 1.
 
 ``filters``          which filters an algorithm has
 ``statistics``       counts, means and variances in a flat vector, and how two are merged

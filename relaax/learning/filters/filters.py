@@ -15,7 +15,7 @@ class Filters:
     """The filters of one worker, or what a parameter server knows of them.
 
     ``states``: how many numbers each filtered observation has, by name; ``UNNAMED`` for the only
-    one. With ``rewards`` these are scaled, too.
+    one. With ``rewards`` these are divided by their root mean square.
     """
 
     def __init__(self, states: Mapping[str, int] | None = None, rewards: bool = False) -> None:

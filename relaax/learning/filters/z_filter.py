@@ -1,6 +1,8 @@
 """A worker's end of a filter."""
 
 import threading
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +16,38 @@ from relaax.learning.filters.statistics import (
     statistics_of,
 )
 
+Limit: TypeAlias = FloatVector | np.float32
+
 #: Filtered numbers lie within this many standard deviations.
 MOST_DEVIATIONS = 10.0
 
-#: Numbers that hardly vary are not blown up.
-_LEAST_DEVIATION = 1e-4
+#: Numbers that are farther away than so many deviations are taken for those that are just so far
+#: away: one wrong number of one client must not spoil what all workers filter by.
+MOST_GATHERED_DEVIATIONS = 1e3
+
+#: The same before there are any deviations: no number is taken for a larger one.
+MOST_AT_FIRST = 1e6
+
+#: The same at all times: squares of larger numbers, summed, come near the limits of float32.
+MOST = 1e9
+
+#: Smaller deviations are taken for this one, so that nothing is divided by zero.
+LEAST_DEVIATION = 1e-4
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """What numbers are filtered by; float32 [D] each, or one number for all."""
+
+    lowest: Limit
+    highest: Limit
+    center: Limit
+    #: One by the deviation.
+    factor: Limit
+
+
+#: As long as nothing is known.
+_FIRST = _Scale(np.float32(-MOST_AT_FIRST), np.float32(MOST_AT_FIRST), np.float32(0), np.float32(1))
 
 
 class ZFilter:
@@ -27,8 +56,12 @@ class ZFilter:
     Means and deviations are those of ``use``, which all workers share. What is filtered is also
     gathered, until ``take`` hands it over. One thread may filter while another one takes and uses.
 
-    Without ``subtracts_mean`` the rows are scaled alone, which is meant for rewards: to subtract
-    their mean would pay or punish long episodes.
+    Without ``subtracts_mean`` the rows are divided by their root mean square alone, which is meant
+    for rewards: to subtract their mean would pay or punish long episodes. A reward that is always
+    1 stays 1.
+
+    Numbers that are very far away are gathered as nearer ones: at first beyond ``MOST_AT_FIRST``,
+    then farther than ``MOST_GATHERED_DEVIATIONS`` from the mean, and always beyond ``MOST``.
     """
 
     def __init__(self, width: int, subtracts_mean: bool = True) -> None:
@@ -37,7 +70,7 @@ class ZFilter:
         self._gathered: DoubleArray = initial_statistics(width).astype(np.float64)
         self._changes = threading.Lock()
         #: Replaced as a whole.
-        self._scale: tuple[FloatVector, FloatVector] | None = None
+        self._scale = _FIRST
 
     @property
     def length(self) -> int:
@@ -49,19 +82,21 @@ class ZFilter:
 
         Before any statistics are in use the rows are returned as they are, but for the limits.
         """
+        scale = self._scale
+        near = np.clip(rows, scale.lowest, scale.highest)
         if len(rows):
-            added = statistics_of(rows)
+            added = statistics_of(near)
             with self._changes:
                 merge(self._gathered, added)
-        scale = self._scale
-        if scale is not None:
-            mean, factor = scale
-            rows = (rows - mean) * factor
-        clipped: FloatVector = np.clip(rows, -MOST_DEVIATIONS, MOST_DEVIATIONS)
+        scaled = (near - scale.center) * scale.factor
+        clipped: FloatVector = np.clip(scaled, -MOST_DEVIATIONS, MOST_DEVIATIONS)
         return clipped.astype(np.float32, copy=False)
 
     def take(self) -> FloatVector:
-        """Return the statistics of what was gathered since the last time, float32 [length]."""
+        """Return the statistics of what was gathered since the last time, float32 [length].
+
+        They are finite.
+        """
         with self._changes:
             taken = self._gathered.astype(np.float32)
             self._gathered[:] = 0
@@ -72,5 +107,13 @@ class ZFilter:
         if statistics[0] < 2:
             return
         mean, variance = np.split(statistics[1:], 2)
-        factor = np.reciprocal(np.maximum(np.sqrt(variance), np.float32(_LEAST_DEVIATION)))
-        self._scale = (mean if self._subtracts_mean else np.zeros_like(mean), factor)
+        center = mean if self._subtracts_mean else np.zeros_like(mean)
+        size = np.sqrt(variance + np.square(mean - center))
+        deviation = np.maximum(size, np.float32(LEAST_DEVIATION))
+        reach = deviation * np.float32(MOST_GATHERED_DEVIATIONS)
+        self._scale = _Scale(
+            lowest=np.maximum(center - reach, np.float32(-MOST)),
+            highest=np.minimum(center + reach, np.float32(MOST)),
+            center=center,
+            factor=np.reciprocal(deviation),
+        )

@@ -5,12 +5,12 @@ Such networks are small. Calling a TensorFlow graph takes several times longer t
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from relaax.learning.distributions.base import Distribution
+from relaax.learning.distributions.base import Distribution, Maskable
 from relaax.learning.model import Choice
 from relaax.learning.networks.description import POLICY, Head, NamedLayers, Network
 from relaax.learning.networks.layers import Dense, LayerNorm
@@ -77,9 +77,10 @@ class NumpyPolicy:
         for step in self._steps:
             hidden = step(arrays, hidden)
         outputs = self._head(arrays, hidden)
-        distribution: Any = self._distribution
+        distribution = self._distribution
         if self._mask is not None and isinstance(observations, dict):
-            outputs = distribution.masked(outputs, observations[self._mask])
+            maskable = cast(Maskable, distribution)
+            outputs = maskable.masked(outputs, observations[self._mask])
         actions = distribution.choose(outputs, noise)
         if not self._is_recorded:
             return Choice(actions, _NO_LIKELIHOODS, recurrent_state)

@@ -1,14 +1,14 @@
 """Choosing actions with any network, as a TensorFlow graph."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
 from relaax.learning.arrays import padded_batch, padded_size, zero_padded
-from relaax.learning.distributions.base import Distribution, GraphDistribution
+from relaax.learning.distributions.base import Distribution, GraphDistribution, Maskable
 from relaax.learning.model import Choice, PolicyModel
 from relaax.learning.networks import layers_tf
 from relaax.learning.networks.compiled_tf import CompiledFunction
@@ -79,9 +79,10 @@ class GraphPolicy:
             recurrent_state = layers_tf.lstm_step(parameters, hidden, recurrent_state)
             hidden = recurrent_state[1]
         outputs = layers_tf.head_outputs(self._network.head(POLICY), parameters, hidden)
-        distribution: Any = self._distribution
+        distribution = self._distribution
         if self._mask is not None:
-            outputs = distribution.masked(outputs, observations[self._mask])
+            maskable = cast(Maskable, distribution)
+            outputs = maskable.masked(outputs, observations[self._mask])
         actions = distribution.choose(outputs, noise)
         likelihoods = distribution.log_likelihood(outputs, actions)
         return actions, likelihoods, recurrent_state

@@ -69,10 +69,21 @@ def test_filtered_rows_have_mean_zero_and_deviation_one():
     np.testing.assert_allclose(filtered.std(axis=0), 1, atol=1e-3)
 
 
+def size_of(rewards):
+    return np.sqrt(np.mean(np.square(rewards)))
+
+
 def test_rewards_are_scaled_alone():
     z_filter, rewards = ZFilter(1, subtracts_mean=False), rewards_of(2000)
     z_filter.use(statistics_of(rewards).astype(np.float32))
-    np.testing.assert_allclose(z_filter.filtered(rewards), rewards / rewards.std(), rtol=1e-4)
+    np.testing.assert_allclose(z_filter.filtered(rewards), rewards / size_of(rewards), rtol=1e-4)
+
+
+@pytest.mark.parametrize("reward", [1.0, -1.0, 1e-3, 500.0])
+def test_a_reward_that_never_varies_becomes_one(reward):
+    z_filter, rewards = ZFilter(1, subtracts_mean=False), np.full((100, 1), reward)
+    z_filter.use(statistics_of(rewards).astype(np.float32))
+    np.testing.assert_allclose(z_filter.filtered(rewards), np.sign(rewards), rtol=1e-4)
 
 
 def test_a_number_that_never_varies_and_one_far_away_stay_within_the_limits():
@@ -80,6 +91,63 @@ def test_a_number_that_never_varies_and_one_far_away_stay_within_the_limits():
     z_filter.use(np.array([1000, 1, 1, 0, 1], np.float32))
     filtered = z_filter.filtered(np.array([[1.0, 1e9], [1.0001, -1e9]]))
     np.testing.assert_allclose(filtered, [[0, 10], [1, -10]], atol=1e-2)
+
+
+#: The largest numbers that a client can send.
+LARGEST = float(np.finfo(np.float32).max)
+HUGE = [1e20, -1e20, LARGEST, -LARGEST]
+
+
+@pytest.mark.parametrize("huge", HUGE)
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("subtracts_mean", [False, True])
+def test_what_is_gathered_of_huge_numbers_can_be_merged_however_often(huge, kind, subtracts_mean):
+    z_filter, merged = ZFilter(2, subtracts_mean), initial_statistics(2)
+    for _ in range(50):
+        z_filter.filtered(rows(30).astype(kind))
+        z_filter.filtered(np.full((2, 2), huge, kind))
+        filtered = z_filter.filtered(np.full((2, 2), -huge, kind))
+        assert np.abs(filtered).max() <= 10
+        taken = z_filter.take()
+        assert np.isfinite(taken).all()
+        merge(merged, taken)
+        z_filter.use(merged)
+    assert np.isfinite(merged).all()
+    assert merged[0] == 50 * 34
+
+
+def test_a_huge_number_moves_the_statistics_by_no_more_than_the_limits_do():
+    z_filter, usual = ZFilter(2), statistics_of(rows(1000))
+    z_filter.use(usual.astype(np.float32))
+    z_filter.filtered(np.full((1, 2), 1e20))
+    mean, deviation = usual[1:3], np.sqrt(usual[3:])
+    np.testing.assert_allclose(z_filter.take()[1:3], mean + 1e3 * deviation, rtol=1e-3)
+
+
+def test_numbers_beyond_the_first_limit_are_filtered_after_some_updates():
+    """What all numbers were taken for at first was nearer than they are."""
+    z_filter, merged = ZFilter(1), initial_statistics(1)
+    everything = np.random.default_rng(0).normal(1e8, 1e7, (100, 1))
+    for _ in range(2000):
+        z_filter.filtered(everything)
+        merge(merged, z_filter.take())
+        z_filter.use(merged)
+    filtered = z_filter.filtered(everything)
+    assert abs(filtered.mean()) < 0.2
+    assert 0.5 < filtered.std() < 2
+
+
+@pytest.mark.parametrize(
+    ("position", "wrong"), [(1, np.nan), (1, np.inf), (3, np.inf), (0, np.inf), (1, 1e20)]
+)
+def test_what_would_not_be_finite_is_not_merged(position, wrong):
+    """The square of 1e20 is not finite in float32."""
+    merged = statistics_of(rows(10)).astype(np.float32)
+    before, added = merged.copy(), initial_statistics(2)
+    added[0] = 10
+    added[position] = wrong
+    merge(merged, added)
+    np.testing.assert_array_equal(merged, before)
 
 
 class Training:
@@ -114,7 +182,7 @@ def test_all_workers_filter_by_what_all_have_seen():
     expected = (everything - everything.mean(axis=0)) / everything.std(axis=0)
     for states_filter, rewards_filter in training.filters:
         np.testing.assert_allclose(states_filter.filtered(everything), expected, atol=1e-3)
-        scaled = rewards / rewards.std()
+        scaled = rewards / size_of(rewards)
         np.testing.assert_allclose(rewards_filter.filtered(rewards), scaled, atol=1e-3)
 
 

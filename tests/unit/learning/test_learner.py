@@ -2,6 +2,7 @@
 
 import threading
 from functools import partial
+from itertools import count
 
 import numpy as np
 import pytest
@@ -234,7 +235,7 @@ def test_rollouts_that_come_at_once_are_learnt_from_up_to_the_limit(background):
     assert sorted(each.versions.tolist() for each in background.rollouts) == [[0, 1], [2, 3], [4]]
 
 
-def test_the_newest_rollouts_are_learnt_from_first(background):
+def test_where_rollouts_are_dropped_the_newest_are_learnt_from_first(background):
     """Where learning does not keep up, they are of the policy that is nearest to the one in use."""
     background.bridge.goes_on.clear()
     background.learner.put(rollouts_of(versions=[0]))
@@ -296,6 +297,43 @@ def test_a_learner_that_takes_nothing_is_waited_for_once_until_it_goes_on(monkey
     dropped = learning.bridge.stored.sum_of("learner/rollouts dropped")
     assert dropped >= 35
     wait_until(lambda: dropped + sum(each.count for each in learning.rollouts) == 50)
+    learner.close()
+
+
+def test_one_put_waits_for_no_longer_than_the_deadline_however_many_updates_it_makes(monkeypatch):
+    """A clock that shows two seconds more at each look, and a learner that is always slow."""
+    monkeypatch.setattr(background_learner, "FULL_QUEUE_DEADLINE_S", 5.0)
+    monkeypatch.setattr(background_learner, "monotonic", partial(next, count(0, 2)))
+    learning = Learning()
+    learner = waiting_learner(learning)
+    learning.bridge.goes_on.clear()
+    learner.put(rollouts_of())
+    wait_until(lambda: learning.rollouts)  # the learner has begun, and takes no more
+    waits = []
+    with monkeypatch.context() as slow:
+        slow.setattr(learner._changed, "wait", lambda left: waits.append(left) or True)
+        learner.put(rollouts_of(count=8))
+    assert waits == [3, 1]
+    learning.bridge.goes_on.set()
+    wait_until(lambda: sum(each.count for each in learning.rollouts) == 9)
+    learner.close()
+
+
+def test_where_acting_waits_rollouts_are_learnt_from_in_the_order_of_arrival(monkeypatch):
+    """Pieces of two and of one, for updates of three: none is passed over by newer ones."""
+    monkeypatch.setattr(background_learner, "FULL_QUEUE_DEADLINE_S", 0.05)
+    learning = Learning()
+    bridge, policy = learning.bridge, learning.policy
+    learner = BackgroundLearner(learning.learner, policy, bridge.stored, 3)
+    bridge.goes_on.clear()
+    learner.put(rollouts_of())
+    wait_until(lambda: learning.rollouts)  # the learner has begun
+    for version, size in enumerate([2, 2, 1, 2, 2], start=1):
+        learner.put(rollouts_of(size, versions=version))
+    bridge.goes_on.set()
+    wait_until(lambda: sum(each.count for each in learning.rollouts) == 10)
+    learnt = [each.versions.tolist() for each in learning.rollouts]
+    assert learnt == [[0], [1, 1], [2, 2, 3], [4, 4], [5, 5]]
     learner.close()
 
 

@@ -1,8 +1,16 @@
 """What da3c_cont accepts in the YAML's algorithm: section."""
 
+from math import prod
+from pathlib import Path
+
 import numpy as np
 import pytest
+from gymnasium.spaces import Box
 from pydantic import ValidationError
+
+from relaax.client.gymnasium_actions import action_space_as_json
+from relaax.server.common.space_check import require_spaces
+from relaax.spaces import actions_differ
 
 SMALLEST = {"action_size": 2, "state_size": [24]}
 
@@ -45,6 +53,35 @@ def test_bounds_are_numbers_or_a_number_for_each_action(continuous, bounds, low,
     np.testing.assert_array_equal(found, [low, high])
 
 
+@pytest.mark.parametrize("shape", [(), (5,), (2, 3), (2, 1, 2)])
+@pytest.mark.parametrize("sigma", ["state", "free"])
+def test_actions_have_the_shape_of_the_environments_box(continuous, shape, sigma):
+    low = np.arange(-prod(shape), 0, dtype=np.float32).reshape(shape)
+    environment = Box(low, -low, shape, np.float32)
+    config = continuous.Config(
+        {
+            "state_size": [24],
+            "sigma": sigma,
+            "action_size": list(shape),
+            "action_low": environment.low.tolist(),
+            "action_high": environment.high.tolist(),
+        }
+    )
+    np.testing.assert_array_equal(config.action_bounds(), [environment.low, environment.high])
+    require_spaces(config, Path("da3c_cont"))
+    assert not actions_differ(action_space_as_json(environment), config.action_space())
+    flat = Box(-1, 1, (prod(shape), 1), np.float32)
+    assert actions_differ(action_space_as_json(flat), config.action_space())
+    outputs = np.zeros((4, config.distribution.outputs), np.float32)
+    assert config.distribution.mode(outputs).shape == (4, *shape)
+    assert config.network.head("policy").units == prod(shape) * (2 if sigma == "state" else 1)
+
+
+def test_a_number_is_the_shape_of_a_row(continuous):
+    spaces = [continuous.Config({**SMALLEST, "action_size": n}).action_space() for n in (2, [2])]
+    assert spaces[0] == spaces[1]
+
+
 def test_without_bounds_actions_are_not_cut(continuous):
     assert continuous.Config(SMALLEST).action_bounds() is None
 
@@ -52,10 +89,23 @@ def test_without_bounds_actions_are_not_cut(continuous):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"action_low": [1, 2, 3]}, "action_low has 3 numbers, and an action has 2"),
+        ({"action_low": [1, 2, 3]}, r"action_low has the shape \[3\], and an action \[2\]"),
+        ({"action_high": [[1, 2]]}, r"action_high has the shape \[1, 2\], and an action \[2\]"),
+        ({"action_low": [[1, 2], [3]]}, "action_low has lists of different lengths"),
+        ({"action_low": float("nan")}, "action_low\n.* not nan"),
+        ({"action_high": [1.0, float("nan")]}, "action_high\n.* not nan"),
+        ({"action_low": [True, 0]}, "action_low\n.* not True"),
+        ({"action_high": True}, "action_high\n.* not True"),
+        ({"action_high": "1"}, "action_high\n.* not 1"),
+        ({"action_size": [2, 0]}, "action_size"),
+        ({"action_size": True}, "action_size"),
+        ({"initial_sigma": 0.5}, "initial_sigma needs sigma: free"),
+        ({"sigma": "state", "initial_sigma": 0.5}, "initial_sigma needs sigma: free"),
         ({"action_low": 1, "action_high": 1}, "action_low must lie below action_high"),
         ({"sigma": "none"}, "sigma"),
-        ({"initial_sigma": 0}, "initial_sigma"),
+        ({"sigma": "free", "initial_sigma": 0}, "initial_sigma"),
+        ({"sigma": "free", "initial_sigma": float("nan")}, "initial_sigma"),
+        ({"sigma": "free", "initial_sigma": float("inf")}, "initial_sigma"),
         ({"action_mask": "legal"}, "action_mask"),
         ({"passes": 2}, "passes above 1 need policy_clip"),
     ],
@@ -70,3 +120,10 @@ def test_a_checkpoint_must_agree_on_what_is_filtered(continuous):
     filtered = continuous.Config(SMALLEST).fingerprint()
     assert filtered == {**plain, "filtered_states": {"": 24}}
     assert plain["algorithm"] == "da3c_cont"
+
+
+@pytest.mark.parametrize("sigma", ["state", "free"])
+def test_a_checkpoint_must_agree_on_the_number_of_actions_and_on_sigma(continuous, sigma):
+    section = {"action_size": [2, 2], "state_size": [24], "sigma": sigma}
+    found = continuous.Config(section).fingerprint()
+    assert (found["action_size"], found["sigma"]) == (4, sigma)
