@@ -14,7 +14,7 @@ class FailureLog:
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
-        self._shown: set[tuple[type[Exception], tuple[_Place, ...]]] = set()
+        self._shown: set[tuple[type[Exception], frozenset[_Place]]] = set()
         self._lock = threading.Lock()
 
     def add(self, what: str, error: Exception) -> None:
@@ -29,8 +29,9 @@ class FailureLog:
             self._log.error("%s failed again: %s", what, in_words(error))
 
     def _is_new(self, error: Exception) -> bool:
+        # Without their order and number: an error that is raised again has more frames each time.
         frames = traceback.walk_tb(error.__traceback__)
-        way = tuple((frame.f_code.co_filename, line) for frame, line in frames)
+        way = frozenset((frame.f_code.co_filename, line) for frame, line in frames)
         with self._lock:
             before = len(self._shown)
             self._shown.add((type(error), way))

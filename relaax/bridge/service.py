@@ -49,7 +49,7 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
     gets are of another incarnation.
 
     An exception of the service is logged with its traceback, once for each line of code that raises
-    it, and the caller gets its type and message.
+    it and each way to it, and the caller gets its type and message.
     """
 
     def __init__(self, service: Service) -> None:

@@ -92,6 +92,13 @@ def end_of_a_client(training: Training) -> str:
     return client.output()
 
 
+def play(client: Client, episodes: int) -> None:
+    for _ in range(episodes):
+        client.init([0.0] * 4)
+        client.send(1.0, [0.0] * 4)
+        client.reset(1.0)
+
+
 def tracebacks(*processes: Process) -> list[int]:
     return [process.output().count("Traceback (most recent call last)") for process in processes]
 
@@ -254,10 +261,7 @@ class TestTheAgent:
             Client(training.rlx_server_url, timeout_s=60) as client,
             pytest.raises(Failure, match="TypeError: 'NoneType' object is not callable"),
         ):
-            for _ in range(1000):
-                client.init([0.0] * 4)
-                client.send(1.0, [0.0] * 4)
-                client.reset(1.0)
+            play(client, episodes=1000)
         assert tracebacks(rlx_server) == [1]
         assert rlx_server.is_running()
 

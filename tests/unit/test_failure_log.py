@@ -61,6 +61,11 @@ def test_two_mistakes_that_end_in_one_line_of_a_library_are_two_failures(caplog)
     assert caplog.text.count("a call failed again") == 2
 
 
+def test_an_error_that_is_kept_and_raised_again_is_the_same_failure(log):
+    kept = ValueError("kept")
+    assert [log(kept) for _ in range(3)] == [1, 1, 1]
+
+
 def test_an_error_without_a_message_is_its_type():
     assert in_words(MemoryError()) == "MemoryError"
     assert in_words(ValueError("too small")) == "ValueError: too small"
