@@ -79,8 +79,8 @@ def _bar(progress: TrainingProgress) -> Table:
 
 
 def _figures(progress: TrainingProgress) -> Text:
-    """Return steps, return, environments and checkpoints, cut to one row."""
-    parts = [progress.steps(), f"{progress.returns()} ({progress.episodes} episodes)"]
+    """Return what 80 columns have room for: steps, return, environments and checkpoints."""
+    parts = [progress.steps(), progress.returns()]
     if progress.environments is not None:
         parts.append(f"{progress.environments} environments")
     parts.append(f"{progress.checkpoints} checkpoints")

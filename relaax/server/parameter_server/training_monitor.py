@@ -74,7 +74,8 @@ class TrainingMonitor:
         last_t = parameter_server.max_global_step()
         self._last_t = None if last_t is None or not math.isfinite(last_t) else int(last_t)
         self._printer = ProgressPrinter()
-        self._rate = StepRate(parameter_server.global_t())
+        self._began_with = parameter_server.global_t()
+        self._rate = StepRate(self._began_with)
         self._steps_per_s = 0.0
         self._checkpoints = 0
 
@@ -86,7 +87,8 @@ class TrainingMonitor:
             if end is not EndOfTraining.SIGNAL:  # after a signal, workers wait for the next start
                 self._bridge.set_phase(Phase.SERVING if self._keeps_serving else Phase.CLOSING)
             self._note_return()
-            self._save_last_checkpoint()
+            if self._has_something_to_save(end):
+                self._save_last_checkpoint()
             self._printer.close(replace(self._progress(), seconds_left=None))
             print(self._summary(end), flush=True)
             self._plot_return()
@@ -131,6 +133,15 @@ class TrainingMonitor:
         if self._curve is not None:
             self._curve.save()
 
+    def _has_something_to_save(self, end: EndOfTraining) -> bool:
+        """Return False if a signal came before the first step.
+
+        A checkpoint of nothing would keep a corrected configuration from starting.
+        """
+        return (
+            end is not EndOfTraining.SIGNAL or self._parameter_server.global_t() != self._began_with
+        )
+
     def _save_last_checkpoint(self) -> None:
         """Save, and try again after a failure: no later checkpoint would hold the result."""
         for delay_s in LAST_SAVE_RETRY_DELAYS_S:
@@ -170,12 +181,25 @@ class TrainingMonitor:
             last_t=last_t,
             goal_return=self._goal_return,
             environments=None if self._environments is None else self._environments.total(),
-            seconds_left=None if last_t is None else self._rate.seconds_for(last_t - global_t),
+            seconds_left=self._seconds_left(global_t),
         )
 
+    def _seconds_left(self, global_t: int) -> int | None:
+        """Return how long the rest takes; None while no steps come."""
+        if self._last_t is None or self._steps_per_s == 0:
+            return None
+        return self._rate.seconds_for(self._last_t - global_t)
+
     def _summary(self, end: EndOfTraining) -> str:
-        """Return why the training ended, and where its result is."""
-        return (
-            f"{end.value}: global step {self._parameter_server.global_t():,}; "
-            f"weights and optimiser: checkpoint in {self._parameter_server.checkpoint_location()}"
-        )
+        """Return why the training ended, what it missed, and where its result is."""
+        said = f"{end.value}: global step {self._parameter_server.global_t():,}; "
+        if not self._has_something_to_save(end):
+            return f"{said}no step was taken, and no checkpoint was saved"
+        goal, mean = self._goal_return, self._returns.mean()
+        if end is EndOfTraining.STEPS and goal is not None:
+            reached = "-" if mean is None else f"{mean:.1f}"
+            said += f"the mean return is {reached}, not {goal:g} as was the goal; "
+        if end is EndOfTraining.STEPS and self._began_with >= (self._last_t or float("inf")):
+            said += "a larger max_global_step lets it go on; "
+        where = self._parameter_server.checkpoint_location()
+        return f"{said}weights and optimiser: checkpoint in {where}"

@@ -106,11 +106,37 @@ def test_a_mean_return_ends_the_training_once_enough_episodes_are_known():
 
 def test_a_signal_saves_and_does_not_announce_an_end_to_the_workers():
     case = Case(Counting())
-    case.stop.set()
+    threading.Timer(0.05, case.stop.set).start()
     assert case.run() is EndOfTraining.SIGNAL
     assert case.bridge.events == ["stopped"]
     assert len(case.parameter_server.saved_at) == 1
     assert not case.parameter_server.learns
+
+
+def test_a_signal_before_the_first_step_saves_nothing(capsys):
+    """A checkpoint of nothing would refuse a configuration that is corrected afterwards."""
+    parameter_server = Counting()
+    parameter_server.learns = False
+    case = Case(parameter_server)
+    case.stop.set()
+    assert case.run() is EndOfTraining.SIGNAL
+    assert parameter_server.saved_at == []
+    assert "no step was taken, and no checkpoint was saved" in capsys.readouterr().out
+
+
+def test_a_training_that_misses_its_goal_says_so(capsys):
+    case = Case(Counting(last=100), goal_return=475)
+    case.returns.scalar("episode/reward", 20)
+    assert case.run() is EndOfTraining.STEPS
+    said = capsys.readouterr().out
+    assert "the mean return is 20.0, not 475 as was the goal; weights" in said
+
+
+def test_a_training_that_has_no_steps_left_says_what_lets_it_go_on(capsys):
+    parameter_server = Counting(last=100)
+    parameter_server.steps = 100
+    assert Case(parameter_server).run() is EndOfTraining.STEPS
+    assert "a larger max_global_step lets it go on" in capsys.readouterr().out
 
 
 def test_a_server_that_keeps_serving_waits_for_a_signal():
