@@ -1,31 +1,66 @@
 """The same training twice: the same parameters, to the bit."""
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from processes import SMALL_DA3C, Training, wait_for
+from processes import REPOSITORY, SMALL_DA3C, Training, wait_for
 from safetensors.numpy import load_file
 
 pytestmark = pytest.mark.integration
 
-#: Where the training ends the first time, and where after everything was started again.
-STEPS, STEPS_AFTER_A_RESTART = 20_000, 23_000
+
+@dataclass(frozen=True)
+class Case:
+    """An algorithm, an environment for it, and where the training ends."""
+
+    algorithm: dict[str, Any]
+    environment: str
+    #: The first time, and after everything was started again.
+    ends: tuple[int, int]
+
+
+DISCRETE = Case(SMALL_DA3C, "CartPole-v1", (20_000, 23_000))
+
+#: With filters, an LSTM layer and a sigma for each state, as by default.
+CONTINUOUS = Case(
+    {
+        "path": str(REPOSITORY / "algorithms" / "da3c_cont"),
+        "action_size": 1,
+        "action_low": -2,
+        "action_high": 2,
+        "state_size": [3],
+        "filter_rewards": True,
+        "episode_len": 16,
+        "passes": 2,
+        "policy_clip": 0.2,
+        "seed": 1,
+        "Adam": {},
+    },
+    "Pendulum-v1",
+    (3_000, 4_000),
+)
 
 
 class Run:
     """One of the trainings, in a directory of its own."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, case: Case) -> None:
         directory.mkdir()
+        self._case = case
         self.training = Training(directory)
 
     def start(self, last_step: int) -> None:
         """Start all of it, up to ``last_step``."""
-        self.training.configure({**SMALL_DA3C, "max_global_step": last_step}, {}, {"seed": 7})
+        algorithm = {**self._case.algorithm, "max_global_step": last_step}
+        self.training.configure(algorithm, {}, {"seed": 7})
         self._parameter_server = self.training.start_parameter_server()
         self._rlx_server = self.training.start_rlx_server()
-        self._environment = self.training.start_environments(1, "--attempts", "1")
+        self._environment = self.training.start_environments(
+            1, "--attempts", "1", "--env", self._case.environment
+        )
 
     def result(self) -> dict[str, np.ndarray]:
         """Wait for the end, and return what the last checkpoint holds."""
@@ -39,9 +74,14 @@ class Run:
         self.training.close()
 
 
+@pytest.fixture(name="case", params=[DISCRETE, CONTINUOUS], ids=["da3c", "da3c_cont"])
+def _case(request: pytest.FixtureRequest) -> Case:
+    return request.param
+
+
 @pytest.fixture(name="runs")
-def _runs(tmp_path: Path):
-    runs = [Run(tmp_path / name) for name in ("first", "second")]
+def _runs(tmp_path: Path, case: Case):
+    runs = [Run(tmp_path / name, case) for name in ("first", "second")]
     try:
         yield runs
     finally:
@@ -52,14 +92,14 @@ def _runs(tmp_path: Path):
         wait_for(lambda run=run: not run.training.survivors(), "the end of every process", 10)
 
 
-def test_one_seed_and_one_connection_give_the_same_parameters_also_after_a_restart(runs):
+def test_one_seed_and_one_connection_give_the_same_parameters_also_after_a_restart(runs, case):
     before = b""
-    for last_step in (STEPS, STEPS_AFTER_A_RESTART):
+    for last_step in case.ends:
         for run in runs:
             run.start(last_step)
         first, second = (run.result() for run in runs)
         assert first.keys() == second.keys()
-        assert last_step <= first["step"] < last_step + SMALL_DA3C["episode_len"]
+        assert last_step <= first["step"] < last_step + case.algorithm["episode_len"]
         for name, tensor in first.items():
             assert tensor.tobytes() == second[name].tobytes(), name
         assert first["parameters"].tobytes() != before  # something was learnt

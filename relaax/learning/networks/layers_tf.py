@@ -90,9 +90,13 @@ def unroll(
     )
     if network.lstm_size:
         outputs: list[tf.Tensor] = []
-        for row in tf.split(hidden, rows):
+        # A bias for each row: TensorFlow adds up the gradients of one that all rows share in an
+        # order that is up to its threads, and a training could not be repeated to the bit.
+        biases = tf.broadcast_to(parameters["lstm/bias"], [rows, 4 * network.lstm_size])
+        for row, bias in zip(tf.split(hidden, rows), tf.split(biases, rows), strict=True):
             continues = 1.0 - starts[len(outputs)][:, tf.newaxis]
-            recurrent_state = lstm_step(parameters, row, recurrent_state * continues)
+            of_row = {**parameters, "lstm/bias": bias}
+            recurrent_state = lstm_step(of_row, row, recurrent_state * continues)
             outputs.append(recurrent_state[1])
         hidden = tf.concat(outputs, axis=0)
     return {

@@ -8,10 +8,11 @@ from numpy_network import NumpyNetwork
 from rollout_samples import random_rollouts
 from scipy.stats import norm
 
-from relaax.learning.actor_critic import make_gradients
+from relaax.learning.actor_critic import columns_of, make_gradients
 from relaax.learning.networks import initial_parameters
+from relaax.learning.rollouts import RolloutBatch
 
-DISCOUNT = 0.9
+DISCOUNT, ROWS = 0.9, 16
 SECTION = {
     "action_size": 2, "state_size": [4], "hidden_layers": [6], "lstm": False, "seed": 7,
     "rewards_gamma": DISCOUNT, "initialization": "orthogonal",
@@ -66,3 +67,27 @@ def test_each_term_agrees_with_scipy(continuous, sigma):
     expected = terms_of(config, vector, rollout)
     assert found == pytest.approx(expected, rel=1e-4)
     assert expected["entropy"] > 0
+
+
+def test_gradients_through_a_recurrent_layer_are_the_same_to_the_bit_each_time(continuous):
+    """Where many sums ran over the rows of a rollout, their order was up to threads."""
+    config = continuous.Config({"action_size": 1, "state_size": [3], "episode_len": ROWS})
+    continuous.prepare_to_fork()
+    from relaax.learning.networks.parameters_tf import ParameterTensors
+    from relaax.learning.tensorflow_runtime_tf import configure_tensorflow
+
+    configure_tensorflow(gpu=False, has_the_machine=False)
+    model, tensors = make_gradients(config), ParameterTensors(config.network)
+    vector = initial_parameters(config.network.manifest, "uniform", 7)
+    rollout = rollout_of(config)
+    found = {model.gradient(tensors.unpack(vector), rollout).vector.tobytes() for _ in range(100)}
+    assert len(found) == 1
+
+
+def rollout_of(config):
+    """One rollout of normal numbers."""
+    normal = np.random.default_rng(3).normal
+    rollout = RolloutBatch.zeros(1, ROWS, columns_of(config))
+    columns = ("observations", "actions", "rewards", "log_probabilities", "recurrent_state")
+    drawn = {name: normal(size=getattr(rollout, name).shape).astype(np.float32) for name in columns}
+    return dataclasses.replace(rollout, valid=np.ones_like(rollout.valid), **drawn)
