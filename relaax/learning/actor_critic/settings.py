@@ -108,6 +108,16 @@ class ActorCriticSettings(OptimizerSections):
             )
         return self
 
+    @model_validator(mode="after")
+    def _gathers_what_fits(self) -> "ActorCriticSettings":
+        least, most = self.least_rollouts_per_update, self.rollouts_per_update
+        if least > most and self.wait_for_learning != "always":
+            raise ValueError(
+                f"least_rollouts_per_update {least} is above rollouts_per_update {most}; this is "
+                "possible only with wait_for_learning: always"
+            )
+        return self
+
     @field_validator("vtrace", mode="before")
     @classmethod
     def _switch(cls, value: Any) -> Any:
