@@ -28,9 +28,7 @@ Array = npt.NDArray[Any]
 
 
 class ImageAndVector(gymnasium.Env[dict[str, Array], int]):
-    """Find the target that is wanted. Observations: ``board``, uint8 [36, 36, 1], ``wanted``, [2]."""
-
-    metadata = {"render_modes": []}  # noqa: RUF012 - Gymnasium's own attribute
+    """Find the target that is wanted. Observations: ``board`` uint8 [36, 36, 1], ``wanted`` [2]."""
 
     def __init__(self) -> None:
         side = BOARD * SQUARE
@@ -66,7 +64,10 @@ class ImageAndVector(gymnasium.Env[dict[str, Array], int]):
         board[tuple(self._targets.T)] = TARGETS
         board[tuple(self._player)] = PLAYER
         pixels = board.repeat(SQUARE, axis=0).repeat(SQUARE, axis=1)
-        return {"board": pixels[..., np.newaxis], "wanted": np.eye(2, dtype=np.float32)[self._wanted]}
+        return {
+            "board": pixels[..., np.newaxis],
+            "wanted": np.eye(2, dtype=np.float32)[self._wanted],
+        }
 
 
 gymnasium.register("ImageAndVector-v0", ImageAndVector, max_episode_steps=50)

@@ -1,7 +1,7 @@
 """Return against environment steps and seconds, beside Stable-Baselines3's PPO in the same run.
 
-    make install-benchmarks                                # Stable-Baselines3, PyTorch, environments
-    python benchmarks/learning.py                          # all environments, 3 seeds; takes hours
+    make install-benchmarks                 # Stable-Baselines3, PyTorch, Box2D, MuJoCo
+    python benchmarks/learning.py           # all environments, 3 seeds; takes hours
     python benchmarks/learning.py --environments pendulum --seeds 1 --baselines none
 
 RELAAX runs the configuration in config/ of each environment with servers and environments in
@@ -14,13 +14,11 @@ their trainings have reached.
 """
 
 import argparse
-import contextlib
 import importlib.util
 import json
 import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 

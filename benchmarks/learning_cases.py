@@ -1,4 +1,4 @@
-"""The environments of learning.py, with RELAAX's configurations and Stable-Baselines3's settings."""
+"""The environments of learning.py, with RELAAX's configurations and PPO's settings."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -49,8 +49,9 @@ class Case:
     #: In config/.
     config: str
     ppo: PPO
-    #: RELAAX's, on one connection.
+    #: RELAAX's, and how many of them share a connection and a process.
     environments: int = 8
+    per_connection: int = 8
     env_kwargs: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -116,13 +117,18 @@ CASES: dict[str, Case] = {
         ),
     ),
     "lunarlander": Case(
-        "LunarLander-v3", "da3c_lunarlander.yaml", _LUNAR_LANDER, environments=16
+        "LunarLander-v3",
+        "da3c_lunarlander.yaml",
+        _LUNAR_LANDER,
+        environments=16,
+        per_connection=16,
     ),
     "lunarlander-continuous": Case(
         "LunarLander-v3",
         "da3c_cont_lunarlander.yaml",
         _LUNAR_LANDER,
         environments=16,
+        per_connection=16,
         env_kwargs={"continuous": True},
     ),
     "bipedalwalker": Case(

@@ -4,12 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from curves import Curve, Point
-
-mpl.use("Agg")  # draws without a screen
-from matplotlib import pyplot  # noqa: E402 - after the choice above
+from matplotlib.figure import Figure
 
 COLOURS = ("tab:blue", "tab:orange", "tab:green")
 
@@ -18,11 +15,10 @@ _RESOLUTION = 200
 
 
 def draw(curves: Sequence[Curve], path: Path) -> None:
-    """Write a PNG: the mean return by steps and by seconds, each seed faint, and the seeds' mean."""
+    """Write a PNG: the mean return by steps and by seconds; each seed is faint, their mean not."""
     environments = list(dict.fromkeys(curve.environment for curve in curves))
-    figure, rows = pyplot.subplots(
-        len(environments), 2, figsize=(11, 2.8 * len(environments)), squeeze=False
-    )
+    figure = Figure(figsize=(11, 2.8 * len(environments)), layout="tight")
+    rows = figure.subplots(len(environments), 2, squeeze=False)
     for environment, panels in zip(environments, rows, strict=True):
         shown = [curve for curve in curves if curve.environment == environment]
         for axis, panel in zip(("steps", "seconds"), panels, strict=True):
@@ -30,10 +26,8 @@ def draw(curves: Sequence[Curve], path: Path) -> None:
             panel.set(xlabel=axis, title=environment)
         panels[0].set_ylabel("mean return of 100 episodes")
         panels[0].legend()
-    figure.tight_layout()
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=80)
-    pyplot.close(figure)
 
 
 def _fill(panel: Any, axis: str, curves: Sequence[Curve]) -> None:

@@ -131,13 +131,15 @@ def relaax_episodes(
     with temporary_directory() as directory:
         metrics = Path(directory) / "metrics"
         launch, options = Launch(options=option_for(workers)), {"metrics-dir": str(metrics)}
-        with running_servers(Path(directory), {**section, "seed": seed}, launch, options) as servers:
+        with running_servers(
+            Path(directory), {**section, "seed": seed}, launch, options
+        ) as servers:
             began, began_wall = time.monotonic(), time.time()
             files, steps = EventFiles(metrics), 0
             with environments(
                 servers.rlx_server_url,
                 case.env_id,
-                case.environments,
+                case.per_connection,
                 seed,
                 count=case.environments,
                 env_kwargs=case.env_kwargs,
@@ -156,9 +158,7 @@ def relaax_episodes(
         yield int(written.replace(",", "")), min(seconds, arguments.seconds), ended
 
 
-def is_running(
-    parameter_server: subprocess.Popen[bytes], played: subprocess.Popen[bytes]
-) -> bool:
+def is_running(parameter_server: subprocess.Popen[bytes], played: subprocess.Popen[bytes]) -> bool:
     """Return whether the training goes on; RuntimeError if the environments have failed."""
     if parameter_server.poll() is not None:
         return False

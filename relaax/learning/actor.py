@@ -27,10 +27,10 @@ class Actor(BatchAgentBase):
     """Acts by the current policy; what it learns from is up to the ``ExperienceSink``.
 
     ``rollouts`` is None where nothing learns: then nothing is kept, and the sink is never called
-    but to be warmed up and closed. Rollouts hold rewards that went through a ``reward_filter``, were
-    multiplied by ``reward_scale``, and with ``clip_rewards`` were cut to [-1, 1] after it. Actions are returned cut to
-    ``action_bounds``, lowest and highest; likelihoods and rollouts are those of the actions as they
-    were drawn.
+    but to be warmed up and closed. Rollouts hold rewards that went through a ``reward_filter``,
+    were multiplied by ``reward_scale``, and with ``clip_rewards`` were cut to [-1, 1] after that.
+    Actions are returned cut to ``action_bounds``, lowest and highest; likelihoods and rollouts are
+    those of the actions as they were drawn.
     """
 
     def __init__(

@@ -180,7 +180,5 @@ def _make_learner(
     )
 
 
-def _gathering(
-    learner: ExperienceSink[RolloutBatch], least: int
-) -> ExperienceSink[RolloutBatch]:
+def _gathering(learner: ExperienceSink[RolloutBatch], least: int) -> ExperienceSink[RolloutBatch]:
     return GatheringSink(learner, least) if least > 1 else learner

@@ -65,9 +65,7 @@ class RolloutBatch:
         """Return batches of at most ``most`` rollouts, views of this one."""
         if self.count <= most:
             return [self]
-        return [
-            self.chosen(slice(begin, begin + most)) for begin in range(0, self.count, most)
-        ]
+        return [self.chosen(slice(begin, begin + most)) for begin in range(0, self.count, most)]
 
     def chosen(self, which: slice | IntArray) -> "RolloutBatch":
         """Return some rollouts, in the order of ``which``; a slice gives views of this batch."""
