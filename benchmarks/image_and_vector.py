@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 #: Squares on each side of the board, and pixels on each side of a square.
-BOARD, SQUARE = 6, 6
+BOARD, SQUARE = 4, 9
 
 #: How bright they are: the player, and both targets.
 PLAYER, TARGETS = 255, (170, 85)
