@@ -4,7 +4,7 @@
 
 A player, a bright square on a dark board, moves up, down, left and right. There is a light target
 and a dim one. ``wanted`` says which of them pays 1 and which costs 1; both end the episode. The
-image says where they are, and not which one is wanted.
+image says where they are, and not which one is wanted. Steps towards it earn a little, too.
 """
 
 from typing import Any
@@ -21,8 +21,8 @@ PLAYER, TARGETS = 255, (170, 85)
 
 MOVES = np.array([(-1, 0), (1, 0), (0, -1), (0, 1)])
 
-#: What each move costs, so that short ways are better.
-COST = 0.01
+#: What a step towards the target that is wanted earns, and a step away from it costs.
+STEP_REWARD = 0.1
 
 Array = npt.NDArray[Any]
 
@@ -54,10 +54,16 @@ class ImageAndVector(gymnasium.Env[dict[str, Array], int]):
 
     def step(self, action: int) -> tuple[dict[str, Array], float, bool, bool, dict[str, Any]]:
         """Move; the board's edge stops the player."""
+        distance = self._distance()
         self._player = np.clip(self._player + MOVES[action], 0, BOARD - 1)
         found = (self._targets == self._player).all(axis=1)
-        reward = float(found[self._wanted]) - float(found[1 - self._wanted]) - COST
+        reward = float(found[self._wanted]) - float(found[1 - self._wanted])
+        reward += STEP_REWARD * (distance - self._distance())
         return self._observation(), reward, bool(found.any()), False, {}
+
+    def _distance(self) -> int:
+        """Return how many steps it is to the target that is wanted."""
+        return int(np.abs(self._targets[self._wanted] - self._player).sum())
 
     def _observation(self) -> dict[str, Array]:
         board = np.zeros((BOARD, BOARD), np.uint8)

@@ -79,7 +79,7 @@ _LUNAR_LANDER = PPO(
 
 #: By the names of ``--environments``. PPO's settings are those of RL Baselines3 Zoo
 #: (hyperparams/ppo.yml): LunarLander-v2's and HalfCheetah-v3's, which are the latest that it has,
-#: and the library's own for the image and the vector, which it does not know.
+#: and Atari's, without a schedule, for the image and the vector, which it does not know.
 CASES: dict[str, Case] = {
     "cartpole": Case(
         "CartPole-v1",
@@ -177,6 +177,20 @@ CASES: dict[str, Case] = {
         ),
     ),
     "image-and-vector": Case(
-        IMAGE_AND_VECTOR, "da3c_image_and_vector.yaml", PPO(8, {}, policy="MultiInputPolicy")
+        IMAGE_AND_VECTOR,
+        "da3c_image_and_vector.yaml",
+        PPO(
+            8,
+            {
+                "n_steps": 128,
+                "batch_size": 256,
+                "n_epochs": 4,
+                "learning_rate": 2.5e-4,
+                "clip_range": 0.1,
+                "vf_coef": 0.5,
+                "ent_coef": 0.01,
+            },
+            policy="MultiInputPolicy",
+        ),
     ),
 }
