@@ -28,7 +28,7 @@ $(VENV)/.installed-test: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
 	@touch $@
 
-install-benchmarks: install ## add what benchmarks/training.py compares with; TORCH=FILE for a CPU build
+install-benchmarks: install ## add what trainings are compared with, and their environments; TORCH=FILE for a CPU build
 	$(BIN)/python -m pip install --quiet '$(TORCH)'
 	$(BIN)/python -m pip install --quiet --editable '.[benchmarks]'
 

@@ -2,6 +2,8 @@
 
 import argparse
 import contextlib
+import json
+import os
 import re
 import subprocess
 import sys
@@ -12,15 +14,22 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from curves import Episode
+from event_files import EventFiles
 from launch import CONNECTION, REPOSITORY, Launch, Workers, option_for
+from learning_cases import CASES
 from processes import running
 from servers import running_servers, temporary_directory
 from steps import dropped_rollouts, global_step
 
+from relaax.metrics import EPISODE_REWARD
 from relaax.server.common.configuration.yaml_reader import read_yaml
 
 ENVIRONMENTS = REPOSITORY / "environments" / "OpenAI_Gym"
 BOXING_ID = "ALE/Boxing-v5"
+
+#: Seconds between two readings of the event files.
+_LOOK_INTERVAL_S = 1.0
 
 #: A key of the algorithm's section, its parents before it, and its value.
 Change = tuple[list[str], Any]
@@ -57,6 +66,7 @@ def configuration(arguments: argparse.Namespace) -> tuple[dict[str, Any], Worker
     section = {
         key: value for key, value in shipped["algorithm"].items() if key not in ("path", "name")
     }
+    section["path"] = str(REPOSITORY / "algorithms" / Path(shipped["algorithm"]["path"]).name)
     for (*parents, key), value in arguments.changes:
         place = section
         for parent in parents:
@@ -105,6 +115,68 @@ def train_relaax(seed: int, arguments: argparse.Namespace) -> Trained:
         )
 
 
+def relaax_episodes(
+    name: str, seed: int, arguments: argparse.Namespace
+) -> Iterator[tuple[int, float, list[Episode]]]:
+    """Train on an environment of ``CASES``; yield steps, seconds and what has ended since before.
+
+    The global step is known when an episode ends, and at the end.
+    """
+    case = CASES[name]
+    section, workers = configuration(
+        argparse.Namespace(
+            config=case.config_path, changes=arguments.changes, workers=arguments.workers
+        )
+    )
+    with temporary_directory() as directory:
+        metrics = Path(directory) / "metrics"
+        launch, options = Launch(options=option_for(workers)), {"metrics-dir": str(metrics)}
+        with running_servers(
+            Path(directory), {**section, "seed": seed}, launch, options
+        ) as servers:
+            began, began_wall = time.monotonic(), time.time()
+            files, steps = EventFiles(metrics), 0
+            with environments(
+                servers.rlx_server_url,
+                case.env_id,
+                case.per_connection,
+                seed,
+                count=case.environments,
+                env_kwargs=case.env_kwargs,
+            ) as played:
+                while is_running(servers.parameter_server, played):
+                    ended = ended_episodes(files, began_wall)
+                    steps = max([steps, *(episode.steps for episode in ended)])
+                    seconds = time.monotonic() - began
+                    yield steps, seconds, ended
+                    if seconds >= arguments.seconds:
+                        break
+                    time.sleep(_LOOK_INTERVAL_S)
+        ended = ended_episodes(files, began_wall)
+        log = (Path(directory) / "relaax-parameter-server.log").read_text()
+        (written,) = re.findall(r": global step ([\d,]+);", log)
+        yield int(written.replace(",", "")), min(seconds, arguments.seconds), ended
+
+
+def is_running(parameter_server: subprocess.Popen[bytes], played: subprocess.Popen[bytes]) -> bool:
+    """Return whether the training goes on; RuntimeError if the environments have failed."""
+    if parameter_server.poll() is not None:
+        return False
+    if played.poll() not in (None, 0):
+        raise RuntimeError("the environments have failed; their messages are above")
+    return True
+
+
+def ended_episodes(files: EventFiles, began_wall_s: float) -> list[Episode]:
+    """Return the episodes that were written to event files since the call before."""
+    return [
+        Episode(event.step, event.wall_time - began_wall_s, value.simple_value)
+        for event in files.new()
+        for value in event.summary.value
+        if value.tag == EPISODE_REWARD
+    ]
+
+
 def wait_for_end(
     log: Path, parameter_server: subprocess.Popen[bytes], played: subprocess.Popen[bytes]
 ) -> None:
@@ -117,14 +189,25 @@ def wait_for_end(
 
 @contextlib.contextmanager
 def environments(
-    url: str, env: str, per_connection: int, seed: int
+    url: str,
+    env: str,
+    per_connection: int,
+    seed: int,
+    count: int = 8,
+    env_kwargs: dict[str, Any] | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Run eight environments, on connections of ``per_connection`` each."""
+    """Run so many environments, on connections of ``per_connection`` each.
+
+    Modules of this folder may be named in ``env``.
+    """
     command = [
         sys.executable, ENVIRONMENTS / "main", "--rlx-server", url, "--env", env, "--seed",
-        str(seed), "--count", "8", "--per-connection", str(per_connection),
+        str(seed), "--count", str(count), "--per-connection", str(per_connection),
+        "--env-kwargs", json.dumps(env_kwargs or {}),
     ]  # fmt: skip
-    with running(command, stdout=subprocess.DEVNULL) as process:
+    paths = [str(Path(__file__).parent), os.environ.get("PYTHONPATH")]
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    with running(command, stdout=subprocess.DEVNULL, env=variables) as process:
         yield process
 
 

@@ -3,19 +3,14 @@
 import contextlib
 import math
 import multiprocessing
-import struct
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from event_files import EventFiles
 from processes import kill, start_child
-
-from relaax.server.parameter_server.metrics.without_torch import without_torch
-
-with without_torch():
-    from tensorboardX.proto.event_pb2 import Event
 
 START_DEADLINE_S = 60.0
 
@@ -100,21 +95,8 @@ def dropped_rollouts(
     """
     counts: Iterator[float] = (
         value.simple_value
-        for event in _events(metrics)
+        for event in EventFiles(metrics).new()
         for value in event.summary.value
         if value.tag == _DROPPED and begin_wall_s < event.wall_time <= end_wall_s
     )
     return round(sum(counts))
-
-
-def _events(directory: Path) -> Iterator[Event]:
-    """Yield the events in the files of TensorBoard below ``directory``.
-
-    A record is a length (8 bytes), its checksum (4), an Event and its checksum (4).
-    """
-    for path in directory.rglob("events.out.tfevents.*"):
-        data, offset = path.read_bytes(), 0
-        while offset < len(data):
-            (length,) = struct.unpack_from("<Q", data, offset)
-            yield Event.FromString(data[offset + 12 : offset + 12 + length])
-            offset += 16 + length

@@ -200,10 +200,17 @@ _TWO_VECTORS = Network(
     (Head(POLICY, 2, free_units=1, free_start=0.25), Head("value", 1)),
 )
 
+_OWN_LAYERS = (
+    Head("policy", 3, layers=(Dense(5, "tanh"), LayerNorm())),
+    Head("value", 1, layers=(Dense(6), Dense(2))),
+)
+
 #: A network of each kind, by name, and the type of its observations.
 NETWORKS = {
     "dense": (Network.of((4,), _DENSE, _HEADS), np.float32),
     "recurrent": (Network.of((4,), (*_DENSE, LSTM(4)), _HEADS), np.float32),
+    "own layers": (Network.of((4,), (), _OWN_LAYERS), np.float32),
+    "recurrent with own layers": (Network.of((4,), (LSTM(4),), _OWN_LAYERS), np.float32),
     "image": (Network.of(_IMAGE, (*_CONVOLUTIONS, Dense(5)), _HEADS), np.uint8),
     "recurrent image": (Network.of(_IMAGE, (*_CONVOLUTIONS, Dense(5), LSTM(4)), _HEADS), np.uint8),
     "camera and speed": (_CAMERA_AND_SPEED, {"speed": np.float32, "camera": np.uint8}),
@@ -211,4 +218,4 @@ NETWORKS = {
 }
 
 #: Those that numpy evaluates.
-EVALUATED_IN_NUMPY = {"dense", "two vectors"}
+EVALUATED_IN_NUMPY = {"dense", "own layers", "two vectors"}

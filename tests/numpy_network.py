@@ -88,6 +88,9 @@ class NumpyNetwork:
         return ACTIVATIONS[layer.activation](hidden)
 
     def head(self, head, hidden):
+        counts = {}
+        for layer in head.layers:
+            hidden = self.layer(layer, hidden, f"{head.name}/", counts)
         parts = [self.dense(hidden, head.name)] if head.units else []
         if head.free_units:
             parts.append(np.tile(self.weights[f"{head.name}/free"], (len(hidden), 1)))

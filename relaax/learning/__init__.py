@@ -12,6 +12,7 @@ Acting
 
 Learning
 ``learner``             turns rollouts into updates, before the next action
+``gathering``           keeps rollouts until there are enough for an update
 ``background_learner``  the same beside acting, on a thread
 ``actor_critic``        settings, loss and builder of advantage actor-critics
 ``gradients_tf``        gradients of an algorithm's objective, padded and compiled

@@ -27,10 +27,10 @@ class Actor(BatchAgentBase):
     """Acts by the current policy; what it learns from is up to the ``ExperienceSink``.
 
     ``rollouts`` is None where nothing learns: then nothing is kept, and the sink is never called
-    but to be warmed up and closed. Rollouts hold rewards that went through a ``reward_filter``, and
-    with ``clip_rewards`` were cut to [-1, 1] after it. Actions are returned cut to
-    ``action_bounds``, lowest and highest; likelihoods and rollouts are those of the actions as they
-    were drawn.
+    but to be warmed up and closed. Rollouts hold rewards that went through a ``reward_filter``,
+    were multiplied by ``reward_scale``, and with ``clip_rewards`` were cut to [-1, 1] after that.
+    Actions are returned cut to ``action_bounds``, lowest and highest; likelihoods and rollouts are
+    those of the actions as they were drawn.
     """
 
     def __init__(
@@ -44,6 +44,7 @@ class Actor(BatchAgentBase):
         experience: ExperienceSink[RolloutBatch],
         random: np.random.Generator,
         clip_rewards: bool = False,
+        reward_scale: float = 1.0,
         reward_filter: ZFilter | None = None,
         action_bounds: tuple[Array, Array] | None = None,
         most_at_once: int = MOST_AT_ONCE,
@@ -57,6 +58,7 @@ class Actor(BatchAgentBase):
         self._experience = experience
         self._random = random
         self._clip_rewards = clip_rewards
+        self._reward_scale = reward_scale
         self._reward_filter = reward_filter
         self._action_bounds = action_bounds
         self._most_at_once = most_at_once
@@ -140,9 +142,11 @@ class Actor(BatchAgentBase):
             self._hand_over(rollouts.cut_off(truncated, observations))
 
     def _learnt(self, rewards: Array) -> Array:
-        """Return rewards [S] as they are learnt from: filtered, and cut to [-1, 1], if asked to."""
+        """Return rewards [S] as they are learnt from: filtered, scaled, and cut to [-1, 1]."""
         if self._reward_filter is not None:
             rewards = self._reward_filter.filtered(rewards[:, np.newaxis])[:, 0]
+        if self._reward_scale != 1:
+            rewards = rewards * self._reward_scale
         return np.clip(rewards, -1, 1) if self._clip_rewards else rewards
 
     def _hand_over(self, rollouts: RolloutBatch | None) -> None:

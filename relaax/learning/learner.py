@@ -25,7 +25,8 @@ UPDATES_BEFORE_RELEASE = 5
 class Learner:
     """An ``ExperienceSink`` that makes better parameters out of rollouts, before ``put`` returns.
 
-    Each of ``passes`` is an update of its own. Gradients with a larger norm than
+    In each of ``passes`` the rollouts are divided at random into ``minibatches``, as far as there
+    are so many, and each of these is an update of its own. Gradients with a larger norm than
     ``gradient_norm_clipping`` are scaled down to it; None leaves them as they are.
     """
 
@@ -38,6 +39,8 @@ class Learner:
         metrics: IntervalMetrics,
         gradient_norm_clipping: float | None = None,
         passes: int = 1,
+        minibatches: int = 1,
+        random: np.random.Generator | None = None,
     ) -> None:
         self._model = model
         self._policy = policy
@@ -46,6 +49,8 @@ class Learner:
         self._metrics = metrics
         self._gradient_norm_clipping = gradient_norm_clipping
         self._passes = passes
+        self._minibatches = minibatches
+        self._random = random or np.random.default_rng()
         self._updates = 0
         self._warns_at = 0.0
         self._stops = False
@@ -58,19 +63,20 @@ class Learner:
         self.learn(rollouts, steps_dropped=0)
 
     def learn(self, rollouts: RolloutBatch, steps_dropped: int) -> None:
-        """Make one update of ``rollouts`` in each pass.
+        """Make the updates of ``rollouts``.
 
         Their steps are counted once, and with them those of dropped rollouts.
         """
         steps = rollouts.steps + steps_dropped
         for _ in range(self._passes):
-            if self._stops or not self._update(rollouts, steps):
-                return
-            steps = 0
+            for part in self._parts(rollouts):
+                if self._stops or not self._update(part, steps):
+                    return
+                steps = 0
 
     def prepare(self, most: int) -> None:
         """Do beforehand what updates of up to ``most`` rollouts would have to wait for."""
-        self._model.prepare(self._policy.current.parameters, most)
+        self._model.prepare(self._policy.current.parameters, self._part_size(most))
 
     def stop(self) -> None:
         """Begin no other pass."""
@@ -79,6 +85,16 @@ class Learner:
     def close(self) -> None:
         """Store the metrics that are left."""
         self._metrics.store()
+
+    def _parts(self, rollouts: RolloutBatch) -> list[RolloutBatch]:
+        """Return the minibatches of one pass."""
+        if self._minibatches == 1:
+            return [rollouts]
+        order = self._random.permutation(rollouts.count)
+        return rollouts.chosen(order).pieces(self._part_size(rollouts.count))
+
+    def _part_size(self, count: int) -> int:
+        return -(-count // self._minibatches)
 
     def _update(self, rollouts: RolloutBatch, steps: int) -> bool:
         """Make one update of ``rollouts`` and publish the new parameters.

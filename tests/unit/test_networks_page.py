@@ -32,13 +32,15 @@ def _networks(da3c, tmp_path, monkeypatch):
 
 
 def test_every_example_makes_a_network(networks):
-    assert len(networks) == 4
+    assert len(networks) == 5
     assert all(network.manifest.size for network in networks)
 
 
 def test_the_examples_are_what_the_page_says(networks):
-    vector, nature, named, masked = networks
+    vector, own, nature, named, masked = networks
     assert vector.layers == (LSTM(32),)
+    assert own.encoders[""].layers == ()
+    assert [head.layers for head in own.heads] == [(Dense(64, "tanh"), Dense(64, "tanh"))] * 2
     nature_kernels = [s.shape for s in nature.manifest.specs if s.name.endswith("kernel")]
     assert nature_kernels[:4] == [(8, 8, 4, 32), (4, 4, 32, 64), (3, 3, 64, 64), (7 * 7 * 64, 512)]
     assert named.encoders["robot/arm"].layers == (Dense(64),)

@@ -16,6 +16,7 @@ from relaax.learning.actor_critic.config import ActorCriticConfig
 from relaax.learning.agent import SingleAgent
 from relaax.learning.background_learner import BackgroundLearner
 from relaax.learning.filters import ParameterSource
+from relaax.learning.gathering import GatheringSink
 from relaax.learning.learner import Learner, NoLearner
 from relaax.learning.model import GradientModel
 from relaax.learning.networks import initial_parameters
@@ -74,7 +75,10 @@ def make_batch_agent(
     tensors, filters = ParameterTensors(network), config.filters()
     bridged = filters.bridged(parameter_server)
     policy = CurrentPolicy(tensors.unpack, bridged.get())
-    learner = _make_learner(config, parameter_server, bridged, policy, learns_in_background)
+    random = np.random.default_rng(None if settings.seed is None else [settings.seed, seed])
+    learner = _make_learner(
+        config, parameter_server, bridged, policy, random.spawn(1)[0], learns_in_background
+    )
     return Actor(
         preprocessor=Preprocessor(
             settings.inputs, settings.history_len, settings.mask, filters.states
@@ -91,9 +95,10 @@ def make_batch_agent(
         distribution=distribution,
         columns=columns,
         rollouts=RolloutStore(settings.episode_len, columns) if settings.learn else None,
-        experience=learner,
-        random=np.random.default_rng(None if settings.seed is None else [settings.seed, seed]),
+        experience=_gathering(learner, settings.least_rollouts_per_update),
+        random=random,
         clip_rewards=settings.clip_rewards,
+        reward_scale=settings.reward_scale,
         reward_filter=filters.rewards,
         action_bounds=config.action_bounds(),
     )
@@ -146,6 +151,7 @@ def _make_learner(
     parameter_server: BridgeBase,
     bridged: ParameterSource,
     policy: CurrentPolicy,
+    random: np.random.Generator,
     learns_in_background: bool,
 ) -> ExperienceSink[RolloutBatch]:
     settings = config.settings
@@ -160,6 +166,8 @@ def _make_learner(
         metrics=IntervalMetrics(metrics),
         gradient_norm_clipping=settings.optimizer.gradient_norm_clipping,
         passes=settings.passes,
+        minibatches=settings.minibatches,
+        random=random,
     )
     if settings.wait_for_learning == "always" or not learns_in_background:
         return learner
@@ -170,3 +178,7 @@ def _make_learner(
         settings.rollouts_per_update,
         drops=settings.wait_for_learning == "never",
     )
+
+
+def _gathering(learner: ExperienceSink[RolloutBatch], least: int) -> ExperienceSink[RolloutBatch]:
+    return GatheringSink(learner, least) if least > 1 else learner

@@ -43,7 +43,8 @@ def layers_of(network: Network) -> dict[str, Any]:
             ],
             "layers": _written(network.layers),
         }
-    return layers
+    heads = {head.name: _written(head.layers) for head in network.heads if head.layers}
+    return {**layers, "heads": heads} if heads else layers
 
 
 def _written(layers: tuple[Layer, ...]) -> str:

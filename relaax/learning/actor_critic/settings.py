@@ -68,12 +68,16 @@ class ActorCriticSettings(OptimizerSections):
     trace_decay: float = Field(1.0, ge=0, le=1)
     #: Give the advantages of each update mean 0 and standard deviation 1.
     normalize_advantages: bool = False
+    #: Learn from rewards multiplied by this; scores are reported as they are.
+    reward_scale: PositiveFloat = 1.0
     #: Learn from rewards cut to [-1, 1]; scores are reported uncut.
     clip_rewards: bool = False
     #: Learn with V-trace from rollouts of older parameters; None takes them as they are.
     vtrace: VTraceSection | None = None
     #: Rollouts that one update is made of, at most, where many environments share a learner.
     rollouts_per_update: PositiveInt = 32
+    #: Rollouts that one update is made of, at least: full rollouts wait for others.
+    least_rollouts_per_update: PositiveInt = 1
     #: Whether acting waits for learning where many environments share a learner: ``always``, until
     #: the rollouts that have become full are learnt from; ``if_behind``, while a whole update is
     #: queued; ``never``, where the oldest rollouts are dropped instead.
@@ -81,6 +85,8 @@ class ActorCriticSettings(OptimizerSections):
     #: How often each rollout is learnt from, with an update each time; more than once asks for
     #: ``policy_clip`` or ``vtrace``.
     passes: PositiveInt = 1
+    #: Into how many updates the rollouts of each pass are divided at random.
+    minibatches: PositiveInt = 1
     #: Stop moving the probability of an action once it is this fraction away from what it was
     #: when the action was chosen; None moves it freely.
     policy_clip: float | None = Field(None, gt=0, lt=1)
@@ -99,6 +105,16 @@ class ActorCriticSettings(OptimizerSections):
             raise ValueError(
                 "passes above 1 need policy_clip (0.2, for example) or vtrace: true, since the "
                 "first pass already changes the policy that chose the actions"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _gathers_what_fits(self) -> "ActorCriticSettings":
+        least, most = self.least_rollouts_per_update, self.rollouts_per_update
+        if least > most and self.wait_for_learning != "always":
+            raise ValueError(
+                f"least_rollouts_per_update {least} is above rollouts_per_update {most}; this is "
+                "possible only with wait_for_learning: always"
             )
         return self
 

@@ -26,14 +26,21 @@ NamedLayers: TypeAlias = tuple[tuple[str, Layer], ...]
 class Head:
     """What a network puts out under a name: a linear layer on top of it, and perhaps a free part.
 
-    ``units`` depend on the state. ``free_units`` follow them and do not: they are parameters
-    themselves, ``free_start`` at first. A Gaussian whose sigma is free of the state has both.
+    Between these may be ``layers`` of its own, which no other head shares. ``units`` depend on the
+    state. ``free_units`` follow them and do not: they are parameters themselves, ``free_start`` at
+    first. A Gaussian whose sigma is free of the state has both.
     """
 
     name: str
     units: int
     free_units: int = 0
     free_start: float = 0.0
+    layers: tuple[Layer, ...] = ()
+
+    @cached_property
+    def named_layers(self) -> NamedLayers:
+        """Its own layers, with names that begin with its own."""
+        return _named(self.layers, f"{self.name}/")
 
     @property
     def outputs(self) -> int:
@@ -42,7 +49,8 @@ class Head:
 
     def parameters(self, features: int) -> list[TensorSpec]:
         """Return the parameters on top of so many ``features``."""
-        specs = []
+        specs: list[TensorSpec] = []
+        (features,) = _walk(self.named_layers, (features,), specs)
         if self.units:
             gain = _POLICY_GAIN if self.name == POLICY else 1.0
             specs += weights(self.name, (features, self.units), gain)
@@ -128,6 +136,12 @@ class Network:
             for name, layers in self.encoder_layers.items()
         )
 
+    @cached_property
+    def feature_size(self) -> int:
+        """How many numbers the heads see."""
+        (features,) = _walk(self.trunk, (self.joined_size,), [])
+        return features
+
     def head(self, name: str) -> Head:
         """Return the head of this name."""
         return next(head for head in self.heads if head.name == name)
@@ -138,9 +152,9 @@ class Network:
         specs: list[TensorSpec] = []
         for name, layers in self.encoder_layers.items():
             _walk(layers, self.encoders[name].shape, specs)
-        (features,) = _walk(self.trunk, (self.joined_size,), specs)
+        _walk(self.trunk, (self.joined_size,), specs)
         for head in self.heads:
-            specs += head.parameters(features)
+            specs += head.parameters(self.feature_size)
         return ParameterManifest(tuple(specs))
 
 

@@ -59,6 +59,7 @@ def lstm_step(parameters: Tensors, inputs: tf.Tensor, state: tf.Tensor) -> tf.Te
 
 def head_outputs(head: Head, parameters: Tensors, hidden: tf.Tensor) -> tf.Tensor:
     """Return what a head puts out, [B, outputs], of ``hidden`` [B, F]; its free part is last."""
+    hidden = _through(head.named_layers, parameters, hidden)
     parts = []
     if head.units:
         parts.append(_dense(parameters, head.name, hidden))

@@ -49,8 +49,10 @@ class NumpyPolicy:
         #: Of one observation without a name they are steps as all others.
         alone = encoders.pop(UNNAMED, [])
         self._encoders = encoders
-        self._steps = [*alone, *_steps(network.trunk)]
-        self._head = _head_step(network.head(POLICY))
+        self._steps: list[Step] = [*alone, *_steps(network.trunk)]
+        head = network.head(POLICY)
+        self._steps += _steps(head.named_layers)
+        self._head = _head_step(head)
         self._distribution = distribution
         self._mask = action_mask
 

@@ -8,7 +8,7 @@ import difflib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from relaax.learning.networks.encoders import default_encoder
 from relaax.learning.networks.layers import KINDS, LSTM, Layer
 from relaax.observations import Shape, Shapes, flat_items
 
-_SECTIONS = ("encoders", "layers")
+_SECTIONS = ("encoders", "layers", "heads")
 
 _ADAPTERS: dict[str, TypeAdapter[Layer]] = {kind: TypeAdapter(KINDS[kind]) for kind in KINDS}
 
@@ -32,9 +32,9 @@ _SHORT_KEY = "units"
 def read_network(section: Any, observation_shape: Shapes, heads: tuple[Head, ...]) -> Network:
     """Return the network that ``section`` describes for observations of a shape, or several.
 
-    ``section`` is a mapping with ``encoders`` and ``layers``, a list of layers, or the path of a
-    JSON or YAML file that holds one of these, relative to the working directory. An observation
-    that it does not name has its default encoder.
+    ``section`` is a mapping with ``encoders``, ``layers`` and ``heads``, a list of layers, or the
+    path of a JSON or YAML file that holds one of these, relative to the working directory. An
+    observation that it does not name has its default encoder, a head has no layers of its own.
     """
     place = "network"
     if isinstance(section, str):
@@ -44,7 +44,7 @@ def read_network(section: Any, observation_shape: Shapes, heads: tuple[Head, ...
         section = {"layers": section}
     if not isinstance(section, dict):
         raise ValueError(
-            f"{place}: must be a list of layers, or a section with encoders and layers, "
+            f"{place}: must be a list of layers, or a section with {_listed(_SECTIONS)}, "
             f"is {section!r}"
         )
     for key in section:
@@ -52,13 +52,31 @@ def read_network(section: Any, observation_shape: Shapes, heads: tuple[Head, ...
     layers, encoders = section.get("layers", []), section.get("encoders")
     if isinstance(observation_shape, Mapping):
         encoders = {} if encoders is None else encoders
-        return _named_network(encoders, layers, observation_shape, heads, place)
+        network = _named_network(encoders, layers, observation_shape, heads, place)
+        return _with_heads(section.get("heads"), network, f"{place}: heads")
     if encoders is not None:
         raise ValueError(
             f"{place}: encoders: the observation has no name; write its layers under 'layers'"
         )
     read = _read_layers(layers, f"{place}: layers", observation_shape, may_recur=True)
-    return Network.of(observation_shape, read, heads)
+    network = Network.of(observation_shape, read, heads)
+    return _with_heads(section.get("heads"), network, f"{place}: heads")
+
+
+def _with_heads(layers: Any, network: Network, place: str) -> Network:
+    """Return a network whose heads have the layers that are described for them by name."""
+    if layers is None:
+        return network
+    if not isinstance(layers, dict):
+        raise ValueError(f"{place}: must be lists of layers by name, is {layers!r}")
+    for name in layers:
+        _require_known(name, [head.name for head in network.heads], place, "head")
+    shape = (network.feature_size,)
+    heads = (
+        replace(head, layers=_read_layers(layers.get(head.name), f"{place}: {head.name}", shape))
+        for head in network.heads
+    )
+    return replace(network, heads=tuple(heads))
 
 
 def _named_network(

@@ -65,17 +65,15 @@ class RolloutBatch:
         """Return batches of at most ``most`` rollouts, views of this one."""
         if self.count <= most:
             return [self]
+        return [self.chosen(slice(begin, begin + most)) for begin in range(0, self.count, most)]
+
+    def chosen(self, which: slice | IntArray) -> "RolloutBatch":
+        """Return some rollouts, in the order of ``which``; a slice gives views of this batch."""
         names = [field.name for field in fields(self) if field.name != "versions"]
-        return [
-            RolloutBatch(
-                **{
-                    name: mapped(_some_rollouts(begin, begin + most), getattr(self, name))
-                    for name in names
-                },
-                versions=self.versions[begin : begin + most],
-            )
-            for begin in range(0, self.count, most)
-        ]
+        return RolloutBatch(
+            **{name: mapped(_some_rollouts(which), getattr(self, name)) for name in names},
+            versions=self.versions[which],
+        )
 
     @classmethod
     def zeros(cls, count: int, length: int, columns: Columns) -> "RolloutBatch":
@@ -109,8 +107,8 @@ class RolloutBatch:
         return cls(**columns, versions=np.concatenate([batch.versions for batch in batches]))
 
 
-def _some_rollouts(begin: int, end: int) -> Callable[[Array], Array]:
-    return lambda array: array[:, begin:end]
+def _some_rollouts(which: slice | IntArray) -> Callable[[Array], Array]:
+    return lambda array: array[:, which]
 
 
 def _side_by_side(*arrays: Array) -> Array:

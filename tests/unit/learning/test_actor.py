@@ -156,6 +156,15 @@ def test_clipped_rewards_are_kept_cut():
     assert only(actor.rollouts[0].rewards) == [1, -1, 0.5]
 
 
+def test_rewards_are_kept_scaled_and_cut_after_that():
+    actor = Acting(reward_scale=0.1, clip_rewards=True)
+    slots = actor.open(1)
+    actor.act(report(slots, [START], [0], [[0, 0]]))
+    for reward in (20.0, -7.0, 0.5):
+        actor.act(report(slots, [0], [reward], [[0, 0]]))
+    np.testing.assert_allclose(only(actor.rollouts[0].rewards), [1, -0.7, 0.05], rtol=1e-6)
+
+
 def test_a_slot_that_is_used_again_remembers_nothing():
     actor = Acting(columns=RECURRENT)
     slots = actor.open(1)

@@ -115,6 +115,35 @@ def test_each_pass_is_an_update_and_the_steps_count_once():
     assert first is second is third
 
 
+def test_each_pass_divides_the_rollouts_at_random_and_learns_from_each_once():
+    random = np.random.default_rng(0)
+    learning = Learning(passes=2, minibatches=3, random=random)
+    learning.learner.put(rollouts_of(count=9, versions=range(9)))
+    taken = [part.versions.tolist() for part in learning.rollouts]
+    assert [len(part) for part in taken] == [3] * 6
+    first, second = np.concatenate(taken[:3]), np.concatenate(taken[3:])
+    assert sorted(first) == sorted(second) == list(range(9))
+    assert first.tolist() != second.tolist() != list(range(9))
+
+
+def test_steps_count_once_with_minibatches_too():
+    learning = Learning(passes=2, minibatches=2)
+    learning.learner.put(rollouts_of(count=4))
+    assert [steps for _, steps, _ in learning.bridge.gradients] == [12, 0, 0, 0]
+
+
+def test_fewer_rollouts_than_minibatches_are_learnt_from_one_by_one():
+    learning = Learning(minibatches=8)
+    learning.learner.put(rollouts_of(count=3))
+    assert [part.count for part in learning.rollouts] == [1, 1, 1]
+
+
+def test_updates_of_the_size_of_a_minibatch_are_prepared():
+    learning = Learning(minibatches=4)
+    learning.learner.prepare(30)
+    assert learning.model.prepared == [8]
+
+
 def test_gradients_longer_than_the_limit_are_cut_to_it():
     learning = Learning(gradient_norm_clipping=0.5)
     learning.learner.put(rollouts_of(reward=100.0))

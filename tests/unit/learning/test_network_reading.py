@@ -51,6 +51,39 @@ def test_a_layer_is_its_kind_and_its_values(written, layer):
     assert read([written]) == Network.of(VECTOR, (layer,), HEADS)
 
 
+def test_heads_may_have_layers_of_their_own():
+    heads = {"policy": [{"dense": 8}], "value": [{"dense": 16}, "layer_norm"]}
+    network = read({"layers": [{"dense": 32}], "heads": heads})
+    policy, value = network.heads
+    assert network.encoders[""].layers == (Dense(32),)
+    assert (policy.layers, value.layers) == ((Dense(8),), (Dense(16), LayerNorm()))
+    assert [spec.shape for spec in network.manifest.specs if spec.name.endswith("kernel")] == [
+        (4, 32), (32, 8), (8, 2), (32, 16), (16, 1),
+    ]  # fmt: skip
+
+
+def test_a_head_that_is_not_described_has_no_layers():
+    network = read({"heads": {"value": [{"dense": 16}]}}, SHAPES)
+    assert network.head("policy").layers == ()
+    assert network.head("value").layers == (Dense(16),)
+
+
+@pytest.mark.parametrize(
+    ("heads", "said"),
+    [
+        ({"valu": []}, "network: heads: valu: no such head; did you mean value?"),
+        ([], "network: heads: must be lists of layers by name, is []"),
+        (
+            {"value": [{"lstm": 4}]},
+            "network: heads: value: layer 1 (lstm): a recurrent layer can only be the last one "
+            "under 'layers', after the encoders and all other layers",
+        ),
+    ],
+)
+def test_a_mistake_in_a_head_names_it(heads, said):
+    assert mistake({"layers": [], "heads": heads}) == said
+
+
 def test_a_convolution_has_a_stride_of_one_and_no_padding_unless_it_says_so():
     layers = [
         {"conv2d": {"filters": 4, "kernel": 5}},
@@ -167,8 +200,13 @@ def test_an_image_that_becomes_too_small_is_named_with_the_layer_where_it_does()
     ("section", "said"),
     [
         ({"layer": []}, "network: layer: no such key; did you mean layers?"),
-        ({"heads": []}, "network: heads: no such key; there is encoders and layers"),
-        (64, "network: must be a list of layers, or a section with encoders and layers, is 64"),
+        ({"head": []}, "network: head: no such key; did you mean heads?"),
+        ({"trunk": []}, "network: trunk: no such key; there is encoders, layers and heads"),
+        (
+            64,
+            "network: must be a list of layers, or a section with encoders, layers and heads, "
+            "is 64",
+        ),
         ({"layers": {"dense": 4}}, "network: layers: must be a list of layers"),
         (
             {"encoders": {"camera": []}},

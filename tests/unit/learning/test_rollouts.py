@@ -85,6 +85,15 @@ def test_batches_are_cut_in_pieces_and_put_together_again():
     np.testing.assert_array_equal(again.actions, whole.actions)
 
 
+def test_rollouts_are_chosen_in_the_order_that_is_asked_for():
+    whole = RolloutBatch.zeros(4, LENGTH, CONTINUOUS)
+    whole.versions[:] = range(4)
+    whole.actions[:] = np.arange(4)[:, np.newaxis]
+    chosen = whole.chosen(np.array([3, 1]))
+    assert chosen.versions.tolist() == [3, 1]
+    np.testing.assert_array_equal(chosen.actions, whole.actions[:, [3, 1]])
+
+
 def test_rollouts_of_zeros_hold_no_step():
     rollouts = RolloutBatch.zeros(3, LENGTH, SMALL_COLUMNS)
     assert (rollouts.count, rollouts.steps) == (3, 0)

@@ -36,6 +36,10 @@ def test_history_widens_the_last_axis(da3c):
         ({"episode_length": 5}, "episode_length"),
         ({"seed": -1}, "seed"),
         ({"passes": 2}, "passes above 1 need policy_clip"),
+        (
+            {"least_rollouts_per_update": 64},
+            "least_rollouts_per_update 64 is above rollouts_per_update 32",
+        ),
         ({"policy_clip": 0.2, "vtrace": True}, "policy_clip and vtrace exclude each other"),
     ],
 )

@@ -56,6 +56,7 @@ def test_a_described_network_that_is_the_default_one_goes_on_from_its_checkpoint
         {**VECTOR, "network": [{"dense": {"units": 64, "activation": "tanh"}}, {"dense": 64}]},
         {**VECTOR, "network": [{"dense": 64}, "layer_norm"]},
         NAMED,
+        {**VECTOR, "network": {"layers": [{"dense": 64}], "heads": {"value": [{"dense": 64}]}}},
     ],
 )
 def test_checkpoints_of_other_networks_say_all_that_describes_them(da3c, section):

@@ -1,0 +1,68 @@
+"""The return of a training by environment steps and by seconds."""
+
+import bisect
+import math
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+#: Points are means over so many episodes, or over all if there are fewer yet.
+EPISODES = 100
+
+#: More points than a plot can show are left out.
+MOST_POINTS = 500
+
+
+@dataclass(frozen=True)
+class Episode:
+    """An episode that has ended."""
+
+    #: Of all environments together, when it ended.
+    steps: int
+    #: Since the environments were started.
+    seconds: float
+    reward: float
+
+
+@dataclass(frozen=True)
+class Point:
+    """The mean return at a moment of a training."""
+
+    steps: int
+    seconds: float
+    mean_return: float
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One training."""
+
+    environment: str
+    program: str
+    seed: int
+    #: How far it went.
+    steps: int
+    seconds: float
+    points: list[Point]
+
+    def at_steps(self, steps: float) -> float:
+        """Return the mean return after so many steps; NaN before the first episode has ended."""
+        return self._before(bisect.bisect([point.steps for point in self.points], steps))
+
+    def at_seconds(self, seconds: float) -> float:
+        """Return the mean return after so many seconds; NaN before the first episode has ended."""
+        return self._before(bisect.bisect([point.seconds for point in self.points], seconds))
+
+    def _before(self, index: int) -> float:
+        return self.points[index - 1].mean_return if index else math.nan
+
+
+def points_of(episodes: Iterable[Episode]) -> list[Point]:
+    """Return the mean of the last 100 returns at the end of episodes, of evenly chosen ones."""
+    latest: deque[float] = deque(maxlen=EPISODES)
+    points = []
+    for episode in episodes:
+        latest.append(episode.reward)
+        points.append(Point(episode.steps, episode.seconds, sum(latest) / len(latest)))
+    stride = math.ceil(len(points) / MOST_POINTS) or 1
+    return points[::-stride][::-1]  # with the last one

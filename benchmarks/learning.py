@@ -1,0 +1,165 @@
+"""Return against environment steps and seconds, beside Stable-Baselines3's PPO in the same run.
+
+    make install-benchmarks                 # Stable-Baselines3, PyTorch, Box2D, MuJoCo
+    python benchmarks/learning.py           # all environments, 3 seeds; takes hours
+    python benchmarks/learning.py --environments pendulum --seeds 1 --baselines none
+
+RELAAX runs the configuration in config/ of each environment with servers and environments in
+processes of their own, connected over TCP. The clock starts with the environments, when the servers
+are up. Stable-Baselines3 runs in one process, with the clock around ``learn``, and the settings of
+RL Baselines3 Zoo. A training is cut at the ``max_global_step`` of the configuration, and at
+``--seconds``. Returns are means of the last 100 episodes of the training itself, so with actions
+that are drawn from the policy. The table compares both at the steps and at the seconds that all of
+their trainings have reached.
+"""
+
+import argparse
+import importlib.util
+import json
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from curves import EPISODES, Curve, Episode, points_of
+from launch import workers_of
+from learning_cases import CASES
+from processes import end_on_sigterm, running
+from relaax_runs import change_of, relaax_episodes
+from report import RESULTS, Results, add_json, parser_of
+
+#: Programs, as the table and the plot name them.
+OURS, PPO = "RELAAX", "PPO (SB3)"
+
+#: A line of progress is printed so often.
+PROGRESS_S = 15.0
+
+
+def main() -> None:
+    arguments = parse()
+    end_on_sigterm()
+    if "ppo" in arguments.baselines and importlib.util.find_spec("stable_baselines3") is None:
+        sys.exit(
+            "Stable-Baselines3 is not installed: run `make install-benchmarks`, "
+            "or give --baselines none to run RELAAX alone"
+        )
+    results = Results(arguments.json)
+    curves = []
+    for name in arguments.environments:
+        for seed in arguments.seeds:
+            for program in (OURS, PPO) if "ppo" in arguments.baselines else (OURS,):
+                curves.append(train(name, program, seed, arguments))
+                results.add(curves[-1])
+    print_table(curves)
+    plot(curves, arguments.plot)
+    results.close()
+
+
+def parse() -> argparse.Namespace:
+    parser = parser_of(__doc__)
+    parser.add_argument("--environments", nargs="+", choices=CASES, default=list(CASES),
+                        metavar="NAME", help=f"of {', '.join(CASES)} (default: all)")  # fmt: skip
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3], metavar="N",
+                        help="default 1 2 3")  # fmt: skip
+    parser.add_argument("--seconds", type=float, default=600.0,
+                        help="most that one training takes (default 600)")  # fmt: skip
+    parser.add_argument("--baselines", choices=("ppo", "none"), default="ppo",
+                        help="none runs RELAAX alone")  # fmt: skip
+    parser.add_argument("--threads", type=int, default=1, help="of PyTorch (default 1)")
+    parser.add_argument("--workers", type=workers_of, metavar="W",
+                        help="of the RLX server: connection, auto or a number (default: that of "
+                        "the configuration)")  # fmt: skip
+    parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", dest="changes",
+                        type=change_of, help="of all configurations' algorithm sections, in YAML"
+                        )  # fmt: skip
+    parser.add_argument("--plot", type=Path, default=RESULTS / "learning.png",
+                        help="default %(default)s")  # fmt: skip
+    add_json(parser, "learning")
+    return parser.parse_args()
+
+
+def train(name: str, program: str, seed: int, arguments: argparse.Namespace) -> Curve:
+    """Run one training, and print how it goes."""
+    run = relaax_episodes if program == OURS else ppo_episodes
+    label = f"{name}, {program}, seed {seed}"
+    episodes: list[Episode] = []
+    reached, shown_s = (0, 0.0), 0.0
+    for steps, seconds, ended in run(name, seed, arguments):
+        reached = steps, seconds
+        episodes += ended
+        if seconds >= shown_s + PROGRESS_S:
+            shown_s = seconds
+            print(progress(label, reached, episodes), flush=True)
+    print(progress(label, reached, episodes), "at the end", flush=True)
+    return Curve(name, program, seed, *reached, points_of(episodes))
+
+
+def progress(label: str, reached: tuple[int, float], episodes: list[Episode]) -> str:
+    latest = [episode.reward for episode in episodes[-EPISODES:]]
+    mean = f"{statistics.fmean(latest):9.2f}" if latest else f"{'-':>9}"
+    return f"{label}: {reached[0]:>10,} steps, {reached[1]:>5.0f} s, return {mean}"
+
+
+def ppo_episodes(
+    name: str, seed: int, arguments: argparse.Namespace
+) -> Iterator[tuple[int, float, list[Episode]]]:
+    """Train with Stable-Baselines3; yield steps, seconds and what has ended then."""
+    command = [
+        sys.executable, Path(__file__).parent / "learning_baselines.py", name, "--seed", str(seed),
+        "--seconds", str(arguments.seconds), "--threads", str(arguments.threads),
+    ]  # fmt: skip
+    with running(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None  # noqa: S101 - for mypy
+        for line in process.stdout:
+            if not line.startswith(b"{"):
+                continue
+            found = json.loads(line)
+            ended = [] if found["reward"] is None else [Episode(**found)]
+            yield found["steps"], found["seconds"], ended
+        process.wait()
+    if process.returncode != 0:
+        sys.exit("PPO of Stable-Baselines3 has failed; its messages are above")
+
+
+def print_table(curves: list[Curve]) -> None:
+    print(
+        f"\n{'environment':<24}{'program':<12}{'seeds':>6}{'steps':>12}{'seconds':>9}"
+        f"   {'return at the same steps':<30}{'return at the same seconds':<30}"
+    )
+    for name in dict.fromkeys(curve.environment for curve in curves):
+        rows = [curve for curve in curves if curve.environment == name]
+        steps, seconds = min(row.steps for row in rows), min(row.seconds for row in rows)
+        for program in dict.fromkeys(row.program for row in rows):
+            print(table_row([row for row in rows if row.program == program], steps, seconds))
+
+
+def table_row(rows: list[Curve], steps: int, seconds: float) -> str:
+    """Return how trainings of several seeds compare at so many steps, and at so many seconds."""
+    at_steps = spread([row.at_steps(steps) for row in rows])
+    at_seconds = spread([row.at_seconds(seconds) for row in rows])
+    return (
+        f"{rows[0].environment:<24}{rows[0].program:<12}{len(rows):>6}"
+        f"{statistics.median(row.steps for row in rows):>12,.0f}"
+        f"{statistics.median(row.seconds for row in rows):>9,.0f}"
+        f"   {f'{at_steps} at {steps:,}':<40}{f'{at_seconds} at {seconds:,.0f} s':<40}"
+    )
+
+
+def spread(returns: list[float]) -> str:
+    """Return the mean over seeds, and the lowest and the highest."""
+    return f"{statistics.fmean(returns):.1f} ({min(returns):.1f} to {max(returns):.1f})"
+
+
+def plot(curves: list[Curve], path: Path) -> None:
+    if importlib.util.find_spec("matplotlib") is None:
+        print("matplotlib is not installed: there is no plot")
+        return
+    from learning_plot import draw
+
+    draw(curves, path)
+    print(f"\nplot in {path}")
+
+
+if __name__ == "__main__":
+    main()
