@@ -24,9 +24,17 @@ def shared_workers(rlx_server: Process) -> dict[int, int]:
     return {int(number): int(pid) for number, pid in started}
 
 
-def worker_of_the_last(rlx_server: Process) -> int:
-    """The pid of the worker that was given the latest connection."""
-    return int(re.findall(r"worker (\d+) serves", rlx_server.output())[-1])
+def worker_of(rlx_server: Process, connection: int) -> int:
+    """The pid of the worker that was given a connection, counted from 1.
+
+    It may have answered the connection's first message before the RLX server writes its line.
+    """
+
+    def said() -> list[str]:
+        return re.findall(r"worker (\d+) serves", rlx_server.output())
+
+    wait_for(lambda: len(said()) >= connection, f"connection {connection} in the log")
+    return int(said()[connection - 1])
 
 
 def test_connections_are_spread_over_workers_that_were_forked_before(training: Training):
@@ -36,9 +44,9 @@ def test_connections_are_spread_over_workers_that_were_forked_before(training: T
     assert len(forked) == SHARED_WORKERS
     clients = [Client(training.rlx_server_url, timeout_s=60) for _ in range(4)]
     served_by = []
-    for client in clients:
+    for number, client in enumerate(clients, start=1):
         client.init(STATE)
-        served_by.append(worker_of_the_last(rlx_server))
+        served_by.append(worker_of(rlx_server, number))
     assert sorted(served_by) == sorted([*forked, *forked])
     for client in clients:
         client.disconnect()
@@ -96,9 +104,9 @@ def test_a_worker_that_dies_ends_its_own_connections_alone(training: Training):
         Client(training.rlx_server_url, timeout_s=60) as neighbour,
     ):
         unlucky.init(STATE)
-        killed = worker_of_the_last(rlx_server)
+        killed = worker_of(rlx_server, 1)
         neighbour.init(STATE)
-        assert worker_of_the_last(rlx_server) != killed
+        assert worker_of(rlx_server, 2) != killed
         os.kill(killed, signal.SIGKILL)
         with pytest.raises(Failure) as lost:
             send_until_it_fails(unlucky)
