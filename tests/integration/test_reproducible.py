@@ -40,7 +40,7 @@ CONTINUOUS = Case(
         "Adam": {},
     },
     "Pendulum-v1",
-    (3_000, 4_000),
+    (1_500, 2_000),
 )
 
 
