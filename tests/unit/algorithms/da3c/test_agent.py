@@ -60,6 +60,22 @@ def act(learning, times):
         assert len(learning.in_background.act(report(learning.slots, [0], [1], [[1, 0]]))) == 1
 
 
+def test_full_rollouts_wait_for_others_and_are_divided_among_minibatches(learning_with):
+    """Four rollouts of three steps, two of them in each of the two updates of a pass."""
+    learning = learning_with(
+        least_rollouts_per_update=4, minibatches=2, passes=2, policy_clip=0.2,
+        wait_for_learning="always",
+    )  # fmt: skip
+    agent = learning.agent()
+    agent.act([0, 0])
+    for number in range(1, 12):
+        agent.reward_and_act(1.0, [number, 0])
+    assert learning.rollouts == []
+    agent.reward_and_act(1.0, [12, 0])
+    assert [rollouts.count for rollouts in learning.rollouts] == [2, 2, 2, 2]
+    assert [steps for _, steps, _ in learning.bridge.gradients] == [12, 0, 0, 0]
+
+
 def test_a_full_rollout_is_learnt_from_and_the_new_values_are_used(learning_with):
     learning = learning_with()
     agent = learning.agent()
