@@ -7,6 +7,8 @@ import pytest
 import yaml
 from processes import COMMANDS, SMALL_DA3C, Training
 
+from relaax.bridge import Bridge
+
 pytestmark = pytest.mark.integration
 
 BOTH = pytest.mark.parametrize("command", ["relaax-parameter-server", "relaax-rlx-server"])
@@ -113,8 +115,11 @@ def test_a_training_without_a_place_for_checkpoints_begins_with_a_warning(traini
     parameter_server.says("WARNING:no checkpoint will be saved: give --checkpoint-dir or ")
 
 
-def test_a_checkpoint_of_another_network_is_refused_saying_what_differs(training: Training):
+def test_a_checkpoint_of_another_network_is_refused_saying_what_differs(
+    training: Training, bridge: Bridge
+):
     parameter_server = training.start_parameter_server()
+    bridge.increment_global_t(5)
     parameter_server.signal(2)
     assert parameter_server.wait() == 0
     training.configure({**SMALL_DA3C, "hidden_layers": [32]}, {"log-level": "ERROR"})
@@ -123,12 +128,13 @@ def test_a_checkpoint_of_another_network_is_refused_saying_what_differs(training
 
 
 def test_a_damaged_checkpoint_is_skipped_with_a_warning_and_the_one_before_is_used(
-    training: Training,
+    training: Training, bridge: Bridge
 ):
     first = training.start_parameter_server()
+    bridge.increment_global_t(5)
     first.signal(2)
     assert first.wait() == 0
     (training.checkpoints / "cp-77.json").write_text("{}")
     second = training.start_parameter_server()
     second.says("WARNING:skipping the damaged checkpoint cp-77.json")
-    second.says("global step is 0")
+    second.says("global step is 5")
