@@ -64,11 +64,13 @@ def joined(parts: Sequence[Observations]) -> Observations:
     return together
 
 
-def flat_items(nested: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the names and values of mappings inside mappings, the names joined by ``/``."""
+def flat_items(
+    nested: Mapping[Any, Any], prefix: str = "", separator: str = SEPARATOR
+) -> Iterator[tuple[str, Any]]:
+    """Yield the names and values of mappings inside mappings, the names joined by ``separator``."""
     for name, value in nested.items():
         if isinstance(value, Mapping):
-            yield from flat_items(value, f"{prefix}{name}{SEPARATOR}")
+            yield from flat_items(value, f"{prefix}{name}{separator}", separator)
         else:
             yield f"{prefix}{name}", value
 

@@ -1,6 +1,5 @@
 """Checks states and stacks the latest ones into observations."""
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.errors import InvalidState
+from relaax.hints import did_you_mean_one_of
 from relaax.learning.arrays import aligned_empty, zero_padded
 from relaax.learning.filters import ZFilter
-from relaax.learning.shapes import length_alone, lengths_by_name, written_size
+from relaax.learning.shapes import GREY, length_alone, lengths_by_name, written_size
 from relaax.observations import UNNAMED, Observations, Shape, Shapes, flat_items
 
 Array = npt.NDArray[Any]
@@ -20,9 +20,6 @@ IntArray = npt.NDArray[np.int64]
 
 #: numpy's kinds of numbers: bool, signed and unsigned integer, float.
 NUMBERS = "biuf"
-
-#: Dimensions of an image without channels.
-_GREY = 2
 
 _NO_FILTERS: Mapping[str, ZFilter] = {}
 
@@ -125,8 +122,7 @@ class Preprocessor:
         if state.keys() == self._parts.keys():
             return state
         for name in sorted(state.keys() - self._parts.keys()):
-            close = difflib.get_close_matches(name, self._parts, n=1)
-            hint = f"; did you mean {close[0]}?" if close else ""
+            hint = did_you_mean_one_of(name, self._parts)
             raise InvalidState(
                 f"the configuration knows no observation {name:.100}, it says "
                 f"state_size: {self._written_size}{hint}"
@@ -152,7 +148,7 @@ class _History:
         self._filter = z_filter
         self._state_size = state_size
         self._name = name
-        self._is_grey_image = len(state_size) == _GREY
+        self._is_grey_image = len(state_size) == GREY
         self._length = history_len
         self._capacity = 0
         self._histories: Array | None = None
@@ -164,7 +160,7 @@ class _History:
         type: bytes are scaled to [0, 1] as a network scales them.
         """
         array = _as_numbers(states, self._name)
-        if array.dtype == np.uint8 and len(self._state_size) < _GREY:
+        if array.dtype == np.uint8 and len(self._state_size) < GREY:
             array = array / np.float32(255)
         if array.shape[1:] != self._state_size:
             raise InvalidState(

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Discriminator, Field, PositiveInt, Tag
 from relaax.observations import UNNAMED, Shape, Shapes, flat_items
 
 #: Dimensions of an image without channels, which gets an axis to stack along.
-_GREY = 2
+GREY = 2
 
 
 def _tag(value: Any) -> str:
@@ -92,5 +92,5 @@ def written_size(state_size: Shapes, name: str = UNNAMED) -> str:
 
 
 def _stacked(state_size: Shape, history_len: int) -> Shape:
-    *others, last = (*state_size, 1) if len(state_size) == _GREY else state_size
+    *others, last = (*state_size, 1) if len(state_size) == GREY else state_size
     return (*others, last * history_len)

@@ -4,7 +4,6 @@ docs/networks.md has the form. A mistake is a ValueError of one line: the file, 
 position, counted from 1, and its kind, and what is wrong.
 """
 
-import difflib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +15,7 @@ import yaml
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
+from relaax.hints import did_you_mean_one_of
 from relaax.learning.networks.description import Encoder, Head, Network
 from relaax.learning.networks.encoders import default_encoder
 from relaax.learning.networks.layers import KINDS, LSTM, Layer
@@ -160,21 +160,16 @@ def _mistake(mistake: ErrorDetails) -> str:
     if mistake["type"] != "literal_error":
         return f"{key}: must be a whole number above 0, is {value!r}"
     allowed = mistake["ctx"]["expected"].replace("'", "")
-    close = difflib.get_close_matches(str(value), allowed.replace(" or ", ", ").split(", "), n=1)
-    return f"{key}: must be {allowed}, is {value!r}{_did_you_mean(close)}"
+    hint = did_you_mean_one_of(value, allowed.replace(" or ", ", ").split(", "))
+    return f"{key}: must be {allowed}, is {value!r}{hint}"
 
 
 def _require_known(name: Any, known: Iterable[str], place: str, noun: str = "key") -> None:
     """Raise ValueError unless ``name`` is one of ``known``."""
     if name in known:
         return
-    close = difflib.get_close_matches(str(name), list(known), n=1)
-    hint = _did_you_mean(close) or f"; there is {_listed(list(known))}"
+    hint = did_you_mean_one_of(name, list(known)) or f"; there is {_listed(list(known))}"
     raise ValueError(f"{place}: {name}: no such {noun}{hint}")
-
-
-def _did_you_mean(close: Sequence[str]) -> str:
-    return f"; did you mean {close[0]}?" if close else ""
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 import yaml
 
 from relaax.metrics import EPISODE_REWARD
+from relaax.observations import flat_items
 from relaax.server.parameter_server.metrics.event_file import tag
 from relaax.server.parameter_server.metrics.without_torch import without_torch
 
@@ -44,7 +45,7 @@ def _plain(value: Any) -> Any:
 def _hyperparameters(parameters: Mapping[str, Any]) -> Iterator[Summary]:
     """Yield what TensorBoard's plugin of hyperparameters reads at the start of a run."""
     session, infos = SessionStartInfo(), []
-    for name, value in _flat(parameters):
+    for name, value in flat_items(parameters, separator="."):
         if isinstance(value, bool):
             session.hparams[name].bool_value, kind = value, "DATA_TYPE_BOOL"
         elif isinstance(value, int | float):
@@ -62,12 +63,3 @@ def _of_plugin(name: str, content: HParamsPluginData) -> Summary:
     plugin = SummaryMetadata.PluginData(plugin_name="hparams", content=content.SerializeToString())
     metadata = SummaryMetadata(plugin_data=plugin)
     return Summary(value=[Summary.Value(tag=f"_hparams_/{name}", metadata=metadata)])
-
-
-def _flat(parameters: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the parameters by name; a key of a section follows the section's name and a dot."""
-    for key, value in parameters.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
