@@ -8,7 +8,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from relaax.server.parameter_server.progress import TrainingProgress
+from relaax.server.parameter_server.progress import TrainingProgress, counted
 
 #: A bar needs so many columns, and so many rows beside those of the log.
 _BAR_COLUMNS, _BAR_ROWS = 50, 6
@@ -82,6 +82,6 @@ def _figures(progress: TrainingProgress) -> Text:
     """Return what 80 columns have room for: steps, return, environments and checkpoints."""
     parts = [progress.steps(), progress.returns()]
     if progress.environments is not None:
-        parts.append(f"{progress.environments} environments")
-    parts.append(f"{progress.checkpoints} checkpoints")
+        parts.append(counted(progress.environments, "environment"))
+    parts.append(counted(progress.checkpoints, "checkpoint"))
     return Text(" | ".join(parts), no_wrap=True, overflow="crop")

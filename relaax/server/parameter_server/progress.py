@@ -17,8 +17,8 @@ ERASE_LINE = "\r\x1b[K"
 
 _LINE = re.compile(
     rf"{PREFIX}step (?P<global_t>[\d,]+)(?: of (?P<last_t>[\d,]+))? at (?P<rate>-?[\d,]+)/s \| "
-    r"return (?P<mean>\S+)(?: of (?P<goal>\S+))? \((?P<episodes>\d+) episodes\) \| "
-    r"(?:(?P<environments>\d+) environments \| )?(?P<checkpoints>\d+) checkpoints"
+    r"return (?P<mean>\S+)(?: of (?P<goal>\S+))? \((?P<episodes>\d+) episodes?\) \| "
+    r"(?:(?P<environments>\d+) environments? \| )?(?P<checkpoints>\d+) checkpoints?"
     r"(?: \| (?:at most )?(?P<hours>\d+):(?P<minutes>\d\d):(?P<seconds>\d\d) left)?"
 )
 
@@ -86,10 +86,13 @@ class TrainingProgress:
 
     def __str__(self) -> str:
         rate = f"{self.steps_per_s:,.0f}/s"
-        parts = [f"{self.steps()} at {rate}", f"{self.returns()} ({self.episodes} episodes)"]
+        parts = [
+            f"{self.steps()} at {rate}",
+            f"{self.returns()} ({counted(self.episodes, 'episode')})",
+        ]
         if self.environments is not None:
-            parts.append(f"{self.environments} environments")
-        parts.append(f"{self.checkpoints} checkpoints")
+            parts.append(counted(self.environments, "environment"))
+        parts.append(counted(self.checkpoints, "checkpoint"))
         if self.seconds_left is not None:
             parts.append(self.time_left())
         return PREFIX + " | ".join(parts)
@@ -113,6 +116,11 @@ class TrainingProgress:
     def fraction(self) -> float | None:
         """Return the part of the steps that is done, from 0 to 1; None if it is not known."""
         return None if self.last_t is None else min(1.0, self.global_t / max(self.last_t, 1))
+
+
+def counted(count: int, what: str) -> str:
+    """Return a number with the word for what is counted, in its singular or plural."""
+    return f"{count} {what}" + ("" if count == 1 else "s")
 
 
 def _number(text: str) -> int:

@@ -24,6 +24,11 @@ def test_the_line_names_step_rate_return_and_checkpoints():
     )
 
 
+def test_one_of_a_kind_is_said_in_the_singular():
+    progress = replace(SOME, episodes=1, checkpoints=1, environments=1)
+    assert str(progress).endswith("(1 episode) | 1 environment | 1 checkpoint")
+
+
 #: All that can be known of a training.
 FULL = TrainingProgress(
     global_t=163904, steps_per_s=3412, mean_return=437.2, episodes=100, checkpoints=0,
@@ -51,6 +56,7 @@ def test_without_a_goal_return_the_time_left_is_no_limit():
         replace(FULL, last_t=None, seconds_left=None),
         TrainingProgress(0, 0, None, 0, 0),
         TrainingProgress(7, 0, None, 0, 3, environments=0),
+        TrainingProgress(7, 0, 1.0, 1, 1, environments=1),
     ],
 )
 def test_a_line_can_be_read_again(progress):

@@ -220,6 +220,6 @@ def test_progress_and_the_reason_of_the_end_are_printed(capsys):
     printed = capsys.readouterr().out
     assert "training: step " in printed
     assert " of 100 at " in printed
-    assert "1 checkpoints" in printed
+    assert "1 checkpoint" in printed
     assert "the required number of steps is done: global step " in printed
     assert "checkpoint in nowhere" in printed
