@@ -26,6 +26,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from cells import SHAPES, Cell, Unmeasured
 from clients import Figures, Window, connected_clients
@@ -66,6 +67,14 @@ class Row:
     skipped: str | None = None
 
 
+class Play(NamedTuple):
+    """What is played with, for how long before it is measured, and for how long then."""
+
+    section: dict[str, Any]
+    warm_up_s: float
+    seconds: float
+
+
 def main() -> None:
     arguments = parse()
     end_on_sigterm()
@@ -95,6 +104,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--warm-up", type=float, help="seconds of play before each figure "
                         f"(default 1, with --learn {LEARNING_WARM_UP_S:g})")  # fmt: skip
     parser.add_argument("--learn", action="store_true", help="with learning on")
+    parser.add_argument("--least-rollouts", type=int, default=1, metavar="N",
+                        help="with --learn, least_rollouts_per_update (default 1)")  # fmt: skip
     parser.add_argument("--most-environments", type=int, metavar="N",
                         help="skip cells with more environments in all")  # fmt: skip
     add_launch(parser)
@@ -129,10 +140,22 @@ def measure(cell: Cell, arguments: argparse.Namespace) -> Row:
         warm_up = LEARNING_WARM_UP_S if arguments.learn else 1.0
     echo = measure_echo(cell, min(warm_up, 1.0), arguments.seconds)
     launch = launch_of(arguments, cell.workers)
+    play = Play(section_of(cell, arguments), warm_up, arguments.seconds)
     with temporary_directory() as name:
         if arguments.learn:
-            return measure_learning(cell, echo, Path(name), launch, warm_up, arguments.seconds)
-        return measure_acting(cell, echo, Path(name), launch, warm_up, arguments.seconds)
+            return measure_learning(cell, play, echo, Path(name), launch)
+        return measure_acting(cell, play, echo, Path(name), launch)
+
+
+def section_of(cell: Cell, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the configuration of the algorithm."""
+    section = {**cell.section, "seed": 1}
+    if not arguments.learn:
+        return {**section, "learn": False}
+    section["episode_len"] = EPISODE_LEN
+    if arguments.least_rollouts > 1:  # older checkouts have no such key
+        section["least_rollouts_per_update"] = arguments.least_rollouts
+    return section
 
 
 def measure_echo(cell: Cell, warm_up: float, seconds: float) -> Figures:
@@ -142,30 +165,24 @@ def measure_echo(cell: Cell, warm_up: float, seconds: float) -> Figures:
         return clients.figures(window)
 
 
-def measure_acting(
-    cell: Cell, echo: Figures, directory: Path, launch: Launch, warm_up: float, seconds: float
-) -> Row:
-    section = {**cell.section, "learn": False, "seed": 1}
+def measure_acting(cell: Cell, play: Play, echo: Figures, directory: Path, launch: Launch) -> Row:
     with (
-        running_servers(directory, section, launch) as servers,
+        running_servers(directory, play.section, launch) as servers,
         connected_clients(servers.rlx_server_url, cell) as clients,
     ):
-        window = Window.after(warm_up, seconds)
+        window = Window.after(play.warm_up_s, play.seconds)
         clients.play(window)
         return Row(cell, clients.figures(window), echo, mib_of(servers))
 
 
-def measure_learning(
-    cell: Cell, echo: Figures, directory: Path, launch: Launch, warm_up: float, seconds: float
-) -> Row:
-    section = {**cell.section, "episode_len": EPISODE_LEN, "seed": 1}
+def measure_learning(cell: Cell, play: Play, echo: Figures, directory: Path, launch: Launch) -> Row:
     metrics = directory / "metrics"
     with (
-        running_servers(directory, section, launch, {"metrics-dir": str(metrics)}) as servers,
+        running_servers(directory, play.section, launch, {"metrics-dir": str(metrics)}) as servers,
         global_step(servers.parameter_server_url) as step,
         connected_clients(servers.rlx_server_url, cell) as clients,
     ):
-        window = Window.after(warm_up, seconds)
+        window = Window.after(play.warm_up_s, play.seconds)
         clients.play(window)
         window.wait_for_begin()
         before = step.now()

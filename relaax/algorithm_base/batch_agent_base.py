@@ -36,6 +36,16 @@ class BatchAgentBase(ABC):
     others.
     """
 
+    @property
+    def learns(self) -> bool:
+        """Whether it learns while it serves.
+
+        A worker whose agent only serves lets other processes run before it looks for messages, so
+        that more of them are answered with one evaluation. A learner on a thread of its own would
+        take that time for itself.
+        """
+        return True
+
     def warm_up(self, environments: int) -> None:
         """Do beforehand what the first calls for up to ``environments`` would have to wait for."""
 

@@ -66,6 +66,11 @@ class Actor(BatchAgentBase):
         self._recurrent_state = columns.recurrent_state(0)
         self._is_recurrent = self._recurrent_state.shape[-1] > 0
 
+    @property
+    def learns(self) -> bool:
+        """Whether rollouts are recorded."""
+        return self._rollouts is not None
+
     def warm_up(self, environments: int) -> None:
         """Trace and compile the network for every size of batch up to ``environments``.
 

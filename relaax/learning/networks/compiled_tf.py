@@ -1,6 +1,7 @@
 """Calls a graph without TensorFlow's signature matching."""
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy.typing as npt
@@ -56,10 +57,16 @@ def tensor_of(array: npt.NDArray[Any]) -> tf.Tensor:
     ``tf.constant`` copies every array, and one that is not aligned twice.
     """
     if array.size == 0:
-        return tf.constant(array)
+        return _empty_tensor(array.shape, array.dtype.name)
     flags = array.flags
     if not (flags.c_contiguous and flags.writeable) or address_of(array) % ALIGNMENT_BYTES:
         aligned = aligned_empty(array.shape, array.dtype)
         aligned[...] = array
         array = aligned
     return tf.experimental.dlpack.from_dlpack(array.__dlpack__())
+
+
+@lru_cache
+def _empty_tensor(shape: tuple[int, ...], dtype: str) -> tf.Tensor:
+    """Return a tensor without a value, which a network without recurrent layers gets each time."""
+    return tf.zeros(shape, dtype)

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from relaax.learning.networks.compiled_tf import tensor_of
 from relaax.learning.networks.description import Network
 from relaax.learning.networks.layers_tf import Tensors
 from relaax.learning.networks.parameters import Parameters
@@ -25,10 +26,13 @@ class ParameterTensors:
         self._splits_in_graph = not network.has_convolutions
 
     def unpack(self, vector: FloatVector) -> Parameters:
-        """Return the tensors of a flat vector [size]; do it once for each new version."""
+        """Return the tensors of a flat vector [size]; do it once for each new version.
+
+        The vector must not be changed after that.
+        """
         views = self._manifest.unpack(vector)
         parts = [vector] if self._splits_in_graph else list(views.values())
-        return Parameters(views, tuple(tf.convert_to_tensor(part) for part in parts))
+        return Parameters(views, tuple(tensor_of(part) for part in parts))
 
     def by_name(self, parts: Sequence[tf.Tensor]) -> Tensors:
         """Return the tensors of ``Parameters.tensors`` by name, inside a graph."""

@@ -40,6 +40,13 @@ def test_values_types_and_shapes_are_kept(dtype, shape):
     np.testing.assert_array_equal(tensor.numpy(), array)
 
 
+def test_the_tensor_of_an_empty_array_is_made_once():
+    """A network without recurrent layers is given one at each call."""
+    first, second = (tensor_of(np.zeros((2, 3, 0), np.float32)) for _ in range(2))
+    assert first is second
+    assert tensor_of(np.zeros((2, 4, 0), np.float32)) is not first
+
+
 def test_a_padded_batch_is_aligned_and_ends_in_zeros():
     array = np.arange(6, dtype=np.float32).reshape(3, 2)
     padded = padded_batch(array, 4)

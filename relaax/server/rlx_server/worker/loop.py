@@ -1,6 +1,7 @@
 """The event loop of a worker: it reads, answers all that are ready together, and never waits."""
 
 import logging
+import os
 import select
 import socket
 import time
@@ -114,6 +115,8 @@ class Worker:
 
     def _turn(self) -> None:
         """Handle what has come, and answer all steps among it together."""
+        if not self._responder.learns:
+            os.sched_yield()  # see BatchAgentBase.learns
         arrived, self._buffered = self._buffered, {}
         for descriptor, event in self._poll.poll(0 if arrived else SWEEP_S):
             connection = self._connections.get(descriptor)

@@ -159,6 +159,11 @@ class Responder:
             if self.environments == 0:
                 self._dtype = None
 
+    @property
+    def learns(self) -> bool:
+        """Whether the agents learn while they serve; True where they have not been made."""
+        return self._agents is None or self._agents.batch_agent.learns
+
     def ends_episode(self, request: Request) -> bool:
         """Return whether an episode ends with a request, or is given up."""
         return self._episodes.any_ends(request.slots, request.steps)

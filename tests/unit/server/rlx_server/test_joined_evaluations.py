@@ -1,5 +1,7 @@
 """The messages of connections that are ready together, answered by one evaluation."""
 
+import os
+
 import numpy as np
 import pytest
 from served_worker import BinaryClient, JsonClient
@@ -43,6 +45,23 @@ def test_connections_that_are_ready_together_are_answered_by_one_evaluation(serv
         actions = client.answer().actions
         assert actions[:, 0].tolist() == slots[number]
         assert set(actions[:, 1].tolist()) == {number}
+
+
+@pytest.mark.parametrize("learns", [True, False])
+def test_a_worker_lets_clients_run_before_it_looks_for_messages_unless_it_learns(
+    serve, oracle, monkeypatch, learns
+):
+    """More of them are answered together then; a learner's thread would take the time itself."""
+    yielded = []
+    monkeypatch.setattr(os, "sched_yield", lambda: yielded.append(len(oracle.sizes)))
+    monkeypatch.setattr(type(oracle), "learns", learns)
+    served = serve()
+    (client,), _ = started(served, 1)
+    yielded.clear()
+    oracle.sizes.clear()
+    client.tell([0], [0], [0], [1])
+    served.turn(2)
+    assert yielded == ([] if learns else [0, 1])
 
 
 def test_both_versions_are_answered_by_one_evaluation(serve, oracle):
