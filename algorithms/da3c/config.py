@@ -4,23 +4,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from relaax.learning.actor_critic import ActorCriticConfig
-from relaax.learning.distributions import Categorical
-from relaax.spaces import discrete
+from relaax.spaces import written
 
 from .settings import Settings
 
 
 class Config(ActorCriticConfig):
-    """An actor-critic that draws one of several actions from their logits."""
+    """An actor-critic that draws one of several actions, several at once, or bits."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        settings = Settings.model_validate(dict(config))
-        actions = settings.action_size
+        own = Settings.model_validate(dict(config))
+        size, space = own.action_size, own.action_space
         super().__init__(
             config,
             "da3c",
-            settings,
-            Categorical(actions),
-            discrete(actions),
-            action_size=actions,
+            own,
+            own.distribution,
+            space,
+            action_size=size if isinstance(size, int) else written(space),
         )

@@ -2,44 +2,23 @@
 
 from collections.abc import Sequence
 from math import isnan
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import (
-    BeforeValidator,
-    Discriminator,
     Field,
     PositiveFloat,
     PositiveInt,
-    Tag,
     field_validator,
     model_validator,
 )
 
 from relaax.learning.actor_critic import ActorCriticSettings
+from relaax.learning.shapes import ActionSize
 from relaax.observations import Shape
 
 FloatArray = npt.NDArray[np.float32]
-
-# In brackets, which error messages leave out, as they do with pydantic's own.
-_COUNT, _SHAPE = "[count]", "[shape]"
-
-
-def _tuples(value: Any) -> Any:
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value
-
-
-def _tag(value: Any) -> str:
-    return _SHAPE if isinstance(value, list | tuple) else _COUNT
-
-
-#: How many numbers an action has, or the shape of an array of them; ``[]`` for a number alone.
-ActionSize: TypeAlias = Annotated[
-    Annotated[PositiveInt, Tag(_COUNT)]
-    | Annotated[tuple[PositiveInt, ...], BeforeValidator(_tuples), Tag(_SHAPE)],
-    Discriminator(_tag),
-]
 
 #: One number for all of an action, or nested sequences of the action's shape; None: no bound.
 Bound: TypeAlias = float | Sequence[Any] | None
@@ -48,7 +27,7 @@ Bound: TypeAlias = float | Sequence[Any] | None
 class Settings(ActorCriticSettings):
     """The keys of the ``algorithm:`` section; seed 003, "Distributed A3C Continuous"."""
 
-    #: How many numbers an action has, or their shape.
+    #: How many numbers an action has, or the shape of an array of them; ``[]`` for a number alone.
     action_size: ActionSize
     #: Bounds of actions. Actions beyond them are cut off in the environment, after their likelihood
     #: has been computed.

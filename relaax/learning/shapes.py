@@ -1,4 +1,4 @@
-"""What ``state_size`` and ``history_len`` of a configuration say about observations."""
+"""Shapes in configurations: ``state_size``, ``history_len`` and ``action_size``."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeAlias, overload
@@ -23,8 +23,13 @@ def _flat(value: Any) -> Any:
     return dict(flat_items(value)) if isinstance(value, dict) else value
 
 
+def _tag_of_size(value: Any) -> str:
+    return _SHAPE if isinstance(value, list | tuple) else _COUNT
+
+
 # In brackets, which error messages leave out, as they do with pydantic's own.
 _ALONE, _NAMED = "[alone]", "[named]"
+_COUNT, _SHAPE = "[count]", "[shape]"
 
 _Shape = Annotated[
     tuple[PositiveInt, ...], BeforeValidator(_shape), Field(min_length=1, max_length=3)
@@ -44,6 +49,13 @@ HistoryLength: TypeAlias = Annotated[
     Annotated[PositiveInt, Tag(_ALONE)]
     | Annotated[dict[str, PositiveInt], BeforeValidator(_flat), Tag(_NAMED)],
     Discriminator(_tag),
+]
+
+#: A field for ``action_size``: a number, or several of them, such as a shape.
+ActionSize: TypeAlias = Annotated[
+    Annotated[PositiveInt, Tag(_COUNT)]
+    | Annotated[tuple[PositiveInt, ...], BeforeValidator(_shape), Tag(_SHAPE)],
+    Discriminator(_tag_of_size),
 ]
 
 

@@ -21,8 +21,8 @@ FloatArray = npt.NDArray[np.float32]
 class ActorCriticConfig(ConfigBase):
     """The typed settings, checked once, and what they make.
 
-    ``algorithm`` is its name in checkpoints, ``action_size`` how many actions there are, or numbers
-    in an action. ``policy`` is the head that puts out what
+    ``algorithm`` is its name in checkpoints, and ``action_size`` says there how many actions there
+    are, or numbers in an action, as a JSON value. ``policy`` is the head that puts out what
     ``distribution`` is made of; if omitted, all of that depends on the state.
     """
 
@@ -33,7 +33,7 @@ class ActorCriticConfig(ConfigBase):
         settings: ActorCriticSettings,
         distribution: Distribution,
         action_space: Space,
-        action_size: int,
+        action_size: Any,
         policy: Head | None = None,
     ) -> None:
         super().__init__(config)

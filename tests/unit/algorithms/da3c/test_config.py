@@ -1,7 +1,12 @@
 """What DA3C accepts in the YAML's algorithm: section."""
 
+import json
+
 import pytest
 from pydantic import ValidationError
+
+from relaax.learning.networks import POLICY
+from relaax.learning.preprocessor import ActionMask
 
 SMALLEST = {"action_size": 4, "state_size": [84, 84]}
 
@@ -28,6 +33,10 @@ def test_history_widens_the_last_axis(da3c):
     [
         ({"action_size": 0}, "action_size"),
         ({"action_size": "four"}, "action_size"),
+        ({"action_size": [3, 0]}, "action_size"),
+        ({"action_size": []}, "the list of numbers is empty"),
+        ({"action_size": None}, "give action_size .* or action_bits"),
+        ({"action_bits": 2}, "not both"),
         ({"state_size": []}, "state_size"),
         ({"rewards_gamma": 1.5}, "rewards_gamma"),
         ({"RMSProp": {"decay": 1}}, "decay"),
@@ -46,6 +55,33 @@ def test_history_widens_the_last_axis(da3c):
 def test_what_cannot_be_used_is_named(da3c, change, key):
     with pytest.raises(ValidationError, match=key):
         da3c.Config({**SMALLEST, **change})
+
+
+@pytest.mark.parametrize(
+    ("keys", "space", "outputs"),
+    [
+        ({"action_size": 4}, {"type": "Discrete", "n": 4}, 4),
+        ({"action_size": [3, 2]}, {"type": "MultiDiscrete", "nvec": [3, 2]}, 5),
+        ({"action_size": [4]}, {"type": "MultiDiscrete", "nvec": [4]}, 4),
+        ({"action_bits": 4}, {"type": "MultiBinary", "shape": [4]}, 4),
+        ({"action_bits": [2, 3]}, {"type": "MultiBinary", "shape": [2, 3]}, 6),
+    ],
+)
+def test_actions_are_one_choice_or_several_or_bits(da3c, keys, space, outputs):
+    config = da3c.Config({"state_size": [3], **keys})
+    assert config.action_space() == space
+    assert config.network.head(POLICY).units == outputs
+    masked = {"state_size": {"place": [3], "legal": [outputs]}, "action_mask": "legal", **keys}
+    assert da3c.Config(masked).settings.mask == ActionMask("legal", outputs)
+
+
+def test_checkpoints_of_other_actions_are_told_apart(da3c):
+    """As JSON values, which a checkpoint's manifest gives back as they are."""
+    keys = [{"action_size": 4}, {"action_size": [4]}, {"action_size": [2, 2]}, {"action_bits": 4}]
+    prints = [da3c.Config({"state_size": [3], **each}).fingerprint() for each in keys]
+    assert json.loads(json.dumps(prints)) == prints
+    assert len({json.dumps(each) for each in prints}) == len(keys)
+    assert prints[0]["action_size"] == 4
 
 
 @pytest.mark.parametrize("gpu", [False, True])
