@@ -40,9 +40,9 @@ class BatchAgentBase(ABC):
     def learns(self) -> bool:
         """Whether it learns while it serves.
 
-        A worker whose agent only serves lets other processes run before it looks for messages, so
-        that more of them are answered with one evaluation. A learner on a thread of its own would
-        take that time for itself.
+        A worker of several connections whose agent only serves lets other processes run before it
+        looks for messages, so that more of them are answered with one evaluation. A learner on a
+        thread of its own would take that time for itself.
         """
         return True
 

@@ -115,8 +115,8 @@ class Worker:
 
     def _turn(self) -> None:
         """Handle what has come, and answer all steps among it together."""
-        if not self._responder.learns:
-            os.sched_yield()  # see BatchAgentBase.learns
+        if len(self._connections) > 1 and not self._responder.learns:
+            os.sched_yield()  # more messages come meanwhile: see BatchAgentBase.learns
         arrived, self._buffered = self._buffered, {}
         for descriptor, event in self._poll.poll(0 if arrived else SWEEP_S):
             connection = self._connections.get(descriptor)

@@ -47,21 +47,23 @@ def test_connections_that_are_ready_together_are_answered_by_one_evaluation(serv
         assert set(actions[:, 1].tolist()) == {number}
 
 
-@pytest.mark.parametrize("learns", [True, False])
-def test_a_worker_lets_clients_run_before_it_looks_for_messages_unless_it_learns(
-    serve, oracle, monkeypatch, learns
+@pytest.mark.parametrize(
+    ("clients", "learns", "turns"), [(2, False, [0, 1]), (2, True, []), (1, False, [])]
+)
+def test_a_worker_that_only_serves_lets_its_clients_run_before_it_looks_for_messages(
+    serve, oracle, monkeypatch, clients, learns, turns
 ):
     """More of them are answered together then; a learner's thread would take the time itself."""
     yielded = []
     monkeypatch.setattr(os, "sched_yield", lambda: yielded.append(len(oracle.sizes)))
     monkeypatch.setattr(type(oracle), "learns", learns)
     served = serve()
-    (client,), _ = started(served, 1)
+    (client, *_), _ = started(served, *[1] * clients)
     yielded.clear()
     oracle.sizes.clear()
     client.tell([0], [0], [0], [1])
     served.turn(2)
-    assert yielded == ([] if learns else [0, 1])
+    assert yielded == turns
 
 
 def test_both_versions_are_answered_by_one_evaluation(serve, oracle):
