@@ -10,38 +10,23 @@ everywhere, and for the schedules on Atari, which would not move within a measur
 
 import argparse
 import json
-import sys
 import time
-from collections.abc import Callable
 from typing import Any
 
 import gymnasium
 import stable_baselines3
 import torch
-from launch import REPOSITORY
+from atari_games import GAMES, stacked_games
+from learning_cases import CASES, MOST_STEPS, PPO_ATARI
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.sb2_compat.rmsprop_tf_like import RMSpropTFLike
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
-from stable_baselines3.common.vec_env import (
-    DummyVecEnv,
-    SubprocVecEnv,
-    VecFrameStack,
-    VecTransposeImage,
-)
-
-sys.path.insert(0, str(REPOSITORY / "environments" / "OpenAI_Gym"))
-from atari import AtariFactory
 
 ENVIRONMENTS = 8
 
-#: A training that has not reached its goal by then has failed.
-MOST_STEPS = 1_000_000
-
-#: The Zoo's schedules for PPO on CartPole-v1 fall to zero within so many steps. A training that
-#: takes longer goes on with a tenth of what it began with.
-SCHEDULED_STEPS = 100_000
-LEAST = 0.1
+#: A training on CartPole-v1 that has not reached its goal by then has failed.
+CARTPOLE_STEPS = 1_000_000
 
 
 class SmallExtractor(BaseFeaturesExtractor):
@@ -71,50 +56,19 @@ SAME_NETWORK = {"features_extractor_class": SmallExtractor, "net_arch": []}
 
 A2C_OPTIMIZER = {"optimizer_class": RMSpropTFLike, "optimizer_kwargs": {"eps": 1e-5}}
 A2C_ATARI: dict[str, Any] = {"ent_coef": 0.01, "vf_coef": 0.25}
-PPO_ATARI: dict[str, Any] = {
-    "n_steps": 128,
-    "n_epochs": 4,
-    "batch_size": 256,
-    "learning_rate": 2.5e-4,
-    "clip_range": 0.1,
-    "vf_coef": 0.5,
-    "ent_coef": 0.01,
-}
 BOXING: dict[str, tuple[Any, dict[str, Any]]] = {
     "A2C": (
         stable_baselines3.A2C,
         {**A2C_ATARI, "policy_kwargs": {**A2C_OPTIMIZER, **SAME_NETWORK}},
     ),
     "A2C-own-network": (stable_baselines3.A2C, {**A2C_ATARI, "policy_kwargs": A2C_OPTIMIZER}),
-    "PPO": (stable_baselines3.PPO, {**PPO_ATARI, "policy_kwargs": SAME_NETWORK}),
+    "PPO": (stable_baselines3.PPO, {**PPO_ATARI.settings, "policy_kwargs": SAME_NETWORK}),
 }
-
-
-def falling(initial: float) -> Callable[[float], float]:
-    """Return the Zoo's linear schedule, whatever the number of steps given to ``learn``."""
-
-    def at(left: float) -> float:
-        steps = (1 - left) * MOST_STEPS
-        return initial * max(1 - steps / SCHEDULED_STEPS, LEAST)
-
-    return at
 
 
 CARTPOLE: dict[str, tuple[Any, dict[str, Any]]] = {
     "A2C": (stable_baselines3.A2C, {"ent_coef": 0.0}),
-    "PPO": (
-        stable_baselines3.PPO,
-        {
-            "n_steps": 32,
-            "batch_size": 256,
-            "gae_lambda": 0.8,
-            "gamma": 0.98,
-            "n_epochs": 20,
-            "ent_coef": 0.0,
-            "learning_rate": falling(0.001),
-            "clip_range": falling(0.2),
-        },
-    ),
+    "PPO": (stable_baselines3.PPO, CASES["cartpole"].ppo.settings),
 }
 
 
@@ -166,28 +120,16 @@ class StopAtGoal(BaseCallback):
     def _on_step(self) -> bool:
         returns = [info["r"] for info in self.model.ep_info_buffer or ()]
         self.is_reached = len(returns) == 100 and sum(returns) / 100 >= self._goal
-        return not self.is_reached
-
-
-#: One process that steps a game after the other, or a process for each game.
-GAMES: dict[str, Any] = {"dummy": DummyVecEnv, "subproc": SubprocVecEnv}
+        return not self.is_reached and self.num_timesteps < CARTPOLE_STEPS
 
 
 def boxing(arguments: argparse.Namespace) -> dict[str, Any]:
     algorithm, settings = BOXING[arguments.name]
-    games = GAMES[arguments.games]([framed_game] * ENVIRONMENTS)
-    stacked = VecTransposeImage(VecFrameStack(games, 4))
+    stacked = stacked_games("ALE/Boxing-v5", ENVIRONMENTS, arguments.games)
     timer = Timer(arguments.warm_up, arguments.seconds)
-    algorithm("CnnPolicy", stacked, seed=1, **settings).learn(10_000_000, callback=timer)
+    algorithm("CnnPolicy", stacked, seed=1, **settings).learn(MOST_STEPS, callback=timer)
     stacked.close()
     return {"steps_per_s": timer.steps_per_s, "seconds": timer.seconds}
-
-
-def framed_game() -> Any:
-    """Return a game whose frames have the axis of channels that Stable-Baselines3 asks for."""
-    game = AtariFactory("ALE/Boxing-v5", None, {})()
-    space = gymnasium.spaces.Box(0, 255, (84, 84, 1), "uint8")
-    return gymnasium.wrappers.TransformObservation(game, lambda frame: frame[..., None], space)
 
 
 class Timer(BaseCallback):

@@ -1,8 +1,9 @@
 """Return against environment steps and seconds, beside Stable-Baselines3's PPO in the same run.
 
     make install-benchmarks                 # Stable-Baselines3, PyTorch, Box2D, MuJoCo
-    python benchmarks/learning.py           # all environments, 3 seeds; takes hours
+    python benchmarks/learning.py           # all but the Atari games, 3 seeds; takes hours
     python benchmarks/learning.py --environments pendulum --seeds 1 --baselines none
+    python benchmarks/learning.py --environments boxing --seeds 1 --seconds 1800 --threads 2
 
 RELAAX runs the configuration in config/ of each environment with servers and environments in
 processes of their own, connected over TCP. The clock starts with the environments, when the servers
@@ -32,6 +33,9 @@ from report import RESULTS, Results, add_json, parser_of
 #: Programs, as the table and the plot name them.
 OURS, PPO = "RELAAX", "PPO (SB3)"
 
+#: What is trained on by default.
+WITHOUT_ATARI = [name for name, case in CASES.items() if not case.is_atari]
+
 #: A line of progress is printed so often.
 PROGRESS_S = 15.0
 
@@ -58,8 +62,9 @@ def main() -> None:
 
 def parse() -> argparse.Namespace:
     parser = parser_of(__doc__)
-    parser.add_argument("--environments", nargs="+", choices=CASES, default=list(CASES),
-                        metavar="NAME", help=f"of {', '.join(CASES)} (default: all)")  # fmt: skip
+    parser.add_argument("--environments", nargs="+", choices=CASES, default=WITHOUT_ATARI,
+                        metavar="NAME", help=f"of {', '.join(CASES)} (default: all but the "
+                        "Atari games)")  # fmt: skip
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3], metavar="N",
                         help="default 1 2 3")  # fmt: skip
     parser.add_argument("--seconds", type=float, default=600.0,

@@ -12,6 +12,7 @@ import time
 from typing import Any
 
 import torch
+from atari_games import stacked_games
 from learning_cases import CASES, MOST_STEPS, Case
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
@@ -38,6 +39,8 @@ def main() -> None:
 
 def environments(case: Case, seed: int) -> VecEnv:
     """Return all environments in this process."""
+    if case.is_atari:
+        return stacked_games(case.env_id, case.ppo.environments, seed=seed)
     made = make_vec_env(case.env_id, case.ppo.environments, seed=seed, env_kwargs=case.env_kwargs)
     return VecNormalize(made, gamma=case.ppo.settings["gamma"]) if case.ppo.normalize else made
 

@@ -1,7 +1,7 @@
 """The environments of learning.py, with RELAAX's configurations and PPO's settings."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,11 @@ class Case:
     env_kwargs: dict[str, Any] = field(default_factory=dict)
 
     @property
+    def is_atari(self) -> bool:
+        """Whether it is a game of ale-py's, which takes half an hour and more."""
+        return self.env_id.startswith("ALE/")
+
+    @property
     def config_path(self) -> Path:
         """RELAAX's configuration."""
         return REPOSITORY / "config" / self.config
@@ -77,9 +82,23 @@ _LUNAR_LANDER = PPO(
     },
 )
 
+PPO_ATARI = PPO(
+    8,
+    {
+        "n_steps": 128,
+        "n_epochs": 4,
+        "batch_size": 256,
+        "learning_rate": 2.5e-4,
+        "clip_range": 0.1,
+        "vf_coef": 0.5,
+        "ent_coef": 0.01,
+    },
+    policy="CnnPolicy",
+)
+
 #: By the names of ``--environments``. PPO's settings are those of RL Baselines3 Zoo
 #: (hyperparams/ppo.yml): LunarLander-v2's and HalfCheetah-v3's, which are the latest that it has,
-#: and Atari's, without a schedule, for the image and the vector, which it does not know.
+#: and Atari's, without a schedule; also for the image and the vector, which it does not know.
 CASES: dict[str, Case] = {
     "cartpole": Case(
         "CartPole-v1",
@@ -179,18 +198,8 @@ CASES: dict[str, Case] = {
     "image-and-vector": Case(
         IMAGE_AND_VECTOR,
         "da3c_image_and_vector.yaml",
-        PPO(
-            8,
-            {
-                "n_steps": 128,
-                "batch_size": 256,
-                "n_epochs": 4,
-                "learning_rate": 2.5e-4,
-                "clip_range": 0.1,
-                "vf_coef": 0.5,
-                "ent_coef": 0.01,
-            },
-            policy="MultiInputPolicy",
-        ),
+        replace(PPO_ATARI, policy="MultiInputPolicy"),
     ),
+    "boxing": Case("ALE/Boxing-v5", "da3c_ale_boxing.yaml", PPO_ATARI),
+    "pong": Case("ALE/Pong-v5", "da3c_ale_pong.yaml", PPO_ATARI),
 }
