@@ -26,7 +26,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from cells import SHAPES, Cell, Unmeasured
 from clients import Figures, Window, connected_clients
@@ -67,12 +67,13 @@ class Row:
     skipped: str | None = None
 
 
-class Play(NamedTuple):
-    """What is played with, for how long before it is measured, and for how long then."""
+@dataclass(frozen=True)
+class Measurement:
+    """The algorithm's section, and seconds of play before and while it is measured."""
 
     section: dict[str, Any]
     warm_up_s: float
-    seconds: float
+    measured_s: float
 
 
 def main() -> None:
@@ -140,11 +141,11 @@ def measure(cell: Cell, arguments: argparse.Namespace) -> Row:
         warm_up = LEARNING_WARM_UP_S if arguments.learn else 1.0
     echo = measure_echo(cell, min(warm_up, 1.0), arguments.seconds)
     launch = launch_of(arguments, cell.workers)
-    play = Play(section_of(cell, arguments), warm_up, arguments.seconds)
+    measurement = Measurement(section_of(cell, arguments), warm_up, arguments.seconds)
     with temporary_directory() as name:
         if arguments.learn:
-            return measure_learning(cell, play, echo, Path(name), launch)
-        return measure_acting(cell, play, echo, Path(name), launch)
+            return measure_learning(cell, measurement, echo, Path(name), launch)
+        return measure_acting(cell, measurement, echo, Path(name), launch)
 
 
 def section_of(cell: Cell, arguments: argparse.Namespace) -> dict[str, Any]:
@@ -165,24 +166,30 @@ def measure_echo(cell: Cell, warm_up: float, seconds: float) -> Figures:
         return clients.figures(window)
 
 
-def measure_acting(cell: Cell, play: Play, echo: Figures, directory: Path, launch: Launch) -> Row:
+def measure_acting(
+    cell: Cell, measurement: Measurement, echo: Figures, directory: Path, launch: Launch
+) -> Row:
     with (
-        running_servers(directory, play.section, launch) as servers,
+        running_servers(directory, measurement.section, launch) as servers,
         connected_clients(servers.rlx_server_url, cell) as clients,
     ):
-        window = Window.after(play.warm_up_s, play.seconds)
+        window = Window.after(measurement.warm_up_s, measurement.measured_s)
         clients.play(window)
         return Row(cell, clients.figures(window), echo, mib_of(servers))
 
 
-def measure_learning(cell: Cell, play: Play, echo: Figures, directory: Path, launch: Launch) -> Row:
+def measure_learning(
+    cell: Cell, measurement: Measurement, echo: Figures, directory: Path, launch: Launch
+) -> Row:
     metrics = directory / "metrics"
     with (
-        running_servers(directory, play.section, launch, {"metrics-dir": str(metrics)}) as servers,
+        running_servers(
+            directory, measurement.section, launch, {"metrics-dir": str(metrics)}
+        ) as servers,
         global_step(servers.parameter_server_url) as step,
         connected_clients(servers.rlx_server_url, cell) as clients,
     ):
-        window = Window.after(play.warm_up_s, play.seconds)
+        window = Window.after(measurement.warm_up_s, measurement.measured_s)
         clients.play(window)
         window.wait_for_begin()
         before = step.now()

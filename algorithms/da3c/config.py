@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from relaax.learning.actor_critic import ActorCriticConfig
-from relaax.spaces import written
 
 from .settings import Settings
 
@@ -13,13 +12,18 @@ class Config(ActorCriticConfig):
     """An actor-critic that draws one of several actions, several at once, or bits."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        own = Settings.model_validate(dict(config))
-        size, space = own.action_size, own.action_space
+        own = self._own = Settings.model_validate(dict(config))
+        size = own.action_size
         super().__init__(
             config,
             "da3c",
             own,
             own.distribution,
-            space,
-            action_size=size if isinstance(size, int) else written(space),
+            own.action_space,
+            action_size=size if isinstance(size, int) else list(size or ()),
         )
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Return what a checkpoint must agree on, as JSON values."""
+        bits = self._own.bits_shape
+        return {**super().fingerprint(), **({"action_bits": bits} if bits else {})}

@@ -5,7 +5,7 @@ from pydantic import model_validator
 from relaax.learning.actor_critic import ActorCriticSettings
 from relaax.learning.distributions import Distribution, distribution_of
 from relaax.learning.preprocessor import ActionMask
-from relaax.learning.shapes import ActionSize
+from relaax.learning.shapes import CountOrSizes
 from relaax.spaces import Space, discrete
 
 
@@ -16,22 +16,22 @@ class Settings(ActorCriticSettings):
     """
 
     #: Number of discrete actions; or a list: of several choices at once, the actions of each.
-    action_size: ActionSize | None = None
+    action_size: CountOrSizes | None = None
     #: How many bits an action has, or their shape.
-    action_bits: ActionSize | None = None
-    #: The observation that says which actions are allowed; its shape is ``[actions]``, of several
-    #: choices the actions of all of them together.
+    action_bits: CountOrSizes | None = None
+    #: The observation that says what is allowed; its shape is ``[n]``, with a number for each
+    #: action, for the actions of all choices one behind the other, or for each bit.
     action_mask: str | None = None
 
     @model_validator(mode="after")
     def _describes_actions_once(self) -> "Settings":
-        if (self.action_size is None) == (self.action_bits is None):
-            raise ValueError(
-                "give action_size (how many actions there are, or a list for several choices at "
-                "once), or action_bits (how many bits an action has), and not both"
-            )
-        if () in (self.action_size, self.action_bits):
-            raise ValueError("an action says something: the list of numbers is empty")
+        if self.action_size is None and self.action_bits is None:
+            raise ValueError("action_size (how many actions there are) or action_bits is missing")
+        if self.action_size is not None and self.action_bits is not None:
+            raise ValueError("action_size and action_bits exclude each other")
+        for key in ("action_size", "action_bits"):
+            if getattr(self, key) == ():
+                raise ValueError(f"{key}: must not be an empty list")
         return self
 
     @model_validator(mode="after")
@@ -43,27 +43,30 @@ class Settings(ActorCriticSettings):
                 "action_mask names one of several observations; give names to the others, too: "
                 f"state_size: {{NAME: {list(self.state_size)}}}"
             )
-        actions = self.distribution.outputs
-        shape = self.state_size.get(self.action_mask, (actions,))
-        if shape != (actions,):
+        outputs = self.distribution.outputs
+        shape = self.state_size.get(self.action_mask, (outputs,))
+        if shape != (outputs,):
+            what = "bit" if self.action_size is None else "action"
             raise ValueError(
-                f"state_size: {self.action_mask}: an action mask has a number for each action, "
-                f"[{actions}], is {list(shape)}"
+                f"state_size: {self.action_mask}: an action mask has a number for each {what}, "
+                f"[{outputs}], is {list(shape)}"
             )
         return self
 
     @property
     def action_space(self) -> Space:
         """The space of actions."""
-        match self.action_size, self.action_bits:
-            case int(actions), _:
-                return discrete(actions)
-            case tuple(choices), _:
-                return {"type": "MultiDiscrete", "nvec": list(choices)}
-            case _, int(bits):
-                return {"type": "MultiBinary", "shape": [bits]}
-            case _, shape:
-                return {"type": "MultiBinary", "shape": list(shape or ())}
+        if isinstance(self.action_size, int):
+            return discrete(self.action_size)
+        if self.action_size is not None:
+            return {"type": "MultiDiscrete", "nvec": list(self.action_size)}
+        return {"type": "MultiBinary", "shape": self.bits_shape}
+
+    @property
+    def bits_shape(self) -> list[int]:
+        """The shape of an action's bits; [] where it has none."""
+        bits = self.action_bits or ()
+        return [bits] if isinstance(bits, int) else list(bits)
 
     @property
     def distribution(self) -> Distribution:

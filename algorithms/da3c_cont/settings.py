@@ -15,7 +15,7 @@ from pydantic import (
 )
 
 from relaax.learning.actor_critic import ActorCriticSettings
-from relaax.learning.shapes import ActionSize
+from relaax.learning.shapes import CountOrSizes
 from relaax.observations import Shape
 
 FloatArray = npt.NDArray[np.float32]
@@ -28,7 +28,7 @@ class Settings(ActorCriticSettings):
     """The keys of the ``algorithm:`` section; seed 003, "Distributed A3C Continuous"."""
 
     #: How many numbers an action has, or the shape of an array of them; ``[]`` for a number alone.
-    action_size: ActionSize
+    action_size: CountOrSizes
     #: Bounds of actions. Actions beyond them are cut off in the environment, after their likelihood
     #: has been computed.
     action_low: Bound = None

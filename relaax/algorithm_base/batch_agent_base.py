@@ -22,6 +22,7 @@ class BatchAgentBase(ABC):
     one go. A worker makes one and calls it for the environments of all of its connections::
 
         agent = make_batch_agent(config, parameter_server, seed, learns_in_background)
+        agent.learns                                            # whether it learns as it serves
         agent.warm_up(most)
         agent.open(slots)                                       # a connection has come
         agent.connected(slots, environments)                    # what is known of it
@@ -38,11 +39,11 @@ class BatchAgentBase(ABC):
 
     @property
     def learns(self) -> bool:
-        """Whether it learns while it serves.
+        """Whether it learns while it serves; asked for once, when it has been made.
 
         A worker of several connections whose agent only serves lets other processes run before it
-        looks for messages, so that more of them are answered with one evaluation. A learner on a
-        thread of its own would take that time for itself.
+        looks for messages, so that more of them are answered with one evaluation. Learners, of this
+        worker or of another one, would take that time for themselves.
         """
         return True
 

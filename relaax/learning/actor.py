@@ -68,7 +68,7 @@ class Actor(BatchAgentBase):
 
     @property
     def learns(self) -> bool:
-        """Whether rollouts are recorded."""
+        """Whether it learns while it serves: whether rollouts are recorded."""
         return self._rollouts is not None
 
     def warm_up(self, environments: int) -> None:

@@ -29,6 +29,9 @@ class CurrentPolicy:
         self.current = Policy(values.version, unpack(values.vector))
 
     def publish(self, values: Values) -> None:
-        """Act and learn with ``values`` from now on, unless they are the ones in use."""
+        """Act and learn with ``values`` from now on, unless they are the ones in use.
+
+        Their vector must not be changed after that: tensors may share its memory.
+        """
         if values.vector is not None:
             self.current = Policy(values.version, self._unpack(values.vector))

@@ -26,10 +26,13 @@ _NO_FILTERS: Mapping[str, ZFilter] = {}
 
 @dataclass(frozen=True)
 class ActionMask:
-    """The observation that says which actions are allowed: its name, and how many there are."""
+    """The observation that says what is allowed: its name, and how many numbers it has.
+
+    They are as many as a policy puts out: one for each action, or bit.
+    """
 
     name: str
-    actions: int
+    outputs: int
 
 
 class Preprocessor:
@@ -223,17 +226,17 @@ class _Masks:
     def check(self, states: Sequence[Any] | Array) -> Array:
         """Return uint8 [B, actions]; InvalidState for what is no such array."""
         array = _as_numbers(states, self._mask.name)
-        if array.shape[1:] != (self._mask.actions,):
+        if array.shape[1:] != (self._mask.outputs,):
             raise InvalidState(
                 f"{_what(self._mask.name)} has shape {list(array.shape[1:])}; "
-                f"an action mask has a number for each of {self._mask.actions} actions"
+                f"an action mask has {self._mask.outputs} numbers"
             )
         allowed: Array = array != 0
         return allowed.view(np.uint8)
 
     def none(self) -> Array:
         """Return masks of no environment."""
-        return np.zeros((0, self._mask.actions), np.uint8)
+        return np.zeros((0, self._mask.outputs), np.uint8)
 
     def grow(self, capacity: int) -> None:
         """Do nothing: masks have no history."""

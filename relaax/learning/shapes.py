@@ -23,13 +23,13 @@ def _flat(value: Any) -> Any:
     return dict(flat_items(value)) if isinstance(value, dict) else value
 
 
-def _tag_of_size(value: Any) -> str:
-    return _SHAPE if isinstance(value, list | tuple) else _COUNT
+def _tag_of_sizes(value: Any) -> str:
+    return _SIZES if isinstance(value, list | tuple) else _COUNT
 
 
 # In brackets, which error messages leave out, as they do with pydantic's own.
 _ALONE, _NAMED = "[alone]", "[named]"
-_COUNT, _SHAPE = "[count]", "[shape]"
+_COUNT, _SIZES = "[count]", "[sizes]"
 
 _Shape = Annotated[
     tuple[PositiveInt, ...], BeforeValidator(_shape), Field(min_length=1, max_length=3)
@@ -52,10 +52,10 @@ HistoryLength: TypeAlias = Annotated[
 ]
 
 #: A field for ``action_size``: a number, or several of them, such as a shape.
-ActionSize: TypeAlias = Annotated[
+CountOrSizes: TypeAlias = Annotated[
     Annotated[PositiveInt, Tag(_COUNT)]
-    | Annotated[tuple[PositiveInt, ...], BeforeValidator(_shape), Tag(_SHAPE)],
-    Discriminator(_tag_of_size),
+    | Annotated[tuple[PositiveInt, ...], BeforeValidator(_shape), Tag(_SIZES)],
+    Discriminator(_tag_of_sizes),
 ]
 
 

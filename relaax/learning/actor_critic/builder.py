@@ -72,7 +72,7 @@ def make_batch_agent(
     waits = settings.wait_for_learning == "always"
     configure_tensorflow(settings.gpu, learns_in_background, splits_operations=waits)
     distribution, columns = config.distribution, columns_of(config)
-    tensors, filters = ParameterTensors(network), config.filters()
+    tensors, filters = ParameterTensors(network, settings.gpu), config.filters()
     bridged = filters.bridged(parameter_server)
     policy = CurrentPolicy(tensors.unpack, bridged.get())
     random = np.random.default_rng(None if settings.seed is None else [settings.seed, seed])

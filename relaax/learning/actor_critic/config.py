@@ -22,7 +22,7 @@ class ActorCriticConfig(ConfigBase):
     """The typed settings, checked once, and what they make.
 
     ``algorithm`` is its name in checkpoints, and ``action_size`` says there how many actions there
-    are, or numbers in an action, as a JSON value. ``policy`` is the head that puts out what
+    are, or numbers in an action. ``policy`` is the head that puts out what
     ``distribution`` is made of; if omitted, all of that depends on the state.
     """
 
@@ -33,7 +33,7 @@ class ActorCriticConfig(ConfigBase):
         settings: ActorCriticSettings,
         distribution: Distribution,
         action_space: Space,
-        action_size: Any,
+        action_size: int | list[int],
         policy: Head | None = None,
     ) -> None:
         super().__init__(config)
@@ -67,7 +67,7 @@ class ActorCriticConfig(ConfigBase):
         if not isinstance(size, dict):
             return _box(size)
         if mask is not None:
-            size = {**size, mask.name: (mask.actions,)}
+            size = {**size, mask.name: (mask.outputs,)}
         return {"type": "Dict", "spaces": {name: _box(shape) for name, shape in size.items()}}
 
     def action_space(self) -> Space:

@@ -11,7 +11,7 @@ from relaax.learning.distributions.categorical import gumbel_noise
 from relaax.learning.distributions.masking import FORBIDDEN, Mask
 
 FloatArray = npt.NDArray[np.float32]
-Bits = npt.NDArray[np.int8]
+Bits = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Bernoulli:
 
     action_shape: tuple[int, ...]
 
-    #: As in Gymnasium's MultiBinary.
+    #: What rollouts keep; numpy's own int64 is chosen.
     action_dtype = np.int8
 
     @cached_property
@@ -34,12 +34,12 @@ class Bernoulli:
         return gumbel_noise(random, shape) - gumbel_noise(random, shape)
 
     def choose(self, outputs: FloatArray, noise: FloatArray) -> Bits:
-        """Return the bits int8 [B, ...] that logits [B, N] and noise make."""
+        """Return the bits int64 [B, ...] that logits [B, N] and noise make."""
         return self.mode(outputs + noise)
 
     def mode(self, outputs: FloatArray) -> Bits:
-        """Return the most probable bits int8 [B, ...], from logits [B, N]; 0 where both are."""
-        return (outputs > 0).astype(np.int8).reshape(*outputs.shape[:-1], *self.action_shape)
+        """Return the most probable bits int64 [B, ...], from logits [B, N]; 0 where both are."""
+        return (outputs > 0).astype(np.int64).reshape(*outputs.shape[:-1], *self.action_shape)
 
     def log_likelihood(self, outputs: FloatArray, actions: Bits) -> FloatArray:
         """Return log pi float32 [B] of bits [B, ...], from logits [B, N]."""

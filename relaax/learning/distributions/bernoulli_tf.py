@@ -14,12 +14,12 @@ class GraphBernoulli:
         self._shape = distribution.action_shape
 
     def choose(self, outputs: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
-        """Return the bits int8 [B, ...] that logits [B, N] and noise make."""
+        """Return the bits int64 [B, ...] that logits [B, N] and noise make."""
         return self.mode(outputs + noise)
 
     def mode(self, outputs: tf.Tensor) -> tf.Tensor:
-        """Return the most probable bits int8 [..., *shape], from logits [..., N]."""
-        return shaped(tf.cast(outputs > 0, tf.int8), self._shape)
+        """Return the most probable bits int64 [..., *shape], from logits [..., N]."""
+        return shaped(tf.cast(outputs > 0, tf.int64), self._shape)
 
     def log_likelihood(self, outputs: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
         """Return ``log pi(a | s)`` [...] of bits [..., *shape], from logits [..., N]."""

@@ -1,7 +1,6 @@
 """Calls a graph without TensorFlow's signature matching."""
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy.typing as npt
@@ -24,11 +23,13 @@ class CompiledFunction:
         # leaves it there: nothing here has control flow to be rewritten.
         self._function = tf.function(function, jit_compile=jit_compile, autograph=False)
         self._traces: dict[tuple[Any, ...], Any] = {}
+        #: By shape and type. A network without recurrent layers is given one at each call.
+        self._empty_tensors: dict[tuple[Any, ...], tf.Tensor] = {}
 
     def __call__(self, parameters: Sequence[tf.Tensor], *arguments: Observations) -> Any:
         """Return what the function returns, as tensors; an argument may be arrays by name."""
         arrays = _flattened(arguments)
-        tensors = [tensor_of(array) for array in arrays]
+        tensors = [tensor_of(array) if array.size else self._empty(array) for array in arrays]
         key = tuple((array.shape, array.dtype) for array in arrays)
         trace = self._traces.get(key)
         if trace is None:
@@ -37,6 +38,13 @@ class CompiledFunction:
             self._traces[key] = trace
         flat = [*parameters, *tensors, *trace.captured_inputs]
         return trace.inference_fn.call_preflattened(flat)
+
+    def _empty(self, array: npt.NDArray[Any]) -> tf.Tensor:
+        """Return the tensor of an array without elements, which is made once."""
+        key = array.shape, array.dtype
+        if key not in self._empty_tensors:
+            self._empty_tensors[key] = tf.constant(array)
+        return self._empty_tensors[key]
 
 
 def _flattened(arguments: Sequence[Observations]) -> list[npt.NDArray[Any]]:
@@ -57,16 +65,10 @@ def tensor_of(array: npt.NDArray[Any]) -> tf.Tensor:
     ``tf.constant`` copies every array, and one that is not aligned twice.
     """
     if array.size == 0:
-        return _empty_tensor(array.shape, array.dtype.name)
+        return tf.constant(array)
     flags = array.flags
     if not (flags.c_contiguous and flags.writeable) or address_of(array) % ALIGNMENT_BYTES:
         aligned = aligned_empty(array.shape, array.dtype)
         aligned[...] = array
         array = aligned
     return tf.experimental.dlpack.from_dlpack(array.__dlpack__())
-
-
-@lru_cache
-def _empty_tensor(shape: tuple[int, ...], dtype: str) -> tf.Tensor:
-    """Return a tensor without a value, which a network without recurrent layers gets each time."""
-    return tf.zeros(shape, dtype)

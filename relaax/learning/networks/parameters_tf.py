@@ -18,10 +18,13 @@ class ParameterTensors:
     """Takes a network's flat vector apart, outside of graphs or inside.
 
     Under XLA splitting the vector in the graph is free, and one argument is passed faster than
-    many; elsewhere it would cost a millisecond a call (2.7 MB).
+    many; elsewhere it would cost a millisecond a call (2.7 MB). ``on_gpu``: TensorFlow computes
+    there.
     """
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: Network, on_gpu: bool = False) -> None:
+        # What shares numpy's memory stays in the host's: a GPU would fetch it at every call.
+        self._to_tensor = tf.convert_to_tensor if on_gpu else tensor_of
         self._manifest = network.manifest
         self._splits_in_graph = not network.has_convolutions
 
@@ -32,7 +35,7 @@ class ParameterTensors:
         """
         views = self._manifest.unpack(vector)
         parts = [vector] if self._splits_in_graph else list(views.values())
-        return Parameters(views, tuple(tensor_of(part) for part in parts))
+        return Parameters(views, tuple(self._to_tensor(part) for part in parts))
 
     def by_name(self, parts: Sequence[tf.Tensor]) -> Tensors:
         """Return the tensors of ``Parameters.tensors`` by name, inside a graph."""

@@ -213,8 +213,11 @@ def test_where_nothing_learns_nothing_is_kept():
         assert len(actor.act(report(slots, [0] * 2, [1] * 2, [[1, 0]] * 2))) == 2
     actor.close_slots(slots)
     assert actor.rollouts == []
-    assert not actor.agent.learns
+
+
+def test_an_actor_learns_where_rollouts_are_recorded():
     assert Acting(learns=True).agent.learns
+    assert not Acting(learns=False).agent.learns
 
 
 def test_new_values_are_acted_with_at_once():

@@ -133,7 +133,7 @@ def test_a_mask_of_any_type_becomes_bytes(sent):
 
 def test_a_mask_of_another_size_is_refused():
     preprocessor = preprocessor_of({"x": (1,)}, mask=ActionMask("legal", 2))
-    with pytest.raises(InvalidState, match=r"legal has shape \[3\]; an action mask has a number "):
+    with pytest.raises(InvalidState, match=r"legal has shape \[3\]; an action mask has 2 numbers"):
         preprocessor.check({"x": np.zeros((1, 1)), "legal": np.ones((1, 3))})
 
 

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from relaax.learning.arrays import ALIGNMENT_BYTES, address_of, aligned_empty, padded_batch
-from relaax.learning.networks.compiled_tf import tensor_of
+from relaax.learning.networks.compiled_tf import CompiledFunction, tensor_of
 
 
 def is_shared(array, tensor):
@@ -40,11 +41,13 @@ def test_values_types_and_shapes_are_kept(dtype, shape):
     np.testing.assert_array_equal(tensor.numpy(), array)
 
 
-def test_the_tensor_of_an_empty_array_is_made_once():
-    """A network without recurrent layers is given one at each call."""
-    first, second = (tensor_of(np.zeros((2, 3, 0), np.float32)) for _ in range(2))
-    assert first is second
-    assert tensor_of(np.zeros((2, 4, 0), np.float32)) is not first
+def test_empty_arrays_of_each_shape_and_type_reach_the_graph():
+    """Their tensors are kept: a network without recurrent layers is given one at each call."""
+    function = CompiledFunction(lambda parameters, array: tf.shape(array), jit_compile=False)
+    for _ in range(2):
+        for shape in ((2, 3, 0), (2, 4, 0), (0,)):
+            for dtype in (np.float32, np.int32):
+                assert function((), np.zeros(shape, dtype)).numpy().tolist() == list(shape)
 
 
 def test_a_padded_batch_is_aligned_and_ends_in_zeros():

@@ -89,6 +89,8 @@ class Responder:
         self._is_shared = is_shared
         self._rule = rule or ActionRule(None, "of this worker")
         self._agents: Agents | None = None
+        #: Whether they learn while they serve: see ``BatchAgentBase``.
+        self.learns = True
         self._slots = SlotPool()
         #: Of the observations of all environments: a type of numbers, or types by name.
         self._dtype: Any = None
@@ -100,6 +102,7 @@ class Responder:
         """Make the agents, unless they have been made, and return them."""
         if self._agents is None:
             self._agents = self._make_agents()
+            self.learns = self._agents.batch_agent.learns
             self._metrics: Metrics = self._agents.stub.metrics()
             self._episodes = Episodes(self._metrics)
             self._measurements = Measurements(self._metrics, self._is_shared)
@@ -158,11 +161,6 @@ class Responder:
             self.environments -= len(slots)
             if self.environments == 0:
                 self._dtype = None
-
-    @property
-    def learns(self) -> bool:
-        """Whether the agents learn while they serve; True where they have not been made."""
-        return self._agents is None or self._agents.batch_agent.learns
 
     def ends_episode(self, request: Request) -> bool:
         """Return whether an episode ends with a request, or is given up."""

@@ -34,9 +34,12 @@ def test_history_widens_the_last_axis(da3c):
         ({"action_size": 0}, "action_size"),
         ({"action_size": "four"}, "action_size"),
         ({"action_size": [3, 0]}, "action_size"),
-        ({"action_size": []}, "the list of numbers is empty"),
-        ({"action_size": None}, "give action_size .* or action_bits"),
-        ({"action_bits": 2}, "not both"),
+        ({"action_size": []}, "action_size: must not be an empty list"),
+        (
+            {"action_size": None},
+            r"action_size \(how many actions there are\) or action_bits is missing",
+        ),
+        ({"action_bits": 2}, "action_size and action_bits exclude each other"),
         ({"state_size": []}, "state_size"),
         ({"rewards_gamma": 1.5}, "rewards_gamma"),
         ({"RMSProp": {"decay": 1}}, "decay"),
@@ -81,7 +84,10 @@ def test_checkpoints_of_other_actions_are_told_apart(da3c):
     prints = [da3c.Config({"state_size": [3], **each}).fingerprint() for each in keys]
     assert json.loads(json.dumps(prints)) == prints
     assert len({json.dumps(each) for each in prints}) == len(keys)
-    assert prints[0]["action_size"] == 4
+    assert prints[0] == {
+        "algorithm": "da3c", "action_size": 4, "observation_shape": [3], "convolutions": [],
+        "dense_units": [64, 64], "lstm_size": 0,
+    }, "as before there were choices and bits"  # fmt: skip
 
 
 @pytest.mark.parametrize("gpu", [False, True])

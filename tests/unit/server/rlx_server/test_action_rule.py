@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from relaax.learning.distributions import distribution_of
 from relaax.server.rlx_server.worker.action_rule import ActionRule, UnusableActions
 from relaax.spaces import box, discrete
 
@@ -31,6 +32,15 @@ def test_choices_in_their_range_become_integers_of_64_bits(space, actions):
     taken = usable(space, actions)
     assert taken.dtype == np.int64
     np.testing.assert_array_equal(taken, np.asarray(actions))
+
+
+@pytest.mark.parametrize("space", [discrete(3), CHOICES, FLAGS, box("float32", (2,))])
+def test_the_librarys_own_actions_are_of_the_usual_type(space):
+    """Others are looked at more closely, one request after the other."""
+    distribution = distribution_of(space)
+    outputs = np.zeros((2, distribution.outputs), np.float32)
+    actions = distribution.choose(outputs, distribution.noise(np.random.default_rng(0), 2))
+    assert actions.dtype in ActionRule(space, "gambler").dtypes
 
 
 @pytest.mark.parametrize(
