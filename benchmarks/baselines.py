@@ -99,7 +99,7 @@ def cartpole(arguments: argparse.Namespace) -> dict[str, Any]:
     seed = arguments.seed
     environments = make_vec_env("CartPole-v1", ENVIRONMENTS, seed=seed)
     model = algorithm("MlpPolicy", environments, seed=seed, **settings)
-    goal = StopAtGoal(arguments.goal)
+    goal = StopAtGoal(arguments.goal, CARTPOLE_STEPS)
     began = time.monotonic()
     model.learn(MOST_STEPS, callback=goal)
     return {
@@ -110,17 +110,18 @@ def cartpole(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 class StopAtGoal(BaseCallback):
-    """Ends a training when the mean return of the last 100 episodes is high enough."""
+    """Ends a training at a mean return of the last 100 episodes, and after ``most_steps``."""
 
-    def __init__(self, goal: float) -> None:
+    def __init__(self, goal: float, most_steps: int) -> None:
         super().__init__()
         self._goal = goal
+        self._most_steps = most_steps
         self.is_reached = False
 
     def _on_step(self) -> bool:
         returns = [info["r"] for info in self.model.ep_info_buffer or ()]
         self.is_reached = len(returns) == 100 and sum(returns) / 100 >= self._goal
-        return not self.is_reached and self.num_timesteps < CARTPOLE_STEPS
+        return not self.is_reached and self.num_timesteps < self._most_steps
 
 
 def boxing(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -56,7 +56,7 @@ class Case:
 
     @property
     def is_atari(self) -> bool:
-        """Whether it is a game of ale-py's, which takes half an hour and more."""
+        """Whether it is a game of ale-py's."""
         return self.env_id.startswith("ALE/")
 
     @property

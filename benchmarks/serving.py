@@ -9,7 +9,8 @@ clients reach with the same messages when a forked process for each connection a
 without evaluating a network. Clients are the bundled ones, a process each, and share the machine
 with the servers; all play for a second (--warm-up) before they are measured.
 
-Learning is off (``learn: false``) unless ``--learn`` is given. Then two more columns show how many
+Learning is off (``learn: false``) unless ``--learn`` is given, and ``--least-rollouts`` says how
+many rollouts an update waits for. Then two more columns show how many
 steps a second were learnt from, and which part of the steps was dropped because learning did not
 keep up. MiB is the memory of both servers with all that they started, shared pages counted once
 (PSS). Version 1 of the protocol carries one environment on a connection. A cell is skipped, with
@@ -154,7 +155,7 @@ def section_of(cell: Cell, arguments: argparse.Namespace) -> dict[str, Any]:
     if not arguments.learn:
         return {**section, "learn": False}
     section["episode_len"] = EPISODE_LEN
-    if arguments.least_rollouts > 1:  # older checkouts have no such key
+    if arguments.least_rollouts != 1:  # older checkouts have no such key
         section["least_rollouts_per_update"] = arguments.least_rollouts
     return section
 
