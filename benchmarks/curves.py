@@ -3,14 +3,15 @@
 import bisect
 import math
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 #: Points are means over so many episodes, or over all if there are fewer yet.
 EPISODES = 100
 
 #: More points than a plot can show are left out.
-MOST_POINTS = 500
+MOST_POINTS = 150
 
 
 @dataclass(frozen=True)
@@ -57,12 +58,18 @@ class Curve:
         return self.points[index - 1].mean_return if index else math.nan
 
 
+def curve_of(row: Mapping[str, Any]) -> Curve:
+    """Return the training of a row that ``dataclasses.asdict`` has made of it."""
+    return Curve(**{**row, "points": [Point(**point) for point in row["points"]]})
+
+
 def points_of(episodes: Iterable[Episode]) -> list[Point]:
     """Return the mean of the last 100 returns at the end of episodes, of evenly chosen ones."""
     latest: deque[float] = deque(maxlen=EPISODES)
     points = []
     for episode in episodes:
         latest.append(episode.reward)
-        points.append(Point(episode.steps, episode.seconds, sum(latest) / len(latest)))
+        mean = sum(latest) / len(latest)
+        points.append(Point(episode.steps, round(episode.seconds, 2), round(mean, 3)))
     stride = math.ceil(len(points) / MOST_POINTS) or 1
     return points[::-stride][::-1]  # with the last one

@@ -3,27 +3,29 @@
     make install-benchmarks                 # Stable-Baselines3, PyTorch, Box2D, MuJoCo
     python benchmarks/learning.py           # all but the Atari games, 3 seeds; takes hours
     python benchmarks/learning.py --environments pendulum --seeds 1 --baselines none
-    python benchmarks/learning.py --environments boxing --seeds 1 --seconds 1800 --threads 2
+    python benchmarks/learning.py --environments boxing --seeds 1 --threads 2
+    python benchmarks/learning.py --read one.json another.json      # trainings of earlier runs
 
 RELAAX runs the configuration in config/ of each environment with servers and environments in
 processes of their own, connected over TCP. The clock starts with the environments, when the servers
 are up. Stable-Baselines3 runs in one process, with the clock around ``learn``, and the settings of
-RL Baselines3 Zoo. A training is cut at the ``max_global_step`` of the configuration, and at
-``--seconds``. Returns are means of the last 100 episodes of the training itself, so with actions
-that are drawn from the policy. The table compares both at the steps and at the seconds that all of
-their trainings have reached.
+RL Baselines3 Zoo. A training is cut at the ``max_global_step`` of the configuration, and after the
+time that ``learning_cases.py`` gives to its environment, or ``--seconds``. Returns are means of the
+last 100 episodes of the training itself, so with actions that are drawn from the policy. The table
+compares both at the steps and at the seconds that all of their trainings have reached.
 """
 
 import argparse
 import importlib.util
+import itertools
 import json
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from curves import EPISODES, Curve, Episode, points_of
+from curves import EPISODES, Curve, Episode, curve_of, points_of
 from launch import workers_of
 from learning_cases import CASES
 from processes import end_on_sigterm, running
@@ -43,18 +45,17 @@ PROGRESS_S = 15.0
 def main() -> None:
     arguments = parse()
     end_on_sigterm()
-    if "ppo" in arguments.baselines and importlib.util.find_spec("stable_baselines3") is None:
+    baseline_trains = "ppo" in arguments.baselines and not arguments.read
+    if baseline_trains and importlib.util.find_spec("stable_baselines3") is None:
         sys.exit(
             "Stable-Baselines3 is not installed: run `make install-benchmarks`, "
             "or give --baselines none to run RELAAX alone"
         )
     results = Results(arguments.json)
     curves = []
-    for name in arguments.environments:
-        for seed in arguments.seeds:
-            for program in (OURS, PPO) if "ppo" in arguments.baselines else (OURS,):
-                curves.append(train(name, program, seed, arguments))
-                results.add(curves[-1])
+    for curve in earlier(arguments.read) if arguments.read else trainings(arguments):
+        curves.append(curve)
+        results.add(curve)
     print_table(curves)
     plot(curves, arguments.plot)
     results.close()
@@ -67,8 +68,9 @@ def parse() -> argparse.Namespace:
                         "Atari games)")  # fmt: skip
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3], metavar="N",
                         help="default 1 2 3")  # fmt: skip
-    parser.add_argument("--seconds", type=float, default=600.0,
-                        help="most that one training takes (default 600)")  # fmt: skip
+    parser.add_argument("--seconds", type=float, metavar="S",
+                        help="most that one training takes (default: that of its environment, "
+                        "60 to 1800)")  # fmt: skip
     parser.add_argument("--baselines", choices=("ppo", "none"), default="ppo",
                         help="none runs RELAAX alone")  # fmt: skip
     parser.add_argument("--threads", type=int, default=1, help="of PyTorch (default 1)")
@@ -78,19 +80,35 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", dest="changes",
                         type=change_of, help="of all configurations' algorithm sections, in YAML"
                         )  # fmt: skip
+    parser.add_argument("--read", type=Path, nargs="+", default=[], metavar="FILE",
+                        help="compare the trainings that earlier runs wrote to these JSON files, "
+                        "and train on nothing")  # fmt: skip
     parser.add_argument("--plot", type=Path, default=RESULTS / "learning.png",
                         help="default %(default)s")  # fmt: skip
     add_json(parser, "learning")
     return parser.parse_args()
 
 
+def earlier(paths: Iterable[Path]) -> list[Curve]:
+    """Return the trainings in files that runs of this program have written."""
+    return [curve_of(row) for path in paths for row in json.loads(path.read_text())]
+
+
+def trainings(arguments: argparse.Namespace) -> Iterator[Curve]:
+    """Run all trainings, both programs in turn."""
+    programs = (OURS, PPO) if "ppo" in arguments.baselines else (OURS,)
+    for name, seed, program in itertools.product(arguments.environments, arguments.seeds, programs):
+        yield train(name, program, seed, arguments)
+
+
 def train(name: str, program: str, seed: int, arguments: argparse.Namespace) -> Curve:
     """Run one training, and print how it goes."""
     run = relaax_episodes if program == OURS else ppo_episodes
+    most_seconds = arguments.seconds or CASES[name].seconds
     label = f"{name}, {program}, seed {seed}"
     episodes: list[Episode] = []
     reached, shown_s = (0, 0.0), 0.0
-    for steps, seconds, ended in run(name, seed, arguments):
+    for steps, seconds, ended in run(name, seed, most_seconds, arguments):
         reached = steps, seconds
         episodes += ended
         if seconds >= shown_s + PROGRESS_S:
@@ -107,12 +125,12 @@ def progress(label: str, reached: tuple[int, float], episodes: list[Episode]) ->
 
 
 def ppo_episodes(
-    name: str, seed: int, arguments: argparse.Namespace
+    name: str, seed: int, most_seconds: float, arguments: argparse.Namespace
 ) -> Iterator[tuple[int, float, list[Episode]]]:
     """Train with Stable-Baselines3; yield steps, seconds and what has ended then."""
     command = [
         sys.executable, Path(__file__).parent / "learning_baselines.py", name, "--seed", str(seed),
-        "--seconds", str(arguments.seconds), "--threads", str(arguments.threads),
+        "--seconds", str(most_seconds), "--threads", str(arguments.threads),
     ]  # fmt: skip
     with running(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None  # noqa: S101 - for mypy

@@ -49,6 +49,8 @@ class Case:
     #: In config/.
     config: str
     ppo: PPO
+    #: Most that one training takes.
+    seconds: float
     #: RELAAX's, and how many of them share a connection and a process.
     environments: int = 8
     per_connection: int = 8
@@ -116,6 +118,7 @@ CASES: dict[str, Case] = {
                 "clip_range": falling(0.2, 100_000),
             },
         ),
+        seconds=60,
     ),
     "pendulum": Case(
         "Pendulum-v1",
@@ -134,6 +137,7 @@ CASES: dict[str, Case] = {
                 "sde_sample_freq": 4,
             },
         ),
+        seconds=120,
     ),
     "lunarlander": Case(
         "LunarLander-v3",
@@ -141,6 +145,7 @@ CASES: dict[str, Case] = {
         _LUNAR_LANDER,
         environments=16,
         per_connection=16,
+        seconds=200,
     ),
     "lunarlander-continuous": Case(
         "LunarLander-v3",
@@ -149,6 +154,7 @@ CASES: dict[str, Case] = {
         environments=16,
         per_connection=16,
         env_kwargs={"continuous": True},
+        seconds=200,
     ),
     "bipedalwalker": Case(
         "BipedalWalker-v3",
@@ -168,6 +174,7 @@ CASES: dict[str, Case] = {
             normalize=True,
         ),
         environments=16,
+        seconds=400,
     ),
     "halfcheetah": Case(
         "HalfCheetah-v5",
@@ -194,12 +201,14 @@ CASES: dict[str, Case] = {
             },
             normalize=True,
         ),
+        seconds=540,
     ),
     "image-and-vector": Case(
         IMAGE_AND_VECTOR,
         "da3c_image_and_vector.yaml",
         replace(PPO_ATARI, policy="MultiInputPolicy"),
+        seconds=120,
     ),
-    "boxing": Case("ALE/Boxing-v5", "da3c_ale_boxing.yaml", PPO_ATARI),
-    "pong": Case("ALE/Pong-v5", "da3c_ale_pong.yaml", PPO_ATARI),
+    "boxing": Case("ALE/Boxing-v5", "da3c_ale_boxing.yaml", PPO_ATARI, seconds=1800),
+    "pong": Case("ALE/Pong-v5", "da3c_ale_pong.yaml", PPO_ATARI, seconds=1800),
 }

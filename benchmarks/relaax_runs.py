@@ -116,7 +116,7 @@ def train_relaax(seed: int, arguments: argparse.Namespace) -> Trained:
 
 
 def relaax_episodes(
-    name: str, seed: int, arguments: argparse.Namespace
+    name: str, seed: int, most_seconds: float, arguments: argparse.Namespace
 ) -> Iterator[tuple[int, float, list[Episode]]]:
     """Train on an environment of ``CASES``; yield steps, seconds and what has ended since before.
 
@@ -149,13 +149,13 @@ def relaax_episodes(
                     steps = max([steps, *(episode.steps for episode in ended)])
                     seconds = time.monotonic() - began
                     yield steps, seconds, ended
-                    if seconds >= arguments.seconds:
+                    if seconds >= most_seconds:
                         break
                     time.sleep(_LOOK_INTERVAL_S)
         ended = ended_episodes(files, began_wall)
         log = (Path(directory) / "relaax-parameter-server.log").read_text()
         (written,) = re.findall(r": global step ([\d,]+);", log)
-        yield int(written.replace(",", "")), min(seconds, arguments.seconds), ended
+        yield int(written.replace(",", "")), min(seconds, most_seconds), ended
 
 
 def is_running(parameter_server: subprocess.Popen[bytes], played: subprocess.Popen[bytes]) -> bool:

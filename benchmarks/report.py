@@ -24,7 +24,7 @@ def add_json(parser: argparse.ArgumentParser, name: str) -> None:
 
 
 class Results:
-    """Rows in a JSON file, which is complete after each of them."""
+    """Rows in a JSON file, one a line; the file is complete after each of them."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -34,7 +34,8 @@ class Results:
     def add(self, row: Any) -> None:
         """Append a row, a dataclass."""
         self._rows.append(asdict(row))
-        self._path.write_text(json.dumps(self._rows, indent=2) + "\n")
+        lines = ",\n".join(json.dumps(each) for each in self._rows)
+        self._path.write_text(f"[\n{lines}\n]\n")
 
     def close(self) -> None:
         """Print where the rows are."""
