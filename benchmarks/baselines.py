@@ -14,6 +14,7 @@ import time
 from typing import Any
 
 import gymnasium
+import no_tensorboard  # noqa: F401 - before Stable-Baselines3
 import stable_baselines3
 import torch
 from atari_games import GAMES, stacked_games

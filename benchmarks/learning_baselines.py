@@ -11,6 +11,7 @@ import json
 import time
 from typing import Any
 
+import no_tensorboard  # noqa: F401 - before Stable-Baselines3
 import torch
 from atari_games import stacked_games
 from learning_cases import CASES, MOST_STEPS, Case
