@@ -145,7 +145,7 @@ CASES: dict[str, Case] = {
         _LUNAR_LANDER,
         environments=16,
         per_connection=16,
-        seconds=200,
+        seconds=180,
     ),
     "lunarlander-continuous": Case(
         "LunarLander-v3",
@@ -154,7 +154,7 @@ CASES: dict[str, Case] = {
         environments=16,
         per_connection=16,
         env_kwargs={"continuous": True},
-        seconds=200,
+        seconds=180,
     ),
     "bipedalwalker": Case(
         "BipedalWalker-v3",
@@ -174,7 +174,7 @@ CASES: dict[str, Case] = {
             normalize=True,
         ),
         environments=16,
-        seconds=400,
+        seconds=360,
     ),
     "halfcheetah": Case(
         "HalfCheetah-v5",
@@ -201,7 +201,7 @@ CASES: dict[str, Case] = {
             },
             normalize=True,
         ),
-        seconds=540,
+        seconds=480,
     ),
     "image-and-vector": Case(
         IMAGE_AND_VECTOR,

@@ -15,7 +15,7 @@ at a tenth from there on.
 
 ALE/Boxing-v5: eight games in all cases, learning, for ``--seconds`` after ``--warm-up``; the clock
 starts and stops at an update. A2C learns from each step once and is compared with RELAAX doing so;
-PPO makes four passes, config/da3c_ale_boxing.yaml three. Stable-Baselines3 runs RELAAX's network
+PPO and config/da3c_ale_boxing.yaml make four passes. Stable-Baselines3 runs RELAAX's network
 (16-32-256), and A2C its own larger one (32-64-64-512) too, with the Zoo's hyperparameters and all
 games in one process (``DummyVecEnv``; ``--games subproc`` gives each a process of its own).
 """
