@@ -3,16 +3,19 @@
     make install-benchmarks                 # Stable-Baselines3, PyTorch, Box2D, MuJoCo
     python benchmarks/learning.py           # all but the Atari games, 3 seeds; takes hours
     python benchmarks/learning.py --environments pendulum --seeds 1 --baselines none
-    python benchmarks/learning.py --environments boxing --seeds 1 --threads 2
+    python benchmarks/learning.py --environments boxing --seeds 1
     python benchmarks/learning.py --read one.json another.json      # trainings of earlier runs
 
 RELAAX runs the configuration in config/ of each environment with servers and environments in
 processes of their own, connected over TCP. The clock starts with the environments, when the servers
-are up. Stable-Baselines3 runs in one process, with the clock around ``learn``, and the settings of
-RL Baselines3 Zoo. A training is cut at the ``max_global_step`` of the configuration, and after the
-time that ``learning_cases.py`` gives to its environment, or ``--seconds``. Returns are means of the
-last 100 episodes of the training itself, so with actions that are drawn from the policy. The table
-compares both at the steps and at the seconds that all of their trainings have reached.
+are up. An episode counts with the most steps that can have been taken when it ended, those on
+their way to an update included. Stable-Baselines3 runs in one process, with the clock around
+``learn``, and the settings of RL Baselines3 Zoo.
+
+A training is cut at the ``max_global_step`` of the configuration, and after the time that
+``learning_cases.py`` gives to its environment, or ``--seconds``. Returns are means of the last 100
+episodes of the training itself, so with actions that are drawn from the policy. The table compares
+both at the steps and at the seconds that all of their trainings have reached, and at a quarter.
 """
 
 import argparse
@@ -28,6 +31,7 @@ from pathlib import Path
 from curves import EPISODES, Curve, Episode, curve_of, points_of
 from launch import workers_of
 from learning_cases import CASES
+from learning_table import table
 from processes import end_on_sigterm, running
 from relaax_runs import change_of, relaax_episodes
 from report import RESULTS, Results, add_json, parser_of
@@ -56,7 +60,7 @@ def main() -> None:
     for curve in earlier(arguments.read) if arguments.read else trainings(arguments):
         curves.append(curve)
         results.add(curve)
-    print_table(curves)
+    print(f"\n{table(curves)}")
     plot(curves, arguments.plot)
     results.close()
 
@@ -73,7 +77,9 @@ def parse() -> argparse.Namespace:
                         "60 to 1800)")  # fmt: skip
     parser.add_argument("--baselines", choices=("ppo", "none"), default="ppo",
                         help="none runs RELAAX alone")  # fmt: skip
-    parser.add_argument("--threads", type=int, default=1, help="of PyTorch (default 1)")
+    parser.add_argument("--threads", type=int, metavar="T",
+                        help="of PyTorch (default: 1, and 2 for images, which was faster on two "
+                        "cores)")  # fmt: skip
     parser.add_argument("--workers", type=workers_of, metavar="W",
                         help="of the RLX server: connection, auto or a number (default: that of "
                         "the configuration)")  # fmt: skip
@@ -130,8 +136,10 @@ def ppo_episodes(
     """Train with Stable-Baselines3; yield steps, seconds and what has ended then."""
     command = [
         sys.executable, Path(__file__).parent / "learning_baselines.py", name, "--seed", str(seed),
-        "--seconds", str(most_seconds), "--threads", str(arguments.threads),
+        "--seconds", str(most_seconds),
     ]  # fmt: skip
+    if arguments.threads:
+        command += ["--threads", str(arguments.threads)]
     with running(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None  # noqa: S101 - for mypy
         for line in process.stdout:
@@ -143,35 +151,6 @@ def ppo_episodes(
         process.wait()
     if process.returncode != 0:
         sys.exit("PPO of Stable-Baselines3 has failed; its messages are above")
-
-
-def print_table(curves: list[Curve]) -> None:
-    print(
-        f"\n{'environment':<24}{'program':<12}{'seeds':>6}{'steps':>12}{'seconds':>9}"
-        f"   {'return at the same steps':<30}{'return at the same seconds':<30}"
-    )
-    for name in dict.fromkeys(curve.environment for curve in curves):
-        rows = [curve for curve in curves if curve.environment == name]
-        steps, seconds = min(row.steps for row in rows), min(row.seconds for row in rows)
-        for program in dict.fromkeys(row.program for row in rows):
-            print(table_row([row for row in rows if row.program == program], steps, seconds))
-
-
-def table_row(rows: list[Curve], steps: int, seconds: float) -> str:
-    """Return how trainings of several seeds compare at so many steps, and at so many seconds."""
-    at_steps = spread([row.at_steps(steps) for row in rows])
-    at_seconds = spread([row.at_seconds(seconds) for row in rows])
-    return (
-        f"{rows[0].environment:<24}{rows[0].program:<12}{len(rows):>6}"
-        f"{statistics.median(row.steps for row in rows):>12,.0f}"
-        f"{statistics.median(row.seconds for row in rows):>9,.0f}"
-        f"   {f'{at_steps} at {steps:,}':<40}{f'{at_seconds} at {seconds:,.0f} s':<40}"
-    )
-
-
-def spread(returns: list[float]) -> str:
-    """Return the mean over seeds, and the lowest and the highest."""
-    return f"{statistics.fmean(returns):.1f} ({min(returns):.1f} to {max(returns):.1f})"
 
 
 def plot(curves: list[Curve], path: Path) -> None:

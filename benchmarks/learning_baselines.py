@@ -28,10 +28,10 @@ def main() -> None:
     parser.add_argument("environment", choices=CASES)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=600.0, help="most (default 600)")
-    parser.add_argument("--threads", type=int, default=1, help="of PyTorch (default 1)")
+    parser.add_argument("--threads", type=int, help="of PyTorch (default: the environment's)")
     arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
     case, seed = CASES[arguments.environment], arguments.seed
+    torch.set_num_threads(arguments.threads or case.ppo.threads)
     model = PPO(case.ppo.policy, environments(case, seed), seed=seed, **settings(case))
     report = Report(case.steps, arguments.seconds)
     model.learn(MOST_STEPS, callback=report)

@@ -17,11 +17,12 @@ import yaml
 from curves import Episode
 from event_files import EventFiles
 from launch import CONNECTION, REPOSITORY, Launch, Workers, option_for
-from learning_cases import CASES
+from learning_cases import CASES, Case
 from processes import running
 from servers import running_servers, temporary_directory
 from steps import dropped_rollouts, global_step
 
+from relaax.learning.actor_critic import ActorCriticSettings
 from relaax.metrics import EPISODE_REWARD
 from relaax.server.common.configuration.yaml_reader import read_yaml
 
@@ -134,8 +135,8 @@ def relaax_episodes(
         with running_servers(
             Path(directory), {**section, "seed": seed}, launch, options
         ) as servers:
-            began, began_wall = time.monotonic(), time.time()
-            files, steps = EventFiles(metrics), 0
+            began, began_wall, seconds = time.monotonic(), time.time(), 0.0
+            files, steps, uncounted = EventFiles(metrics), 0, most_uncounted(section, case)
             with environments(
                 servers.rlx_server_url,
                 case.env_id,
@@ -145,17 +146,39 @@ def relaax_episodes(
                 env_kwargs=case.env_kwargs,
             ) as played:
                 while is_running(servers.parameter_server, played):
-                    ended = ended_episodes(files, began_wall)
+                    ended = ended_episodes(files, began_wall, uncounted)
                     steps = max([steps, *(episode.steps for episode in ended)])
                     seconds = time.monotonic() - began
                     yield steps, seconds, ended
                     if seconds >= most_seconds:
                         break
                     time.sleep(_LOOK_INTERVAL_S)
-        ended = ended_episodes(files, began_wall)
         log = (Path(directory) / "relaax-parameter-server.log").read_text()
-        (written,) = re.findall(r": global step ([\d,]+);", log)
-        yield int(written.replace(",", "")), min(seconds, most_seconds), ended
+        ended = ended_episodes(files, began_wall, uncounted)
+        yield steps_at_the_end(log), min(seconds, most_seconds), ended
+
+
+def most_uncounted(section: dict[str, Any], case: Case) -> int:
+    """Return how many steps can have been taken that the global step does not count yet.
+
+    The global step counts them when they have been learnt from. Before that they are in rollouts
+    that are filled, that wait for an update, or, where acting goes on meanwhile, that are learnt
+    from.
+    """
+    defaults = {key: field.default for key, field in ActorCriticSettings.model_fields.items()}
+    chosen = {**defaults, **section}
+    waiting = 2 * chosen["rollouts_per_update"]
+    if chosen["wait_for_learning"] == "always":
+        waiting = max(chosen["least_rollouts_per_update"], case.environments)
+    return int((waiting + case.environments) * chosen["episode_len"])
+
+
+def steps_at_the_end(log: str) -> int:
+    """Return the last global step that a parameter server's log says; RuntimeError without one."""
+    said = re.findall(r": global step ([\d,]+);", log)
+    if not said:
+        raise RuntimeError(f"the parameter server has failed; it said:\n{log}")
+    return int(said[-1].replace(",", ""))
 
 
 def is_running(parameter_server: subprocess.Popen[bytes], played: subprocess.Popen[bytes]) -> bool:
@@ -167,10 +190,13 @@ def is_running(parameter_server: subprocess.Popen[bytes], played: subprocess.Pop
     return True
 
 
-def ended_episodes(files: EventFiles, began_wall_s: float) -> list[Episode]:
-    """Return the episodes that were written to event files since the call before."""
+def ended_episodes(files: EventFiles, began_wall_s: float, uncounted: int) -> list[Episode]:
+    """Return the episodes that were written to event files since the call before.
+
+    They are dated with the global step and ``uncounted`` steps more.
+    """
     return [
-        Episode(event.step, event.wall_time - began_wall_s, value.simple_value)
+        Episode(event.step + uncounted, event.wall_time - began_wall_s, value.simple_value)
         for event in files.new()
         for value in event.summary.value
         if value.tag == EPISODE_REWARD

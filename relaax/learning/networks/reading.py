@@ -33,8 +33,9 @@ def read_network(section: Any, observation_shape: Shapes, heads: tuple[Head, ...
     """Return the network that ``section`` describes for observations of a shape, or several.
 
     ``section`` is a mapping with ``encoders``, ``layers`` and ``heads``, a list of layers, or the
-    path of a JSON or YAML file that holds one of these, relative to the working directory. An
-    observation that it does not name has its default encoder, a head has no layers of its own.
+    path of a JSON or YAML file that holds one of these, relative to the working directory (the
+    servers have looked in the folder of their own YAML file before). An observation that it does
+    not name has its default encoder, a head has no layers of its own.
     """
     place = "network"
     if isinstance(section, str):
@@ -186,7 +187,11 @@ def _loaded(path: Path, place: str) -> Any:
         text = path.read_text("utf-8")
         return json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
     except OSError as error:
-        looked = f"; looked in {Path.cwd()}" if not path.is_absolute() else ""
+        looked = (
+            f"; looked beside the configuration and in {Path.cwd()}"
+            if not path.is_absolute()
+            else ""
+        )
         raise ValueError(f"{place}: cannot be read: {error.strerror}{looked}") from error
     except json.JSONDecodeError as error:
         raise ValueError(f"{place}, line {error.lineno}: {error.msg}") from error

@@ -270,5 +270,6 @@ def test_a_mistake_in_a_file_is_named_with_the_file(name, text, said, tmp_path, 
 def test_a_file_that_is_not_there_is_named_with_where_it_was_looked_for(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert mistake("nets/big.json") == (
-        f"network: nets/big.json: cannot be read: No such file or directory; looked in {tmp_path}"
+        f"network: nets/big.json: cannot be read: No such file or directory; "
+        f"looked beside the configuration and in {tmp_path}"
     )

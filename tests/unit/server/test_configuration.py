@@ -373,6 +373,19 @@ class TestAlgorithm:
             f"looked in {tmp_path / 'config' / 'mine'} and {tmp_path / 'mine'}"
         )
 
+    def test_the_file_of_a_network_is_searched_beside_the_configuration_first(self, yaml, tmp_path):
+        (tmp_path / "config").mkdir()
+        beside = tmp_path / "config" / "nature.json"
+        for file in (beside, tmp_path / "nature.json"):
+            file.touch()
+        found = self.located(Path("config/x.yaml"), "{name: da3c, network: nature.json}")
+        assert found.parameters == {"network": str(beside)}
+
+    @pytest.mark.parametrize("network", ["nature.json", [{"dense": 64}]])
+    def test_what_is_not_beside_it_is_left_to_the_working_directory(self, yaml, network):
+        found = self.located(yaml, f"{{name: da3c, network: {network}}}")
+        assert found.parameters == {"network": network}
+
     def test_a_bundled_algorithm_is_found_by_its_name(self, yaml):
         assert self.located(yaml, "{name: da3c}").directory == REPOSITORY / "algorithms" / "da3c"
 

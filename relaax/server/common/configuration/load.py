@@ -1,5 +1,6 @@
 """Combines the command line, the YAML file and the defaults."""
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,9 @@ from relaax.server.common.configuration.yaml_reader import read_yaml
 PARAMETER_SERVER = "relaax-parameter-server"
 RLX_SERVER = "relaax-rlx-server"
 ALGORITHM = "algorithm"
+
+#: The key of that section that may name a file.
+NETWORK = "network"
 
 Options = TypeVar("Options", bound=BaseModel)
 
@@ -176,8 +180,21 @@ def _algorithm(section: dict[Any, Any], path: Path) -> AlgorithmSection:
             raise ConfigurationError(
                 f"{path}: {ALGORITHM}: a key must be text, is {as_written(key)}"
             )
+    parameters = {key: value for key, value in section.items() if key not in ("path", "name")}
     return AlgorithmSection(
         directory=locate_algorithm(section, path),
-        parameters={key: value for key, value in section.items() if key not in ("path", "name")},
+        parameters=_with_file_beside(path, parameters),
         source=path,
     )
+
+
+def _with_file_beside(source: Path, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters with the full path of a network's file in the YAML file's folder.
+
+    Any other path is left to the working directory.
+    """
+    written = parameters.get(NETWORK)
+    if not isinstance(written, str):
+        return parameters
+    beside = source.parent / os.path.expanduser(written)
+    return {**parameters, NETWORK: str(beside.resolve())} if beside.is_file() else parameters

@@ -30,8 +30,6 @@ from relaax.steps import Flags, IntArray, States, Steps, Transitions, number_of
 
 Array = npt.NDArray[Any]
 
-_UNSIGNED = np.dtype(np.uint64)
-
 
 class Request(NamedTuple):
     """Steps that wait for their answer."""
@@ -216,26 +214,10 @@ class Responder:
         except (ProtocolError, AgentError) as error:
             yield from (Refusal(request.connection, error) for request in requests)
             return
-        if self._fits(actions, len(transitions.acting)):
+        if self._rule.fits(actions, len(transitions.acting)):
             yield from _split(requests, transitions, actions, scores)
         else:
             yield from self._checked_answers(requests, transitions, actions, scores)
-
-    def _fits(self, actions: Actions, count: int) -> bool:
-        """Return whether actions are of the usual kind and in their range, as most are."""
-        rule = self._rule
-        if (
-            type(actions) is not np.ndarray
-            or actions.dtype not in rule.dtypes
-            or len(actions) != count
-            or (actions.shape[1:] != rule.shape and rule.shape is not None)
-        ):
-            return False
-        if rule.limits is None:
-            within = np.isfinite(actions)
-        else:
-            within = actions.view(_UNSIGNED) < rule.limits
-        return bool(np.logical_and.reduce(within, axis=None))
 
     def _checked_answers(
         self,
