@@ -52,7 +52,7 @@ class Agent(AgentBase):
         values = self.parameter_server.synchronize(result, self._steps, self._best.version)
         if values.vector is not None:  # None: the weights that are here are still the best
             self._best = values
-        self.metrics().scalar("size of weights", float(np.abs(self._weights).mean()))
+        self.metrics().scalar("agent/size of weights", float(np.abs(self._weights).mean()))
 
     def _choose(self, state: Any) -> int:
         observation = np.asarray(state, np.float32)

@@ -48,7 +48,7 @@ class Best(BridgeBase):
                 return
             self._vector = gradients.copy()
             self._version += 1
-        self._metrics.scalar("best score", float(gradients[0]))
+        self._metrics.scalar("episode/best score", float(gradients[0]))
 
     def get_values(self, known: Version | None = None) -> Values:
         """Return the best result; without its vector, if the worker knows it already."""
@@ -99,6 +99,10 @@ class ParameterServer(ParameterServerBase):
     def training_is_over(self) -> bool:
         """Return whether all steps are done."""
         return self._best.global_t >= self._max_global_step
+
+    def max_global_step(self) -> float:
+        """Return the step that progress is shown against."""
+        return self._max_global_step
 
     def stop_training(self) -> None:
         """Leave the best result as it is."""

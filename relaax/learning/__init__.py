@@ -12,8 +12,8 @@ Acting
 
 Learning
 ``learner``             turns rollouts into updates, before the next action
-``gathering``           keeps rollouts until there are enough for an update
 ``background_learner``  the same beside acting, on a thread
+``gathering``           keeps rollouts until there are enough for an update
 ``actor_critic``        settings, loss and builder of advantage actor-critics
 ``gradients_tf``        gradients of an algorithm's objective, padded and compiled
 ``returns_tf``          what values and advantages should be

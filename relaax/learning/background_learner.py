@@ -149,11 +149,18 @@ class BackgroundLearner:
         return RolloutBatch.concatenated(taken), steps_dropped
 
     def _take(self) -> list[RolloutBatch]:
-        """Take what one update learns from out of the queue, which is not empty."""
+        """Take what one update learns from out of the queue, which is not empty.
+
+        It has observations of one kind.
+        """
         end, take = (-1, self._queue.pop) if self._drops else (0, self._queue.popleft)
         taken = [take()]
-        count = taken[0].count
-        while self._queue and count + self._queue[end].count <= self._at_once:
+        count, kind = taken[0].count, taken[0].kind
+        while (
+            self._queue
+            and count + self._queue[end].count <= self._at_once
+            and self._queue[end].kind == kind
+        ):
             taken.append(take())
             count += taken[-1].count
         return taken

@@ -7,7 +7,8 @@ from relaax.learning.rollouts import RolloutBatch
 class GatheringSink:
     """An ``ExperienceSink`` that hands rollouts on when at least ``least`` of them are there.
 
-    What is gathered when it is closed is dropped.
+    Rollouts of other observations, floats after bytes for example, are handed on apart. What is
+    gathered when it is closed is dropped.
     """
 
     def __init__(self, sink: ExperienceSink[RolloutBatch], least: int) -> None:
@@ -21,11 +22,16 @@ class GatheringSink:
 
     def put(self, rollouts: RolloutBatch) -> None:
         """Keep ``rollouts``, or hand all on."""
+        if self._gathered and self._gathered[0].kind != rollouts.kind:
+            self._hand_on()
         self._gathered.append(rollouts)
         if sum(batch.count for batch in self._gathered) >= self._least:
-            gathered, self._gathered = self._gathered, []
-            self._sink.put(RolloutBatch.concatenated(gathered))
+            self._hand_on()
 
     def close(self) -> None:
         """Close what learns."""
         self._sink.close()
+
+    def _hand_on(self) -> None:
+        gathered, self._gathered = self._gathered, []
+        self._sink.put(RolloutBatch.concatenated(gathered))

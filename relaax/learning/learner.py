@@ -26,8 +26,11 @@ class Learner:
     """An ``ExperienceSink`` that makes better parameters out of rollouts, before ``put`` returns.
 
     In each of ``passes`` the rollouts are divided at random into ``minibatches``, as far as there
-    are so many, and each of these is an update of its own. Gradients with a larger norm than
-    ``gradient_norm_clipping`` are scaled down to it; None leaves them as they are.
+    are so many, and each of these is an update of its own. They are divided into more where one
+    would have more than ``most_at_once`` rollouts. Gradients with a larger norm than
+    ``gradient_norm_clipping`` are scaled down to it; None leaves them as they are. ``warm_up``
+    compiles what updates of up to ``expected`` rollouts need; by default it does nothing, since
+    it would hold up a worker whose rollouts may never need that.
     """
 
     def __init__(
@@ -41,6 +44,8 @@ class Learner:
         passes: int = 1,
         minibatches: int = 1,
         random: np.random.Generator | None = None,
+        most_at_once: int | None = None,
+        expected: int = 0,
     ) -> None:
         self._model = model
         self._policy = policy
@@ -50,13 +55,17 @@ class Learner:
         self._gradient_norm_clipping = gradient_norm_clipping
         self._passes = passes
         self._minibatches = minibatches
+        self._most_at_once = most_at_once
+        self._expected = expected
         self._random = random or np.random.default_rng()
         self._updates = 0
         self._warns_at = 0.0
         self._stops = False
 
     def warm_up(self) -> None:
-        """Do nothing: compiling what the first rollouts may not need would hold a worker up."""
+        """Compile the updates that are expected: when they come, clients wait for them."""
+        if self._expected:
+            self.prepare(self._expected)
 
     def put(self, rollouts: RolloutBatch) -> None:
         """Learn from ``rollouts``."""
@@ -88,13 +97,15 @@ class Learner:
 
     def _parts(self, rollouts: RolloutBatch) -> list[RolloutBatch]:
         """Return the minibatches of one pass."""
-        if self._minibatches == 1:
+        size = self._part_size(rollouts.count)
+        if rollouts.count <= size:
             return [rollouts]
         order = self._random.permutation(rollouts.count)
-        return rollouts.chosen(order).pieces(self._part_size(rollouts.count))
+        return rollouts.chosen(order).pieces(size)
 
     def _part_size(self, count: int) -> int:
-        return -(-count // self._minibatches)
+        size = -(-count // self._minibatches)
+        return size if self._most_at_once is None else min(size, self._most_at_once)
 
     def _update(self, rollouts: RolloutBatch, steps: int) -> bool:
         """Make one update of ``rollouts`` and publish the new parameters.

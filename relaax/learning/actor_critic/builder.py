@@ -157,7 +157,8 @@ def _make_learner(
     settings = config.settings
     if not settings.learn:
         return NoLearner()
-    metrics = parameter_server.metrics()
+    metrics, most = parameter_server.metrics(), settings.rollouts_per_update
+    learns_in_step = settings.wait_for_learning == "always" or not learns_in_background
     learner = Learner(
         model=make_gradients(config),
         policy=policy,
@@ -168,14 +169,16 @@ def _make_learner(
         passes=settings.passes,
         minibatches=settings.minibatches,
         random=random,
+        most_at_once=most,
+        expected=max(most, settings.least_rollouts_per_update) if learns_in_background else 0,
     )
-    if settings.wait_for_learning == "always" or not learns_in_background:
+    if learns_in_step:
         return learner
     return BackgroundLearner(
         learner,
         policy,
         metrics,
-        settings.rollouts_per_update,
+        most,
         drops=settings.wait_for_learning == "never",
     )
 

@@ -74,7 +74,7 @@ class ActorCriticSettings(OptimizerSections):
     clip_rewards: bool = False
     #: Learn with V-trace from rollouts of older parameters; None takes them as they are.
     vtrace: VTraceSection | None = None
-    #: Rollouts that one update is made of, at most, where many environments share a learner.
+    #: Rollouts that one update is made of, at most.
     rollouts_per_update: PositiveInt = 32
     #: Rollouts that one update is made of, at least: full rollouts wait for others.
     least_rollouts_per_update: PositiveInt = 1

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from relaax.learning.networks.description import Encoder, Head, Network
 from relaax.learning.networks.layers import Convolution, Dense, Layer
-from relaax.observations import UNNAMED, Shape, Shapes
+from relaax.observations import Shape, Shapes
 
 #: Mnih et al. 2013 (https://arxiv.org/abs/1312.5602), section 4.1; seed 003, "Agent's Neural
 #: Network".
@@ -30,7 +30,7 @@ def default_encoder(place: str, shape: Shape) -> Encoder:
     """
     if not is_image(shape):
         return Encoder(shape, (Dense(_VECTOR_UNITS),))
-    return Encoder(shape, (*_convolutions_of(shape, f"{place}: "), Dense(_IMAGE_UNITS)))
+    return Encoder(shape, (*_convolutions_of(shape, place), Dense(_IMAGE_UNITS)))
 
 
 def default_network(
@@ -42,10 +42,13 @@ def default_network(
     default encoders. ValueError for an image that is too small.
     """
     if isinstance(observation_shape, Mapping):
-        encoders = {name: default_encoder(name, shape) for name, shape in observation_shape.items()}
+        encoders = {
+            name: default_encoder(f"state_size: {name}", shape)
+            for name, shape in observation_shape.items()
+        }
         return Network(encoders, layers, heads)
     if is_image(observation_shape):
-        layers = (*_convolutions_of(observation_shape, UNNAMED), *layers)
+        layers = (*_convolutions_of(observation_shape, "state_size"), *layers)
     return Network.of(observation_shape, layers, heads)
 
 
@@ -56,7 +59,7 @@ def _convolutions_of(shape: Shape, place: str) -> tuple[Layer, ...]:
             after = layer.output_shape(after)
     except ValueError as error:
         raise ValueError(
-            f"{place}state_size {list(shape[:2])} is too small for the default "
+            f"{place}: an image of {list(shape[:2])} is too small for the default "
             "convolutions; describe its layers with the key 'network'"
         ) from error
     return CONVOLUTIONS

@@ -52,6 +52,14 @@ class RolloutBatch:
         """Environment steps in all rollouts."""
         return int(self.valid.sum())
 
+    @property
+    def kind(self) -> Any:
+        """The numbers of the observations: bytes or floats, by name if they have names.
+
+        Only batches of one kind are concatenated.
+        """
+        return mapped(lambda array: array.dtype, self.observations)
+
     def columns(self) -> Iterator[Observations]:
         """Yield what the model computes gradients from, K along axis 1 of each.
 

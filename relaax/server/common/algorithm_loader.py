@@ -154,7 +154,7 @@ def _mistake(error: Exception, section: AlgorithmSection) -> str:
         case KeyError(args=(str(key),)) if key not in section.parameters:
             close = closest(key, section.parameters)
             return f"{key}: is missing" + (f"; did you mean it by {close}?" if close else "")
-        case TypeError() | ValueError():
+        case ValueError():
             return str(error) or in_words(error)
     return f"Config fails: {cause(error, section.directory)}"
 

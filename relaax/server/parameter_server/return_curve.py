@@ -102,7 +102,10 @@ def _table(points: list[Point]) -> bytes:
 
 def _parsed(table: bytes) -> list[Point]:
     """Return the points of a table; ValueError if it is none."""
-    head, *rows = csv.reader(io.StringIO(table.decode()))
+    try:
+        head, *rows = csv.reader(io.StringIO(table.decode()))
+    except csv.Error as error:
+        raise ValueError(str(error)) from error
     if tuple(head) != Point._fields:
         raise ValueError(f"its columns are {head}, not {list(Point._fields)}")
     return [Point(int(global_t), float(mean)) for global_t, mean in rows]

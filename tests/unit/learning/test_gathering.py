@@ -1,5 +1,8 @@
 """Rollouts wait for others until there are enough for an update."""
 
+from dataclasses import replace
+
+import numpy as np
 from learning_parts import SMALL_COLUMNS, Kept
 
 from relaax.learning.gathering import GatheringSink
@@ -27,3 +30,24 @@ def test_what_was_handed_on_is_not_handed_on_again():
     for version in range(5):
         gathering.put(rollouts_of(version))
     assert [batch.versions.tolist() for batch in kept.rollouts] == [[0, 1], [2, 3]]
+
+
+def test_rollouts_of_another_kind_are_handed_on_apart():
+    """Bytes would become floats that are not scaled as bytes are."""
+    kept = Kept()
+    gathering = GatheringSink(kept, least=3)
+    columns = replace(SMALL_COLUMNS, observation_dtype=np.uint8)
+    gathering.put(RolloutBatch.zeros(2, 3, columns))
+    gathering.put(rollouts_of(1, 2, 3))
+    assert [(batch.count, batch.kind) for batch in kept.rollouts] == [
+        (2, np.uint8),
+        (3, np.float32),
+    ]
+
+
+def test_what_is_gathered_when_it_is_closed_is_dropped():
+    kept = Kept()
+    gathering = GatheringSink(kept, least=3)
+    gathering.put(rollouts_of(1, 2))
+    gathering.close()
+    assert (kept.rollouts, kept.is_closed) == ([], True)

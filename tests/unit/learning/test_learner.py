@@ -138,6 +138,33 @@ def test_fewer_rollouts_than_minibatches_are_learnt_from_one_by_one():
     assert [part.count for part in learning.rollouts] == [1, 1, 1]
 
 
+def test_no_update_has_more_rollouts_than_one_may_have():
+    learning = Learning(minibatches=2, most_at_once=3)
+    learning.learner.put(rollouts_of(count=7, versions=range(7)))
+    taken = [part.versions.tolist() for part in learning.rollouts]
+    assert [len(part) for part in taken] == [3, 3, 1]
+    assert sorted(np.concatenate(taken)) == list(range(7))
+
+
+def test_what_fits_one_update_is_not_divided():
+    learning = Learning(most_at_once=3)
+    rollouts = rollouts_of(count=3)
+    learning.learner.put(rollouts)
+    assert learning.rollouts == [rollouts]
+
+
+def test_expected_updates_are_prepared_before_the_first_client():
+    learning = Learning(minibatches=4, most_at_once=2, expected=30)
+    learning.learner.warm_up()
+    assert learning.model.prepared == [2]
+
+
+def test_a_learner_that_expects_nothing_holds_no_worker_up():
+    learning = Learning()
+    learning.learner.warm_up()
+    assert learning.model.prepared == []
+
+
 def test_updates_of_the_size_of_a_minibatch_are_prepared():
     learning = Learning(minibatches=4)
     learning.learner.prepare(30)

@@ -247,7 +247,7 @@ def test_a_wrong_encoder_is_named(section, said):
 
 def test_a_small_image_without_an_encoder_is_named():
     assert mistake({}, {"view": (7, 7, 3)}) == (
-        "network: encoders: view: state_size [7, 7] is too small for the default convolutions; "
+        "network: encoders: view: an image of [7, 7] is too small for the default convolutions; "
         "describe its layers with the key 'network'"
     )
 

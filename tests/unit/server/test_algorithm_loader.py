@@ -265,7 +265,6 @@ class TestConfiguration:
                 "size: must be an integer, is []; inner: must be a section of keys, is 5",
             ),
             ({"fail": "value"}, "x"),
-            ({"fail": "type"}, "x"),
             ({"fail": "key"}, "x: is missing"),
             ({"fail": "said"}, "size: too small"),
         ],
@@ -285,12 +284,19 @@ class TestConfiguration:
         reason = "state_size: is missing; did you mean it by state_sise?"
         assert str(error) == f"x.yaml: algorithm: {reason}"
 
-    def test_another_error_of_its_code_is_told_with_its_place(self, package):
+    @pytest.mark.parametrize(
+        ("line", "reason"),
+        [
+            ("config.absent", "AttributeError: 'dict' object has no attribute 'absent'"),
+            ("config + 1", "TypeError: unsupported operand type(s) for +: 'dict' and 'int'"),
+        ],
+    )
+    def test_another_error_of_its_code_is_told_with_its_place(self, package, line, reason):
         directory = package(
-            config="class Config:\n    def __init__(self, config):\n        config.absent\n"
+            config=f"class Config:\n    def __init__(self, config):\n        {line}\n"
         )
         error = complaint(make_config, load_algorithm(directory), self.section(directory))
-        assert "Config fails: AttributeError: 'dict' object has no attribute 'absent'" in str(error)
+        assert f"Config fails: {reason}" in str(error)
         assert str(error).endswith(f"({directory / 'config.py'}:3)")
 
     @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ def _store(tmp_path):
 
 DAMAGED = [
     b"", b"nonsense", b"global_t,mean_return\n1\n", b"global_t,mean_return\n1,x\n", b"\xff\xfe",
+    b"global_t,mean_return\n1\r2,3\n",
 ]  # fmt: skip
 
 

@@ -103,5 +103,5 @@ def test_the_seeds_image_network_has_as_many_parameters_as_in_2017(da3c):
 
 
 def test_an_image_too_small_for_the_convolutions_is_refused(da3c):
-    with pytest.raises(ValueError, match=r"state_size \[10, 10\] is too small"):
+    with pytest.raises(ValueError, match=r"state_size: an image of \[10, 10\] is too small"):
         da3c.Config({"action_size": 2, "state_size": [10, 10]})

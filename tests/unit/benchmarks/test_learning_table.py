@@ -1,0 +1,64 @@
+"""The table of learning.py: both programs at what all their trainings have reached."""
+
+from curves import Curve, Point
+from learning_table import HEADER, table
+
+
+def curve(program, seed, rate, mean_returns, environment="pendulum"):
+    """A training of 100 steps with four points, a quarter of it each."""
+    places = [25, 50, 75, 100]
+    points = [
+        Point(steps, steps / rate, mean) for steps, mean in zip(places, mean_returns, strict=True)
+    ]
+    return Curve(environment, program, seed, 100, 100 / rate, points)
+
+
+def cells(text):
+    """The rows below the header, each a dict by column."""
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
+    assert tuple(rows[0]) == HEADER
+    return [dict(zip(HEADER, row, strict=True)) for row in rows[2:]]
+
+
+def test_seeds_are_averaged_and_their_range_is_shown():
+    curves = [
+        curve("RELAAX", 1, 10, [-400, -300, -200, -100]),
+        curve("RELAAX", 2, 10, [-800, -300, -200, -300]),
+    ]
+    (row,) = cells(table(curves))
+    assert row["seeds"] == "2"
+    assert row["return after a quarter of the same steps"] == "-600 (-800 to -400) at 25"
+    assert row["after the same steps"] == "-200 (-300 to -100) at 100"
+
+
+def test_programs_are_compared_at_the_seconds_that_both_have_reached():
+    fast = curve("RELAAX", 1, 10, [100, 200, 300, 400])
+    slow = curve("PPO (SB3)", 1, 5, [150, 250, 350, 450])
+    ours, theirs = cells(table([fast, slow]))
+    assert ours["after the same seconds"] == "400 (400 to 400) at 10 s"
+    assert theirs["after the same seconds"] == "250 (250 to 250) at 10 s"
+    assert (ours["seconds"], theirs["seconds"]) == ("10", "20")
+
+
+def test_programs_are_compared_at_the_steps_that_both_have_reached():
+    whole = curve("RELAAX", 1, 10, [100, 200, 300, 400])
+    cut = Curve("pendulum", "PPO (SB3)", 1, 60, 10.0, [Point(30, 5.0, 120), Point(60, 10.0, 140)])
+    ours, theirs = cells(table([whole, cut]))
+    assert ours["after the same steps"] == "200 (200 to 200) at 60"
+    assert theirs["after the same steps"] == "140 (140 to 140) at 60"
+
+
+def test_a_training_without_an_episode_yet_has_no_return():
+    late = Curve("pendulum", "RELAAX", 1, 100, 10.0, [Point(90, 9.0, 5.5)])
+    (row,) = cells(table([late]))
+    assert row["return after a quarter of the same steps"].startswith("nan")
+    assert row["after the same steps"] == "5.50 (5.50 to 5.50) at 100"
+
+
+def test_each_environment_is_compared_for_itself():
+    curves = [
+        curve("RELAAX", 1, 10, [1, 2, 3, 4]),
+        curve("RELAAX", 1, 1, [10, 20, 30, 40], environment="cartpole"),
+    ]
+    names = [row["environment"] for row in cells(table(curves))]
+    assert names == ["pendulum", "cartpole"]
