@@ -9,9 +9,9 @@ from abc import ABC, abstractmethod
 #: The sum of an episode's rewards; the goal of a training is measured by it.
 EPISODE_REWARD = "episode/reward"
 
-#: How many environments a worker serves: what follows is the worker's own name. The parameter
-#: server adds these numbers up.
-ENVIRONMENTS_OF = "server/environments of "
+#: How many environments a worker serves, and on how many connections: what follows is the worker's
+#: own name. The parameter server adds these numbers up.
+ENVIRONMENTS_OF, CONNECTIONS_OF = "server/environments of ", "server/connections of "
 
 #: What is put before the names that clients choose.
 OF_CLIENT = "client/"

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from relaax.algorithm_base import FloatVector
 from relaax.learning.optimizers.optimizer import Optimizer, Slots
-
-FloatVector = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)

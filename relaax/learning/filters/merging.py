@@ -2,13 +2,9 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-import numpy.typing as npt
-
+from relaax.algorithm_base import FloatVector
 from relaax.learning.filters.statistics import length_of, merge
 from relaax.learning.optimizers.optimizer import Optimizer, Slots
-
-FloatVector = npt.NDArray[np.float32]
 
 
 class MergingOptimizer:

@@ -6,7 +6,8 @@ The vector is float32 [1 + 2 D]: how many rows were seen, their means [D], their
 import numpy as np
 import numpy.typing as npt
 
-FloatVector = npt.NDArray[np.float32]
+from relaax.algorithm_base import FloatVector
+
 DoubleArray = npt.NDArray[np.float64]
 
 #: From here on the oldest rows are forgotten: float32 counts no further than about 16 million.

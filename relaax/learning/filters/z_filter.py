@@ -7,9 +7,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from relaax.algorithm_base import FloatVector
 from relaax.learning.filters.statistics import (
     DoubleArray,
-    FloatVector,
     initial_statistics,
     length_of,
     merge,

@@ -2,16 +2,13 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 
+from relaax.algorithm_base import FloatVector
 from relaax.learning.networks.compiled_tf import tensor_of
 from relaax.learning.networks.description import Network
 from relaax.learning.networks.layers_tf import Tensors
 from relaax.learning.networks.parameters import Parameters
-
-FloatVector = npt.NDArray[np.float32]
 
 
 class ParameterTensors:

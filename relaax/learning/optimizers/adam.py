@@ -6,7 +6,8 @@ from math import sqrt
 import numpy as np
 import numpy.typing as npt
 
-from relaax.learning.optimizers.optimizer import FloatVector, Slots
+from relaax.algorithm_base import FloatVector
+from relaax.learning.optimizers.optimizer import Slots
 
 
 @dataclass(frozen=True)

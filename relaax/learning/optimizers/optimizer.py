@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-import numpy as np
 import numpy.typing as npt
 
-FloatVector = npt.NDArray[np.float32]
+from relaax.algorithm_base import FloatVector
 
 #: What an optimiser remembers, by the names that checkpoints give it.
 Slots = Mapping[str, npt.NDArray[Any]]

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from relaax.learning.optimizers.optimizer import FloatVector, Slots
+from relaax.algorithm_base import FloatVector
+from relaax.learning.optimizers.optimizer import Slots
 
 
 @dataclass(frozen=True)

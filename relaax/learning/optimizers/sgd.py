@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from relaax.learning.optimizers.optimizer import FloatVector, Slots
+from relaax.algorithm_base import FloatVector
+from relaax.learning.optimizers.optimizer import Slots
 
 
 class SGD:

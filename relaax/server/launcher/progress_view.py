@@ -62,7 +62,7 @@ class ProgressView:
 
 
 def _bar(progress: TrainingProgress) -> Table:
-    """Return the bar, with the part that is done, the rate, and the time left."""
+    """Return the bar, with the part that is done, the rate, checkpoints, and the time left."""
     fraction = progress.fraction()
     table = Table.grid(padding=(0, 1), expand=True)
     table.add_column()
@@ -71,6 +71,7 @@ def _bar(progress: TrainingProgress) -> Table:
     end = [f"{progress.steps_per_s:,.0f}/s"]
     if fraction is not None:
         end.insert(0, f"{fraction:.0%}")
+    end.append(counted(progress.checkpoints, "checkpoint"))
     if progress.seconds_left is not None:
         end.append(progress.time_left())
     bar = ProgressBar(total=1.0, completed=fraction or 0.0, width=None)
@@ -79,9 +80,8 @@ def _bar(progress: TrainingProgress) -> Table:
 
 
 def _figures(progress: TrainingProgress) -> Text:
-    """Return what 80 columns have room for: steps, return, environments and checkpoints."""
+    """Return what 80 columns have room for: steps, return, environments and connections."""
     parts = [progress.steps(), progress.returns()]
     if progress.environments is not None:
-        parts.append(counted(progress.environments, "environment"))
-    parts.append(counted(progress.checkpoints, "checkpoint"))
+        parts.append(progress.connected())
     return Text(" | ".join(parts), no_wrap=True, overflow="crop")

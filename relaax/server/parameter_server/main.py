@@ -14,6 +14,7 @@ from relaax.algorithm_base import (
 )
 from relaax.allocator import keep_memory
 from relaax.errors import ConfigurationError
+from relaax.metrics import CONNECTIONS_OF, ENVIRONMENTS_OF
 from relaax.server.common.algorithm_loader import Algorithm, load_algorithm, make_config
 from relaax.server.common.aws import aws_session, object_key, s3_client
 from relaax.server.common.configuration import (
@@ -27,10 +28,10 @@ from relaax.server.common.logs import start_logging
 from relaax.server.common.saver import BlobStore, CheckpointSaver, DirectoryStore, S3Store
 from relaax.server.common.stop_signal import StopSignal
 from relaax.server.parameter_server.metrics import (
-    EnvironmentCount,
     EpisodeReturns,
     EventWriter,
     S3Mirror,
+    WorkerCount,
     describe_run,
 )
 from relaax.server.parameter_server.return_curve import ReturnCurve
@@ -65,10 +66,11 @@ def _monitor(configuration: ParameterServerConfiguration, resources: ExitStack) 
     global_step = _GlobalStep()
     writer = _metrics(configuration, global_step, resources)
     returns = EpisodeReturns(writer, options.goal_episodes)
-    environments = EnvironmentCount(returns)
+    environments = WorkerCount(returns, ENVIRONMENTS_OF)
+    connections = WorkerCount(environments, CONNECTIONS_OF)
     store = _store(options)
     parameter_server: ParameterServerBase = algorithm.ParameterServer(
-        config, _saver(options, store), environments
+        config, _saver(options, store), connections
     )
     resources.callback(parameter_server.close)
     global_step.parameter_server = parameter_server
@@ -87,6 +89,7 @@ def _monitor(configuration: ParameterServerConfiguration, resources: ExitStack) 
         checkpoint_interval_s=options.checkpoint_interval,
         keeps_serving=options.keep_serving,
         environments=environments,
+        connections=connections,
         curve=curve,
     )
 

@@ -18,7 +18,8 @@ ERASE_LINE = "\r\x1b[K"
 _LINE = re.compile(
     rf"{PREFIX}step (?P<global_t>[\d,]+)(?: of (?P<last_t>[\d,]+))? at (?P<rate>-?[\d,]+)/s \| "
     r"return (?P<mean>\S+)(?: of (?P<goal>\S+))? \((?P<episodes>\d+) episodes?\) \| "
-    r"(?:(?P<environments>\d+) environments? \| )?(?P<checkpoints>\d+) checkpoints?"
+    r"(?:(?P<environments>\d+) environments?(?: on (?P<connections>\d+) connections?)? \| )?"
+    r"(?P<checkpoints>\d+) checkpoints?"
     r"(?: \| (?:at most )?(?P<hours>\d+):(?P<minutes>\d\d):(?P<seconds>\d\d) left)?"
 )
 
@@ -51,6 +52,8 @@ class TrainingProgress:
     goal_return: float | None = None
     #: Environments that are connected; None if that is not known.
     environments: int | None = None
+    #: On so many connections; None if that is not known.
+    connections: int | None = None
     #: Until ``last_t``; None if that is not known.
     seconds_left: int | None = None
 
@@ -81,6 +84,7 @@ class TrainingProgress:
             last_t=_number(found["last_t"]) if found["last_t"] else None,
             goal_return=float(found["goal"]) if found["goal"] else None,
             environments=int(found["environments"]) if found["environments"] else None,
+            connections=int(found["connections"]) if found["connections"] else None,
             seconds_left=left,
         )
 
@@ -91,7 +95,7 @@ class TrainingProgress:
             f"{self.returns()} ({counted(self.episodes, 'episode')})",
         ]
         if self.environments is not None:
-            parts.append(counted(self.environments, "environment"))
+            parts.append(self.connected())
         parts.append(counted(self.checkpoints, "checkpoint"))
         if self.seconds_left is not None:
             parts.append(self.time_left())
@@ -106,6 +110,13 @@ class TrainingProgress:
         """Return the mean return, and its goal if there is one."""
         mean = "-" if self.mean_return is None else f"{self.mean_return:.1f}"
         return f"return {mean}" + ("" if self.goal_return is None else f" of {self.goal_return:g}")
+
+    def connected(self) -> str:
+        """Return how many environments there are, and on how many connections if that is known."""
+        environments = counted(self.environments or 0, "environment")
+        if self.connections is None:
+            return environments
+        return f"{environments} on {counted(self.connections, 'connection')}"
 
     def time_left(self) -> str:
         """Return the hours, minutes and seconds left; a return may end the training earlier."""

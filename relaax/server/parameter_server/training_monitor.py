@@ -8,7 +8,7 @@ from enum import Enum
 
 from relaax.algorithm_base import Metrics, ParameterServerBase, Phase, RunningParameterServer
 from relaax.server.common.stop_signal import Stop
-from relaax.server.parameter_server.metrics import EnvironmentCount, EpisodeReturns
+from relaax.server.parameter_server.metrics import EpisodeReturns, WorkerCount
 from relaax.server.parameter_server.progress import ProgressPrinter, StepRate, TrainingProgress
 from relaax.server.parameter_server.return_curve import ReturnCurve
 
@@ -45,8 +45,8 @@ class TrainingMonitor:
     A training ends when the algorithm reports that it is over, when the mean of ``returns`` reaches
     ``goal_return`` (if omitted, no return ends it), or at a signal. A checkpoint is saved every
     ``checkpoint_interval_s`` seconds, and at the end. With ``keeps_serving`` the values are served
-    after the end, until a signal comes. ``environments`` says how many are connected. ``curve``
-    keeps the mean return beside the checkpoints.
+    after the end, until a signal comes. ``environments`` and ``connections`` say how many there
+    are. ``curve`` keeps the mean return beside the checkpoints.
     """
 
     def __init__(
@@ -59,7 +59,8 @@ class TrainingMonitor:
         goal_return: float | None = None,
         checkpoint_interval_s: float,
         keeps_serving: bool = False,
-        environments: EnvironmentCount | None = None,
+        environments: WorkerCount | None = None,
+        connections: WorkerCount | None = None,
         curve: ReturnCurve | None = None,
     ) -> None:
         self._parameter_server = parameter_server
@@ -70,6 +71,7 @@ class TrainingMonitor:
         self._checkpoint_interval_s = checkpoint_interval_s
         self._keeps_serving = keeps_serving
         self._environments = environments
+        self._connections = connections
         self._curve = curve
         last_t = parameter_server.max_global_step()
         self._last_t = None if last_t is None or not math.isfinite(last_t) else int(last_t)
@@ -120,8 +122,12 @@ class TrainingMonitor:
     def _measure_rate(self) -> None:
         self._steps_per_s = self._rate.update(self._parameter_server.global_t())
         self._metrics.scalar("server/steps per second", self._steps_per_s)
-        if self._environments is not None:
-            self._metrics.scalar("server/environments", self._environments.total())
+        for name, counted in (
+            ("environments", self._environments),
+            ("connections", self._connections),
+        ):
+            if counted is not None:
+                self._metrics.scalar(f"server/{name}", counted.total())
 
     def _return_is_reached(self) -> bool:
         goal, mean = self._goal_return, self._returns.mean()
@@ -181,6 +187,7 @@ class TrainingMonitor:
             last_t=last_t,
             goal_return=self._goal_return,
             environments=None if self._environments is None else self._environments.total(),
+            connections=None if self._connections is None else self._connections.total(),
             seconds_left=self._seconds_left(global_t),
         )
 

@@ -111,7 +111,7 @@ def test_progress_on_a_terminal_stays_in_one_line_below_the_log(procfile):
 #: Prints the progress of a training that is half done, and a warning.
 TRAINING = """
 print("training: step 5,000 of 10,000 at 100/s | return 9.5 of 20 (100 episodes) | "
-      "8 environments | 1 checkpoint | at most 0:00:50 left")
+      "8 environments on 2 connections | 1 checkpoint | at most 0:00:50 left")
 print("a warning")
 """
 
@@ -138,8 +138,8 @@ def test_on_a_terminal_a_bar_and_the_figures_stay_below_the_log(procfile):
     while_running = shown[: shown.index("ps stopped")]
     *_, warning, bar, figures = on_screen(while_running[: while_running.rindex("\r")])
     assert warning.endswith("ps     | a warning")
-    assert re.fullmatch(r"training [━╸╺]+ 50%  100/s  at most 0:00:50 left", bar)
-    assert figures == "step 5,000 of 10,000 | return 9.5 of 20 | 8 environments | 1 checkpoint"
+    assert re.fullmatch(r"training [━╸╺]+ 50%  100/s  1 checkpoint  at most 0:00:50 left", bar)
+    assert figures == "step 5,000 of 10,000 | return 9.5 of 20 | 8 environments on 2 connections"
     *_, last = on_screen(shown)
     assert last.startswith("training: step 5,000 of 10,000 at 100/s | return 9.5 of 20")
     assert last.endswith("at most 0:00:50 left")

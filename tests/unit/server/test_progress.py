@@ -32,14 +32,14 @@ def test_one_of_a_kind_is_said_in_the_singular():
 #: All that can be known of a training.
 FULL = TrainingProgress(
     global_t=163904, steps_per_s=3412, mean_return=437.2, episodes=100, checkpoints=0,
-    last_t=500_000, goal_return=475.0, environments=8, seconds_left=99,
+    last_t=500_000, goal_return=475.0, environments=8, connections=2, seconds_left=99,
 )  # fmt: skip
 
 
 def test_the_line_shows_the_progress_against_the_goal():
     assert str(FULL) == (
         "training: step 163,904 of 500,000 at 3,412/s | return 437.2 of 475 (100 episodes) | "
-        "8 environments | 0 checkpoints | at most 0:01:39 left"
+        "8 environments on 2 connections | 0 checkpoints | at most 0:01:39 left"
     )
 
 
@@ -57,6 +57,7 @@ def test_without_a_goal_return_the_time_left_is_no_limit():
         TrainingProgress(0, 0, None, 0, 0),
         TrainingProgress(7, 0, None, 0, 3, environments=0),
         TrainingProgress(7, 0, 1.0, 1, 1, environments=1),
+        TrainingProgress(7, 0, 1.0, 1, 1, environments=1, connections=1),
     ],
 )
 def test_a_line_can_be_read_again(progress):

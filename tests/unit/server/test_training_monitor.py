@@ -5,9 +5,10 @@ import threading
 import pytest
 
 from relaax.algorithm_base import Metrics, NullMetrics, NullSaver, ParameterServerBase, Phase
+from relaax.metrics import CONNECTIONS_OF, ENVIRONMENTS_OF
 from relaax.server.common.saver import DirectoryStore
 from relaax.server.parameter_server import training_monitor
-from relaax.server.parameter_server.metrics import EnvironmentCount, EpisodeReturns
+from relaax.server.parameter_server.metrics import EpisodeReturns, WorkerCount
 from relaax.server.parameter_server.return_curve import ReturnCurve
 from relaax.server.parameter_server.return_plot import PlotLabels
 from relaax.server.parameter_server.training_monitor import EndOfTraining, TrainingMonitor
@@ -185,13 +186,16 @@ def test_the_rate_of_steps_goes_to_the_metrics():
     assert all(rate > 0 for _, rate in rates.values)
 
 
-def test_the_number_of_environments_goes_to_the_metrics_and_to_the_line(capsys):
+def test_what_is_connected_goes_to_the_metrics_and_to_the_line(capsys):
     stored = Recorded()
-    environments = EnvironmentCount(stored)
-    environments.scalar("server/environments of a", 3)
-    Case(Counting(last=1000), metrics=stored, environments=environments).run()
-    assert ("server/environments", 3) in stored.values
-    assert " | 3 environments | " in capsys.readouterr().out
+    environments = WorkerCount(stored, ENVIRONMENTS_OF)
+    connections = WorkerCount(environments, CONNECTIONS_OF)
+    connections.scalar("server/environments of a", 3)
+    connections.scalar("server/connections of a", 1)
+    counts = {"environments": environments, "connections": connections}
+    Case(Counting(last=1000), metrics=stored, **counts).run()
+    assert {("server/environments", 3), ("server/connections", 1)} <= set(stored.values)
+    assert " | 3 environments on 1 connection | " in capsys.readouterr().out
 
 
 def test_the_return_is_plotted_beside_the_checkpoints_and_the_last_line_says_where(

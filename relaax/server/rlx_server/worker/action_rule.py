@@ -11,7 +11,6 @@ from relaax.spaces import Space, shape_of, written
 Array = npt.NDArray[Any]
 
 _INTEGER, _FLOAT, _DOUBLE = np.dtype(np.int64), np.dtype(np.float32), np.dtype(np.float64)
-_UNSIGNED = np.dtype(np.uint64)
 
 
 class UnusableActions(AgentError):
@@ -33,34 +32,16 @@ class ActionRule:
         self._space = space
         self._algorithm = algorithm
         #: Of one action; None where any will do.
-        self._shape = None if space is None else shape_of(space)
+        self.shape = None if space is None else shape_of(space)
         #: uint64 [...]: each number is below its limit, taken as unsigned; None for a Box.
-        self._limits = None if space is None else _limits_of(space)
+        self.limits = None if space is None else _limits_of(space)
         self._integer = _integer_type_of(space)
         #: The usual types of numbers: others are looked at more closely.
-        self._dtypes: tuple[np.dtype[Any], ...] = (_FLOAT, _DOUBLE)
-        if self._limits is not None:
-            self._dtypes = (_INTEGER,)
+        self.dtypes: tuple[np.dtype[Any], ...] = (_FLOAT, _DOUBLE)
+        if self.limits is not None:
+            self.dtypes = (_INTEGER,)
         elif space is None:
-            self._dtypes = (_INTEGER, _FLOAT, _DOUBLE)
-
-    def fits(self, actions: Any, count: int) -> bool:
-        """Return whether ``count`` actions can be sent as they are: of a usual type, and in range.
-
-        Most are. Others are looked at by ``counted`` and ``usable``.
-        """
-        if (
-            type(actions) is not np.ndarray
-            or actions.dtype not in self._dtypes
-            or actions.shape[:1] != (count,)
-            or (actions.shape[1:] != self._shape and self._shape is not None)
-        ):
-            return False
-        if self._limits is None:
-            within = np.isfinite(actions)
-        else:
-            within = actions.view(_UNSIGNED) < self._limits
-        return bool(np.logical_and.reduce(within, axis=None))
+            self.dtypes = (_INTEGER, _FLOAT, _DOUBLE)
 
     def counted(self, actions: Any, count: int) -> Any:
         """Return ``actions`` as an array of ``count`` rows; without a space, as they are.
@@ -93,12 +74,12 @@ class ActionRule:
         if self._space is None:
             self._require_finite(_numbers_in(actions))
             return actions
-        if self._shape is not None and actions.shape[1:] != self._shape:
+        if self.shape is not None and actions.shape[1:] != self.shape:
             raise self._error(
-                f"actions of shape {list(actions.shape[1:])} instead of {list(self._shape)}"
+                f"actions of shape {list(actions.shape[1:])} instead of {list(self.shape)}"
             )
-        if self._limits is not None:
-            return self._integers(actions, self._limits)
+        if self.limits is not None:
+            return self._integers(actions, self.limits)
         if actions.dtype.kind not in "iuf":
             raise self._error(f"an array of {actions.dtype}")
         if self._integer is not None and actions.dtype.kind != "f":
@@ -116,7 +97,7 @@ class ActionRule:
         if array.dtype.kind not in ("biu" if is_binary else "iu"):
             raise self._error(f"an array of {array.dtype}, not of integers")
         numbers = array.astype(np.int64)
-        outside = numbers.view(_UNSIGNED) >= limits
+        outside = numbers.view(np.uint64) >= limits
         if outside.any():
             place = tuple(np.argwhere(outside)[0])
             limit = np.broadcast_to(limits, array.shape)[place]

@@ -230,9 +230,9 @@ class Worker:
             self._buffered[connection.descriptor] = connection
 
     def _sweep(self, now: float) -> None:
-        """Close connections whose messages take too long, and say how many environments stay."""
+        """Close connections whose messages take too long, and say how many others there are."""
         self._sweep_at = now + SWEEP_S
-        self._responder.note_environments()
+        self._responder.note_connected(len(self._connections) - self._silent)
         for connection in list(self._connections.values()):
             try:
                 connection.messages.require_progress(now)

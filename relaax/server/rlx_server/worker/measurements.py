@@ -5,12 +5,12 @@ import socket
 import time
 
 from relaax.interval_metrics import IntervalMetrics
-from relaax.metrics import ENVIRONMENTS_OF, Metrics
+from relaax.metrics import CONNECTIONS_OF, ENVIRONMENTS_OF, Metrics
 
 #: How often what was measured is stored.
 _INTERVAL_S = 1.0
 
-#: How often the number of environments is stored where it stays the same.
+#: How often the numbers of environments and connections are stored where they stay the same.
 _SAME_NUMBER_INTERVAL_S = 10.0
 
 
@@ -30,9 +30,9 @@ class Measurements:
         #: When the messages of each evaluation came, when it began and ended, and its size.
         self._evaluations: list[tuple[float, float, float, int]] = []
         self._store_at = time.monotonic() + _INTERVAL_S
-        #: The number of environments that was stored last, when another one may be stored, and when
-        #: the same one is stored again.
-        self._environments = 0
+        #: The numbers of environments and connections that were stored last, when others may be
+        #: stored, and when the same are stored again.
+        self._connected = (0, 0)
         self._other_number_at = self._same_number_at = self._store_at
 
     def add_evaluation(self, arrived_at: float, began_at: float, size: int) -> None:
@@ -47,17 +47,17 @@ class Measurements:
             self._store_at = now + _INTERVAL_S
             self.store()
 
-    def note_environments(self, count: int) -> None:
-        """Store how many environments there are, if that has changed or was stored long ago."""
-        now = time.monotonic()
-        is_news = count != self._environments and now >= self._other_number_at
-        if is_news or (count and now >= self._same_number_at):
-            self._store_environments(count, now)
+    def note_connected(self, environments: int, connections: int) -> None:
+        """Store how many there are, if that has changed or was stored long ago."""
+        now, connected = time.monotonic(), (environments, connections)
+        is_news = connected != self._connected and now >= self._other_number_at
+        if is_news or (any(connected) and now >= self._same_number_at):
+            self._store_connected(environments, connections, now)
 
     def close(self) -> None:
         """Store what is left, and that there are no more environments."""
-        if self._environments:
-            self._store_environments(0, time.monotonic())
+        if any(self._connected):
+            self._store_connected(0, 0, time.monotonic())
         self.store()
 
     def store(self) -> None:
@@ -75,8 +75,10 @@ class Measurements:
         self._evaluations.clear()
         self._means.store()
 
-    def _store_environments(self, count: int, now: float) -> None:
-        self._environments = count
+    def _store_connected(self, environments: int, connections: int, now: float) -> None:
+        self._connected = (environments, connections)
         self._other_number_at = now + _INTERVAL_S
         self._same_number_at = now + _SAME_NUMBER_INTERVAL_S
-        self._metrics.scalar(f"{ENVIRONMENTS_OF}{socket.gethostname()}:{os.getpid()}", count)
+        worker = f"{socket.gethostname()}:{os.getpid()}"
+        self._metrics.scalar(f"{ENVIRONMENTS_OF}{worker}", environments)
+        self._metrics.scalar(f"{CONNECTIONS_OF}{worker}", connections)

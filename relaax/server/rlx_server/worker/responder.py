@@ -30,6 +30,8 @@ from relaax.steps import Flags, IntArray, States, Steps, Transitions, number_of
 
 Array = npt.NDArray[Any]
 
+_UNSIGNED = np.dtype(np.uint64)
+
 
 class Request(NamedTuple):
     """Steps that wait for their answer."""
@@ -178,10 +180,10 @@ class Responder:
         self._measurements.add_turn(arrived_at, len(requests))
         self._episodes.store_if_due()
 
-    def note_environments(self) -> None:
-        """Say now and then how many environments there are."""
+    def note_connected(self, connections: int) -> None:
+        """Say now and then how many environments there are, on so many connections."""
         if self._agents is not None:
-            self._measurements.note_environments(self.environments)
+            self._measurements.note_connected(self.environments, connections)
 
     def close(self) -> None:
         """Store the metrics that are left and end the agents."""
@@ -214,10 +216,29 @@ class Responder:
         except (ProtocolError, AgentError) as error:
             yield from (Refusal(request.connection, error) for request in requests)
             return
-        if self._rule.fits(actions, len(transitions.acting)):
+        if self._fits(actions, len(transitions.acting)):
             yield from _split(requests, transitions, actions, scores)
         else:
             yield from self._checked_answers(requests, transitions, actions, scores)
+
+    def _fits(self, actions: Actions, count: int) -> bool:
+        """Return whether actions are of the usual kind and in their range, as most are.
+
+        The rule looks at others more closely, and says what is wrong with them.
+        """
+        rule = self._rule
+        if (
+            type(actions) is not np.ndarray
+            or actions.dtype not in rule.dtypes
+            or actions.shape[:1] != (count,)
+            or (actions.shape[1:] != rule.shape and rule.shape is not None)
+        ):
+            return False
+        if rule.limits is None:
+            within = np.isfinite(actions)
+        else:
+            within = actions.view(_UNSIGNED) < rule.limits
+        return bool(np.logical_and.reduce(within, axis=None))
 
     def _checked_answers(
         self,

@@ -84,8 +84,12 @@ def test_what_was_measured_is_stored_once_a_second(clock):
 
 
 def environments_of(stored):
-    assert len({name for name, _, _ in stored.values}) <= 1  # a worker has one name
+    assert len({name for name, _, _ in stored.values}) <= 2  # a worker has one name
     return [y for name, y, _ in stored.values if name.startswith("server/environments of ")]
+
+
+def connections_of(stored):
+    return [y for name, y, _ in stored.values if name.startswith("server/connections of ")]
 
 
 def test_the_number_of_environments_is_stored_when_it_changes_and_every_ten_seconds(clock):
@@ -93,15 +97,24 @@ def test_the_number_of_environments_is_stored_when_it_changes_and_every_ten_seco
     measured = Measurements(stored, shared=False)
     counts = {101: 0, 102: 4, 103: 4, 104: 5, 113.5: 5, 114: 5, 115: 0, 130: 0}
     for clock.now, count in counts.items():
-        measured.note_environments(count)
+        measured.note_connected(count, connections=1 if count else 0)
     assert environments_of(stored) == [4, 5, 5, 0]
+    assert connections_of(stored) == [1, 1, 1, 0]
+
+
+def test_another_connection_for_the_same_number_of_environments_is_stored_too(clock):
+    stored = StoredMetrics()
+    measured = Measurements(stored, shared=False)
+    for clock.now, connections in ((102, 1), (104, 2)):
+        measured.note_connected(4, connections)
+    assert connections_of(stored) == [1, 2]
 
 
 def test_a_worker_that_ends_says_that_its_environments_are_gone(clock):
     stored = StoredMetrics()
     measured = Measurements(stored, shared=False)
     clock.now = 102.0
-    measured.note_environments(2)
+    measured.note_connected(2, 1)
     measured.close()
     assert environments_of(stored) == [2, 0]
 

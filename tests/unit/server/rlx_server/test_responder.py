@@ -161,6 +161,18 @@ def test_memory_that_runs_out_when_environments_are_introduced_is_no_room(served
     assert served.responder.environments == 0
 
 
+@pytest.mark.parametrize("actions", [np.array(1), np.array(1.0), 1, None])
+def test_an_agent_that_returns_no_rows_is_named_and_the_worker_goes_on(served, actions):
+    connection, act = served.connect(1), served.oracle.act
+    served.oracle.act = lambda *_: actions
+    (refused,) = served.answer(served.start(connection, floats(1)))
+    assert isinstance(refused.error, AgentError)
+    assert str(refused.error).startswith("the algorithm of this worker returned ")
+    served.oracle.act = act
+    (answer,) = served.answer(served.start(served.connect(1), floats(1)))
+    assert isinstance(answer, Answer)
+
+
 @pytest.mark.parametrize("error", [InvalidState("a bad step"), AgentError("it failed")])
 def test_what_an_agent_refuses_when_it_acts_is_refused_for_all_and_counted_once(served, error):
     first, second = served.connect(1), served.connect(1)

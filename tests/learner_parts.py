@@ -1,0 +1,91 @@
+"""A learner whose gradient is easy to follow, with a parameter server, for tests."""
+
+from dataclasses import replace
+
+import numpy as np
+from learning_parts import SMALL_COLUMNS, Recorder, small_policy, small_values
+
+from relaax.algorithm_base import NullMetrics, Values, Version
+from relaax.interval_metrics import IntervalMetrics
+from relaax.learning.learner import Learner
+from relaax.learning.model import Gradient
+from relaax.learning.optimizers import RMSProp, RMSPropSettings
+from relaax.learning.parameter_service import ParameterService
+from relaax.learning.parameter_store import ParameterStore
+from relaax.learning.rollouts import RolloutBatch
+
+
+class MeanReward:
+    """A gradient model: all parameters fall with the mean of the rewards."""
+
+    def __init__(self):
+        self.rollouts = []
+        self.prepared = []
+
+    def gradient(self, parameters, rollouts):
+        self.rollouts.append(rollouts)
+        size = sum(array.size for array in parameters.arrays.values())
+        vector = np.full(size, rollouts.rewards.mean(), np.float32)
+        return Gradient(vector, {"reward": float(rollouts.rewards.sum())})
+
+    def prepare(self, parameters, most):
+        self.prepared.append(most)
+
+
+def parameter_service():
+    """A parameter server whose parameters are those of ``small_policy``."""
+    vector = small_values().vector
+    optimizer = RMSProp(vector.size, RMSPropSettings())
+    store = ParameterStore(vector, optimizer, learning_rate=lambda global_t: 0.01)
+    return ParameterService(store, NullMetrics())
+
+
+class Restarted:
+    """A parameter server of another incarnation."""
+
+    def __init__(self, service):
+        self._service = service
+
+    def synchronize(self, gradients, steps, computed_with=None):
+        values = self._service.synchronize(gradients, steps)
+        return Values(Version(values.version.number, 77), values.global_t, values.vector)
+
+
+class Learning:
+    """A learner, its parameter server, and what it has learnt from."""
+
+    def __init__(self, **values):
+        self.bridge = Recorder(parameter_service())
+        self.model, self.policy = MeanReward(), small_policy()
+        self.learner = Learner(
+            model=self.model,
+            policy=self.policy,
+            gradients=self.bridge,
+            counter=self.bridge,
+            metrics=IntervalMetrics(self.bridge.stored, interval_s=0.0),
+            **values,
+        )
+
+    @property
+    def rollouts(self):
+        return self.model.rollouts
+
+    def vector(self):
+        return self.bridge.get_values().vector
+
+    def global_t(self):
+        return self.bridge.increment_global_t(0)
+
+
+def rollouts_of(count=1, reward=1.0, versions=0, dtype=np.float32):
+    """Rollouts of three steps each."""
+    columns = replace(SMALL_COLUMNS, observation_dtype=dtype)
+    rollouts = RolloutBatch.zeros(count, 3, columns)
+    rollouts.rewards[:] = reward
+    rollouts.valid[:] = 1
+    rollouts.versions[:] = versions
+    return rollouts
+
+
+def in_use(policy):
+    return np.concatenate([array.ravel() for array in policy.current.parameters.arrays.values()])
