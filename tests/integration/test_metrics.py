@@ -29,6 +29,7 @@ EXPECTED = {
     "learner/policy_loss",
     "learner/rollouts_per_update",
     "learner/value_loss",
+    "server/connections",
     "server/environments",
     "server/steps_per_second",
 }

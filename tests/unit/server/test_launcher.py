@@ -194,10 +194,18 @@ def everything_of(terminal: int, shown: bytes = b"") -> str:
     return shown.decode()
 
 
+@pytest.fixture(name="no_nohup")
+def _no_nohup():
+    """Undo what nohup does to the tests: relaax-train ignores SIGHUP where its parent does."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 @pytest.mark.parametrize(
     ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)]
 )
-def test_a_signal_gives_every_process_time_to_save(procfile, number, status):
+def test_a_signal_gives_every_process_time_to_save(procfile, number, status, no_nohup):
     process = subprocess.Popen(
         [TRAIN, procfile(one=OBEDIENT, two=OBEDIENT)], stdout=subprocess.PIPE, text=True, bufsize=1
     )
