@@ -105,12 +105,11 @@ def train_relaax(seed: int, arguments: argparse.Namespace) -> Trained:
                 wait_for_end(log, servers.parameter_server, played)
                 seconds = time.monotonic() - began
         said = log.read_text()
-        (steps,) = re.findall(r": global step ([\d,]+);", said)
         return Trained(
             f"RELAAX DA3C, {workers}",
             seed,
             seconds,
-            int(steps.replace(",", "")),
+            steps_at_the_end(said),
             reached="has reached its goal" in said,
             dropped=dropped_rollouts(metrics) * section["episode_len"],
         )

@@ -157,8 +157,8 @@ def _make_learner(
     settings = config.settings
     if not settings.learn:
         return NoLearner()
-    metrics, most = parameter_server.metrics(), settings.rollouts_per_update
-    learns_in_step = settings.wait_for_learning == "always" or not learns_in_background
+    metrics = parameter_server.metrics()
+    most = settings.rollouts_per_update
     learner = Learner(
         model=make_gradients(config),
         policy=policy,
@@ -172,7 +172,7 @@ def _make_learner(
         most_at_once=most,
         expected=max(most, settings.least_rollouts_per_update) if learns_in_background else 0,
     )
-    if learns_in_step:
+    if settings.wait_for_learning == "always" or not learns_in_background:
         return learner
     return BackgroundLearner(
         learner,

@@ -1,18 +1,14 @@
 """Rollouts wait for others until there are enough for an update."""
 
-from dataclasses import replace
-
+import learner_parts
 import numpy as np
-from learning_parts import SMALL_COLUMNS, Kept
+from learning_parts import Kept
 
 from relaax.learning.gathering import GatheringSink
-from relaax.learning.rollouts import RolloutBatch
 
 
 def rollouts_of(*versions):
-    rollouts = RolloutBatch.zeros(len(versions), 3, SMALL_COLUMNS)
-    rollouts.versions[:] = versions
-    return rollouts
+    return learner_parts.rollouts_of(len(versions), versions=versions)
 
 
 def test_rollouts_are_handed_on_together_when_there_are_enough():
@@ -36,8 +32,7 @@ def test_rollouts_of_another_kind_are_handed_on_apart():
     """Bytes would become floats that are not scaled as bytes are."""
     kept = Kept()
     gathering = GatheringSink(kept, least=3)
-    columns = replace(SMALL_COLUMNS, observation_dtype=np.uint8)
-    gathering.put(RolloutBatch.zeros(2, 3, columns))
+    gathering.put(learner_parts.rollouts_of(2, dtype=np.uint8))
     gathering.put(rollouts_of(1, 2, 3))
     assert [(batch.count, batch.kind) for batch in kept.rollouts] == [
         (2, np.uint8),

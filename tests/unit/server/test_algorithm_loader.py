@@ -62,7 +62,7 @@ CONFIG = """\
     class Config:
         def __init__(self, config):
             if "fail" in config:
-                errors = {"type": TypeError, "value": ValueError, "key": KeyError}
+                errors = {"value": ValueError, "key": KeyError}
                 if config["fail"] == "said":
                     raise ValueError("algorithm: size: too small")
                 raise errors[config["fail"]]("x")

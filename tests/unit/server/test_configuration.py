@@ -381,7 +381,7 @@ class TestAlgorithm:
         found = self.located(Path("config/x.yaml"), "{name: da3c, network: nature.json}")
         assert found.parameters == {"network": str(beside)}
 
-    @pytest.mark.parametrize("network", ["nature.json", [{"dense": 64}]])
+    @pytest.mark.parametrize("network", ["nature.json", "n" * 300, [{"dense": 64}]])
     def test_what_is_not_beside_it_is_left_to_the_working_directory(self, yaml, network):
         found = self.located(yaml, f"{{name: da3c, network: {network}}}")
         assert found.parameters == {"network": network}

@@ -197,4 +197,6 @@ def _with_file_beside(source: Path, parameters: dict[str, Any]) -> dict[str, Any
     if not isinstance(written, str):
         return parameters
     beside = source.parent / os.path.expanduser(written)
-    return {**parameters, NETWORK: str(beside.resolve())} if beside.is_file() else parameters
+    if not os.path.isfile(beside):  # false, too, where access is denied or the text is no path
+        return parameters
+    return {**parameters, NETWORK: str(beside.resolve())}

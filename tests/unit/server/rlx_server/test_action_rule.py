@@ -74,35 +74,34 @@ def test_integers_for_a_box_of_integers_are_of_its_type(box_of, actions, dtype):
     np.testing.assert_array_equal(taken, np.asarray(actions))
 
 
-#: Actions for two environments, and what is said of them.
-UNUSABLE = [
-    (discrete(3), [0], "1 actions for 2 environments"),
-    (discrete(3), [0, 1, 2], "3 actions for 2 environments"),
-    (discrete(3), 1, "array.1. for 2 environments"),
-    (discrete(3), None, "for 2 environments"),
-    (discrete(3), [0, 3], "the action 3, which is not from 0 to 2"),
-    (discrete(3), np.array([-1, 0]), "the action -1, which is not from 0 to 2"),
-    (discrete(3), [0.0, 1.0], "an array of float64, not of integers"),
-    (discrete(3), [True, False], "an array of bool, not of integers"),
-    (discrete(3), ["a", "b"], "not of integers"),
-    (discrete(3), [[0], [1]], r"actions of shape \[1\] instead of \[\]"),
-    (discrete(3), [[0], [1, 2]], "no array of numbers"),
-    (CHOICES, [0, 1], r"actions of shape \[\] instead of \[2\]"),
-    (CHOICES, [[0, 0], [0, 2]], "the action 2, which is not from 0 to 1"),
-    (FLAGS, [[0, 0], [2, 1]], "the action 2, which is not from 0 to 1"),
-    (box("float32", (2,)), [[0, 0], [np.nan, 1]], "the action nan, which is not finite"),
-    (box("float32", (2,)), np.float32([[0, np.inf], [0, 1]]), "the action inf"),
-    (box("float32", (2,)), [0.5, 1], r"actions of shape \[\] instead of \[2\]"),
-    (box("float32", (1,)), [["a"], ["b"]], "an array of <U1"),
-    (box("uint8", (2,)), [[0, 256], [0, 1]], "the action 256, which is no uint8"),
-    (box("uint64", (2,)), [[0, -1], [0, 1]], "the action -1, which is no uint64"),
-    (None, [1], "1 actions for 2 environments"),
-    (None, 5, "5 for 2 environments"),
-    (None, [1.0, np.inf], "the action inf, which is not finite"),
-]
-
-
-@pytest.mark.parametrize(("space", "actions", "reason"), UNUSABLE)
+@pytest.mark.parametrize(
+    ("space", "actions", "reason"),
+    [
+        (discrete(3), [0], "1 actions for 2 environments"),
+        (discrete(3), [0, 1, 2], "3 actions for 2 environments"),
+        (discrete(3), 1, "array.1. for 2 environments"),
+        (discrete(3), None, "for 2 environments"),
+        (discrete(3), [0, 3], "the action 3, which is not from 0 to 2"),
+        (discrete(3), np.array([-1, 0]), "the action -1, which is not from 0 to 2"),
+        (discrete(3), [0.0, 1.0], "an array of float64, not of integers"),
+        (discrete(3), [True, False], "an array of bool, not of integers"),
+        (discrete(3), ["a", "b"], "not of integers"),
+        (discrete(3), [[0], [1]], r"actions of shape \[1\] instead of \[\]"),
+        (discrete(3), [[0], [1, 2]], "no array of numbers"),
+        (CHOICES, [0, 1], r"actions of shape \[\] instead of \[2\]"),
+        (CHOICES, [[0, 0], [0, 2]], "the action 2, which is not from 0 to 1"),
+        (FLAGS, [[0, 0], [2, 1]], "the action 2, which is not from 0 to 1"),
+        (box("float32", (2,)), [[0, 0], [np.nan, 1]], "the action nan, which is not finite"),
+        (box("float32", (2,)), np.float32([[0, np.inf], [0, 1]]), "the action inf"),
+        (box("float32", (2,)), [0.5, 1], r"actions of shape \[\] instead of \[2\]"),
+        (box("float32", (1,)), [["a"], ["b"]], "an array of <U1"),
+        (box("uint8", (2,)), [[0, 256], [0, 1]], "the action 256, which is no uint8"),
+        (box("uint64", (2,)), [[0, -1], [0, 1]], "the action -1, which is no uint64"),
+        (None, [1], "1 actions for 2 environments"),
+        (None, 5, "5 for 2 environments"),
+        (None, [1.0, np.inf], "the action inf, which is not finite"),
+    ],
+)
 def test_what_no_environment_can_take_is_refused_with_the_name_of_the_algorithm(
     space, actions, reason
 ):
