@@ -63,7 +63,7 @@ class BackgroundLearner:
 
     def warm_up(self) -> None:
         """Compile the updates: beside acting, that would take its time from it."""
-        self._learner.warm_up()
+        self._learner.prepare(self._at_once)
 
     def put(self, rollouts: RolloutBatch) -> None:
         """Queue ``rollouts``, and wait as said above; raise the error that ended the thread."""

@@ -15,7 +15,7 @@ from relaax.learning.background_learner import BackgroundLearner
 
 @pytest.fixture(name="background")
 def _background():
-    learning = Learning(expected=2)
+    learning = Learning()
     learning.learner = BackgroundLearner(
         learning.learner, learning.policy, learning.bridge.stored, 2, drops=True
     )
