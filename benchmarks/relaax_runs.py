@@ -95,8 +95,9 @@ def train_relaax(seed: int, arguments: argparse.Namespace) -> Trained:
         directory = Path(name)
         metrics = directory / "metrics"
         options = {"goal-return": arguments.goal, "metrics-dir": str(metrics)}
-        launch = Launch(options=option_for(workers))
-        with running_servers(directory, {**section, "seed": seed}, launch, options) as servers:
+        with running_servers(
+            directory, {**section, "seed": seed}, launch_with(workers, seed), options
+        ) as servers:
             began = time.monotonic()
             with environments(
                 servers.rlx_server_url, "CartPole-v1", arguments.per_connection, seed
@@ -130,9 +131,9 @@ def relaax_episodes(
     )
     with temporary_directory() as directory:
         metrics = Path(directory) / "metrics"
-        launch, options = Launch(options=option_for(workers)), {"metrics-dir": str(metrics)}
+        options = {"metrics-dir": str(metrics)}
         with running_servers(
-            Path(directory), {**section, "seed": seed}, launch, options
+            Path(directory), {**section, "seed": seed}, launch_with(workers, seed), options
         ) as servers:
             began, began_wall, seconds = time.monotonic(), time.time(), 0.0
             files, steps, uncounted = EventFiles(metrics), 0, most_uncounted(section, case)
@@ -155,6 +156,11 @@ def relaax_episodes(
         log = (Path(directory) / "relaax-parameter-server.log").read_text()
         ended = ended_episodes(files, began_wall, uncounted)
         yield steps_at_the_end(log), min(seconds, most_seconds), ended
+
+
+def launch_with(workers: Workers, seed: int) -> Launch:
+    """Return a launch whose workers draw the same random numbers in each run of ``seed``."""
+    return Launch(options={**option_for(workers), "seed": seed})
 
 
 def most_uncounted(section: dict[str, Any], case: Case) -> int:

@@ -1,21 +1,33 @@
 """Logs what an algorithm's code raises: the traceback once, however often it happens."""
 
+import hashlib
 import logging
-import threading
+import mmap
+import multiprocessing
 import traceback
-from typing import TypeAlias
 
-#: Of a frame: its file and line.
-_Place: TypeAlias = tuple[str, int | None]
+#: Of a failure, in what processes share.
+_DIGEST_BYTES = 16
+
+#: So many failures are known again; tracebacks of any after them are logged each time.
+_MOST_FAILURES = 1024
+
+_FREE = bytes(_DIGEST_BYTES)
+
+#: A process that was killed while it held the lock keeps it.
+_LOCK_S = 1.0
 
 
 class FailureLog:
-    """Keeps which failures ``log`` has shown; many threads may call it at once."""
+    """Keeps which failures ``log`` has shown, here and in processes that are forked from here.
+
+    Many threads and processes may call it at once.
+    """
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
-        self._shown: set[tuple[type[Exception], frozenset[_Place]]] = set()
-        self._lock = threading.Lock()
+        self._shown = mmap.mmap(-1, _MOST_FAILURES * _DIGEST_BYTES)  # shared after a fork
+        self._lock = multiprocessing.get_context("fork").Lock()
 
     def add(self, what: str, error: Exception) -> None:
         """Log ``what`` failed with the traceback; one line, where that has been logged before.
@@ -29,15 +41,36 @@ class FailureLog:
             self._log.error("%s failed again: %s", what, in_words(error))
 
     def _is_new(self, error: Exception) -> bool:
-        # Without their order and number: an error that is raised again has more frames each time.
-        frames = traceback.walk_tb(error.__traceback__)
-        way = frozenset((frame.f_code.co_filename, line) for frame, line in frames)
-        with self._lock:
-            before = len(self._shown)
-            self._shown.add((type(error), way))
-            return len(self._shown) > before
+        digest = _digest(error)
+        if not self._lock.acquire(timeout=_LOCK_S):
+            return True
+        try:
+            return self._note(digest)
+        finally:
+            self._lock.release()
+
+    def _note(self, digest: bytes) -> bool:
+        """Return whether there was no such failure before, and keep that there is."""
+        for begin in range(0, len(self._shown), _DIGEST_BYTES):
+            place = slice(begin, begin + _DIGEST_BYTES)
+            if self._shown[place] == digest:
+                return False
+            if self._shown[place] == _FREE:
+                self._shown[place] = digest
+                return True
+        return True
 
 
 def in_words(error: Exception) -> str:
     """Return an error's type and message."""
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def _digest(error: Exception) -> bytes:
+    """Return what failures that are the same have in common."""
+    # Without their order and number: an error that is raised again has more frames each time.
+    frames = traceback.walk_tb(error.__traceback__)
+    way = sorted({f"{frame.f_code.co_filename}:{line}" for frame, line in frames})
+    kind = type(error)
+    said = "\n".join([f"{kind.__module__}.{kind.__qualname__}", *way])
+    return hashlib.blake2b(said.encode(errors="replace"), digest_size=_DIGEST_BYTES).digest()

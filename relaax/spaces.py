@@ -2,10 +2,12 @@
 
 A space is ``{"type": "Box", "dtype": "float32", "shape": [4]}``, ``{"type": "Discrete", "n": 2}``,
 ``{"type": "MultiDiscrete", "nvec": [3, 2]}``, ``{"type": "MultiBinary", "shape": [5]}`` or
-``{"type": "Dict", "spaces": {"name": ...}}``. Members beyond these are for people.
+``{"type": "Dict", "spaces": {"name": ...}}``. A ``Tuple`` with a list of spaces is a Dict with the
+names "0", "1" and so on. Members beyond these are for people.
 """
 
 import json
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from relaax.observations import MAX_NAME_BYTES, SEPARATOR, Observations
@@ -32,7 +34,7 @@ def space_of(observations: Observations) -> Space:
 
 
 def flattened(space: Space) -> dict[str, Any]:
-    """Return the spaces in a Dict, those of nested ones too, by their names joined by ``/``.
+    """Return the spaces in a Dict or Tuple, those of nested ones too, by names joined by ``/``.
 
     A strange client's names may be of any length: what is inside of a name that is too long to be
     sent is left as it is.
@@ -41,10 +43,9 @@ def flattened(space: Space) -> dict[str, Any]:
     waiting = [("", space)]
     while waiting:
         prefix, outer = waiting.pop()
-        inside = outer.get("spaces")
-        for key, inner in inside.items() if isinstance(inside, dict) else ():
+        for key, inner in _members(outer):
             name = prefix + key
-            if _is_dict(inner) and len(name) <= MAX_NAME_BYTES:
+            if _is_nested(inner) and len(name) <= MAX_NAME_BYTES:
                 waiting.append((name + SEPARATOR, inner))
             else:
                 found[name] = inner
@@ -70,9 +71,9 @@ def differ(announced: Space | None, expected: Space | None) -> bool:
     """
     if announced is None or expected is None:
         return False
-    if _is_dict(announced) and _is_dict(expected):
+    if _is_nested(announced) and _is_nested(expected):
         return bool(misfits(announced, expected))
-    if "Dict" in (announced.get("type"), expected.get("type")):
+    if _is_nested(announced) or _is_nested(expected):
         return True
     if "Discrete" in (announced.get("type"), expected.get("type")):
         return (announced.get("type"), announced.get("n")) != (
@@ -94,8 +95,8 @@ def actions_differ(announced: Space | None, expected: Space | None) -> bool:
 
 
 def misfits(announced: Space, expected: Space) -> list[str]:
-    """Return what is wrong with each name of two Dict spaces, for people; nothing for others."""
-    if not (_is_dict(announced) and _is_dict(expected)):
+    """Return what is wrong with each name of two nested spaces, for people; nothing for others."""
+    if not (_is_nested(announced) and _is_nested(expected)):
         return []
     has, wants = flattened(announced), flattened(expected)
     return [
@@ -114,5 +115,14 @@ def written(space: Space | None) -> str:
     return "an unknown space" if space is None else json.dumps(space)
 
 
-def _is_dict(space: Any) -> bool:
-    return isinstance(space, dict) and space.get("type") == "Dict"
+def _is_nested(space: Any) -> bool:
+    return isinstance(space, dict) and space.get("type") in ("Dict", "Tuple")
+
+
+def _members(space: Space) -> Iterable[tuple[str, Any]]:
+    match space.get("spaces"):
+        case dict(by_name):
+            return by_name.items()
+        case list(in_order):
+            return ((str(number), inner) for number, inner in enumerate(in_order))
+    return ()

@@ -43,7 +43,7 @@ class Config(ActorCriticConfig):
         return {**super().fingerprint(), "sigma": self._own.sigma}
 
     def filters(self) -> Filters:
-        """Return new filters of vectors among the states, and of rewards, if asked for."""
+        """Return new filters of the states but images, and of rewards, if asked for."""
         states = _widths(self._own.inputs) if self._own.filter_states else None
         return Filters(states, self._own.filter_rewards)
 
@@ -54,6 +54,6 @@ class Config(ActorCriticConfig):
 
 
 def _widths(shapes: Shapes) -> dict[str, int]:
-    """Return how long each vector is, by name."""
+    """Return how long each vector is, by name; a number is a vector of one."""
     named = shapes if isinstance(shapes, Mapping) else {UNNAMED: shapes}
-    return {name: prod(shape) for name, shape in named.items() if len(shape) == 1}
+    return {name: prod(shape) for name, shape in named.items() if len(shape) <= 1}

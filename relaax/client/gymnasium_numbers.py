@@ -101,7 +101,7 @@ class _Clipped:
         self.size = int(np.prod(space.shape))
         self._shape = space.shape
         self._dtype = np.dtype(space.dtype)
-        self._is_whole = self._dtype.kind in "iu"
+        self._is_whole = self._dtype.kind in "biu"
         lowest, highest = _limits_of(self._dtype)
         self._low = np.maximum(space.low.astype(np.float64), lowest)
         self._high = np.minimum(space.high.astype(np.float64), highest)

@@ -3,6 +3,7 @@
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from relaax.client.checks import as_observations, checked_state
 from relaax.client.server_connection import ServerConnection, StepsSession
@@ -159,11 +160,15 @@ def as_row(observations: Observations) -> Observations:
 def as_listed(state: Any) -> Any:
     """Return what version 1 says instead of a state, as far as it is numbers.
 
-    An array that is a number or a small vector becomes plain numbers. A dict of numbers, lists
-    and arrays is flattened.
+    An array that is a number or a small vector becomes plain numbers, but not one of bytes, which
+    an algorithm may scale. A dict of numbers, lists and arrays is flattened.
     """
     if isinstance(state, dict) and as_observations(state) is not None:
         return {name: as_listed(value) for name, value in named(state).items()}
-    if isinstance(state, np.ndarray) and state.ndim <= 1 and state.size <= MAX_LISTED_VALUES:
+    if isinstance(state, np.ndarray) and _is_listed(state):
         return state.tolist()
     return state
+
+
+def _is_listed(array: npt.NDArray[Any]) -> bool:
+    return array.ndim <= 1 and array.size <= MAX_LISTED_VALUES and array.dtype != np.uint8

@@ -15,6 +15,10 @@ def policy_loss(log_probabilities: tf.Tensor, advantages: tf.Tensor, valid: tf.T
     return -tf.reduce_sum(valid * log_probabilities * tf.stop_gradient(advantages))
 
 
+#: Of ratios, above any clip. The exponential of 89 is infinite in float32, and its gradient NaN.
+_MOST_LOG_RATIO = 20.0
+
+
 def clipped_policy_loss(
     log_ratios: tf.Tensor, advantages: tf.Tensor, valid: tf.Tensor, clip: float
 ) -> tf.Tensor:
@@ -22,10 +26,11 @@ def clipped_policy_loss(
 
     Schulman et al. 2017 (https://arxiv.org/abs/1707.06347), equation (7). log_ratios:
     ``log pi(a_t | s_t) - log mu(a_t | s_t)``, the policy that learns against the one that acted.
-    Where r_t = 1 its gradient is that of ``policy_loss``.
+    Where r_t = 1 its gradient is that of ``policy_loss``. Ratios above exp(20) count as that, and
+    have no gradient.
     """
     advantages = tf.stop_gradient(advantages)
-    ratios = tf.exp(log_ratios)
+    ratios = tf.exp(tf.minimum(log_ratios, _MOST_LOG_RATIO))
     clipped = tf.clip_by_value(ratios, 1.0 - clip, 1.0 + clip)
     return -tf.reduce_sum(valid * tf.minimum(ratios * advantages, clipped * advantages))
 

@@ -11,7 +11,13 @@ from relaax.errors import InvalidState
 from relaax.hints import did_you_mean_one_of
 from relaax.learning.arrays import aligned_empty, zero_padded
 from relaax.learning.filters import ZFilter
-from relaax.learning.shapes import GREY, length_alone, lengths_by_name, written_size
+from relaax.learning.shapes import (
+    GREY,
+    length_alone,
+    lengths_by_name,
+    needs_axis,
+    written_size,
+)
 from relaax.observations import UNNAMED, Observations, Shape, Shapes, flat_items
 
 Array = npt.NDArray[Any]
@@ -40,8 +46,8 @@ class Preprocessor:
 
     ``state_size`` is the shape of one state, or the shapes of its arrays by name; ``history_len``
     says how many of the latest ones are put side by side, for all of them or by name. Among named
-    arrays may be an ``action_mask``. States of one dimension may have ``filters``, by name, which
-    see each state once.
+    arrays may be an ``action_mask``. Numbers and vectors may have ``filters``, by name, which see
+    each state once.
     """
 
     def __init__(
@@ -142,7 +148,8 @@ class _History:
     At the start of an episode the first state fills the whole history, so that nothing of the
     episode before is seen; every later state pushes the oldest one out.
 
-    ``state_size`` is the shape of one state; a grey image [H, W] gets an axis to stack along.
+    ``state_size`` is the shape of one state; a number and a grey image [H, W] get an axis to stack
+    along.
     """
 
     def __init__(
@@ -151,7 +158,7 @@ class _History:
         self._filter = z_filter
         self._state_size = state_size
         self._name = name
-        self._is_grey_image = len(state_size) == GREY
+        self._needs_axis = needs_axis(state_size)
         self._length = history_len
         self._capacity = 0
         self._histories: Array | None = None
@@ -170,7 +177,7 @@ class _History:
                 f"{_what(self._name)} has shape {list(array.shape[1:])}, "
                 f"the configuration says state_size: {written_size(self._state_size, self._name)}"
             )
-        return array[..., np.newaxis] if self._is_grey_image else array
+        return array[..., np.newaxis] if self._needs_axis else array
 
     def none(self) -> Array:
         """Return states of no environment."""

@@ -7,8 +7,8 @@ from pydantic import BeforeValidator, Discriminator, Field, PositiveInt, Tag
 
 from relaax.observations import UNNAMED, Shape, Shapes, flat_items
 
-#: Dimensions of an image without channels, which gets an axis to stack along.
-GREY = 2
+#: Dimensions of a number and of an image without channels, which get an axis to stack along.
+NUMBER, GREY = 0, 2
 
 
 def _tag(value: Any) -> str:
@@ -31,9 +31,7 @@ def _tag_of_sizes(value: Any) -> str:
 _ALONE, _NAMED = "[alone]", "[named]"
 _COUNT, _SIZES = "[count]", "[sizes]"
 
-_Shape = Annotated[
-    tuple[PositiveInt, ...], BeforeValidator(_shape), Field(min_length=1, max_length=3)
-]
+_Shape = Annotated[tuple[PositiveInt, ...], BeforeValidator(_shape), Field(max_length=3)]
 
 _Name = Annotated[str, Field(min_length=1)]
 
@@ -74,6 +72,11 @@ def stacked_shape(state_size: Shapes, history_len: int | Mapping[str, int]) -> S
     return {name: _stacked(shape, lengths[name]) for name, shape in state_size.items()}
 
 
+def needs_axis(state_size: Shape) -> bool:
+    """Return whether states get a last axis of 1, along which they are stacked."""
+    return len(state_size) in (NUMBER, GREY)
+
+
 def length_alone(history_len: int | Mapping[str, int]) -> int:
     """Return the length of the history of a state without names; ValueError if it has names."""
     if isinstance(history_len, Mapping):
@@ -104,5 +107,5 @@ def written_size(state_size: Shapes, name: str = UNNAMED) -> str:
 
 
 def _stacked(state_size: Shape, history_len: int) -> Shape:
-    *others, last = (*state_size, 1) if len(state_size) == GREY else state_size
+    *others, last = (*state_size, 1) if needs_axis(state_size) else state_size
     return (*others, last * history_len)

@@ -1,10 +1,14 @@
-"""An image and a vector train together, in one process and without the network between."""
+"""An image and a vector train together, in one process and through real servers."""
 
 import itertools
 from types import ModuleType
 
 import numpy as np
 import pytest
+from processes import REPOSITORY, Training
+from senses_environment import KEYS, picture
+from senses_environment import STEPS as STEPS_OF_EPISODE
+from worker_modes import SHARED
 
 from relaax.algorithm_base import NullMetrics, NullSaver
 
@@ -29,9 +33,7 @@ SECTION = {
 
 def state_of(is_right: bool, is_fast: bool) -> dict[str, np.ndarray]:
     """A bright bar at the left or at the right, and a speed."""
-    pixels = np.full((20, 20), 80, np.uint8)
-    pixels[:, 12 if is_right else 4 :][:, :4] = 200
-    return {"camera": pixels, "speed": np.array([1.0 if is_fast else -1.0], np.float32)}
+    return {"camera": picture(is_right), "speed": np.array([1.0 if is_fast else -1.0], np.float32)}
 
 
 def test_the_right_action_needs_the_image_and_the_vector(
@@ -54,3 +56,30 @@ def test_the_right_action_needs_the_image_and_the_vector(
     with capsys.disabled():
         print(f"\nimage and vector: {reached:.3f} of the last 1000 actions were right")
     assert reached > 0.9
+
+
+@SHARED
+def test_nested_observations_with_a_mask_are_learnt_from_through_real_servers(
+    training: Training, monkeypatch: pytest.MonkeyPatch
+):
+    """The environment ends with an error when it is given an action that it has forbidden."""
+    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY / "tests"))
+    encoders = SECTION["network"]["encoders"]
+    training.configure(
+        {
+            **SECTION,
+            **KEYS,
+            "path": str(REPOSITORY / "algorithms" / "da3c"),
+            "network": {
+                "encoders": {"camera": encoders["camera"], "arm": {"speed": encoders["speed"]}},
+                "layers": [{"dense": 32}],
+            },
+            "max_global_step": 200_000,
+        },
+        {"goal-return": 0.9 * STEPS_OF_EPISODE},
+    )
+    server = training.start_parameter_server()
+    training.start_rlx_server()
+    training.start_environments(8, "--per-connection", "4", "--env", "senses_environment:Senses-v0")
+    assert server.wait(120) == 0
+    server.says("has reached its goal")

@@ -37,8 +37,8 @@ class ActorCriticSettings(OptimizerSections):
     defaults.
     """
 
-    #: Shape of one state: ``[n]`` for a vector, ``[height, width]`` or with channels for an image;
-    #: or the shapes of several observations by name.
+    #: Shape of one state: ``[]`` for a number, ``[n]`` for a vector, ``[height, width]`` or with
+    #: channels for an image; or the shapes of several observations by name.
     state_size: StateSize
     #: How many of the latest states the network sees together; by name for some observations.
     history_len: HistoryLength = 1

@@ -59,7 +59,7 @@ class SquashedGaussian:
         self.action_shape: tuple[int, ...] = self.low.shape
         self.outputs = self.gaussian.outputs
         #: [A], of ``middle + half * tanh(u)``.
-        self.half: FloatArray = (self.high.ravel() - self.low.ravel()) / np.float32(2)
+        self.half: FloatArray = self.high.ravel() / np.float32(2) - self.low.ravel() / np.float32(2)
         self.middle: FloatArray = self.low.ravel() + self.half
 
     def noise(self, random: np.random.Generator, count: int) -> FloatArray:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relaax.errors import AgentError, ProtocolError
+from relaax.errors import ProtocolError
 from relaax.observations import Observations
 from relaax.protocol.binary.arrays import encode_block
 from relaax.protocol.binary.messages import (
@@ -145,14 +145,9 @@ class ServerCodec:
         """Return the answer to the steps that were decoded last.
 
         actions: [A, ...], of the environments that want one; scores: float64 [E], of those whose
-        episode has ended. AgentError for actions that are no array of numbers.
+        episode has ended. TypeError or ValueError for actions that are no array of numbers.
         """
-        try:
-            return self._encode(np.asarray(actions), scores)
-        except (TypeError, ValueError) as error:
-            raise AgentError(f"the algorithm's actions cannot be sent: {error}") from error
-
-    def _encode(self, actions: Array, scores: Array) -> bytes:
+        actions = np.asarray(actions)
         pattern = self._answer_pattern
         if self._is_alike and pattern is not None and pattern.fits(actions):
             return b"".join((pattern.head, pattern.block, actions.tobytes()))

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relaax.errors import AgentError
 from relaax.protocol.binary.messages import Metric
 from relaax.protocol.connection import Payload
 from relaax.protocol.framing import DEFAULT_MAX_FRAME_BYTES
@@ -40,14 +39,11 @@ class ServerCodec:
     ) -> bytes:
         """Return the action, or the score of an episode that is over.
 
-        AgentError for an action that JSON cannot hold.
+        TypeError or ValueError for an action that JSON cannot hold.
         """
         if len(scores):
             return messages.encode_score(float(scores[0]))
-        try:
-            return messages.encode_action(actions[0])
-        except (TypeError, ValueError) as error:
-            raise AgentError(f"the algorithm's actions cannot be sent: {error}") from error
+        return messages.encode_action(actions[0])
 
 
 def _steps(flags: int, reward: float, states: list[Any]) -> Steps:

@@ -74,7 +74,8 @@ def _bar(progress: TrainingProgress) -> Table:
     end.append(counted(progress.checkpoints, "checkpoint"))
     if progress.seconds_left is not None:
         end.append(progress.time_left())
-    bar = ProgressBar(total=1.0, completed=fraction or 0.0, width=None)
+    # Without a last step it has no end: rich draws it without one, too.
+    bar = ProgressBar(total=None if fraction is None else 1.0, completed=fraction or 0.0)
     table.add_row("training", bar, "  ".join(end))
     return table
 

@@ -12,6 +12,8 @@ from relaax.client.gymnasium_observations import observation_space_as_json
 from relaax.client.run_result import RunOutcome
 from relaax.client.vector_runner import VectorRunner
 from relaax.observations import arrays_in, mapped
+from relaax.protocol.json import encode_action
+from relaax.protocol.json.codec import decode
 from relaax.spaces import space_of
 
 SIZE = 3
@@ -36,6 +38,8 @@ class Sampled(gymnasium.Env):
         return self.observation_space.sample(), {}
 
     def step(self, action):
+        if isinstance(action, np.floating):  # of Gymnasium's vector environments
+            action = np.asarray(action)
         assert self.action_space.contains(action), action
         self.taken += 1
         self._steps += 1
@@ -56,6 +60,7 @@ OBSERVED = {
         {"camera": box(2, 2, high=255, dtype=np.uint8), "gear": spaces.Discrete(3)}
     ),
     "tuple": spaces.Tuple([box(2), spaces.MultiBinary(3)]),
+    "number": box(),
     "nested": spaces.Dict({"arm": spaces.Dict({"ends": spaces.Tuple([box(1), box()])})}),
 }
 
@@ -68,6 +73,9 @@ ACTED = {
     "half-open": (box(2, low=0, high=np.inf), np.float32([-5, 5])),
     "infinite": (box(2, low=-np.inf, high=np.inf), np.float32([-1e30, 1e30])),
     "whole": (box(2, low=0, high=255, dtype=np.uint8), np.float32([-5, 500])),
+    "number": (box(low=-1), np.float32(-5)),
+    "two-dimensional bits": (spaces.MultiBinary([2, 2]), [[1, 0], [0, 1]]),
+    "two-dimensional choices": (spaces.MultiDiscrete([[3, 2], [2, 4]]), [2, 1, 1, 3]),
     "dict": (spaces.Dict({"a": box(1), "b": spaces.Tuple([box(1)])}), np.float32([-5, 5])),
     "tuple": (spaces.Tuple([spaces.Discrete(3), spaces.MultiBinary(1)]), [2, 1]),
 }
@@ -93,6 +101,19 @@ class TestObservations:
         assert result.outcome is RunOutcome.FINISHED
         assert environment.taken == 2 * SIZE
         self.check(server, OBSERVED[observed], ending)
+
+    def test_one_environment_in_version_1(self, start_server, observed, ending):
+        environment = Sampled(OBSERVED[observed], spaces.Discrete(2), ending)
+        server = start_server()
+        with Client(server.url, protocol=1) as client:
+            result = GymnasiumRunner(environment, client, seed=1).run(episodes=2)
+        assert result.outcome is RunOutcome.FINISHED
+        assert environment.taken == 2 * SIZE
+        announced = shapes(observation_space_as_json(OBSERVED[observed]))
+        for verb, *arguments in server.messages:
+            if verb in ("act", "reward_and_act"):
+                state = decode(arguments[-1])
+                assert shapes(space_of(mapped(lambda part: np.asarray([part]), state))) == announced
 
     @pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP])
     def test_many(self, server, observed, ending, mode):
@@ -122,6 +143,17 @@ class TestActions:
         environment = Sampled(box(1), space)
         server = start_recording_server(action=action)
         with Client(server.url) as client:
+            GymnasiumRunner(environment, client).run(episodes=2)
+        assert environment.taken == 2 * SIZE
+
+    def test_one_environment_in_version_1(self, start_server, acted):
+        space, action = ACTED[acted]
+        environment = Sampled(box(1), space)
+        payload = encode_action(action if np.ndim(action) == 0 else np.asarray(action))
+        framed = len(payload).to_bytes(4, "little") + payload
+        others = {"reward_and_reset": ["reset", 10.0], "scalar_metric": b""}
+        server = start_server(lambda exchange: others.get(exchange.message[0], framed))
+        with Client(server.url, protocol=1) as client:
             GymnasiumRunner(environment, client).run(episodes=2)
         assert environment.taken == 2 * SIZE
 

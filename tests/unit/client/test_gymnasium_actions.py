@@ -52,6 +52,7 @@ def test_an_action_of_another_size_is_refused(action: Any) -> None:
         (spaces.Box(-np.inf, 2, (2,)), [-7, 7], [-7, 2]),
         (spaces.Box(-2, 2, (2,), np.int32), [0.6, 1e12], [1, 2]),
         (spaces.Box(0, 255, (2,), np.uint8), [-3, 254.6], [0, 255]),
+        (spaces.Box(0, 1, (3,), np.bool_), [0.2, 0.7, 5], [False, True, True]),
         (spaces.Box(-np.inf, np.inf, (2,), np.float16), [1e30, 0], [65504, 0]),
     ],
 )

@@ -6,6 +6,7 @@ import pytest
 from relaax.client import Client, Failure, VectorClient
 from relaax.protocol import binary
 from relaax.protocol.json import encode_action
+from relaax.protocol.json.codec import decode
 from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
 
 STATES = np.zeros((2, 1), np.float32)
@@ -140,6 +141,16 @@ class TestOneEnvironment:
                 client.send(1.0, state)
         assert [steps.observations.dtype for steps in server.steps] == [np.float32] * 2
         assert [exchange.state for exchange in old.exchanges] == [[0.5, 0.25]] * 2
+
+    def test_bytes_stay_bytes_in_version_one_so_that_they_are_scaled_as_in_two(self, start_server):
+        old = start_server()
+        with Client(old.url, protocol=1) as client:
+            client.init({"ram": np.array([0, 255], np.uint8), "speed": np.array([0.5])})
+        (message,) = old.messages
+        state = decode(message[-1])
+        assert state["speed"] == [0.5]
+        assert state["ram"].dtype == np.uint8
+        assert state["ram"].tolist() == [0, 255]
 
     @pytest.mark.parametrize("version", [1, 2])
     def test_actions_may_be_written_to(self, start_recording_server, start_server, version):

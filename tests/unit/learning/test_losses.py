@@ -57,6 +57,18 @@ def test_a_clipped_policy_loss_stops_at_its_limit(ratio, advantage, gain, moves)
     assert (abs(slopes_of(loss, log_ratios)[0][0]) > 0) == moves
 
 
+@pytest.mark.parametrize("advantage", [2.0, -2.0])
+def test_a_ratio_that_float32_cannot_hold_spoils_no_gradient(advantage):
+    """One of thousands of actions may have become so much more probable."""
+    slopes = slopes_of(
+        lambda log_ratios: clipped_policy_loss(
+            log_ratios, column(advantage, 2), column(1, 1), clip=0.2
+        ),
+        column(100, 0),
+    )
+    assert slopes == [[0, -2]]
+
+
 def test_the_value_loss_is_half_the_squared_error():
     """(3 - 1)^2 / 2 + (5 - 2)^2 / 2, and the last row is no step."""
     values, targets, valid = column(1, 2, 0), column(3, 5, 100), column(1, 1, 0)

@@ -189,7 +189,7 @@ def named_actor(kept, most_at_once=128):
             lambda flat: Parameters(network.manifest.unpack(flat), ()),
             Values(Version(0), 0, vector),
         ),
-        model=NumpyPolicy(network, Masking(2), action_mask="legal"),
+        model=NumpyPolicy(network, distribution, action_mask="legal"),
         distribution=distribution,
         columns=columns,
         rollouts=RolloutStore(3, columns),
@@ -197,13 +197,6 @@ def named_actor(kept, most_at_once=128):
         random=np.random.default_rng(3),
         most_at_once=most_at_once,
     )
-
-
-class Masking(Categorical):
-    """A distribution that can leave actions out."""
-
-    def masked(self, outputs, mask):
-        return np.where(mask > 0, outputs, np.float32(-1e30))
 
 
 def report(slots, flags, numbers, finals=()):

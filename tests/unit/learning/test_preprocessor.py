@@ -46,6 +46,12 @@ def test_observations_already_given_do_not_change():
     assert first.tolist() == [[1, 1]]
 
 
+def test_numbers_are_stacked_into_a_vector():
+    preprocessor = preprocessor_of([], 3, environments=2)
+    observe(preprocessor, [0.5, 7], [True, True])
+    assert observe(preprocessor, [1, 8]).tolist() == [[0.5, 0.5, 1], [7, 7, 8]]
+
+
 def test_grey_images_are_stacked_along_a_new_last_axis():
     preprocessor = preprocessor_of([20, 20], 3)
     observe(preprocessor, np.full((1, 20, 20), 1, np.uint8), [True])

@@ -24,7 +24,7 @@ def _run(tmp_path):
     """What TensorBoard reads of a run."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    writer = EventWriter(tmp_path, lambda: 1, describe_run(OPTIONS, PARAMETERS))
+    writer = EventWriter(tmp_path, lambda: 1, describe_run(OPTIONS, "da3c", PARAMETERS))
     writer.scalar("episode/reward", 5.0)
     writer.close()
     return EventAccumulator(str(tmp_path)).Reload()
@@ -35,7 +35,7 @@ def test_the_configuration_is_shown_as_text(run):
     text = event.tensor_proto.string_val[0].decode()
     assert yaml.safe_load(text.removeprefix("```yaml").removesuffix("```")) == {
         "relaax-parameter-server": {"--bind": "localhost:7000", "--metrics-dir": "metrics"},
-        "algorithm": PARAMETERS,
+        "algorithm": {"name": "da3c", **PARAMETERS},
     }
 
 
@@ -47,6 +47,7 @@ def test_the_parameters_of_the_algorithm_are_hyperparameters(run):
     session = data.FromString(contents["_hparams_/session_start_info"]).session_start_info
     values = {name: getattr(v, v.WhichOneof("kind")) for name, v in session.hparams.items()}
     assert values == {
+        "name": "da3c",
         "action_size": 2,
         "state_size": "[4]",
         "seed": "None",

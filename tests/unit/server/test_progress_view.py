@@ -1,6 +1,7 @@
 """The training's progress as rows of a terminal."""
 
 import io
+import re
 
 import pytest
 from rich.text import Text
@@ -63,8 +64,19 @@ def test_rows_that_a_narrower_terminal_has_broken_are_erased(resize):
 def test_a_training_without_a_last_step_is_drawn_too(resize):
     resize(80)
     line = "training: step 7 at 0/s | return - (0 episodes) | 0 checkpoints"
-    _, figures = on_screen(as_sent(view().draw(line)))
+    drawn = view().draw(line)
+    bar, figures = on_screen(as_sent(drawn))
+    assert "%" not in bar
     assert figures == "step 7 | return -"
+
+
+def test_a_bar_without_an_end_is_not_one_that_has_not_begun(monkeypatch):
+    """It is of many colours, where the other one is of one."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    lines = ["training: step 7 at 0/s", "training: step 0 of 9 at 0/s"]
+    lines = [f"{line} | return - (0 episodes) | 0 checkpoints" for line in lines]
+    colours = [len(set(re.findall(r"\x1b\[[0-9;]*m", view().draw(line)))) for line in lines]
+    assert colours[0] > colours[1]
 
 
 def test_where_output_has_no_unicode_the_bar_has_none():

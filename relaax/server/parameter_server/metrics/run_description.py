@@ -20,11 +20,15 @@ with without_torch():
 _COMPARED = (EPISODE_REWARD, "episode/length", "server/steps per second")
 
 
-def describe_run(options: Mapping[str, Any], parameters: Mapping[str, Any]) -> list[Summary]:
+def describe_run(
+    options: Mapping[str, Any], algorithm: str, parameters: Mapping[str, Any]
+) -> list[Summary]:
     """Return a run's configuration: as text, and the algorithm's parameters as hyperparameters.
 
-    options: those of the parameter server, by name. parameters: the YAML's ``algorithm:`` section.
+    options: those of the parameter server, by name. algorithm: its name. parameters: all other keys
+    of the YAML's ``algorithm:`` section.
     """
+    parameters = {"name": algorithm, **parameters}
     content = {
         "relaax-parameter-server": {name: _plain(value) for name, value in options.items()},
         "algorithm": {name: _plain(value) for name, value in parameters.items()},

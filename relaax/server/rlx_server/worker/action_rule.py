@@ -25,7 +25,7 @@ class ActionRule:
 
     algorithm: what it is called in errors. Actions of a Box are finite, and may lie outside of its
     bounds, which belong to the environment, but not outside of its type, if that is one of
-    integers. Without a space anything that is finite fits.
+    integers. Without a space anything that is finite fits; None does not.
     """
 
     def __init__(self, space: Space | None, algorithm: str) -> None:
@@ -72,6 +72,8 @@ class ActionRule:
         if len(actions) == 0:
             return actions
         if self._space is None:
+            if not isinstance(actions, np.ndarray) and any(action is None for action in actions):
+                raise self._error("None")
             self._require_finite(_numbers_in(actions))
             return actions
         if self.shape is not None and actions.shape[1:] != self.shape:
@@ -86,6 +88,10 @@ class ActionRule:
             return self._of_type(self._integer, actions)
         self._require_finite(actions)
         return actions if actions.dtype.kind == "f" else actions.astype(np.float32)
+
+    def unsendable(self, error: Exception) -> UnusableActions:
+        """Return the error for actions of which a codec says that they cannot be sent."""
+        return self._error(f"an unusable action: {error}")
 
     def _require_finite(self, numbers: Array) -> None:
         if numbers.dtype.kind == "f" and not np.isfinite(numbers).all():

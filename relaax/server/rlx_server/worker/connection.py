@@ -31,7 +31,7 @@ class Codec(Protocol):
     def encode(self, actions: Actions, scores: FloatArray) -> bytes:
         """Return the answer to the steps decoded last: A actions, and the scores of E episodes.
 
-        AgentError for actions that cannot be sent.
+        TypeError or ValueError for actions that cannot be sent.
         """
 
 

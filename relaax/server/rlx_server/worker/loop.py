@@ -55,8 +55,8 @@ class Worker:
         self._settings = settings
         self._stop = stop
         self._inbox = inbox
-        rule = ActionRule(settings.config.action_space(), settings.algorithm_name)
-        self._responder = Responder(make_agents, is_shared=inbox is not None, rule=rule)
+        self._rule = ActionRule(settings.config.action_space(), settings.algorithm_name)
+        self._responder = Responder(make_agents, is_shared=inbox is not None, rule=self._rule)
         #: By descriptor.
         self._connections: dict[int, Connection] = {}
         #: Connections whose next message has been read already, so that no descriptor shows it.
@@ -197,10 +197,16 @@ class Worker:
         connection = answer.connection
         try:
             goodbye = connection.goodbye() if connection.is_leaving else None
-            connection.send(connection.codec.encode(answer.actions, answer.scores))
+            connection.send(self._encoded(answer))
             self._send(connection, goodbye)
         except _CLIENTS_FAULTS as error:
             self._drop(connection, error)
+
+    def _encoded(self, answer: Answer) -> bytes:
+        try:
+            return answer.connection.codec.encode(answer.actions, answer.scores)
+        except (TypeError, ValueError) as error:
+            raise self._rule.unsendable(error) from error
 
     def _send(self, connection: Connection, payload: bytes | None) -> None:
         """Send a message, if there is one; go on when everything is on its way."""

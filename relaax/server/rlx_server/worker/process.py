@@ -9,7 +9,7 @@ from functools import partial
 from relaax.algorithm_base import BridgeBase
 from relaax.allocator import keep_memory, spare_memory
 from relaax.errors import BridgeError, ConfigurationError, ParameterServerAway
-from relaax.failure_log import in_words
+from relaax.failure_log import FailureLog, in_words
 from relaax.protocol.binary import ErrorCode
 from relaax.server.rlx_server.worker.agents import Agents, SeparateAgents
 from relaax.server.rlx_server.worker.inbox import Inbox
@@ -50,7 +50,7 @@ def run_connection_worker(
     with closing(StopRequest()) as stop:
         worker = Worker(settings, make_agents, stop)
         worker.accept(connection, peer)
-        return _run(worker)
+        return _run(worker, settings.failures)
 
 
 def run_shared_worker(settings: WorkerSettings, number: int, channel: socket.socket) -> int:
@@ -63,10 +63,10 @@ def run_shared_worker(settings: WorkerSettings, number: int, channel: socket.soc
     sys.setswitchinterval(_THREAD_SWITCH_S)
     make_agents = partial(_make_agents, settings, number, learns_in_background=True)
     with closing(StopRequest()) as stop, closing(Inbox(channel)) as inbox:
-        return _run(Worker(settings, make_agents, stop, inbox))
+        return _run(Worker(settings, make_agents, stop, inbox), settings.failures)
 
 
-def _run(worker: Worker) -> int:
+def _run(worker: Worker, failures: FailureLog) -> int:
     try:
         worker.run()
     except (BridgeError, ConfigurationError) as error:
@@ -76,7 +76,7 @@ def _run(worker: Worker) -> int:
     except MemoryError:
         raise
     except Exception as error:  # whatever an algorithm's own code raises
-        _log.exception("the algorithm failed")
+        failures.add("the algorithm", error)
         return _part(worker, f"the algorithm failed: {in_words(error)}", error)
     finally:
         _close(worker)
@@ -126,6 +126,7 @@ def _agents(
         return Agents(agent, stub, act_together=True, first_seed=of_environments)
     of_agents = first_seed(number, Purpose.AGENTS)
     separate = SeparateAgents(
-        lambda count: algorithm.make_agent(config, stub, seed_after(of_agents, count))
+        lambda count: algorithm.make_agent(config, stub, seed_after(of_agents, count)),
+        settings.failures,
     )
     return Agents(separate, stub, act_together=False, first_seed=of_environments)

@@ -1,12 +1,16 @@
 """What a worker inherits from its RLX server."""
 
+import logging
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from relaax.algorithm_base import BridgeBase, ConfigBase
+from relaax.failure_log import FailureLog
 from relaax.protocol import MessageConnection
 from relaax.server.common.algorithm_loader import Algorithm
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,8 @@ class WorkerSettings:
     max_environments: int
     #: What the algorithm is called in messages.
     algorithm_name: str = "of this server"
+    #: What the algorithm raises; all workers that are forked after this was made know it.
+    failures: FailureLog = field(default_factory=lambda: FailureLog(_log))
 
     def stub(self) -> BridgeBase:
         """Return a stub for the parameter server; only after the fork, since gRPC has threads."""

@@ -23,9 +23,9 @@ def test_the_defaults_are_those_of_the_seed(da3c):
 def test_history_widens_the_last_axis(da3c):
     shapes = [
         da3c.Config({"action_size": 2, "state_size": size, "history_len": 4}).network
-        for size in ([84, 84], [50, 60, 3], [24])
+        for size in ([84, 84], [50, 60, 3], [24], [])
     ]
-    assert [s.observation_shape for s in shapes] == [(84, 84, 4), (50, 60, 12), (96,)]
+    assert [s.observation_shape for s in shapes] == [(84, 84, 4), (50, 60, 12), (96,), (4,)]
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,8 @@ def test_history_widens_the_last_axis(da3c):
             r"action_size \(how many actions there are\) or action_bits is missing",
         ),
         ({"action_bits": 2}, "action_size and action_bits exclude each other"),
-        ({"state_size": []}, "state_size"),
+        ({"state_size": [2, 3, 4, 5]}, "state_size"),
+        ({"state_size": {}}, "state_size"),
         ({"rewards_gamma": 1.5}, "rewards_gamma"),
         ({"RMSProp": {"decay": 1}}, "decay"),
         ({"Adam": {"beta1": 1.0}}, "beta1"),

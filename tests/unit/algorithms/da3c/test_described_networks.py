@@ -5,13 +5,11 @@ import json
 
 import numpy as np
 import pytest
-import tensorflow as tf
 from pydantic import ValidationError
 from rollout_samples import random_rollouts
 
 from relaax.algorithm_base import NullMetrics, NullSaver
 from relaax.learning.actor_critic.losses_tf import ActorCriticLoss
-from relaax.learning.distributions import Categorical
 from relaax.learning.distributions.categorical_tf import GraphCategorical
 from relaax.learning.gradients_tf import RolloutGradients
 from relaax.learning.networks import LSTM, Dense, Head, Network, initial_parameters
@@ -129,7 +127,7 @@ def test_a_mask_is_no_input_of_the_network(da3c):
     [
         ({"state_size": {}}, "state_size"),
         ({"state_size": {"": [3]}}, "state_size"),
-        ({"state_size": {"speed": []}}, "state_size.*speed"),
+        ({"state_size": {"speed": [1, 2, 3, 4]}}, "state_size.*speed"),
         ({"state_size": {"speed": [0]}}, "state_size.*speed"),
         ({"state_size": 4}, "state_size"),
         ({"history_len": {"sped": 2}}, "history_len: sped: state_size has no such observation"),
@@ -144,13 +142,6 @@ def test_a_mask_is_no_input_of_the_network(da3c):
 def test_sizes_and_masks_that_do_not_fit_are_named(da3c, changes, reason):
     with pytest.raises(ValueError, match=reason):
         da3c.Config({"action_size": 3, "state_size": {"speed": [2]}, **changes})
-
-
-class Masking(GraphCategorical):
-    """A distribution inside a graph that can leave actions out."""
-
-    def masked(self, outputs, mask):
-        return tf.where(mask > 0, outputs, -1e30)
 
 
 HEADS = [(Head("policy", actions), Head("value", 1)) for actions in (3, 2)]
@@ -202,7 +193,7 @@ def gradient_of(da3c, network, weights, rollouts, changes):
     section = {"action_size": 3, "state_size": {"x": [4]}, "entropy_beta": 0.1, **changes}
     settings = da3c.Config(section).settings
     objective = ActorCriticLoss(
-        distribution=Masking(),
+        distribution=GraphCategorical(),
         discount=settings.rewards_gamma,
         trace_decay=settings.trace_decay,
         entropy_beta=settings.entropy_beta,
@@ -223,7 +214,7 @@ def test_a_graph_chooses_what_masks_allow():
     network = Network({"x": Network.of((4,), (), HEADS[0]).encoders[""]}, (LSTM(4),), HEADS[0])
     tensors = ParameterTensors(network)
     parameters = tensors.unpack(initial_parameters(network.manifest, "uniform", 3))
-    policy = GraphPolicy(network, tensors, Masking(), action_mask="legal")
+    policy = GraphPolicy(network, tensors, GraphCategorical(), action_mask="legal")
     random = np.random.default_rng(3)
     legal = random.integers(0, 2, (50, 3)).astype(np.uint8)
     legal[:, 1] = 1 - legal[:, 0]
@@ -238,26 +229,44 @@ def test_a_graph_chooses_what_masks_allow():
     assert np.isfinite(choice.log_probabilities).all()
 
 
+def one_of_three_is_allowed(legal, action):
+    return legal[action]
+
+
+def both_choices_are_allowed(legal, action):
+    return legal[:3][action[0]] and legal[3:][action[1]]
+
+
+def no_forbidden_bit_is_set(legal, action):
+    return (action.ravel() <= legal).all()
+
+
 @pytest.mark.parametrize(
     "network", [None, {"layers": [{"lstm": 4}]}, {"encoders": {"x": [{"dense": 4}]}}]
 )
-def test_a_whole_agent_acts_and_learns_within_its_masks(da3c, monkeypatch, network):
-    """Action 2 earns most, and is hardly ever allowed."""
-    monkeypatch.setattr(Categorical, "masked", masked, raising=False)
-    monkeypatch.setattr(GraphCategorical, "masked", Masking.masked, raising=False)
-    section = {"action_size": 3, "state_size": {"x": [2], "sight": [20, 20]}, "seed": 2}
+@pytest.mark.parametrize(
+    ("keys", "numbers", "is_allowed"),
+    [
+        ({"action_size": 3}, 3, one_of_three_is_allowed),
+        ({"action_size": [3, 2]}, 5, both_choices_are_allowed),
+        ({"action_bits": [2, 2]}, 4, no_forbidden_bit_is_set),
+    ],
+    ids=["categorical", "choices", "bits"],
+)
+def test_a_whole_agent_acts_and_learns_within_its_masks(da3c, network, keys, numbers, is_allowed):
+    """Forbidden numbers earn most. Of each choice the first action is always allowed."""
+    section = {**keys, "state_size": {"x": [2], "sight": [20, 20]}, "seed": 2}
     config = da3c.Config({**section, "action_mask": "legal", "network": network})
     parameter_server = da3c.ParameterServer(config, NullSaver(), NullMetrics())
     agent = da3c.Agent(config, parameter_server.bridge())
     state = {"x": [0, 1], "sight": np.zeros((20, 20), np.uint8)}
-    action, allowed = agent.act({**state, "legal": [1, 1, 0]}), [1, 1, 0]
-    for step in range(60):
-        assert allowed[action] == 1
-        allowed = [1, step % 2, step % 7 == 0]
-        action = agent.reward_and_act(float(action), {**state, "legal": allowed})
+    random = np.random.default_rng(4)
+    legal = np.ones(numbers, np.int64)
+    action = agent.act({**state, "legal": legal})
+    for _ in range(60):
+        assert is_allowed(legal, action)
+        legal = random.integers(0, 2, numbers)
+        legal[[0, -2]] = 1
+        action = agent.reward_and_act(float(np.sum(action)), {**state, "legal": legal})
     assert parameter_server.global_t() == 60
     assert np.isfinite(parameter_server.bridge().get_values().vector).all()
-
-
-def masked(self, outputs, mask):
-    return np.where(mask > 0, outputs, np.float32(-1e30))

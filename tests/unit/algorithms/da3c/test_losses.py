@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from numpy_network import NumpyNetwork
+from numpy_returns import returns_of, vtrace_of
 from rollout_samples import random_rollouts
 
 from relaax.learning.actor_critic import columns_of, make_gradients
@@ -93,10 +94,10 @@ class LossTwin(NumpyNetwork):
                 for array in (rollout.rewards, rollout.terminated, rollout.valid, values, ratios)
             ]
             if settings.vtrace is None:
-                returns[:, column] = returns_of(*arrays[:4], settings.trace_decay)
+                returns[:, column] = returns_of(*arrays[:4], DISCOUNT, settings.trace_decay)
                 advantages[:, column] = returns[:, column] - arrays[3][:-1]
             else:
-                found = vtrace_of(*arrays, settings.vtrace, settings.trace_decay)
+                found = vtrace_of(*arrays, settings.vtrace, DISCOUNT, settings.trace_decay)
                 returns[:, column], advantages[:, column], weights[:, column] = found
         if settings.normalize_advantages:
             steps = advantages[rollout.valid > 0]
@@ -117,34 +118,6 @@ class LossTwin(NumpyNetwork):
         terms = self.losses(rollout)
         total = terms.policy - ENTROPY_BETA * terms.entropy + VALUE_LOSS_WEIGHT * terms.value
         return total / rollout.count
-
-
-def returns_of(rewards, terminated, valid, values, decay):
-    """Lambda-returns of one rollout, from the last row backwards."""
-    following, returns = values[-1], []
-    for step in reversed(range(len(rewards))):
-        if valid[step]:
-            mixed = (1 - decay) * values[step + 1] + decay * following
-            following = rewards[step] + DISCOUNT * (1 - terminated[step]) * mixed
-        else:
-            following = values[step]
-        returns.append(following)
-    return np.array(returns[::-1])
-
-
-def vtrace_of(rewards, terminated, valid, values, ratios, clips, decay):
-    """V-trace targets, advantages and their weights of one rollout, from the last row backwards."""
-    following, correction, rows = values[-1], 0.0, []
-    for step in reversed(range(len(rewards))):
-        discount = DISCOUNT * (1 - terminated[step])
-        weight = valid[step] * min(ratios[step], clips.clip_rho)
-        advantage = rewards[step] + discount * following - values[step]
-        trace = valid[step] * decay * min(ratios[step], clips.clip_c)
-        difference = rewards[step] + discount * values[step + 1] - values[step]
-        correction = weight * difference + discount * trace * correction
-        following = values[step] + correction
-        rows.append((following, advantage, weight))
-    return np.array(rows[::-1]).T
 
 
 @pytest.fixture(name="make_case")

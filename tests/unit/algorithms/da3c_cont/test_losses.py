@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 from numpy_network import NumpyNetwork
+from numpy_returns import returns_of, vtrace_of
 from rollout_samples import random_rollouts
 from scipy.stats import norm
 
@@ -17,15 +18,6 @@ SECTION = {
     "action_size": 2, "state_size": [4], "hidden_layers": [6], "lstm": False, "seed": 7,
     "rewards_gamma": DISCOUNT, "initialization": "orthogonal",
 }  # fmt: skip
-
-
-def returns_of(rollout, values):
-    """n-step returns [T, K]; a row that is not valid stands for its own value."""
-    returns, following = np.zeros(rollout.rewards.shape), values[-1]
-    for step in reversed(range(len(returns))):
-        earned = rollout.rewards[step] + DISCOUNT * (1 - rollout.terminated[step]) * following
-        following = returns[step] = np.where(rollout.valid[step] > 0, earned, values[step])
-    return returns
 
 
 def terms_of(config, vector, rollout):
@@ -45,17 +37,40 @@ def terms_of(config, vector, rollout):
     sigma = np.exp(raw) if config.settings.sigma == "free" else np.log1p(np.exp(raw)) + 1e-3
     density = norm(mean, sigma)
     chosen = density.logpdf(rollout.actions).sum(axis=-1)
-    returns = returns_of(rollout, values)
+    ratios = np.exp(chosen - rollout.log_probabilities)
+    returns, advantages, weights = targets_of(config.settings, rollout, values, ratios)
+    gains = weights * chosen * advantages
+    clip = config.settings.policy_clip
+    if clip is not None:
+        limited = np.clip(ratios, 1 - clip, 1 + clip)
+        gains = np.minimum(ratios * advantages, limited * advantages)
     return {
-        "policy loss": -np.sum(rollout.valid * chosen * (returns - values[:-1])),
+        "policy loss": -np.sum(rollout.valid * gains),
         "value loss": np.sum(rollout.valid * (returns - values[:-1]) ** 2) / 2,
         "entropy": np.sum(rollout.valid * density.entropy().sum(axis=-1)),
     }
 
 
+def targets_of(settings, rollout, values, ratios):
+    """What values should be, advantages, and what the policy loss weighs these with: [T, K]."""
+    columns = []
+    for column in range(rollout.count):
+        rows = [
+            array[:, column]
+            for array in (rollout.rewards, rollout.terminated, rollout.valid, values, ratios)
+        ]
+        if settings.vtrace is not None:
+            columns.append(vtrace_of(*rows, settings.vtrace, DISCOUNT, 1.0))
+            continue
+        returns = returns_of(*rows[:4], DISCOUNT, 1.0)
+        columns.append([returns, returns - rows[3][:-1], np.ones(len(returns))])
+    return np.stack(columns, axis=-1)
+
+
 @pytest.mark.parametrize("sigma", ["state", "free"])
-def test_each_term_agrees_with_scipy(continuous, sigma):
-    config = continuous.Config({**SECTION, "sigma": sigma})
+@pytest.mark.parametrize("correction", [{}, {"policy_clip": 0.2}, {"vtrace": True}])
+def test_each_term_agrees_with_scipy(continuous, sigma, correction):
+    config = continuous.Config({**SECTION, **correction, "sigma": sigma})
     continuous.prepare_to_fork()
     from relaax.learning.networks.parameters_tf import ParameterTensors
 

@@ -88,6 +88,13 @@ def test_the_gradient_of_the_entropy_leads_there(graph):
     assert wide < 0 < narrow
 
 
+def test_the_widest_bounds_that_are_finite_have_a_middle():
+    most = np.finfo(np.float32).max
+    squashed = SquashedGaussian([-most], [most])
+    actions = squashed.choose(np.zeros((2, 2), np.float32), np.array([[0], [9]], np.float32))
+    np.testing.assert_allclose(actions[:, 0], [0, most], rtol=1e-3)
+
+
 @pytest.mark.parametrize(
     ("low", "high", "message"),
     [

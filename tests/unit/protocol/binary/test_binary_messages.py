@@ -293,6 +293,10 @@ class TestTheShortCut:
             )
 
 
+#: As a runner never announces it: the names of its elements are "0" and "1".
+PAIR = {"type": "Tuple", "spaces": [discrete(2), discrete(3)]}
+
+
 @pytest.mark.parametrize(
     ("told", "expected", "is_different"),
     [
@@ -314,6 +318,11 @@ class TestTheShortCut:
         (named(a=5), named(a=discrete(2)), True),
         ({"type": "Dict", "spaces": 5}, named(a=discrete(2)), True),
         (discrete(2), named(a=discrete(2)), True),
+        (named(**{"0": discrete(2), "1": discrete(3)}), PAIR, False),
+        (named(**{"0": discrete(2), "1": discrete(2)}), PAIR, True),
+        (named(**{"arm/0": discrete(2), "arm/1": discrete(3)}), named(arm=PAIR), False),
+        (PAIR, PAIR, False),
+        (PAIR, box("float32", (2,)), True),
     ],
 )
 def test_spaces_are_compared_by_shape_and_number(told, expected, is_different):

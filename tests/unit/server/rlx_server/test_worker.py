@@ -167,7 +167,8 @@ def test_a_client_that_leaves_between_two_messages_is_no_warning(session, caplog
     ("action", "reason"),
     [
         (float("nan"), "returned the action nan, which is not finite"),
-        (object(), "the algorithm's actions cannot be sent"),
+        (object(), "the algorithm of this server returned an unusable action: act cannot be sent"),
+        (None, "the algorithm of this server returned None"),
     ],
 )
 def test_an_action_that_cannot_be_sent_closes_its_connection_alone(

@@ -153,7 +153,9 @@ def test_actions_that_are_no_array_close_their_connection_alone(serve_separately
     for states in ([6, 1], [-1, -1]):  # of different shapes; no numbers at all
         bad = BinaryClient(served, environments=2)
         bad.tell([0, 1], [START, START], [0, 0], states)
-        with pytest.raises(binary.Error, match="the algorithm's actions cannot be sent") as said:
+        with pytest.raises(
+            binary.Error, match="of this server returned an unusable action"
+        ) as said:
             bad.answer()
         assert said.value.code == ErrorCode.ALGORITHM
     assert BinaryClient(served).ask([0], [START], [0], [2]).actions.tolist() == [7]
