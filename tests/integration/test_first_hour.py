@@ -141,11 +141,16 @@ class TestConfiguration:
         )
 
     @BOTH_SERVERS
+    @pytest.mark.parametrize("place", ["flag", "file"])
     def test_a_server_that_shows_everything_shows_where_an_error_comes_from(
-        self, training: Training, author: Author, command: str
+        self, training: Training, author: Author, command: str, place: str
     ):
         path = author.puts("raise ValueError", "super().__init__(config)", "config.py")
-        process = training.start_command(command, "--log-level", "DEBUG")
+        flags = ["--log-level", "DEBUG"] if place == "flag" else []
+        if place == "file":
+            written = training.yaml.read_text()
+            training.yaml.write_text(written.replace("--log-level: INFO", "--log-level: DEBUG"))
+        process = training.start_command(command, *flags)
         assert process.wait() == 2
         assert f'File "{path}", line' in process.output()
         assert process.output().splitlines()[-1].startswith(f"{command}: error: ")

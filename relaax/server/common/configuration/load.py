@@ -1,5 +1,6 @@
 """Combines the command line, the YAML file and the defaults."""
 
+import logging
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -122,6 +123,8 @@ def _load(
     content = read_yaml(path)
     _refuse_unknown(content, (PARAMETER_SERVER, RLX_SERVER, ALGORITHM), f"{path}: ")
     from_file = _section(content, section, path)
+    if {**from_file, **flags}.get("--log-level") == "DEBUG":
+        logging.getLogger().setLevel(logging.DEBUG)  # errors may come before the log starts
     known = [str(field.alias) for field in options.model_fields.values()]
     _refuse_unknown(from_file, known, f"{path}: {section}: ")
     _validate(options, from_file, f"{path}: {section}: ", strict=True)
