@@ -12,3 +12,8 @@ _FILE = re.compile(r"^`([\w.]+)`:\n\n```\w+\n(.*?)```$", re.MULTILINE | re.DOTAL
 def whole_algorithm() -> dict[str, str]:
     """The text of each file of the page's first example, by its name."""
     return dict(_FILE.findall(PAGE.partition("\n## The contract")[0]))
+
+
+def another_loss() -> dict[str, str]:
+    """The text of each file that gives DA3C another loss, by its name."""
+    return dict(_FILE.findall(PAGE.partition("\n### Another loss for it")[2]))

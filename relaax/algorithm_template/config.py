@@ -19,7 +19,7 @@ class Keys(Section):
     #: How far the weights of an episode are from the best ones: a standard deviation.
     noise: PositiveFloat = 0.5
     #: Environment steps of all agents together after which the training is over.
-    max_global_step: PositiveInt = 1_000_000
+    max_global_step: PositiveFloat = 1e6
 
 
 class Config(ConfigBase):

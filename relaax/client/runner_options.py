@@ -56,7 +56,10 @@ def build_parser(description: str) -> argparse.ArgumentParser:
         help="where the RLX server listens",
     )
     parser.add_argument(
-        "--env", required=True, metavar="ID", help="the environment's name in Gymnasium"
+        "--env",
+        required=True,
+        metavar="ID",
+        help="the environment's name in Gymnasium; MODULE:NAME imports its module before",
     )
     parser.add_argument(
         "--count",

@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import tensorflow as tf
 
 from relaax.learning.arrays import padded_size, zero_padded
-from relaax.learning.model import Gradient
+from relaax.learning.model import Gradient, Objective
 from relaax.learning.networks.compiled_tf import CompiledFunction
 from relaax.learning.networks.description import Network
 from relaax.learning.networks.layers_tf import ObservationTensors, unroll
@@ -46,19 +45,6 @@ class GraphRollouts:
         """
         is_no_step = tf.cast(self.valid[..., tf.newaxis] == 0, tf.uint8)
         return tf.maximum(self.observations[action_mask][:-1], is_no_step)
-
-
-class Objective(Protocol):
-    """What an algorithm minimises."""
-
-    def loss(
-        self, outputs: Mapping[str, tf.Tensor], batch: GraphRollouts
-    ) -> tuple[tf.Tensor, Terms]:
-        """Return the loss, summed over all steps that are valid, and parts of it by name.
-
-        ``outputs``: what each head of the network puts out for the observations, float32
-        [T + 1, K, units].
-        """
 
 
 class RolloutGradients:

@@ -56,6 +56,17 @@ class Gradient:
     terms: Mapping[str, float]
 
 
+class Objective(Protocol):
+    """What an algorithm minimises, inside a graph."""
+
+    def loss(self, outputs: Mapping[str, Any], batch: Any) -> tuple[Any, Mapping[str, Any]]:
+        """Return the loss, summed over all steps that are valid, and parts of it by name.
+
+        Both are tensors. ``outputs``: what each head of the network puts out for the observations,
+        float32 [T + 1, K, units]. ``batch``: ``gradients_tf.GraphRollouts`` of T rows.
+        """
+
+
 class GradientModel(Protocol):
     """Computes gradients."""
 

@@ -16,6 +16,7 @@ from relaax.learning.actor_critic.builder import (
     make_agent,
     make_batch_agent,
     make_gradients,
+    make_objective,
     make_parameter_server,
     prepare_to_fork,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "make_agent",
     "make_batch_agent",
     "make_gradients",
+    "make_objective",
     "make_parameter_server",
     "prepare_to_fork",
 ]

@@ -1,5 +1,8 @@
 """Wires an actor-critic: the one place that reads the configuration, and hands values to parts."""
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 import numpy as np
 
 from relaax.algorithm_base import (
@@ -18,7 +21,7 @@ from relaax.learning.background_learner import BackgroundLearner
 from relaax.learning.filters import ParameterSource
 from relaax.learning.gathering import GatheringSink
 from relaax.learning.learner import Learner, NoLearner
-from relaax.learning.model import GradientModel
+from relaax.learning.model import GradientModel, Objective
 from relaax.learning.networks import initial_parameters
 from relaax.learning.optimizers import linear_anneal
 from relaax.learning.parameter_server import ParameterServer
@@ -27,6 +30,9 @@ from relaax.learning.parameter_store import ParameterStore
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.rollouts import Columns, RolloutBatch, RolloutStore
+
+#: Makes what is minimised.
+ObjectiveOf: TypeAlias = Callable[[ActorCriticConfig], Objective]
 
 
 def make_parameter_server(
@@ -51,16 +57,50 @@ def make_parameter_server(
     )
 
 
-def make_agent(config: ActorCriticConfig, parameter_server: BridgeBase, seed: int = 0) -> AgentBase:
+def make_objective(config: ActorCriticConfig) -> Objective:
+    """Return the actor-critic loss."""
+    from relaax.learning.actor_critic.losses_tf import ActorCriticLoss
+    from relaax.learning.distributions.graph_tf import graph_of
+    from relaax.learning.returns_tf import VTrace
+
+    settings, vtrace = config.settings, config.settings.vtrace
+    return ActorCriticLoss(
+        distribution=graph_of(config.distribution),
+        discount=settings.rewards_gamma,
+        trace_decay=settings.trace_decay,
+        entropy_beta=settings.entropy_beta,
+        value_loss_weight=settings.value_loss_weight,
+        normalize_advantages=settings.normalize_advantages,
+        policy_clip=settings.policy_clip,
+        vtrace=None if vtrace is None else VTrace(vtrace.clip_rho, vtrace.clip_c),
+        action_mask=settings.mask_name,
+    )
+
+
+def make_agent(
+    config: ActorCriticConfig,
+    parameter_server: BridgeBase,
+    seed: int = 0,
+    objective_of: ObjectiveOf = make_objective,
+) -> AgentBase:
     """Return an agent of one environment, which learns before it chooses the next action."""
-    actor = make_batch_agent(config, parameter_server, seed, learns_in_background=False)
+    actor = make_batch_agent(
+        config, parameter_server, seed, learns_in_background=False, objective_of=objective_of
+    )
     return SingleAgent(actor, parameter_server.metrics())
 
 
 def make_batch_agent(
-    config: ActorCriticConfig, parameter_server: BridgeBase, seed: int, learns_in_background: bool
+    config: ActorCriticConfig,
+    parameter_server: BridgeBase,
+    seed: int,
+    learns_in_background: bool,
+    objective_of: ObjectiveOf = make_objective,
 ) -> Actor:
-    """Return the agent of many environments; in the background it learns beside acting."""
+    """Return the agent of many environments; in the background it learns beside acting.
+
+    ``objective_of`` makes what is minimised of the configuration.
+    """
     prepare_to_fork()
     # Imported here: these need TensorFlow, and the parameter server runs without it.
     from relaax.learning.distributions.graph_tf import graph_of
@@ -77,7 +117,13 @@ def make_batch_agent(
     policy = CurrentPolicy(tensors.unpack, bridged.get())
     random = np.random.default_rng(None if settings.seed is None else [settings.seed, seed])
     learner = _make_learner(
-        config, parameter_server, bridged, policy, random.spawn(1)[0], learns_in_background
+        config,
+        parameter_server,
+        bridged,
+        policy,
+        random.spawn(1)[0],
+        learns_in_background,
+        objective_of,
     )
     return Actor(
         preprocessor=Preprocessor(
@@ -104,30 +150,16 @@ def make_batch_agent(
     )
 
 
-def make_gradients(config: ActorCriticConfig) -> GradientModel:
-    """Return the gradients of the actor-critic loss."""
-    from relaax.learning.actor_critic.losses_tf import ActorCriticLoss
-    from relaax.learning.distributions.graph_tf import graph_of
+def make_gradients(
+    config: ActorCriticConfig, objective_of: ObjectiveOf = make_objective
+) -> GradientModel:
+    """Return the gradients of what ``objective_of`` makes."""
     from relaax.learning.gradients_tf import RolloutGradients
     from relaax.learning.networks.parameters_tf import ParameterTensors
-    from relaax.learning.returns_tf import VTrace
 
-    settings, vtrace = config.settings, config.settings.vtrace
-    objective = ActorCriticLoss(
-        distribution=graph_of(config.distribution),
-        discount=settings.rewards_gamma,
-        trace_decay=settings.trace_decay,
-        entropy_beta=settings.entropy_beta,
-        value_loss_weight=settings.value_loss_weight,
-        normalize_advantages=settings.normalize_advantages,
-        policy_clip=settings.policy_clip,
-        vtrace=None if vtrace is None else VTrace(vtrace.clip_rho, vtrace.clip_c),
-        action_mask=settings.mask_name,
-    )
-    network, length = config.network, settings.episode_len
-    return RolloutGradients(
-        network, ParameterTensors(network), objective, length, columns_of(config)
-    )
+    network, length = config.network, config.settings.episode_len
+    tensors, objective = ParameterTensors(network), objective_of(config)
+    return RolloutGradients(network, tensors, objective, length, columns_of(config))
 
 
 def columns_of(config: ActorCriticConfig) -> Columns:
@@ -153,6 +185,7 @@ def _make_learner(
     policy: CurrentPolicy,
     random: np.random.Generator,
     learns_in_background: bool,
+    objective_of: ObjectiveOf,
 ) -> ExperienceSink[RolloutBatch]:
     settings = config.settings
     if not settings.learn:
@@ -160,7 +193,7 @@ def _make_learner(
     metrics = parameter_server.metrics()
     most = settings.rollouts_per_update
     learner = Learner(
-        model=make_gradients(config),
+        model=make_gradients(config, objective_of),
         policy=policy,
         gradients=bridged,
         counter=parameter_server,

@@ -19,9 +19,9 @@ from relaax.learning.rollouts import Columns, RolloutStore
 
 
 def make_parameter_server(config, saver, metrics):
-    initial = initial_parameters(config.network.manifest, "orthogonal", config.seed)
+    initial = initial_parameters(config.network.manifest, "orthogonal", config.keys.seed)
     optimizer = RMSProp(initial.size, RMSPropSettings(epsilon=1e-3))
-    store = ParameterStore(initial, optimizer, lambda global_t: config.learning_rate)
+    store = ParameterStore(initial, optimizer, lambda global_t: config.keys.learning_rate)
     service, fingerprint = ParameterService(store, metrics), {"algorithm": "REINFORCE"}
     return ParameterServer(store, service, saver, fingerprint, max_global_step=float("inf"))
 
@@ -33,24 +33,26 @@ def make_batch_agent(config, bridge, seed, learns_in_background):
 
     from .loss_tf import Reinforce
 
-    network, distribution, length = config.network, config.distribution, config.episode_len
+    network, distribution, keys = config.network, config.distribution, config.keys
     columns, tensors = Columns.of(network, distribution, np.float32), ParameterTensors(network)
-    loss = Reinforce(graph_of(distribution), config.discount)
-    gradients = RolloutGradients(network, tensors, loss, length, columns)
+    loss = Reinforce(graph_of(distribution), keys.discount)
+    gradients = RolloutGradients(network, tensors, loss, keys.episode_len, columns)
     policy = CurrentPolicy(tensors.unpack, bridge.get())
     metrics = bridge.metrics()
-    learner = Learner(gradients, policy, bridge, bridge, IntervalMetrics(metrics), 1.0)
+    learner = Learner(
+        gradients, policy, bridge, bridge, IntervalMetrics(metrics), gradient_norm_clipping=1.0
+    )
     if learns_in_background:
         learner = BackgroundLearner(learner, policy, metrics, rollouts_per_update=32)
     return Actor(
-        preprocessor=Preprocessor((config.state_size,), history_len=1),
+        preprocessor=Preprocessor((keys.state_size,), history_len=1),
         policy=policy,
         model=NumpyPolicy(network, distribution),
         distribution=distribution,
         columns=columns,
-        rollouts=RolloutStore(length, columns),
+        rollouts=RolloutStore(keys.episode_len, columns),
         experience=learner,
-        random=np.random.default_rng([config.seed, seed]),
+        random=np.random.default_rng([keys.seed, seed]),
     )
 
 

@@ -3,23 +3,32 @@
 from collections.abc import Mapping
 from typing import Any
 
-from relaax.algorithm_base import ConfigBase
+from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
+
+from relaax.algorithm_base import ConfigBase, Section
 from relaax.learning.distributions import DiagonalGaussian
 from relaax.learning.networks import POLICY, Dense, Head, Network
 
 
-class Config(ConfigBase):
+class Keys(Section):
     """Sizes and rates."""
+
+    state_size: PositiveInt
+    action_size: PositiveInt
+    #: Steps of a rollout; episodes should be as long.
+    episode_len: PositiveInt
+    learning_rate: PositiveFloat = 0.005
+    discount: PositiveFloat = 0.8
+    seed: NonNegativeInt = 0
+
+
+class Config(ConfigBase):
+    """The keys, and what they describe."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         super().__init__(config)
-        self.state_size = int(config["state_size"])
-        self.action_size = int(config["action_size"])
-        self.episode_len = int(config["episode_len"])
-        self.learning_rate = float(config.get("learning_rate", 0.005))
-        self.discount = float(config.get("discount", 0.8))
-        self.seed = int(config.get("seed", 0))
-        self.distribution = DiagonalGaussian((self.action_size,), sigma="exp")
+        self.keys = Keys.model_validate(dict(config))
+        self.distribution = DiagonalGaussian((self.keys.action_size,), sigma="exp")
         self.network = Network.of(
-            (self.state_size,), (Dense(32),), (Head(POLICY, self.distribution.outputs),)
+            (self.keys.state_size,), (Dense(32),), (Head(POLICY, self.distribution.outputs),)
         )
