@@ -1,10 +1,13 @@
 """Logs what an algorithm's code raises: the traceback once, however often it happens."""
 
+import fcntl
 import hashlib
 import logging
 import mmap
-import multiprocessing
+import os
+import threading
 import traceback
+import weakref
 
 #: Of a failure, in what processes share.
 _DIGEST_BYTES = 16
@@ -13,9 +16,6 @@ _DIGEST_BYTES = 16
 _MOST_FAILURES = 1024
 
 _FREE = bytes(_DIGEST_BYTES)
-
-#: A process that was killed while it held the lock keeps it.
-_LOCK_S = 1.0
 
 
 class FailureLog:
@@ -26,8 +26,12 @@ class FailureLog:
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
-        self._shown = mmap.mmap(-1, _MOST_FAILURES * _DIGEST_BYTES)  # shared after a fork
-        self._lock = multiprocessing.get_context("fork").Lock()
+        self._file = os.memfd_create("failures")  # in memory; its lock ends with its process
+        weakref.finalize(self, os.close, self._file)
+        os.ftruncate(self._file, _MOST_FAILURES * _DIGEST_BYTES)
+        self._shown = mmap.mmap(self._file, 0)
+        #: Of threads: the file's lock is one of processes.
+        self._lock = threading.Lock()
 
     def add(self, what: str, error: Exception) -> None:
         """Log ``what`` failed with the traceback; one line, where that has been logged before.
@@ -42,12 +46,12 @@ class FailureLog:
 
     def _is_new(self, error: Exception) -> bool:
         digest = _digest(error)
-        if not self._lock.acquire(timeout=_LOCK_S):
-            return True
-        try:
-            return self._note(digest)
-        finally:
-            self._lock.release()
+        with self._lock:
+            fcntl.lockf(self._file, fcntl.LOCK_EX)
+            try:
+                return self._note(digest)
+            finally:
+                fcntl.lockf(self._file, fcntl.LOCK_UN)
 
     def _note(self, digest: bytes) -> bool:
         """Return whether there was no such failure before, and keep that there is."""

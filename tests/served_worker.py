@@ -1,6 +1,7 @@
 """A worker that serves a test: on a thread, or turn by turn; its clients, and what it counted."""
 
 import contextlib
+import logging
 import socket
 import threading
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import numpy as np
 
 from relaax.algorithm_base import AgentBase, BatchAgentBase
 from relaax.errors import InvalidState
+from relaax.failure_log import FailureLog
 from relaax.metrics import Metrics
 from relaax.protocol import FrameConnection, MessageConnection, binary
 from relaax.protocol.binary import Answers, ErrorCode, Hello
@@ -270,7 +272,7 @@ def serve_batches(oracle: BatchAgentBase, **options: Any) -> ServedWorker:
 
 def serve_agents(make_agent: Callable[[int], AgentBase], **options: Any) -> ServedWorker:
     """Return a worker with an agent for each environment."""
-    separate = SeparateAgents(make_agent)
+    separate = SeparateAgents(make_agent, FailureLog(logging.getLogger("agents")))
     return ServedWorker(lambda stub: Agents(separate, stub, act_together=False), **options)
 
 

@@ -165,6 +165,8 @@ def as_listed(state: Any) -> Any:
     """
     if isinstance(state, dict) and as_observations(state) is not None:
         return {name: as_listed(value) for name, value in named(state).items()}
+    if isinstance(state, np.uint8):
+        return np.asarray(state)
     if isinstance(state, np.ndarray) and _is_listed(state):
         return state.tolist()
     return state

@@ -5,6 +5,9 @@ All tensors are float32 [T, K], time-major: K rollouts of T rows, see ``RolloutB
 
 import tensorflow as tf
 
+#: Larger log ratios count as this one, which lies above every clip: exp(89) is infinite in float32.
+_MOST_LOG_RATIO = 20.0
+
 
 def policy_loss(log_probabilities: tf.Tensor, advantages: tf.Tensor, valid: tf.Tensor) -> tf.Tensor:
     """Return ``-sum_t log pi(a_t | s_t) * A_t``; no gradient flows through the advantages.
@@ -15,10 +18,6 @@ def policy_loss(log_probabilities: tf.Tensor, advantages: tf.Tensor, valid: tf.T
     return -tf.reduce_sum(valid * log_probabilities * tf.stop_gradient(advantages))
 
 
-#: Of ratios, above any clip. The exponential of 89 is infinite in float32, and its gradient NaN.
-_MOST_LOG_RATIO = 20.0
-
-
 def clipped_policy_loss(
     log_ratios: tf.Tensor, advantages: tf.Tensor, valid: tf.Tensor, clip: float
 ) -> tf.Tensor:
@@ -27,7 +26,7 @@ def clipped_policy_loss(
     Schulman et al. 2017 (https://arxiv.org/abs/1707.06347), equation (7). log_ratios:
     ``log pi(a_t | s_t) - log mu(a_t | s_t)``, the policy that learns against the one that acted.
     Where r_t = 1 its gradient is that of ``policy_loss``. Ratios above exp(20) count as that, and
-    have no gradient.
+    have no gradient: such an action is not held back in this update, even if it was a bad one.
     """
     advantages = tf.stop_gradient(advantages)
     ratios = tf.exp(tf.minimum(log_ratios, _MOST_LOG_RATIO))

@@ -229,7 +229,7 @@ class TestTheAgent:
     def test_what_it_raises_for_many_clients_is_one_traceback(
         self, training: Training, author: Author
     ):
-        """Also for those of version 1, which try again, and where each one has a process."""
+        """Of both versions, and also where each of them has a process of its own."""
         author.puts("undefined", "self._steps += 1", "agent.py")
         training.start_parameter_server()
         rlx_server = training.start_rlx_server()
@@ -296,4 +296,4 @@ class TestTheAgent:
         rlx_server = training.start_command("relaax-rlx-server")
         assert rlx_server.wait() == 1
         assert "the algorithm cannot be started: the RLX server stops" in rlx_server.output()
-        assert tracebacks(rlx_server) == [1], "each of two workers may have tried once"
+        assert tracebacks(rlx_server) == [1], "two workers may have tried, each once"

@@ -60,7 +60,7 @@ SHARED = Case(
     (5_000, 6_000),
     workers=1,
     environments=4,
-    rollouts=12,  # four are full, and four states where episodes were cut off fill four more
+    rollouts=12,  # three wait, four become full, and as many where episodes are cut off
 )
 
 

@@ -1,6 +1,7 @@
 """Wires an actor-critic: the one place that reads the configuration, and hands values to parts."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -31,7 +32,7 @@ from relaax.learning.policy import CurrentPolicy
 from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.rollouts import Columns, RolloutBatch, RolloutStore
 
-#: Makes what is minimised.
+#: Returns, for a configuration, what is minimised.
 ObjectiveOf: TypeAlias = Callable[[ActorCriticConfig], Objective]
 
 
@@ -99,7 +100,7 @@ def make_batch_agent(
 ) -> Actor:
     """Return the agent of many environments; in the background it learns beside acting.
 
-    ``objective_of`` makes what is minimised of the configuration.
+    ``objective_of`` returns, for a configuration, what is minimised.
     """
     prepare_to_fork()
     # Imported here: these need TensorFlow, and the parameter server runs without it.
@@ -118,12 +119,12 @@ def make_batch_agent(
     random = np.random.default_rng(None if settings.seed is None else [settings.seed, seed])
     learner = _make_learner(
         config,
+        partial(make_gradients, config, objective_of),
         parameter_server,
         bridged,
         policy,
         random.spawn(1)[0],
         learns_in_background,
-        objective_of,
     )
     return Actor(
         preprocessor=Preprocessor(
@@ -153,7 +154,7 @@ def make_batch_agent(
 def make_gradients(
     config: ActorCriticConfig, objective_of: ObjectiveOf = make_objective
 ) -> GradientModel:
-    """Return the gradients of what ``objective_of`` makes."""
+    """Return the gradients of what ``objective_of`` returns."""
     from relaax.learning.gradients_tf import RolloutGradients
     from relaax.learning.networks.parameters_tf import ParameterTensors
 
@@ -180,12 +181,12 @@ def prepare_to_fork() -> None:
 
 def _make_learner(
     config: ActorCriticConfig,
+    make_model: Callable[[], GradientModel],
     parameter_server: BridgeBase,
     bridged: ParameterSource,
     policy: CurrentPolicy,
     random: np.random.Generator,
     learns_in_background: bool,
-    objective_of: ObjectiveOf,
 ) -> ExperienceSink[RolloutBatch]:
     settings = config.settings
     if not settings.learn:
@@ -193,7 +194,7 @@ def _make_learner(
     metrics = parameter_server.metrics()
     most = settings.rollouts_per_update
     learner = Learner(
-        model=make_gradients(config, objective_of),
+        model=make_model(),
         policy=policy,
         gradients=bridged,
         counter=parameter_server,

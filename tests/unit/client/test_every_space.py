@@ -38,14 +38,19 @@ class Sampled(gymnasium.Env):
         return self.observation_space.sample(), {}
 
     def step(self, action):
-        if isinstance(action, np.floating):  # of Gymnasium's vector environments
-            action = np.asarray(action)
         assert self.action_space.contains(action), action
         self.taken += 1
         self._steps += 1
         is_over = self._steps == SIZE
         ended = (is_over and self._ending == "terminated", is_over and self._ending == "truncated")
         return self.observation_space.sample(), 1.0, *ended, {}
+
+
+class InVector(Sampled):
+    """Takes numbers as Gymnasium's vector environments hand them out: as numpy's scalars."""
+
+    def step(self, action):
+        return super().step(np.asarray(action) if isinstance(action, np.floating) else action)
 
 
 OBSERVED = {
@@ -110,10 +115,14 @@ class TestObservations:
         assert result.outcome is RunOutcome.FINISHED
         assert environment.taken == 2 * SIZE
         announced = shapes(observation_space_as_json(OBSERVED[observed]))
-        for verb, *arguments in server.messages:
-            if verb in ("act", "reward_and_act"):
-                state = decode(arguments[-1])
-                assert shapes(space_of(mapped(lambda part: np.asarray([part]), state))) == announced
+        states = [
+            decode(message[-1])
+            for message in server.messages
+            if message[0] in ("act", "reward_and_act")
+        ]
+        assert len(states) == 2 * (SIZE + (ending == "truncated"))
+        for state in states:
+            assert shapes(space_of(mapped(lambda part: np.asarray([part]), state))) == announced
 
     @pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP])
     def test_many(self, server, observed, ending, mode):
@@ -160,7 +169,7 @@ class TestActions:
     @pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP])
     def test_many(self, start_recording_server, acted, mode):
         space, action = ACTED[acted]
-        environments = SyncVectorEnv([lambda: Sampled(box(1), space)] * 2, autoreset_mode=mode)
+        environments = SyncVectorEnv([lambda: InVector(box(1), space)] * 2, autoreset_mode=mode)
         server = start_recording_server(action=action)
         with VectorClient(server.url, 2) as client:
             VectorRunner(environments, client).run(episodes=4)

@@ -145,12 +145,13 @@ class TestOneEnvironment:
     def test_bytes_stay_bytes_in_version_one_so_that_they_are_scaled_as_in_two(self, start_server):
         old = start_server()
         with Client(old.url, protocol=1) as client:
-            client.init({"ram": np.array([0, 255], np.uint8), "speed": np.array([0.5])})
+            ram = np.array([0, 255], np.uint8)
+            client.init({"ram": ram, "byte": ram[1], "number": ram[1:].sum(), "speed": [0.5]})
         (message,) = old.messages
         state = decode(message[-1])
-        assert state["speed"] == [0.5]
-        assert state["ram"].dtype == np.uint8
-        assert state["ram"].tolist() == [0, 255]
+        assert (state["number"], state["speed"]) == (255, [0.5])
+        assert (state["ram"].dtype, state["byte"].dtype) == (np.uint8, np.uint8)
+        assert (state["ram"].tolist(), state["byte"].tolist()) == ([0, 255], 255)
 
     @pytest.mark.parametrize("version", [1, 2])
     def test_actions_may_be_written_to(self, start_recording_server, start_server, version):

@@ -183,7 +183,8 @@ class TestValues:
     def test_every_configuration_of_the_repository_loads(self, path):
         for load in (load_parameter_server, load_rlx_server):
             found = load(["--config", str(path)]).algorithm
-            name = "da3c_cont" if "_cont" in path.stem else "da3c"
+            continuous = ("da3c_cont_", "starter_continuous")
+            name = "da3c_cont" if path.stem.startswith(continuous) else "da3c"
             assert found.directory == REPOSITORY / "algorithms" / name
 
     def test_numpy_is_not_imported_before_its_threads_are_set(self):

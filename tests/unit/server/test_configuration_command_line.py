@@ -1,5 +1,6 @@
 """The commands' help, and their exit status."""
 
+import logging
 import signal
 import subprocess
 import sys
@@ -100,18 +101,14 @@ def test_a_known_error_is_one_line_and_a_status(error, status, capsys):
 
 
 @pytest.mark.parametrize("flags", [["--log-level", "DEBUG"], ["--log-level=DEBUG"]])
-def test_where_everything_is_logged_a_known_error_has_its_traceback_too(flags, capsys, monkeypatch):
+def test_where_everything_is_logged_a_known_error_has_its_traceback_too(
+    flags, capsys, caplog, tmp_path
+):
     """The flag counts, since an error may come before the log is started."""
-
-    def fail():
-        raise ConfigurationError("first") from KeyError("its cause")
-
-    monkeypatch.setattr("sys.argv", ["program", *flags])
-    assert run_command("program", fail) == 2
-    said = capsys.readouterr().err
-    assert "KeyError: 'its cause'" in said
-    assert "in fail" in said
-    assert said.splitlines()[-1] == "program: error: first"
+    missing = ["--config", str(tmp_path / "missing.yaml")]
+    with caplog.at_level(logging.WARNING):  # it is WARNING again after this
+        assert run_command("program", lambda: load_rlx_server([*missing, *flags])) == 2
+    assert "Traceback (most recent call last)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -47,7 +47,7 @@ def test_the_parameters_of_the_algorithm_are_hyperparameters(run):
     session = data.FromString(contents["_hparams_/session_start_info"]).session_start_info
     values = {name: getattr(v, v.WhichOneof("kind")) for name, v in session.hparams.items()}
     assert values == {
-        "name": "da3c",
+        "algorithm": "da3c",
         "action_size": 2,
         "state_size": "[4]",
         "seed": "None",

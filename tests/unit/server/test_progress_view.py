@@ -70,8 +70,9 @@ def test_a_training_without_a_last_step_is_drawn_too(resize):
     assert figures == "step 7 | return -"
 
 
-def test_a_bar_without_an_end_is_not_one_that_has_not_begun(monkeypatch):
+def test_a_bar_without_an_end_is_not_one_that_has_not_begun(resize, monkeypatch):
     """It is of many colours, where the other one is of one."""
+    resize(80)
     monkeypatch.setenv("FORCE_COLOR", "1")
     lines = ["training: step 7 at 0/s", "training: step 0 of 9 at 0/s"]
     lines = [f"{line} | return - (0 episodes) | 0 checkpoints" for line in lines]

@@ -38,14 +38,8 @@ def leave_undisturbed() -> None:
 
 
 def _explain(program: str, error: Exception, status: int) -> int:
-    if _is_debugging():
+    if logging.getLogger().isEnabledFor(logging.DEBUG):
         traceback.print_exception(error)
     one_line = " ".join(str(error).split())
     print(f"{program}: error: {one_line}", file=sys.stderr)
     return status
-
-
-def _is_debugging() -> bool:
-    """Return whether the log shows everything, or will: an error may come before the log starts."""
-    flags = " ".join(sys.argv[1:]).replace("=", " ")
-    return logging.getLogger().isEnabledFor(logging.DEBUG) or "--log-level DEBUG" in flags

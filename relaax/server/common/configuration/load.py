@@ -120,11 +120,12 @@ def _load(
     flags: dict[str, Any], section: str, options: type[Options]
 ) -> tuple[Options, AlgorithmSection]:
     path: Path = flags.pop("config")
+    _follow_log_level(flags)
     content = read_yaml(path)
+    if "--log-level" not in flags:
+        _follow_log_level(content.get(section))
     _refuse_unknown(content, (PARAMETER_SERVER, RLX_SERVER, ALGORITHM), f"{path}: ")
     from_file = _section(content, section, path)
-    if {**from_file, **flags}.get("--log-level") == "DEBUG":
-        logging.getLogger().setLevel(logging.DEBUG)  # errors may come before the log starts
     known = [str(field.alias) for field in options.model_fields.values()]
     _refuse_unknown(from_file, known, f"{path}: {section}: ")
     _validate(options, from_file, f"{path}: {section}: ", strict=True)
@@ -135,6 +136,15 @@ def _load(
         options.model_validate({**from_file, **flags}),
         _algorithm(_section(content, ALGORITHM, path), path),
     )
+
+
+def _follow_log_level(options: Any) -> None:
+    """Let errors come with their tracebacks, if ``options`` ask for a log that shows everything.
+
+    They may come before the log is started.
+    """
+    if isinstance(options, Mapping) and options.get("--log-level") == "DEBUG":
+        logging.getLogger().setLevel(logging.DEBUG)
 
 
 def _section(content: Mapping[str, Any], name: str, path: Path) -> dict[str, Any]:

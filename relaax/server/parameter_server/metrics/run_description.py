@@ -28,13 +28,15 @@ def describe_run(
     options: those of the parameter server, by name. algorithm: its name. parameters: all other keys
     of the YAML's ``algorithm:`` section.
     """
-    parameters = {"name": algorithm, **parameters}
     content = {
         "relaax-parameter-server": {name: _plain(value) for name, value in options.items()},
-        "algorithm": {name: _plain(value) for name, value in parameters.items()},
+        "algorithm": {"name": algorithm, **_plain(parameters)},
     }
     written = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
-    return [text("configuration", f"```yaml\n{written}```"), *_hyperparameters(parameters)]
+    return [
+        text("configuration", f"```yaml\n{written}```"),
+        *_hyperparameters({"algorithm": algorithm, **parameters}),
+    ]
 
 
 def _plain(value: Any) -> Any:

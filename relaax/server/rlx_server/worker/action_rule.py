@@ -72,9 +72,10 @@ class ActionRule:
         if len(actions) == 0:
             return actions
         if self._space is None:
-            if not isinstance(actions, np.ndarray) and any(action is None for action in actions):
+            numbers = _numbers_in(actions)
+            if numbers.dtype.kind == "O" and any(action is None for action in actions):
                 raise self._error("None")
-            self._require_finite(_numbers_in(actions))
+            self._require_finite(numbers)
             return actions
         if self.shape is not None and actions.shape[1:] != self.shape:
             raise self._error(

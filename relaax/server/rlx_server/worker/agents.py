@@ -41,16 +41,14 @@ class SeparateAgents(BatchAgentBase):
     """An agent for each environment, for algorithms without batches.
 
     ``make_agent`` is called with 0, 1, 2 and so on. States are of any kind, in arrays of objects.
-    What agents raise is added to ``failures``, by default to a log of its own.
+    What agents raise is added to ``failures``.
     """
 
-    def __init__(
-        self, make_agent: Callable[[int], AgentBase], failures: FailureLog | None = None
-    ) -> None:
+    def __init__(self, make_agent: Callable[[int], AgentBase], failures: FailureLog) -> None:
         self._make_agent = make_agent
         self._made = 0
         self._agents: dict[int, AgentBase] = {}
-        self._failures = failures or FailureLog(_log)
+        self._failures = failures
 
     def open(self, slots: IntArray) -> None:
         """Make an agent for each slot.

@@ -75,8 +75,12 @@ def test_each_term_agrees_with_scipy(continuous, sigma, correction):
     from relaax.learning.networks.parameters_tf import ParameterTensors
 
     vector = initial_parameters(config.network.manifest, "orthogonal", 7)
-    actions = np.random.default_rng(3).normal(0.5, 2.0, (5, 3, 2)).astype(np.float32)
-    rollout = dataclasses.replace(random_rollouts(config.network), actions=actions)
+    random = np.random.default_rng(3)
+    actions = random.normal(0.5, 2.0, (5, 3, 2)).astype(np.float32)
+    likelihoods = random.uniform(-9, -1, (5, 3)).astype(np.float32)  # less and more than now
+    rollout = dataclasses.replace(
+        random_rollouts(config.network), actions=actions, log_probabilities=likelihoods
+    )
     parameters = ParameterTensors(config.network).unpack(vector)
     found = make_gradients(config).gradient(parameters, rollout).terms
     expected = terms_of(config, vector, rollout)

@@ -1,12 +1,17 @@
 """An agent for each environment, behind the interface of one for all."""
 
+import logging
+
 import numpy as np
 import pytest
 from served_worker import Stub
 
 from relaax.algorithm_base import AgentBase
+from relaax.failure_log import FailureLog
 from relaax.server.rlx_server.worker.agents import Agents, SeparateAgents
 from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, read_transitions
+
+FAILURES = FailureLog(logging.getLogger(__name__))
 
 
 def transitions(slots, flags, rewards):
@@ -43,7 +48,7 @@ def _calls():
 
 @pytest.fixture(name="agents")
 def _agents(calls):
-    return SeparateAgents(lambda number: Noting(number, calls))
+    return SeparateAgents(lambda number: Noting(number, calls), FAILURES)
 
 
 def test_each_environment_has_an_agent_with_a_number_of_its_own(agents, calls):
@@ -101,7 +106,7 @@ def test_an_agent_may_tell_an_episode_that_was_cut_off_from_a_step():
         def reward_and_truncate(self, reward, state):
             calls.append((self.number, reward, state, "cut off"))
 
-    agents = SeparateAgents(lambda number: Exact(number, calls))
+    agents = SeparateAgents(lambda number: Exact(number, calls), FAILURES)
     agents.open(np.arange(2))
     cut = TRUNCATED | FINAL
     agents.act(transitions([0, 1], [cut, cut | START], [4, 5]), ["s1"], ["last0", "last1"])
@@ -111,7 +116,7 @@ def test_an_agent_may_tell_an_episode_that_was_cut_off_from_a_step():
 def test_all_agents_are_closed_at_the_end_and_the_stub_after_them(calls):
     stub = Stub()
     stub.close = lambda: calls.append("stub")
-    separate = SeparateAgents(lambda number: Noting(number, calls))
+    separate = SeparateAgents(lambda number: Noting(number, calls), FAILURES)
     separate.open(np.arange(2))
     Agents(separate, stub, act_together=False).close()
     separate.close()
@@ -124,7 +129,7 @@ def test_agents_that_were_made_before_memory_ran_out_are_closed(calls):
             raise MemoryError("36 GiB")
         return Noting(number, calls)
 
-    agents = SeparateAgents(make)
+    agents = SeparateAgents(make, FAILURES)
     with pytest.raises(MemoryError):
         agents.open(np.arange(3))
     agents.close()
