@@ -7,7 +7,7 @@ names "0", "1" and so on. Members beyond these are for people.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from relaax.observations import MAX_NAME_BYTES, SEPARATOR, Observations
@@ -43,9 +43,9 @@ def flattened(space: Space) -> dict[str, Any]:
     waiting = [("", space)]
     while waiting:
         prefix, outer = waiting.pop()
-        for key, inner in _members(outer):
+        for key, inner in members(outer):
             name = prefix + key
-            if _is_nested(inner) and len(name) <= MAX_NAME_BYTES:
+            if is_nested(inner) and len(name) <= MAX_NAME_BYTES:
                 waiting.append((name + SEPARATOR, inner))
             else:
                 found[name] = inner
@@ -71,9 +71,9 @@ def differ(announced: Space | None, expected: Space | None) -> bool:
     """
     if announced is None or expected is None:
         return False
-    if _is_nested(announced) and _is_nested(expected):
+    if is_nested(announced) and is_nested(expected):
         return bool(misfits(announced, expected))
-    if _is_nested(announced) or _is_nested(expected):
+    if is_nested(announced) or is_nested(expected):
         return True
     if "Discrete" in (announced.get("type"), expected.get("type")):
         return (announced.get("type"), announced.get("n")) != (
@@ -96,7 +96,7 @@ def actions_differ(announced: Space | None, expected: Space | None) -> bool:
 
 def misfits(announced: Space, expected: Space) -> list[str]:
     """Return what is wrong with each name of two nested spaces, for people; nothing for others."""
-    if not (_is_nested(announced) and _is_nested(expected)):
+    if not (is_nested(announced) and is_nested(expected)):
         return []
     has, wants = flattened(announced), flattened(expected)
     return [
@@ -115,11 +115,13 @@ def written(space: Space | None) -> str:
     return "an unknown space" if space is None else json.dumps(space)
 
 
-def _is_nested(space: Any) -> bool:
+def is_nested(space: Any) -> bool:
+    """Return whether ``space`` is a Dict or a Tuple of spaces."""
     return isinstance(space, dict) and space.get("type") in ("Dict", "Tuple")
 
 
-def _members(space: Space) -> Iterable[tuple[str, Any]]:
+def members(space: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+    """Return names and spaces in a Dict, or in a Tuple, whose names are "0", "1" and so on."""
     match space.get("spaces"):
         case dict(by_name):
             return by_name.items()

@@ -15,6 +15,7 @@ from relaax.errors import ConfigurationError
 from relaax.hints import did_you_mean
 from relaax.observations import named
 from relaax.server.common.algorithm_errors import cause
+from relaax.spaces import is_nested, members
 
 
 def require_spaces(config: ConfigBase, directory: Path) -> None:
@@ -64,7 +65,7 @@ def _mistake_in(space: Any) -> str | None:
 
 def _mistake_in_actions(space: Mapping[str, Any]) -> str | None:
     """Return why an action cannot be of ``space``: it is sent as one array."""
-    if space["type"] not in _NESTED:
+    if not is_nested(space):
         return None
     return (
         f"an action is one array, and no {space['type']}: give one Box or one MultiDiscrete "
@@ -74,7 +75,7 @@ def _mistake_in_actions(space: Mapping[str, Any]) -> str | None:
 
 def _mistake_in_names(space: Mapping[str, Any]) -> str | None:
     """Return why the names of a Dict cannot be sent, or not be told apart."""
-    if space["type"] not in _NESTED:
+    if not is_nested(space):
         return None
     try:
         named(_names_in(space))
@@ -85,11 +86,7 @@ def _mistake_in_names(space: Mapping[str, Any]) -> str | None:
 
 def _names_in(space: Mapping[str, Any]) -> dict[str, Any]:
     """Return a dict with the names in a Dict or Tuple, and dicts for those inside of it."""
-    inner = space["spaces"]
-    members = inner.items() if isinstance(inner, Mapping) else enumerate(inner)
-    return {
-        str(name): _names_in(part) if part["type"] in _NESTED else None for name, part in members
-    }
+    return {name: _names_in(part) if is_nested(part) else None for name, part in members(space)}
 
 
 def _mistake_in_box(space: Mapping[str, Any]) -> str | None:
@@ -126,10 +123,9 @@ def _mistake_in_dict(space: Mapping[str, Any]) -> str | None:
 
 
 def _mistake_in_tuple(space: Mapping[str, Any]) -> str | None:
-    inner = space.get("spaces")
-    if not isinstance(inner, list):
+    if not isinstance(space.get("spaces"), list):
         return "spaces must be a list of spaces"
-    return _mistake_in_dict({"spaces": {str(number): part for number, part in enumerate(inner)}})
+    return _mistake_in_dict({"spaces": dict(members(space))})
 
 
 _KINDS: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
@@ -140,9 +136,6 @@ _KINDS: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
     "Dict": _mistake_in_dict,
     "Tuple": _mistake_in_tuple,
 }
-
-
-_NESTED = ("Dict", "Tuple")
 
 
 def _are_counts(numbers: Any) -> bool:
