@@ -35,11 +35,10 @@ install-benchmarks: install ## add what trainings are compared with, and their e
 train: install ## train CartPole-v1 until its goal is reached
 	$(BIN)/relaax-train Procfiles/cartpole.Procfile
 
-test: install-test ## run all tests
-	$(BIN)/python -m pytest
+test: unit integration learning ## run all tests
 
-unit: install-test ## run the fast tests alone
-	$(BIN)/python -m pytest -m 'not integration and not learning'
+unit: install-test ## run the fast tests alone, on all cores
+	$(BIN)/python -m pytest -n logical -m 'not integration and not learning'
 
 integration: install-test ## run the tests with real processes alone
 	$(BIN)/python -m pytest -m integration

@@ -75,6 +75,14 @@ def flat_items(
             yield f"{prefix}{name}", value
 
 
+def flattened(nested: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return ``flat_items`` as a dict; ValueError for names that are the same when joined."""
+    found: dict[str, Any] = {}
+    for name, value in flat_items(nested):
+        _add(found, name, value)
+    return found
+
+
 def named(nested: dict[Any, Any]) -> dict[str, Any]:
     """Return what a dict and the dicts and tuples in it hold, by names joined by ``/``.
 
@@ -84,12 +92,16 @@ def named(nested: dict[Any, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in _leaves(nested, ""):
         _require_name(name)
-        if name in found:
-            raise ValueError(f"two observations are named {name!r}")
-        found[name] = value
+        _add(found, name, value)
     if not 0 < len(found) <= MAX_ARRAYS:
         raise ValueError(f"an observation has 1 to {MAX_ARRAYS} arrays by name, not {len(found)}")
     return found
+
+
+def _add(found: dict[str, Any], name: str, value: Any) -> None:
+    if name in found:
+        raise ValueError(f"two observations are named {name!r}")
+    found[name] = value
 
 
 def _leaves(nested: Any, prefix: str) -> Iterator[tuple[str, Any]]:

@@ -32,12 +32,16 @@ class MeanReward:
         self.prepared.append(most)
 
 
-def parameter_service():
-    """A parameter server whose parameters are those of ``small_policy``."""
+def parameter_store():
+    """Parameters that are those of ``small_policy``."""
     vector = small_values().vector
     optimizer = RMSProp(vector.size, RMSPropSettings())
-    store = ParameterStore(vector, optimizer, learning_rate=lambda global_t: 0.01)
-    return ParameterService(store, NullMetrics())
+    return ParameterStore(vector, optimizer, learning_rate=lambda global_t: 0.01)
+
+
+def parameter_service():
+    """A parameter server with them."""
+    return ParameterService(parameter_store(), NullMetrics())
 
 
 class Restarted:
@@ -55,7 +59,8 @@ class Learning:
     """A learner, its parameter server, and what it has learnt from."""
 
     def __init__(self, **values):
-        self.bridge = Recorder(parameter_service())
+        self.store = parameter_store()
+        self.bridge = Recorder(ParameterService(self.store, NullMetrics()))
         self.model, self.policy = MeanReward(), small_policy()
         self.learner = Learner(
             model=self.model,

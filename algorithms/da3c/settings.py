@@ -43,6 +43,8 @@ class Settings(ActorCriticSettings):
                 "action_mask names one of several observations; give names to the others, too: "
                 f"state_size: {{NAME: {list(self.state_size)}}}"
             )
+        if not self.inputs:
+            raise ValueError("state_size: has the action mask alone, and nothing for the network")
         outputs = self.distribution.outputs
         shape = self.state_size.get(self.action_mask, (outputs,))
         if shape != (outputs,):

@@ -89,7 +89,8 @@ class Connector:
 
         A Failure that is final is raised at once. Where the training ended, or its algorithm
         failed, in the middle of an episode, starting another raises that again. After any other
-        loss there is a pause before the first attempt too.
+        loss there is a pause before the first attempt too; mistakes in the middle of episodes count
+        as failed attempts, however long it took to make them, until an episode comes to its end.
         """
         self._pause_after_loss()
         while True:
@@ -117,9 +118,8 @@ class Connector:
         self.close()
         if connection.loss.ends_every_episode:
             raise connection.loss
-        if connection.loss.is_final:
-            return
-        if connection.has_ended_an_episode or self._retry.has_lasted(connection.age_s):
+        lasted = not connection.loss.is_final and self._retry.has_lasted(connection.age_s)
+        if connection.has_ended_an_episode or lasted:
             self._retry.pause_after_loss(connection.loss)
         else:
             self._retry.pause_after_attempt(connection.loss)

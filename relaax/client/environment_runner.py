@@ -21,7 +21,8 @@ class GymnasiumRunner:
     """Plays episodes of one environment for as long as the server answers.
 
     The first ``env.reset`` gets ``seed``. A ``Failure`` in the middle of an episode restarts the
-    episode; a ``Failure`` of ``client.init`` ends the run, so give the client a ``Backoff``.
+    episode, unless the server refuses what it was sent and no episode has come to its end before. A
+    ``Failure`` of ``client.init`` ends the run, so give the client a ``Backoff``.
     ``stop`` is checked before each step.
     """
 
@@ -59,9 +60,11 @@ class GymnasiumRunner:
                 return self._ended_by(failure)
             try:
                 is_over = self._play(episode, action)
-            except Failure:
+            except Failure as failure:
                 self._is_connected = False
                 self._observer.on_disconnected()
+                if failure.is_final and not played:
+                    return self._ended_by(failure)
                 continue
             if not is_over:
                 return STOPPED

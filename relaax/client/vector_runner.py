@@ -79,8 +79,10 @@ class VectorRunner:
             self._observer.on_connected()
             try:
                 return self._play(actions)
-            except Failure:
+            except Failure as failure:
                 self._observer.on_disconnected()
+                if failure.is_final and not self._played:
+                    return self._ended_by(failure)
 
     def _begin(self) -> None:
         self._returns = np.zeros(self._count)

@@ -74,14 +74,14 @@ class Learner:
     def learn(self, rollouts: RolloutBatch, steps_dropped: int) -> None:
         """Make the updates of ``rollouts``.
 
-        Their steps are counted once, and with them those of dropped rollouts.
+        Their steps are counted once, and with them those of dropped rollouts. Minibatches whose
+        gradient is not finite are left out.
         """
         steps = rollouts.steps + steps_dropped
         for _ in range(self._passes):
-            for part in self._parts(rollouts):
-                if self._stops or not self._update(part, steps):
-                    return
-                steps = 0
+            if not self._make_pass(rollouts, steps):
+                return
+            steps = 0
 
     def prepare(self, most: int) -> None:
         """Do beforehand what updates of up to ``most`` rollouts would have to wait for."""
@@ -95,6 +95,19 @@ class Learner:
         """Store the metrics that are left."""
         self._metrics.store()
 
+    def _make_pass(self, rollouts: RolloutBatch, steps: int) -> bool:
+        """Make the updates of one pass, and count ``steps``; return whether another may follow."""
+        has_learnt = False
+        for part in self._parts(rollouts):
+            if self._stops:
+                return False
+            values = self._update(part, steps)
+            steps = 0
+            if values is not None and values.vector is None:
+                return False  # nothing has changed: the training is over, for example
+            has_learnt |= values is not None
+        return has_learnt
+
     def _parts(self, rollouts: RolloutBatch) -> list[RolloutBatch]:
         """Return the minibatches of one pass."""
         size = self._part_size(rollouts.count)
@@ -107,25 +120,26 @@ class Learner:
         size = -(-count // self._minibatches)
         return size if self._most_at_once is None else min(size, self._most_at_once)
 
-    def _update(self, rollouts: RolloutBatch, steps: int) -> bool:
-        """Make one update of ``rollouts`` and publish the new parameters.
+    def _update(self, rollouts: RolloutBatch, steps: int) -> Values | None:
+        """Make one update of ``rollouts``, publish the new parameters, and return them.
 
-        Return False, with nothing but the steps counted, when the gradient is not finite.
+        Return None, with nothing but the steps counted, when the gradient is not finite.
         """
         policy = self._policy.current
         gradient = self._model.gradient(policy.parameters, rollouts)
         vector, norm = clip_by_global_norm(gradient.vector, self._gradient_norm_clipping)
         if not np.isfinite(norm):
             self._warn_of(rollouts)
-            self._counter.add(steps)
-            return False
+            if steps:
+                self._counter.add(steps)
+            return None
         values = self._gradients.apply(vector, steps, policy.version)
         self._report(gradient, norm, rollouts, values)
         self._updates += 1
         if self._updates == UPDATES_BEFORE_RELEASE:
             release_unused_memory()
         self._policy.publish(values)
-        return True
+        return values
 
     def _warn_of(self, rollouts: RolloutBatch) -> None:
         """Warn of rollouts whose gradient is not finite, once in ``WARNING_INTERVAL_S``."""

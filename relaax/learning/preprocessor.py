@@ -18,7 +18,7 @@ from relaax.learning.shapes import (
     needs_axis,
     written_size,
 )
-from relaax.observations import UNNAMED, Observations, Shape, Shapes, flat_items
+from relaax.observations import UNNAMED, Observations, Shape, Shapes, flattened
 
 Array = npt.NDArray[Any]
 BoolArray = npt.NDArray[np.bool_]
@@ -123,7 +123,10 @@ class Preprocessor:
             raise InvalidState(
                 "a state has no names; the configuration says state_size: " + self._written_size
             )
-        flat = [self._same_names(dict(flat_items(state))) for state in states]
+        try:
+            flat = [self._same_names(flattened(state)) for state in states]
+        except ValueError as error:
+            raise InvalidState(str(error)) from error
         return {name: [state[name] for state in flat] for name in self._parts}
 
     def _same_names(self, state: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, TypeAlias, overload
 
 from pydantic import BeforeValidator, Discriminator, Field, PositiveInt, Tag
 
-from relaax.observations import UNNAMED, Shape, Shapes, flat_items
+from relaax.observations import UNNAMED, Shape, Shapes, flattened
 
 #: Dimensions of a number and of an image without channels, which get an axis to stack along.
 NUMBER, GREY = 0, 2
@@ -20,7 +20,7 @@ def _shape(value: Any) -> Any:
 
 
 def _flat(value: Any) -> Any:
-    return dict(flat_items(value)) if isinstance(value, dict) else value
+    return flattened(value) if isinstance(value, dict) else value
 
 
 def _tag_of_sizes(value: Any) -> str:

@@ -74,13 +74,21 @@ class Network:
 
     What the encoders put out is flattened and joined, in the order of the observations' names. At
     most one layer is an ``LSTM``: the last of ``layers``. Two equal networks have interchangeable
-    parameters.
+    parameters. ValueError for an observation and a head of one name, if that has layers of its own.
     """
 
     #: By the observations' names; one under ``UNNAMED`` if it has no name.
     encoders: Mapping[str, Encoder]
     layers: tuple[Layer, ...]
     heads: tuple[Head, ...]
+
+    def __post_init__(self) -> None:
+        for head in self.heads:
+            if head.layers and head.name in self.encoders:
+                raise ValueError(
+                    f"an observation cannot be named {head.name}: so is a head with layers of its "
+                    "own, whose parameters would have the same names"
+                )
 
     @classmethod
     def of(

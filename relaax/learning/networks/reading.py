@@ -19,7 +19,7 @@ from relaax.hints import did_you_mean_one_of
 from relaax.learning.networks.description import Encoder, Head, Network
 from relaax.learning.networks.encoders import default_encoder
 from relaax.learning.networks.layers import KINDS, LSTM, Layer
-from relaax.observations import Shape, Shapes, flat_items
+from relaax.observations import Shape, Shapes, flattened
 
 _SECTIONS = ("encoders", "layers", "heads")
 
@@ -73,11 +73,14 @@ def _with_heads(layers: Any, network: Network, place: str) -> Network:
     for name in layers:
         _require_known(name, [head.name for head in network.heads], place, "head")
     shape = (network.feature_size,)
-    heads = (
+    heads = tuple(
         replace(head, layers=_read_layers(layers.get(head.name), f"{place}: {head.name}", shape))
         for head in network.heads
     )
-    return replace(network, heads=tuple(heads))
+    try:
+        return replace(network, heads=heads)
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from error
 
 
 def _named_network(
@@ -90,7 +93,10 @@ def _named_network(
     where = f"{place}: encoders"
     if not isinstance(encoders, dict):
         raise ValueError(f"{where}: must be lists of layers by name, is {encoders!r}")
-    described = dict(flat_items(encoders))
+    try:
+        described = flattened(encoders)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from error
     for name in described:
         _require_known(name, shapes, where, "observation")
     made = {}

@@ -10,6 +10,9 @@ from relaax.client.gymnasium_numbers import UnusableAction
 from relaax.client.gymnasium_runner import GymnasiumRunner
 from relaax.client.observer import EpisodeSummary, RunObserver
 from relaax.client.run_result import RunOutcome
+from relaax.protocol import binary
+from relaax.protocol.binary import ErrorCode
+from relaax.steps import START, Steps
 
 
 class Corridor(gymnasium.Env):
@@ -135,6 +138,35 @@ def test_a_server_that_is_lost_ends_the_run(start_server, close, usual_answer) -
     client = Client(server.url, reconnect=Backoff(attempts=2), wait=lambda _: None)
     result = GymnasiumRunner(Corridor(), client).run()
     assert result.outcome is RunOutcome.SERVER_LOST
+    assert "gave up after 2 attempts" in result.message
+
+
+def refusing_steps(allowed: int):
+    """What answers so many steps that start no episode, and refuses those that follow."""
+    taken = 0
+
+    def reply(number: int, steps: Steps) -> bytes | None:
+        nonlocal taken
+        if steps.flags[0] & START:
+            return None
+        taken += 1
+        return None if taken <= allowed else binary.encode_error(ErrorCode.MISMATCH, "too few")
+
+    return reply
+
+
+def test_a_state_that_is_refused_in_the_first_episode_ends_the_run(server) -> None:
+    server.reply = refusing_steps(0)
+    result = GymnasiumRunner(Corridor(), Client(server.url, reconnect=Backoff())).run()
+    assert (result.outcome, server.accepted) == (RunOutcome.UNUSABLE, 1)
+    assert "too few" in result.message
+
+
+def test_after_a_whole_episode_refused_states_are_counted(server) -> None:
+    server.reply = refusing_steps(3)
+    client = Client(server.url, reconnect=Backoff(attempts=2), wait=lambda _: None)
+    result = GymnasiumRunner(Corridor(), client).run()
+    assert (result.outcome, server.accepted) == (RunOutcome.UNUSABLE, 3)
     assert "gave up after 2 attempts" in result.message
 
 

@@ -178,11 +178,25 @@ class TestTheServersReason:
     def test_a_mistake_in_an_episode_does_not_spoil_the_next(self, server):
         refusal = binary.encode_error(ErrorCode.MISMATCH, "too few")
         server.reply = lambda number, steps: refusal if len(server.steps) == 2 else None
-        with Client(server.url) as client:
+        with Client(server.url, wait=lambda _: None) as client:
             client.init(STATE)
             with pytest.raises(Failure, match="too few"):
                 client.send(1.0, STATE)
             assert client.init(STATE) == 1
+
+    def test_the_same_mistake_in_every_episode_is_not_made_for_ever(self, server):
+        refusal = binary.encode_error(ErrorCode.MISMATCH, "too few")
+        server.reply = lambda number, steps: None if steps.flags[0] & START else refusal
+        backoff = Backoff(initial_s=0, max_s=0, attempts=3)
+        with Client(server.url, reconnect=backoff) as client:
+            for _ in range(3):
+                client.init(STATE)
+                with pytest.raises(Failure, match="too few"):
+                    client.send(1.0, STATE)
+            with pytest.raises(Failure, match=r"gave up after 3 attempts.*too few") as said:
+                client.init(STATE)
+        assert said.value.code == ErrorCode.MISMATCH
+        assert server.accepted == 3
 
     def test_a_close_without_a_reason_points_at_the_log(self, server, close):
         server.reply = lambda number, steps: close if len(server.steps) == 2 else None

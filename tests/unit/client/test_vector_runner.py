@@ -164,6 +164,17 @@ def test_observations_that_cannot_be_sent_are_refused_as_for_one_environment():
         VectorRunner(environments, client)
 
 
+def test_states_that_are_refused_in_the_first_episodes_end_the_run(server):
+    server.reply = lambda number, steps: (
+        None if steps.flags[0] & START else binary.encode_error(ErrorCode.MISMATCH, "too few")
+    )
+    environments = corridors(AutoresetMode.SAME_STEP, (2, "terminated"))
+    with VectorClient(server.url, 1, reconnect=Backoff()) as client:
+        result = VectorRunner(environments, client).run()
+    assert (result.outcome, server.accepted) == (RunOutcome.UNUSABLE, 1)
+    assert "too few" in result.message
+
+
 def test_a_server_that_fails_after_every_start_ends_the_run(server):
     server.reply = lambda number, steps: (
         None if steps.flags[0] & START else binary.encode_error(ErrorCode.SERVER, "no luck")

@@ -6,7 +6,6 @@ from learner_parts import Learning, in_use, rollouts_of
 from learning_parts import small_policy
 
 from relaax.algorithm_base import Values, Version
-from relaax.learning.learner import NoLearner
 
 
 def test_rollouts_make_an_update_and_the_new_values_are_published():
@@ -103,6 +102,23 @@ def test_a_gradient_that_is_not_finite_is_dropped_with_its_steps_counted(caplog)
     assert learning.global_t() == 3
 
 
+def test_a_minibatch_without_a_finite_gradient_spoils_no_other():
+    learning = Learning(passes=2, minibatches=4)
+    rollouts = rollouts_of(count=4, versions=range(4))
+    rollouts.rewards[1, 2] = np.inf
+    learning.learner.put(rollouts)
+    assert len(learning.rollouts) == 8
+    assert len(learning.bridge.gradients) == 6
+    assert learning.global_t() == 12
+
+
+def test_a_training_that_is_over_ends_the_update():
+    learning = Learning(passes=5, minibatches=2)
+    learning.store.freeze()
+    learning.learner.put(rollouts_of(count=2))
+    assert len(learning.bridge.gradients) == 1
+
+
 def test_what_is_learnt_is_stored_per_step():
     learning = Learning()
     learning.learner.put(rollouts_of(count=2, reward=1.5))
@@ -129,10 +145,3 @@ def test_values_that_are_current_already_change_no_policy():
 def test_a_policy_begins_with_values():
     with pytest.raises(RuntimeError, match="came without their vector"):
         type(small_policy())(lambda vector: None, Values(Version(0), 0, None))
-
-
-def test_where_nothing_learns_rollouts_are_dropped():
-    nothing = NoLearner()
-    nothing.warm_up()
-    nothing.put(rollouts_of())
-    nothing.close()

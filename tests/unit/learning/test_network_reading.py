@@ -229,6 +229,10 @@ def test_a_wrong_section_is_named(section, said):
             {"encoders": {"sonar": []}},
             "network: encoders: sonar: no such observation; there is camera, speed and arm/joints",
         ),
+        (
+            {"encoders": {"arm": {"joints": []}, "arm/joints": []}},
+            "network: encoders: two observations are named 'arm/joints'",
+        ),
         ({"encoders": [{"dense": 4}]}, "network: encoders: must be lists of layers by name"),
         (
             {"encoders": {"speed": [{"dense": 4}, {"lstm": 4}]}},
@@ -243,6 +247,15 @@ def test_a_wrong_section_is_named(section, said):
 )
 def test_a_wrong_encoder_is_named(section, said):
     assert mistake(section, SHAPES).startswith(said)
+
+
+def test_an_observation_with_the_name_of_a_head_that_has_layers_is_refused():
+    shapes = {"value": (3,), "speed": (2,)}
+    assert mistake({"heads": {"value": [{"dense": 4}]}}, shapes).startswith(
+        "network: heads: an observation cannot be named value: so is a head with layers of its own"
+    )
+    names = [spec.name for spec in read_network({}, shapes, HEADS).manifest.specs]
+    assert len(set(names)) == len(names)
 
 
 def test_a_small_image_without_an_encoder_is_named():

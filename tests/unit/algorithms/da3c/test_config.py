@@ -42,6 +42,8 @@ def test_history_widens_the_last_axis(da3c):
         ({"action_bits": 2}, "action_size and action_bits exclude each other"),
         ({"state_size": [2, 3, 4, 5]}, "state_size"),
         ({"state_size": {}}, "state_size"),
+        ({"state_size": {"a": {"b": [2]}, "a/b": [3]}}, "two observations are named 'a/b'"),
+        ({"state_size": {"legal": [4]}, "action_mask": "legal"}, "state_size: has the action mask"),
         ({"rewards_gamma": 1.5}, "rewards_gamma"),
         ({"RMSProp": {"decay": 1}}, "decay"),
         ({"Adam": {"beta1": 1.0}}, "beta1"),
