@@ -7,7 +7,7 @@ import numpy as np
 from relaax.algorithm_base import AgentBase, InvalidState, Metrics
 from relaax.learning.actor import Actor
 from relaax.observations import mapped
-from relaax.steps import START, TERMINATED, read_transitions
+from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, read_transitions
 
 _SLOT = np.zeros(1, np.int64)
 _NO_STATES = np.zeros(0, np.float32)
@@ -44,6 +44,11 @@ class SingleAgent(AgentBase):
         self._is_running[:] = False
         return self._score
 
+    def reward_and_truncate(self, reward: float, state: Any) -> None:
+        """Complete the last step of an episode that was cut off in ``state``."""
+        self._step(TRUNCATED | FINAL, reward, _NO_STATES, self._checked(state))
+        self._is_running[:] = False
+
     def metrics(self) -> Metrics:
         """Return where scalars go."""
         return self._metrics
@@ -52,12 +57,12 @@ class SingleAgent(AgentBase):
         """End the actor."""
         self._actor.close()
 
-    def _step(self, flags: int, reward: float, states: Any) -> Any:
+    def _step(self, flags: int, reward: float, states: Any, finals: Any = _NO_STATES) -> Any:
         """Return the action as an int or an array; None at an episode's end."""
         transitions = read_transitions(
             _SLOT, np.array([flags], np.uint8), np.array([reward]), self._is_running
         )
-        actions: Any = self._actor.act(transitions, states, _NO_STATES)
+        actions: Any = self._actor.act(transitions, states, finals)
         if len(actions) == 0:
             return None
         return actions[0].item() if actions.ndim == 1 else actions[0]

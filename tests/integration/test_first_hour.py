@@ -155,6 +155,12 @@ class TestConfiguration:
         assert f'File "{path}", line' in process.output()
         assert process.output().splitlines()[-1].startswith(f"{command}: error: ")
 
+    def test_it_shows_that_of_an_option_that_is_gone_too(self, training: Training):
+        flags = ["--inference", "batched", "--log-level", "DEBUG"]
+        process = training.start_command("relaax-rlx-server", *flags)
+        assert process.wait() == 2
+        assert "Traceback" in process.output()
+
 
 class TestTheParameterServer:
     @BOTH_MODES

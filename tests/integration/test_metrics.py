@@ -65,7 +65,7 @@ def test_every_metric_of_a_training_is_stored_at_its_step(training: Training):
     training.start_environments(2, "--attempts", "1")
     assert parameter_server.wait() == 0
     last_step = int(parameter_server.says(r"global step ([\d,]+);")[1].replace(",", ""))
-    stored = scalars(metrics)
+    stored = scalars(metrics / training.yaml.stem)  # the name of the run
     is_shared = training.workers != "connection"
     expected = EXPECTED | OF_INFERENCE if is_shared else EXPECTED
     assert set(stored) - {"learner/rollouts_dropped"} == expected

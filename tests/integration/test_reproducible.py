@@ -48,6 +48,13 @@ CONTINUOUS = Case(
     (1_500, 2_000),
 )
 
+#: The same without an LSTM layer, for as many steps as the discrete one.
+FEED_FORWARD = Case(
+    {**CONTINUOUS.algorithm, "lstm": False, "hidden_layers": [32, 32], "episode_len": 32},
+    "Pendulum-v1",
+    (20_000, 22_000),
+)
+
 #: It learns whenever rollouts are full, and acts on after that.
 SHARED = Case(
     {
@@ -102,7 +109,9 @@ class Run:
 
 
 @pytest.fixture(
-    name="case", params=[DISCRETE, CONTINUOUS, SHARED], ids=["da3c", "da3c_cont", "shared worker"]
+    name="case",
+    params=[DISCRETE, CONTINUOUS, FEED_FORWARD, SHARED],
+    ids=["da3c", "da3c_cont", "da3c_cont without LSTM", "shared worker"],
 )
 def _case(request: pytest.FixtureRequest) -> Case:
     return request.param

@@ -108,7 +108,8 @@ def _mistake_in_shape(space: Mapping[str, Any]) -> str | None:
 
 
 def _mistake_in_nvec(space: Mapping[str, Any]) -> str | None:
-    return None if _are_counts(space.get("nvec")) else "nvec must be a list of positive integers"
+    nvec = space.get("nvec")
+    return None if nvec and _are_counts(nvec) else "nvec must be a list of positive integers"
 
 
 def _mistake_in_dict(space: Mapping[str, Any]) -> str | None:

@@ -149,7 +149,9 @@ def _metrics(
     directory = options.metrics_dir / configuration.run_name
     written = options.model_dump(by_alias=True, exclude_unset=True)
     algorithm = configuration.algorithm
-    description = describe_run(written, algorithm.directory.name, algorithm.parameters)
+    description = describe_run(
+        written, configuration.rlx_server, algorithm.directory.name, algorithm.parameters
+    )
     writer = EventWriter(directory, global_step, description)
     if options.metrics_aws_s3 is not None:
         s3 = options.metrics_aws_s3

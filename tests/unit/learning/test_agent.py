@@ -86,6 +86,27 @@ def test_an_episode_that_is_given_up_was_cut_off_in_its_last_state(agent, kept):
     assert rollout.steps == 2
 
 
+def test_an_episode_that_was_cut_off_is_worth_what_its_last_state_is(agent, kept):
+    agent.act([0, 0])
+    agent.reward_and_truncate(1.0, [1, 0])
+    agent.act([9, 0])
+    agent.reward_and_act(5.0, [8, 0])
+    (rollout,) = kept.rollouts
+    assert rollout.observations[:, 0, 0].tolist() == [0, 1, 9, 8]
+    assert only(rollout.valid) == [1, 0, 1]
+    assert only(rollout.starts) == [1, 0, 1, 0]
+    assert only(rollout.terminated) == [0, 0, 0]
+
+
+def test_no_action_is_drawn_where_an_episode_was_cut_off(agent):
+    seen = []
+    act = agent._actor.act
+    agent._actor.act = lambda *arguments: seen.append(len(actions := act(*arguments))) or actions
+    agent.act([0, 0])
+    agent.reward_and_truncate(1.0, [1, 0])
+    assert seen == [1, 0]
+
+
 def test_actions_are_plain_integers(agent):
     actions = [agent.act([0, 0])] + [agent.reward_and_act(1.0, [n, 0]) for n in range(20)]
     assert {type(action) for action in actions} == {int}

@@ -24,7 +24,8 @@ def _run(tmp_path):
     """What TensorBoard reads of a run."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    writer = EventWriter(tmp_path, lambda: 1, describe_run(OPTIONS, "da3c", PARAMETERS))
+    description = describe_run(OPTIONS, {"--workers": 2}, "da3c", PARAMETERS)
+    writer = EventWriter(tmp_path, lambda: 1, description)
     writer.scalar("episode/reward", 5.0)
     writer.close()
     return EventAccumulator(str(tmp_path)).Reload()
@@ -35,7 +36,20 @@ def test_the_configuration_is_shown_as_text(run):
     text = event.tensor_proto.string_val[0].decode()
     assert yaml.safe_load(text.removeprefix("```yaml").removesuffix("```")) == {
         "relaax-parameter-server": {"--bind": "localhost:7000", "--metrics-dir": "metrics"},
+        "relaax-rlx-server": {"--workers": 2},
         "algorithm": {"name": "da3c", **PARAMETERS},
+    }
+
+
+@pytest.mark.parametrize("content", ['{"layers": [{"dense": 8}]}', "layers: [dense: 8]"])
+def test_the_text_has_what_the_file_of_a_network_holds(tmp_path, content):
+    path = tmp_path / "network.json"
+    path.write_text(content)
+    text, *_ = describe_run({}, None, "da3c", {"network": str(path)})
+    written = text.value[0].tensor.string_val[0].decode()
+    assert yaml.safe_load(written.removeprefix("```yaml").removesuffix("```"))["algorithm"] == {
+        "name": "da3c",
+        "network": {"layers": [{"dense": 8}]},
     }
 
 

@@ -52,6 +52,7 @@ def test_a_space_of_each_kind_is_accepted(space):
         ({"type": "Box", "shape": [4, 0]}, "shape must be a list of positive integers"),
         ({"type": "Discrete", "n": True}, "n must be a positive integer"),
         ({"type": "MultiDiscrete", "nvec": 3}, "nvec must be a list of positive integers"),
+        ({"type": "MultiDiscrete", "nvec": []}, "nvec must be a list of positive integers"),
         ({"type": "Dict", "spaces": [DISCRETE]}, "spaces must be a dict of spaces by name"),
         ({"type": "Dict", "spaces": {"speed": {"type": "Box"}}}, "speed: shape must be a list"),
         ({"type": "Tuple", "spaces": {}}, "spaces must be a list of spaces"),

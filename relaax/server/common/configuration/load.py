@@ -51,6 +51,8 @@ class ParameterServerConfiguration:
 
     options: ParameterServerOptions
     algorithm: AlgorithmSection
+    #: The YAML's section of the RLX server as it is written, for the record.
+    rlx_server: Any = None
 
     @property
     def run_name(self) -> str:
@@ -97,8 +99,8 @@ def load_parameter_server(arguments: Sequence[str]) -> ParameterServerConfigurat
         ParameterServerOptions,
     )
     flags = vars(parser.parse_args(arguments))
-    options, algorithm = _load(flags, PARAMETER_SERVER, ParameterServerOptions)
-    return ParameterServerConfiguration(options, algorithm)
+    options, algorithm, content = _load(flags, PARAMETER_SERVER, ParameterServerOptions)
+    return ParameterServerConfiguration(options, algorithm, content.get(RLX_SERVER))
 
 
 def load_rlx_server(arguments: Sequence[str]) -> RlxServerConfiguration:
@@ -110,15 +112,18 @@ def load_rlx_server(arguments: Sequence[str]) -> RlxServerConfiguration:
         7001,
         RlxServerOptions,
     )
-    _refuse_replaced(arguments)
+    known, others = parser.parse_known_args(arguments)
+    _follow_log_level(vars(known))
+    _refuse_replaced(others)
     flags = vars(parser.parse_args(arguments))
-    options, algorithm = _load(flags, RLX_SERVER, RlxServerOptions)
+    options, algorithm, _ = _load(flags, RLX_SERVER, RlxServerOptions)
     return RlxServerConfiguration(options, algorithm)
 
 
 def _load(
     flags: dict[str, Any], section: str, options: type[Options]
-) -> tuple[Options, AlgorithmSection]:
+) -> tuple[Options, AlgorithmSection, dict[str, Any]]:
+    """Return a server's options, the algorithm, and all that the YAML file holds."""
     path: Path = flags.pop("config")
     _follow_log_level(flags)
     content = read_yaml(path)
@@ -135,6 +140,7 @@ def _load(
     return (
         options.model_validate({**from_file, **flags}),
         _algorithm(_section(content, ALGORITHM, path), path),
+        content,
     )
 
 

@@ -1,6 +1,7 @@
 """What TensorBoard shows of a run besides its scalars: its configuration."""
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -21,22 +22,38 @@ _COMPARED = (EPISODE_REWARD, "episode/length", "server/steps per second")
 
 
 def describe_run(
-    options: Mapping[str, Any], algorithm: str, parameters: Mapping[str, Any]
+    options: Mapping[str, Any],
+    rlx_server: Any,
+    algorithm: str,
+    parameters: Mapping[str, Any],
 ) -> list[Summary]:
     """Return a run's configuration: as text, and the algorithm's parameters as hyperparameters.
 
-    options: those of the parameter server, by name. algorithm: its name. parameters: all other keys
-    of the YAML's ``algorithm:`` section.
+    options: those of the parameter server, by name. rlx_server: the YAML's section of the RLX
+    server. algorithm: its name. parameters: all other keys of the YAML's ``algorithm:`` section;
+    the text has what is in a file that describes the network.
     """
     content = {
-        "relaax-parameter-server": {name: _plain(value) for name, value in options.items()},
-        "algorithm": {"name": algorithm, **_plain(parameters)},
+        "relaax-parameter-server": _plain(options),
+        "relaax-rlx-server": _plain(rlx_server or {}),
+        "algorithm": {"name": algorithm, **_plain(parameters), **_network_in_a_file(parameters)},
     }
     written = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
     return [
         text("configuration", f"```yaml\n{written}```"),
         *_hyperparameters({"algorithm": algorithm, **parameters}),
     ]
+
+
+def _network_in_a_file(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the file of a network holds, if the configuration names one."""
+    path = parameters.get("network")
+    if not isinstance(path, str):
+        return {}
+    try:
+        return {"network": yaml.safe_load(Path(path).expanduser().read_text("utf-8"))}
+    except (OSError, ValueError, yaml.YAMLError):
+        return {}  # the name is recorded
 
 
 def _plain(value: Any) -> Any:
