@@ -27,8 +27,8 @@ _DOUBLE = np.dtype(np.float64)
 def checked_reward(reward: float) -> float:
     """Return ``reward``; ValueError unless it is finite as a 32-bit float."""
     try:
-        is_allowed = is_reward_allowed(reward)
-    except TypeError as error:
+        is_allowed = bool(is_reward_allowed(reward))
+    except (TypeError, ValueError) as error:
         raise TypeError(f"the reward is {reward!r}, it must be a number") from error
     if not is_allowed:
         raise ValueError(

@@ -1,5 +1,6 @@
 """The owner of a training's global parameters."""
 
+import logging
 from collections.abc import Iterable
 
 from relaax.algorithm_base import (
@@ -16,6 +17,8 @@ from relaax.algorithm_base.checkpoint import (
 )
 from relaax.learning.parameter_store import ParameterStore, Snapshot
 
+_log = logging.getLogger(__name__)
+
 #: The name that checkpoints give the parameters, beside the optimiser's slots.
 PARAMETERS = "parameters"
 
@@ -24,7 +27,8 @@ class ParameterServer(ParameterServerBase):
     """Serves a store to workers through ``service``, and keeps it in checkpoints.
 
     ``fingerprint`` says what a checkpoint must agree on: what the network is. The training is over
-    at ``max_global_step`` environment steps.
+    at ``max_global_step`` environment steps. Where nothing ``learns``, a training without a
+    checkpoint is worth a warning.
     """
 
     def __init__(
@@ -34,6 +38,7 @@ class ParameterServer(ParameterServerBase):
         saver: Saver,
         fingerprint: Fingerprint,
         max_global_step: float,
+        learns: bool = True,
     ) -> None:
         # Without the base class's own, which keeps a configuration for those that read it.
         self.saver = saver
@@ -41,6 +46,7 @@ class ParameterServer(ParameterServerBase):
         self._service = service
         self._fingerprint = fingerprint
         self._max_global_step = max_global_step
+        self._learns = learns
         store.end_at(max_global_step)
 
     def restore_latest_checkpoint(self) -> None:
@@ -50,6 +56,12 @@ class ParameterServer(ParameterServerBase):
         """
         checkpoint = self.saver.restore_latest()
         if checkpoint is None:
+            if not self._learns:
+                _log.warning(
+                    "learn: false, and there is no checkpoint in %s: what is served has learnt "
+                    "nothing",
+                    self.saver.location(),
+                )
             return
         require_same_fingerprint(checkpoint.fingerprint, self._fingerprint, self.saver.location())
         expected = self._checkpoint().tensors

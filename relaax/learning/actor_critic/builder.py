@@ -55,6 +55,7 @@ def make_parameter_server(
         saver=saver,
         fingerprint=config.fingerprint(),
         max_global_step=settings.max_global_step,
+        learns=settings.learn,
     )
 
 

@@ -56,8 +56,11 @@ def _by_path(path: str, source: Path) -> Path:
         if os.path.isfile(candidate / "__init__.py"):  # false, too, where access is denied
             return candidate.resolve()
     looked = " and ".join(dict.fromkeys(str(candidate.resolve()) for candidate in candidates))
+    name = Path(path).name
+    is_bundled = name and os.path.isfile(_bundle() / name / "__init__.py")
     raise ConfigurationError(
         f"{source}: algorithm: path: {path} is not a folder with an __init__.py; looked in {looked}"
+        + (f"; for the bundled algorithm write 'name: {name}' instead" if is_bundled else "")
     )
 
 

@@ -39,10 +39,14 @@ class ReturnCurve:
         self._labels = labels
         self._most_points = most_points
         self._stride, self._skipped = 1, 0
+        #: The global step of the last point that was offered, or with which the training goes on.
+        self._seen = 0
+        self._has_grown = False
         self.points: list[Point] = []
 
     def restore(self, global_t: int) -> None:
         """Go on with the saved points up to ``global_t``, if there are any."""
+        self._seen = global_t
         try:
             if CURVE in self._store.names():
                 saved = _parsed(self._store.get(CURVE))
@@ -51,9 +55,10 @@ class ReturnCurve:
             _log.warning("the plot of the return begins anew: %s: %s", CURVE, error)
 
     def add(self, global_t: int, mean_return: float) -> None:
-        """Add a point, if there was a step since the one before."""
-        if self.points and global_t <= self.points[-1].global_t:
+        """Add a point, if there was a step since the one before, or since the training went on."""
+        if global_t <= self._seen:
             return
+        self._seen, self._has_grown = global_t, True
         self._skipped += 1
         if self._skipped < self._stride:
             return
@@ -68,8 +73,11 @@ class ReturnCurve:
             self._put(CURVE, _table(self.points))
 
     def draw(self) -> str | None:
-        """Draw the plot and return where it is, or the table; None if there is neither."""
-        if not self.points:
+        """Draw the plot and return where it is, or the table.
+
+        None if there is neither, or nothing that was not drawn before: nothing was learnt.
+        """
+        if not self.points or not self._has_grown:
             return None
         try:
             picture = plotted(self.points, self._labels)

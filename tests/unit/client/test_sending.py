@@ -114,6 +114,13 @@ class TestOneEnvironment:
                     send()
             assert client.send(3.4e38, [1.0]) == 1
 
+    @pytest.mark.parametrize("reward", ["1", None, [1.0, 2.0], np.ones(2)])
+    def test_a_reward_is_a_number(self, server, reward):
+        with Client(server.url) as client:
+            client.init([0.0])
+            with pytest.raises(TypeError, match=r"the reward is .*, it must be a number"):
+                client.reset(reward)
+
     @pytest.mark.parametrize("state", [[0.0, np.nan], np.array([0, np.inf], np.float32)])
     def test_a_state_is_finite(self, server, state):
         with Client(server.url) as client:

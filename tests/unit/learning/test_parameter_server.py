@@ -40,11 +40,12 @@ class Momentum:
         parameters -= learning_rate * self.velocity
 
 
-def make(saver, size=3, fingerprint=None, max_global_step=100.0, optimizer=None):
+def make(saver, size=3, fingerprint=None, max_global_step=100.0, optimizer=None, learns=True):
     optimizer = optimizer or Momentum(size)
     store = ParameterStore(np.zeros(size, np.float32), optimizer, lambda global_t: 0.5)
     service = ParameterService(store, NullMetrics())
-    return ParameterServer(store, service, saver, fingerprint or {"units": size}, max_global_step)
+    fingerprint = fingerprint or {"units": size}
+    return ParameterServer(store, service, saver, fingerprint, max_global_step, learns)
 
 
 def test_a_checkpoint_holds_parameters_and_slots_by_name():
@@ -105,10 +106,12 @@ def test_a_checkpoint_of_another_optimiser_is_refused_with_both_names():
     )
 
 
-def test_without_a_checkpoint_a_training_begins():
-    server = make(Memory())
+@pytest.mark.parametrize("learns", [True, False])
+def test_without_a_checkpoint_a_training_begins_but_serving_is_worth_a_warning(learns, caplog):
+    server = make(Memory(), learns=learns)
     server.restore_latest_checkpoint()
     assert server.global_t() == 0
+    assert ("what is served has learnt nothing" in caplog.text) is not learns
 
 
 @pytest.mark.parametrize(

@@ -374,6 +374,12 @@ class TestAlgorithm:
             f"looked in {tmp_path / 'config' / 'mine'} and {tmp_path / 'mine'}"
         )
 
+    def test_a_path_that_only_leads_from_another_folder_is_answered_with_the_bundled_name(
+        self, yaml
+    ):
+        with pytest.raises(ConfigurationError, match="write 'name: da3c' instead"):
+            self.located(Path("config/x.yaml"), "{path: ../../algorithms/da3c}")
+
     def test_the_file_of_a_network_is_searched_beside_the_configuration_first(self, yaml, tmp_path):
         (tmp_path / "config").mkdir()
         beside = tmp_path / "config" / "nature.json"

@@ -48,7 +48,16 @@ def test_a_new_training_has_no_points(store):
 
 
 def test_a_moment_without_a_step_adds_no_point(store):
-    assert curve_of(store, (10, 1.0), (10, 2.0)).points == [(10, 1.0)]
+    assert curve_of(store, (0, 0.0), (10, 1.0), (10, 2.0)).points == [(10, 1.0)]
+
+
+def test_where_nothing_is_learnt_the_plot_stays_as_it_is(store):
+    curve_of(store, (10, 1.0), (20, 2.5)).save()
+    served = ReturnCurve(store, LABELS)
+    served.restore(20)
+    served.add(20, 3.0)
+    assert served.draw() is None
+    assert served.points == [(10, 1.0), (20, 2.5)]
 
 
 def test_a_long_training_keeps_few_points_from_its_whole_length(store):
