@@ -75,9 +75,9 @@ class ReturnCurve:
     def draw(self) -> str | None:
         """Draw the plot and return where it is, or the table.
 
-        None if there is neither, or nothing that was not drawn before: nothing was learnt.
+        None if there is neither, or where nothing was learnt and the plot is there already.
         """
-        if not self.points or not self._has_grown:
+        if not self.points or not (self._has_grown or self._is_new()):
             return None
         try:
             picture = plotted(self.points, self._labels)
@@ -87,6 +87,13 @@ class ReturnCurve:
             _log.exception("the return was not plotted")
             return f"return by step in {self._path(CURVE)}"
         return f"plot of the return in {self._path(PLOT)}" if self._put(PLOT, picture) else None
+
+    def _is_new(self) -> bool:
+        """Return whether there is no plot yet: after a kill, for example."""
+        try:
+            return PLOT not in self._store.names()
+        except CheckpointError:
+            return True  # writing it says what is wrong
 
     def _put(self, name: str, data: bytes) -> bool:
         try:

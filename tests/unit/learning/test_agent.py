@@ -73,22 +73,11 @@ def test_a_terminated_episode_is_followed_by_the_next_in_the_same_rollout(agent,
     assert only(rollout.starts) == [1, 1, 0, 1]
 
 
-def test_an_episode_that_is_given_up_was_cut_off_in_its_last_state(agent, kept):
+@pytest.mark.parametrize("end", ["reward_and_act", "reward_and_truncate"])
+def test_an_episode_that_is_given_up_or_cut_off_was_cut_off_in_its_last_state(agent, kept, end):
     """The state of the last reward_and_act was the last; the action chosen there never happened."""
     agent.act([0, 0])
-    agent.reward_and_act(1.0, [1, 0])
-    agent.act([9, 0])
-    agent.reward_and_act(5.0, [8, 0])
-    (rollout,) = kept.rollouts
-    assert rollout.observations[:, 0, 0].tolist() == [0, 1, 9, 8]
-    assert only(rollout.valid) == [1, 0, 1]
-    assert only(rollout.starts) == [1, 0, 1, 0]
-    assert rollout.steps == 2
-
-
-def test_an_episode_that_was_cut_off_is_worth_what_its_last_state_is(agent, kept):
-    agent.act([0, 0])
-    agent.reward_and_truncate(1.0, [1, 0])
+    getattr(agent, end)(1.0, [1, 0])
     agent.act([9, 0])
     agent.reward_and_act(5.0, [8, 0])
     (rollout,) = kept.rollouts
@@ -96,6 +85,7 @@ def test_an_episode_that_was_cut_off_is_worth_what_its_last_state_is(agent, kept
     assert only(rollout.valid) == [1, 0, 1]
     assert only(rollout.starts) == [1, 0, 1, 0]
     assert only(rollout.terminated) == [0, 0, 0]
+    assert rollout.steps == 2
 
 
 def test_no_action_is_drawn_where_an_episode_was_cut_off(agent):

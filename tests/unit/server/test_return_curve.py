@@ -52,12 +52,22 @@ def test_a_moment_without_a_step_adds_no_point(store):
 
 
 def test_where_nothing_is_learnt_the_plot_stays_as_it_is(store):
-    curve_of(store, (10, 1.0), (20, 2.5)).save()
+    learnt = curve_of(store, (10, 1.0), (20, 2.5))
+    learnt.save()
+    learnt.draw()
     served = ReturnCurve(store, LABELS)
     served.restore(20)
     served.add(20, 3.0)
     assert served.draw() is None
     assert served.points == [(10, 1.0), (20, 2.5)]
+
+
+def test_a_plot_that_a_kill_has_prevented_is_drawn_by_the_next_start(store):
+    curve_of(store, (10, 1.0), (20, 2.5)).save()
+    again = ReturnCurve(store, LABELS)
+    again.restore(20)
+    assert again.draw() is not None
+    assert "return.png" in store.names()
 
 
 def test_a_long_training_keeps_few_points_from_its_whole_length(store):
