@@ -75,6 +75,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, metavar="S",
                         help="most that one training takes (default: that of its environment, "
                         "60 to 1800)")  # fmt: skip
+    parser.add_argument("--baseline-seconds", type=float, metavar="S",
+                        help="most that one training of PPO takes (default: as RELAAX's)"
+                        )  # fmt: skip
     parser.add_argument("--baselines", choices=("ppo", "none"), default="ppo",
                         help="none runs RELAAX alone")  # fmt: skip
     parser.add_argument("--threads", type=int, metavar="T",
@@ -111,6 +114,8 @@ def train(name: str, program: str, seed: int, arguments: argparse.Namespace) -> 
     """Run one training, and print how it goes."""
     run = relaax_episodes if program == OURS else ppo_episodes
     most_seconds = arguments.seconds or CASES[name].seconds
+    if program == PPO:
+        most_seconds = arguments.baseline_seconds or most_seconds
     label = f"{name}, {program}, seed {seed}"
     episodes: list[Episode] = []
     reached, shown_s = (0, 0.0), 0.0

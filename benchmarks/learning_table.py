@@ -1,5 +1,6 @@
 """Curves of both programs as a table in Markdown: a row for each environment and program."""
 
+import math
 import statistics
 from collections.abc import Callable, Sequence
 
@@ -15,6 +16,7 @@ HEADER = (
     "after the same steps",
     "after a quarter of the same seconds",
     "after the same seconds",
+    "at its own end",
 )
 
 #: Parts of what all trainings on an environment have reached, at which they are compared.
@@ -46,16 +48,21 @@ def _row(seeds: Sequence[Curve], steps: int, seconds: float) -> tuple[str, ...]:
         str(len(seeds)),
         f"{statistics.median(curve.steps for curve in seeds):,.0f}",
         f"{statistics.median(curve.seconds for curve in seeds):,.0f}",
-        *(_returns(seeds, Curve.at_steps, part * steps, "") for part in _PARTS),
-        *(_returns(seeds, Curve.at_seconds, part * seconds, " s") for part in _PARTS),
+        *(
+            f"{_returns(seeds, Curve.at_steps, part * steps)} at {part * steps:,.0f}"
+            for part in _PARTS
+        ),
+        *(
+            f"{_returns(seeds, Curve.at_seconds, part * seconds)} at {part * seconds:,.0f} s"
+            for part in _PARTS
+        ),
+        _returns(seeds, Curve.at_seconds, math.inf),
     )
 
 
-def _returns(
-    seeds: Sequence[Curve], at: Callable[[Curve, float], float], place: float, unit: str
-) -> str:
+def _returns(seeds: Sequence[Curve], at: Callable[[Curve, float], float], place: float) -> str:
     """Return how trainings of several seeds have done at so many steps, or seconds."""
     returns = [at(curve, place) for curve in seeds]
     mean, least, most = statistics.fmean(returns), min(returns), max(returns)
     digits = 2 if max(map(abs, returns)) < 10 else 0
-    return f"{mean:,.{digits}f} ({least:,.{digits}f} to {most:,.{digits}f}) at {place:,.0f}{unit}"
+    return f"{mean:,.{digits}f} ({least:,.{digits}f} to {most:,.{digits}f})"

@@ -40,6 +40,15 @@ def test_programs_are_compared_at_the_seconds_that_both_have_reached():
     assert (ours["seconds"], theirs["seconds"]) == ("10", "20")
 
 
+def test_what_a_longer_training_came_to_is_shown_beside_the_comparison():
+    whole = curve("RELAAX", 1, 10, [100, 200, 300, 400])
+    cut = Curve("pendulum", "PPO (SB3)", 1, 60, 5.0, [Point(60, 5.0, 140)])
+    ours, theirs = cells(table([whole, cut]))
+    assert ours["after the same seconds"] == "200 (200 to 200) at 5 s"
+    assert ours["at its own end"] == "400 (400 to 400)"
+    assert theirs["at its own end"] == "140 (140 to 140)"
+
+
 def test_programs_are_compared_at_the_steps_that_both_have_reached():
     whole = curve("RELAAX", 1, 10, [100, 200, 300, 400])
     cut = Curve("pendulum", "PPO (SB3)", 1, 60, 10.0, [Point(30, 5.0, 120), Point(60, 10.0, 140)])
