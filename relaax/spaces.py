@@ -33,25 +33,6 @@ def space_of(observations: Observations) -> Space:
     return box(observations.dtype.name, observations.shape[1:])
 
 
-def flattened(space: Space) -> dict[str, Any]:
-    """Return the spaces in a Dict or Tuple, those of nested ones too, by names joined by ``/``.
-
-    A strange client's names may be of any length: what is inside of a name that is too long to be
-    sent is left as it is.
-    """
-    found: dict[str, Any] = {}
-    waiting = [("", space)]
-    while waiting:
-        prefix, outer = waiting.pop()
-        for key, inner in members(outer):
-            name = prefix + key
-            if is_nested(inner) and len(name) <= MAX_NAME_BYTES:
-                waiting.append((name + SEPARATOR, inner))
-            else:
-                found[name] = inner
-    return found
-
-
 def shape_of(space: Space) -> tuple[int, ...] | None:
     """Return the shape of the arrays in ``space``; None if that is not known, or not one array."""
     match space:
@@ -98,7 +79,7 @@ def misfits(announced: Space, expected: Space) -> list[str]:
     """Return what is wrong with each name of two nested spaces, for people; nothing for others."""
     if not (is_nested(announced) and is_nested(expected)):
         return []
-    has, wants = flattened(announced), flattened(expected)
+    has, wants = _flat_members(announced), _flat_members(expected)
     return [
         *(f"{name!r} is missing" for name in wants if name not in has),
         *(f"{name!r} is not asked for" for name in has if name not in wants),
@@ -128,3 +109,22 @@ def members(space: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
         case list(in_order):
             return ((str(number), inner) for number, inner in enumerate(in_order))
     return ()
+
+
+def _flat_members(space: Space) -> dict[str, Any]:
+    """Return the spaces in a Dict or Tuple, those of nested ones too, by names joined by ``/``.
+
+    A strange client's names may be of any length: what is inside of a name that is too long to be
+    sent is left as it is.
+    """
+    found: dict[str, Any] = {}
+    waiting = [("", space)]
+    while waiting:
+        prefix, outer = waiting.pop()
+        for key, inner in members(outer):
+            name = prefix + key
+            if is_nested(inner) and len(name) <= MAX_NAME_BYTES:
+                waiting.append((name + SEPARATOR, inner))
+            else:
+                found[name] = inner
+    return found

@@ -118,7 +118,7 @@ class Connector:
         self.close()
         if connection.loss.ends_every_episode:
             raise connection.loss
-        lasted = not connection.loss.is_final and self._retry.has_lasted(connection.age_s)
+        lasted = not connection.loss.is_refusal and self._retry.has_lasted(connection.age_s)
         if connection.has_ended_an_episode or lasted:
             self._retry.pause_after_loss(connection.loss)
         else:

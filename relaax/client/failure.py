@@ -2,14 +2,8 @@
 
 from relaax.protocol.binary import ErrorCode
 
-#: Trying again would end in the same way.
-_FINAL = (
-    ErrorCode.PROTOCOL,
-    ErrorCode.MISMATCH,
-    ErrorCode.VERSION,
-    ErrorCode.TRAINING_IS_OVER,
-    ErrorCode.ALGORITHM,
-)
+#: The server does not take what it was sent.
+_REFUSALS = (ErrorCode.PROTOCOL, ErrorCode.MISMATCH, ErrorCode.VERSION)
 
 #: The next episode would end in the same way as this one.
 _ENDS_EVERY_EPISODE = (ErrorCode.TRAINING_IS_OVER, ErrorCode.ALGORITHM)
@@ -23,15 +17,31 @@ class Failure(Exception):
     reason, if it gave one (``relaax.protocol.binary.ErrorCode``).
     """
 
-    def __init__(self, message: str, code: int | None = None) -> None:
+    def __init__(self, message: str, code: int | None = None, *, gave_up: bool = False) -> None:
         super().__init__(message)
         self.message = message
         self.code = code
+        #: Whether all attempts that ``reconnect`` allows have failed.
+        self.gave_up = gave_up
 
     @property
     def is_final(self) -> bool:
-        """Whether another attempt would fail too: after a mistake, or the end of the training."""
-        return self.code in _FINAL
+        """Whether a program should stop trying.
+
+        The training is over, or its algorithm has failed; the server refuses what it was sent; or
+        all attempts to connect have failed.
+        """
+        return self.ends_every_episode or self.is_refusal or self.gave_up
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether the server does not take what it was sent: a mistake, and not an accident."""
+        return self.code in _REFUSALS
+
+    @property
+    def training_is_over(self) -> bool:
+        """Whether the server has ended the training as it should: a program's work is done."""
+        return self.code == ErrorCode.TRAINING_IS_OVER
 
     @property
     def ends_every_episode(self) -> bool:

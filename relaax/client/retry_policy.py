@@ -60,4 +60,5 @@ class RetryPolicy:
             seconds = time.monotonic() - self._began
             message = f"gave up after {self._attempts} attempts over {seconds:.1f} s"
             self.start_anew()
-            raise Failure(f"{message}: {failure.message}", failure.code) from failure
+            message = f"{message}: {failure.message}"
+            raise Failure(message, failure.code, gave_up=True) from failure

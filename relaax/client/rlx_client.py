@@ -102,14 +102,8 @@ class Client:
         """
         return self._connector.with_retries(lambda: self._connected_session(state).start(state))
 
-    def send(self, reward: float | None, state: Any) -> Any:
-        """Report the reward of the previous action and the state now; return the next action.
-
-        If the reward is ``None``, the state is the first of an episode, as with ``init``; but
-        ``send`` never connects.
-        """
-        if reward is None:
-            return self._open_session().start(state)
+    def send(self, reward: float, state: Any) -> Any:
+        """Report the reward of the previous action and the state now; return the next action."""
         return self._open_session().step(checked_reward(reward), state)
 
     def reset(self, reward: float) -> float:
@@ -162,6 +156,11 @@ class Client:
 
     def _connect(self, state: Any) -> Session:
         observations = None if self._protocol == 1 else as_observations(state)
+        if self._protocol is None and observations is None:
+            _log.warning(
+                "the first state, a %s, is no array of numbers and no dict of such: speaking "
+                "version 1 of the protocol (protocol=1, if that is meant)", type(state).__name__
+            )  # fmt: skip
         if self._protocol != 1 and (self._protocol == 2 or observations is not None):
             space = self._observation_space
             if space is None and observations is not None:

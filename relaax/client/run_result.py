@@ -33,7 +33,7 @@ def result_of_failure(failure: Failure, was_connected: bool) -> RunResult:
     """Return how a run ends by a failure to start an episode."""
     if failure.code == ErrorCode.ALGORITHM:
         return RunResult(RunOutcome.FAILED, failure.message)
-    if failure.is_final and failure.code != ErrorCode.TRAINING_IS_OVER:
+    if failure.is_refusal:
         return RunResult(RunOutcome.UNUSABLE, failure.message)
     outcome = RunOutcome.SERVER_LOST if was_connected else RunOutcome.UNREACHED
     return RunResult(outcome, failure.message)

@@ -29,9 +29,11 @@ class ServerConnection:
         self, connection: MessageConnection, address: Address, answer_s: float | None
     ) -> None:
         self._connection = connection
+        self._address = address
         self._server = f"the RLX server at {address}"
         self._answer_s = answer_s
         self._opened_at = time.monotonic()
+        self._was_understood = False
         #: Whether it is open, as far as is known.
         self.is_open = True
         #: Whether the server has answered the end of an episode.
@@ -110,18 +112,21 @@ class ServerConnection:
 
     def _decoded(self, payload: bytes, decode: Callable[[bytes], _Reply]) -> _Reply:
         try:
-            return decode(payload)
+            reply = decode(payload)
         except binary.Error as error:
             message = f"{self._server} closed the connection: {error}"
             raise Failure(message, error.code) from error
         except ProtocolError as error:
             raise self._broken(error) from error
+        self._was_understood = True
+        return reply
 
     def _lost(self, error: OSError) -> str:
         return f"lost {self._server}: {error}"
 
     def _broken(self, error: ProtocolError) -> Failure:
-        return Failure(f"{self._server} broke the protocol: {error}")
+        hint = "" if self._was_understood else f"; is {self._address} the port of an RLX server?"
+        return Failure(f"{self._server} broke the protocol: {error}{hint}")
 
 
 class StepsSession:

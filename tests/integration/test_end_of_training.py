@@ -1,5 +1,6 @@
 """How a training ends: everybody saves, closes and exits with 0."""
 
+import re
 import signal
 
 import numpy as np
@@ -40,6 +41,9 @@ def test_a_training_that_is_over_ends_at_once_when_it_is_started_again(training:
         assert process.wait() == 0
     again = training.start_parameter_server()
     assert again.wait() == 0
+    assert re.search(
+        rf"^restored global step 3\d\d from {training.checkpoints}$", again.output(), re.M
+    )
     assert "the required number of steps is done" in again.output()
 
 

@@ -53,13 +53,12 @@ def default_network(
 
 
 def _convolutions_of(shape: Shape, place: str) -> tuple[Layer, ...]:
-    after = shape
-    try:
-        for layer in CONVOLUTIONS:
-            after = layer.output_shape(after)
-    except ValueError as error:
+    least = 1
+    for layer in reversed(CONVOLUTIONS):
+        least = (least - 1) * layer.stride + layer.kernel
+    if min(shape[:2]) < least:
         raise ValueError(
-            f"{place}: an image of {list(shape[:2])} is too small for the default "
-            "convolutions; describe its layers with the key 'network'"
-        ) from error
+            f"{place}: an image of {list(shape[:2])} is too small for the default convolutions, "
+            f"which need [{least}, {least}]; describe layers of its own with the key 'network'"
+        )
     return CONVOLUTIONS

@@ -77,6 +77,9 @@ def _monitor(configuration: ParameterServerConfiguration, resources: ExitStack) 
     _log.info("looking for a checkpoint in %s", parameter_server.checkpoint_location())
     parameter_server.restore_latest_checkpoint()
     _log.info("global step is %d", parameter_server.global_t())
+    if parameter_server.global_t() > 0:
+        where = parameter_server.checkpoint_location()
+        print(f"restored global step {parameter_server.global_t():,} from {where}", flush=True)
     curve = None if store is None else ReturnCurve(store, _labels(configuration))
     if curve is not None:
         curve.restore(parameter_server.global_t())

@@ -31,7 +31,7 @@ def test_an_episode_as_messages(start_server) -> None:
         assert client.init([1, 2]) == 1
         assert client.send(0.5, [3, 4]) == 1
         assert client.reset(-1.0) == 10.0
-        assert client.send(None, [5, 6]) == 1
+        assert client.init([5, 6]) == 1
     assert server.messages == [
         ["act", "[1, 2]"],
         ["reward_and_act", 0.5, "[3, 4]"],
@@ -213,8 +213,11 @@ def test_attempts_are_used_up_in_a_row(start_server, close) -> None:
     client = Client(server.url, reconnect=Backoff(attempts=3), wait=lambda _: None)
     assert client.init(0) == 1
     assert client.reset(1.0) == 1.0
-    with pytest.raises(Failure, match=r"gave up after 3 attempts over \d+\.\d s: .* closed"):
+    with pytest.raises(
+        Failure, match=r"gave up after 3 attempts over \d+\.\d s: .* closed"
+    ) as said:
         client.init(0)
+    assert said.value.is_final
     assert server.accepted == 4
 
 

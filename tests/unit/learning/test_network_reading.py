@@ -260,8 +260,8 @@ def test_an_observation_with_the_name_of_a_head_that_has_layers_is_refused():
 
 def test_a_small_image_without_an_encoder_is_named():
     assert mistake({}, {"view": (7, 7, 3)}) == (
-        "network: encoders: view: an image of [7, 7] is too small for the default convolutions; "
-        "describe its layers with the key 'network'"
+        "network: encoders: view: an image of [7, 7] is too small for the default convolutions, "
+        "which need [20, 20]; describe layers of its own with the key 'network'"
     )
 
 

@@ -113,9 +113,11 @@ def load_rlx_server(arguments: Sequence[str]) -> RlxServerConfiguration:
         RlxServerOptions,
     )
     known, others = parser.parse_known_args(arguments)
-    _follow_log_level(vars(known))
-    _refuse_replaced(others)
-    flags = vars(parser.parse_args(arguments))
+    flags = vars(known)
+    if others:
+        _follow_log_level(flags)
+        _refuse_replaced(others)
+        parser.error(f"unrecognized arguments: {' '.join(others)}")
     options, algorithm, _ = _load(flags, RLX_SERVER, RlxServerOptions)
     return RlxServerConfiguration(options, algorithm)
 
