@@ -33,9 +33,10 @@ class MetricsSender(Metrics):
         self._thread.start()
 
     def scalar(self, name: str, y: float, x: float | None = None) -> None:
-        """Queue a scalar; drop it when the queue is full."""
+        """Queue a scalar; drop it when the queue is full. TypeError for ``y`` that is no number."""
+        metric = bridge_pb2.ScalarMetric(name=name, y=float(y), x=x)
         try:
-            self._queue.put_nowait(bridge_pb2.ScalarMetric(name=name, y=y, x=x))
+            self._queue.put_nowait(metric)
         except queue.Full:
             self._dropped += 1
 

@@ -10,6 +10,9 @@ from relaax.client.observer import EpisodeSummary
 _RETURNS_AVERAGED = 100
 _TERMINAL_INTERVAL_S = 0.5
 _LOG_INTERVAL_S = 10.0
+
+#: When the first line is shown: soon, to say that something happens, or that no server is there.
+_FIRST_AFTER_S = 2.0
 _CLEAR_TO_THE_END_OF_THE_LINE = "\x1b[K"
 
 
@@ -41,7 +44,10 @@ class RunProgress:
 
 
 class ProgressDisplay:
-    """Shows the progress: on a terminal in one line, elsewhere as a new line every 10 s."""
+    """Shows the progress: on a terminal in one line, elsewhere as a new line every 10 s.
+
+    The first one comes after 2 s at most.
+    """
 
     def __init__(
         self, progress: RunProgress, stream: TextIO, clock: Callable[[], float] = time.monotonic
@@ -52,11 +58,12 @@ class ProgressDisplay:
         self._is_terminal = stream.isatty()
         self._interval_s = _TERMINAL_INTERVAL_S if self._is_terminal else _LOG_INTERVAL_S
         self._shown_at = clock()
+        self._show_at = self._shown_at + min(_FIRST_AFTER_S, self._interval_s)
         self._steps_shown = 0
 
     def refresh(self) -> None:
         """Show the progress if the last time is long enough ago."""
-        if self._clock() - self._shown_at >= self._interval_s:
+        if self._clock() >= self._show_at:
             self._show()
 
     def finish(self) -> None:
@@ -71,6 +78,7 @@ class ProgressDisplay:
         steps = self._progress.steps - self._steps_shown
         line = self._progress.line(steps / max(now - self._shown_at, 1e-3))
         self._shown_at, self._steps_shown = now, self._progress.steps
+        self._show_at = now + self._interval_s
         if self._is_terminal:
             self._stream.write(f"\r{line}{_CLEAR_TO_THE_END_OF_THE_LINE}")
         else:

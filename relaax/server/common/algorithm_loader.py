@@ -95,13 +95,23 @@ class Algorithm:
 
     def _export(self, name: str) -> Any:
         with self._naming(f"{name} cannot be imported"):
-            return getattr(self.module, name)
+            try:
+                return getattr(self.module, name)
+            except AttributeError as error:
+                if error.obj is not self.module:
+                    raise
+                raise ConfigurationError(
+                    f"algorithm {Path(self.module.__path__[0])}: __init__.py has {name} in "
+                    "__all__, but does not import it"
+                ) from error
 
     @contextmanager
     def _naming(self, failure: str) -> Iterator[None]:
         """Raise a ConfigurationError for whatever the package's modules raise."""
         try:
             yield
+        except ConfigurationError:
+            raise
         except Exception as error:  # whatever its modules do when they are imported
             directory = Path(self.module.__path__[0])
             raise ConfigurationError(

@@ -32,7 +32,8 @@ def next_steps(directory: Path, files: list[Path]) -> str:
     return f"""\
 {directory} holds {", ".join(path.name for path in files)}.
 
-Train it (the environment is CartPole-v1, which needs the package gymnasium):
+Train it (the environment is CartPole-v1, which needs the package gymnasium: the extra
+`environments` of this package has it):
 
   cd {directory}
   relaax-train Procfile

@@ -7,6 +7,7 @@ from dataclasses import replace
 from enum import Enum
 
 from relaax.algorithm_base import Metrics, ParameterServerBase, Phase, RunningParameterServer
+from relaax.failure_log import in_words
 from relaax.server.common.stop_signal import Stop
 from relaax.server.parameter_server.metrics import EpisodeReturns, WorkerCount
 from relaax.server.parameter_server.progress import ProgressPrinter, StepRate, TrainingProgress
@@ -82,10 +83,13 @@ class TrainingMonitor:
         self._checkpoints = 0
 
     def run(self, stop: Stop) -> EndOfTraining:
-        """Watch the training until it is over or ``stop`` is set; then save, and close the port."""
+        """Watch the training until it is over or ``stop`` is set; then save, and close the port.
+
+        What the algorithm's own code raises meanwhile is raised when the training is saved.
+        """
         try:
-            end = self._train(stop)
-            self._parameter_server.stop_training()
+            end = self._train_or_save(stop)
+            self._stop_training()
             if end is not EndOfTraining.SIGNAL:  # after a signal, workers wait for the next start
                 self._bridge.set_phase(Phase.SERVING if self._keeps_serving else Phase.CLOSING)
             self._note_return()
@@ -99,6 +103,21 @@ class TrainingMonitor:
         finally:
             self._bridge.stop(CLOSE_GRACE_S)
         return end
+
+    def _train_or_save(self, stop: Stop) -> EndOfTraining:
+        try:
+            return self._train(stop)
+        except Exception:  # whatever an algorithm's own code raises: what was reached is not lost
+            _log.error("the parameter server failed; saving what was reached")
+            self._stop_training()
+            self._save_or_warn()
+            raise
+
+    def _stop_training(self) -> None:
+        try:
+            self._parameter_server.stop_training()
+        except Exception:  # whatever an algorithm's own code raises
+            _log.exception("stop_training failed: what is saved now may still change")
 
     def _train(self, stop: Stop) -> EndOfTraining:
         now = time.monotonic()
@@ -153,8 +172,8 @@ class TrainingMonitor:
         for delay_s in LAST_SAVE_RETRY_DELAYS_S:
             try:
                 return self._save()
-            except Exception:  # the last attempt, below, raises
-                _log.exception("saving failed; trying again in %g s", delay_s)
+            except Exception as error:  # the last attempt, below, raises
+                _log.warning("saving failed (%s); trying again in %g s", in_words(error), delay_s)
                 time.sleep(delay_s)
         return self._save()
 

@@ -30,17 +30,19 @@ def test_the_line_counts_and_averages_the_last_hundred_episodes() -> None:
     )
 
 
-def test_elsewhere_than_on_a_terminal_a_line_comes_every_ten_seconds() -> None:
+def test_elsewhere_than_on_a_terminal_a_line_comes_soon_and_then_every_ten_seconds() -> None:
     clock, stream, progress = Clock(), io.StringIO(), RunProgress(1)
     display = ProgressDisplay(progress, stream, clock)
-    clock.now += 9
+    clock.now += 1.5
     display.refresh()
     assert stream.getvalue() == ""
-    clock.now += 1
-    progress.steps = 50
+    clock.now += 0.5
+    progress.steps = 10
     display.refresh()
-    clock.now += 10
-    progress.steps = 250
+    clock.now += 9
+    display.refresh()
+    clock.now += 1
+    progress.steps = 210
     display.refresh()
     first, second = stream.getvalue().splitlines()
     assert first.endswith(" 5 steps/s")

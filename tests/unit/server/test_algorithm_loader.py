@@ -238,6 +238,13 @@ class TestComplaints:
             f"No module named 'no_such_module' ({directory / 'classes.py'}:1)"
         )
 
+    def test_a_name_that_is_promised_and_not_imported_is_said_so(self, package):
+        directory = package(__init__='__all__ = ["Agent", "Config", "ParameterServer"]\n')
+        error = complaint(getattr, load_algorithm(directory), "Agent")
+        assert str(error) == (
+            f"algorithm {directory}: __init__.py has Agent in __all__, but does not import it"
+        )
+
 
 class TestConfiguration:
     def section(self, directory, **parameters):

@@ -154,6 +154,41 @@ def test_checkpoints_are_written_at_intervals():
     assert len(case.parameter_server.saved_at) > 2
 
 
+class Typo(Exception):
+    """What an algorithm's own code raises."""
+
+
+def test_what_was_reached_is_saved_where_the_algorithm_s_own_code_fails(caplog):
+    parameter_server = Counting()
+    over = iter([False, False])
+
+    def training_is_over():
+        for answer in over:
+            return answer
+        raise Typo("oops")
+
+    parameter_server.training_is_over = training_is_over
+    case = Case(parameter_server)
+    with pytest.raises(Typo):
+        case.run()
+    assert len(parameter_server.saved_at) == 1
+    assert not parameter_server.learns
+    assert case.bridge.events == ["stopped"]
+    assert "saving what was reached" in caplog.text
+
+
+def test_a_failing_stop_training_keeps_nothing_from_being_saved(caplog):
+    parameter_server = Counting(last=500)
+
+    def stop_training():
+        raise Typo("oops")
+
+    parameter_server.stop_training = stop_training
+    assert Case(parameter_server).run() is EndOfTraining.STEPS
+    assert len(parameter_server.saved_at) == 1
+    assert "stop_training failed" in caplog.text
+
+
 def test_training_goes_on_when_a_checkpoint_fails(caplog):
     case = Case(Counting(last=3000, failing_saves=1), interval_s=0.01)
     assert case.run() is EndOfTraining.STEPS

@@ -77,6 +77,8 @@ class ActionRule:
                 raise self._error("None")
             self._require_finite(numbers)
             return actions
+        if actions.dtype.kind == "O" and any(action is None for action in actions.flat):
+            raise self._error("None")
         if self.shape is not None and actions.shape[1:] != self.shape:
             raise self._error(
                 f"actions of shape {list(actions.shape[1:])} instead of {list(self.shape)}"
@@ -84,7 +86,7 @@ class ActionRule:
         if self.limits is not None:
             return self._integers(actions, self.limits)
         if actions.dtype.kind not in "iuf":
-            raise self._error(f"an array of {actions.dtype}")
+            raise self._error(f"an array of {actions.dtype}: {_first(actions)}")
         if self._integer is not None and actions.dtype.kind != "f":
             return self._of_type(self._integer, actions)
         self._require_finite(actions)
@@ -102,7 +104,7 @@ class ActionRule:
     def _integers(self, array: Array, limits: Array) -> Array:
         is_binary = self._space is not None and self._space.get("type") == "MultiBinary"
         if array.dtype.kind not in ("biu" if is_binary else "iu"):
-            raise self._error(f"an array of {array.dtype}, not of integers")
+            raise self._error(f"an array of {array.dtype}, not of integers: {_first(array)}")
         numbers = array.astype(np.int64)
         outside = numbers.view(np.uint64) >= limits
         if outside.any():
@@ -121,6 +123,11 @@ class ActionRule:
     def _error(self, given: str) -> UnusableActions:
         space = "" if self._space is None else f"; its action space is {written(self._space)}"
         return UnusableActions(f"the algorithm {self._algorithm} returned {given}{space}")
+
+
+def _first(actions: Array) -> str:
+    """Return the first of some actions, for people."""
+    return f"{actions[0]!s:.60}"
 
 
 def _numbers_in(actions: Any) -> Array:
