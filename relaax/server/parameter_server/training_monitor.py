@@ -110,7 +110,8 @@ class TrainingMonitor:
         except Exception:  # whatever an algorithm's own code raises: what was reached is not lost
             _log.error("the parameter server failed; saving what was reached")
             self._stop_training()
-            self._save_or_warn()
+            if self._parameter_server.global_t() != self._began_with:
+                self._save_or_warn()
             raise
 
     def _stop_training(self) -> None:
