@@ -6,7 +6,8 @@ An algorithm uses it unless it exports a ``BridgeControl`` of its own; the objec
 ``control``          makes both ends
 ``stub``             the worker's end
 ``service``          the parameter server's end; it calls roles
-``vectors``          messages that carry a vector, without protobuf's copies of it
+``payloads``         messages that carry many bytes, without protobuf's copies of them
+``vectors``          those that carry a vector
 ``metrics_sender``   sends a worker's metrics without making it wait
 ``channel_options``  gRPC settings that both ends share
 """
