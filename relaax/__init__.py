@@ -19,6 +19,7 @@ The packages, from the client's end to the servers':
 ``relaax.protocol``        the RLX protocol, which both of its ends share
 ``relaax.bridge``          gRPC between workers and the parameter server
 ``relaax.algorithm_base``  what an algorithm package implements
+``relaax.replay``          experience that learners draw from
 ``relaax.learning``        what algorithms are built from
 ``relaax.algorithm_template``  a small algorithm to start from
 ``relaax.server``          the RLX server, the parameter server and the launcher

@@ -21,6 +21,7 @@ MAY_IMPORT = {
     "relaax/algorithm_base": (),
     "relaax/protocol": (),
     "relaax/bridge": ("relaax/algorithm_base",),
+    "relaax/replay": ("relaax/bridge",),
     "relaax/learning": ("relaax/algorithm_base",),
     "relaax/algorithm_template": ("relaax/algorithm_base",),
     "relaax/client": ("relaax/protocol",),

@@ -1,0 +1,19 @@
+"""Experience that learners draw from: steps, each stored once, and tables of items over them.
+
+``specs``          what an algorithm stores and draws, as it is configured
+``replay``         a storage, its tables and its writers, for many threads
+``storage``        steps as columns, in the order in which every environment made them
+``schema``         what the columns are
+``step_batch``     steps on their way to a storage
+``writers``        who writes into which slot, and which step of it comes next
+``table``          which items there are, which are drawn, and what is read of them
+``readiness``      when steps have become items
+``views``          what is read of the steps around an item: transitions, windows, stacks of frames
+``selectors``      which items are drawn
+``priority_tree``  draws in proportion to priorities
+``limiter``        when items may be added, and when they may be drawn
+``service``        the gRPC service of a replay server
+``wire``           what its messages mean
+``array_bytes``    arrays one after another in bytes
+``client``         writes to replay servers, and draws from them
+"""

@@ -1,0 +1,121 @@
+"""Calls one replay server."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import grpc
+import numpy.typing as npt
+
+from relaax.bridge import channel_options
+from relaax.errors import BridgeError
+from relaax.replay import replay_pb2
+from relaax.replay.replay import NotReady
+from relaax.replay.schema import Schema
+from relaax.replay.selectors.selector import FloatArray, IntArray
+from relaax.replay.storage import Flags
+from relaax.replay.table import Sample
+from relaax.replay.wire import (
+    ITEMS,
+    PRIORITIES,
+    SERVICE_NAME,
+    STEPS,
+    column_messages,
+    priorities_message,
+    sample_of,
+    schema_of,
+    steps_message,
+)
+from relaax.replay.writers import MissingSteps, UnknownWriter
+
+Array = npt.NDArray[Any]
+
+_AWAY = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
+
+
+class ReplayAway(BridgeError):
+    """A replay server does not answer."""
+
+
+class ReplayStub:
+    """A replay server at ``host:port``; made after a fork, since gRPC has threads."""
+
+    def __init__(self, url: str, call_timeout_s: float = 10.0) -> None:
+        self.url = url
+        self._timeout_s = call_timeout_s
+        self._channel = grpc.insecure_channel(url, options=channel_options.CLIENT)
+        nothing = replay_pb2.Nothing
+        self._describe = self._method(
+            "Describe", nothing.SerializeToString, replay_pb2.Description.FromString
+        )
+        self._open = self._method(
+            "Open", replay_pb2.Opening.SerializeToString, replay_pb2.Opened.FromString
+        )
+        self._append = self._method("Append", STEPS.encode, replay_pb2.Stored.FromString)
+        self._sample = self._method("Sample", replay_pb2.Request.SerializeToString, ITEMS.decode)
+        self._update = self._method(
+            "UpdatePriorities", PRIORITIES.encode, replay_pb2.Updated.FromString
+        )
+        self._stats = self._method(
+            "GetStats", nothing.SerializeToString, replay_pb2.Stats.FromString
+        )
+
+    def schema(self) -> Schema:
+        """Return what a step is there."""
+        return schema_of(self._call(self._describe, replay_pb2.Nothing()).columns)
+
+    def open(self, writer: str, schema: Schema) -> None:
+        """Begin to write; BridgeError, which names the columns, where a step is another one."""
+        self._call(self._open, replay_pb2.Opening(writer=writer, columns=column_messages(schema)))
+
+    def append(
+        self,
+        writer: str,
+        runs: Sequence[replay_pb2.Run],
+        flags: Flags,
+        columns: Sequence[Array],
+    ) -> list[int]:
+        """Store steps; return for each run the number of the step that must come next.
+
+        UnknownWriter, MissingSteps; ReplayAway where the tables are full, too.
+        """
+        message = steps_message(writer, runs, flags, columns)
+        return list(self._call(self._append, message).next)
+
+    def sample(self, table: str, count: int, timeout_s: float) -> Sample:
+        """Draw items; NotReady where there are not enough within ``timeout_s``."""
+        request = replay_pb2.Request(table=table, count=count, timeout_s=timeout_s)
+        return sample_of(self._call(self._sample, request))
+
+    def update_priorities(self, table: str, keys: IntArray, priorities: FloatArray) -> int:
+        """Give items other priorities; return how many of them are gone."""
+        message = priorities_message(table, keys, priorities)
+        return int(self._call(self._update, message).gone)
+
+    def stats(self) -> dict[str, float]:
+        """Return counts by name."""
+        return dict(self._call(self._stats, replay_pb2.Nothing()).values)
+
+    def close(self) -> None:
+        """Close the channel."""
+        self._channel.close()
+
+    def _method(self, name: str, encode: Any, decode: Any) -> Any:
+        return self._channel.unary_unary(f"/{SERVICE_NAME}/{name}", encode, decode)
+
+    def _call(self, method: Any, message: Any) -> Any:
+        try:
+            return method(message, timeout=self._timeout_s)
+        except grpc.RpcError as error:
+            raise self._meaning(error) from error
+
+    def _meaning(self, error: grpc.RpcError) -> Exception:
+        code, details = error.code(), error.details()
+        if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
+            return NotReady(details)
+        if code in _AWAY:
+            return ReplayAway(f"replay server {self.url}: {details}")
+        if code is grpc.StatusCode.NOT_FOUND:
+            return UnknownWriter(details)
+        if code is grpc.StatusCode.OUT_OF_RANGE:
+            return MissingSteps(details)
+        return BridgeError(f"replay server {self.url}: {details}")

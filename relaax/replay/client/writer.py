@@ -1,0 +1,207 @@
+"""Sends steps to a replay server, in order, beside acting."""
+
+import logging
+import secrets
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from time import monotonic
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.replay import replay_pb2
+from relaax.replay.client.stub import ReplayAway, ReplayStub
+from relaax.replay.replay import NotReady
+from relaax.replay.schema import Schema
+from relaax.replay.step_batch import StepBatch
+from relaax.replay.storage import START
+from relaax.replay.writers import UnknownWriter
+
+_log = logging.getLogger(__name__)
+
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+#: A message has at least so many steps, unless its first one has waited for ``LONGEST_WAIT_S``.
+STEPS_AT_ONCE = 64
+#: And at most about so many.
+MOST_STEPS_AT_ONCE = 4096
+LONGEST_WAIT_S = 0.05
+
+#: Pause after a call that failed, doubled up to the second one.
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 1.0
+
+#: How long ``close`` waits for the thread.
+CLOSE_DEADLINE_S = 1.0
+
+
+class ReplayWriter:
+    """An ``ExperienceSink`` of steps that sends them on a thread of its own.
+
+    At most about ``most_waiting`` steps wait. When there are so many, ``put`` waits for room, up to
+    ``timeout_s``; then, or at once if it ``drops``, steps are dropped to the end of their episodes.
+    On the thread that sends, ``on_stored`` is called with the number of actions that have been
+    stored, and ``on_dropped`` with that of the steps that were dropped meanwhile.
+    """
+
+    def __init__(
+        self,
+        stub: ReplayStub,
+        schema: Schema,
+        most_waiting: int = 256,
+        drops: bool = False,
+        timeout_s: float = 5.0,
+        on_stored: Callable[[int], object] = lambda actions: None,
+        on_dropped: Callable[[int], object] = lambda steps: None,
+    ) -> None:
+        self._stub = stub
+        self._schema = schema
+        self._name = secrets.token_hex(16)
+        self._most_waiting = most_waiting
+        self._timeout_s = 0.0 if drops else timeout_s
+        self._on_stored = on_stored
+        self._on_dropped = on_dropped
+        self._queue: deque[StepBatch] = deque()
+        self._waiting = 0
+        self._oldest_at = 0.0
+        self._skips: BoolArray = np.zeros(0, np.bool_)
+        #: int64 [slots]: the number of each environment's next step.
+        self._next: IntArray = np.zeros(0, np.int64)
+        self._dropped = self._reported = 0
+        self._changed = threading.Condition()
+        self._closes = False
+        self._is_open = False
+        self._error: Exception | None = None
+        self._thread = threading.Thread(target=self._run, name="replay writer", daemon=True)
+        self._thread.start()
+
+    @property
+    def dropped(self) -> int:
+        """How many steps were dropped so far."""
+        return self._dropped
+
+    def warm_up(self) -> None:
+        """Do nothing."""
+
+    def put(self, steps: StepBatch) -> None:
+        """Queue ``steps``; raise the error that ended the thread."""
+        with self._changed:
+            has_room = self._changed.wait_for(self._has_room, self._timeout_s)
+            if self._error is not None:
+                raise self._error
+            kept = self._kept(steps, has_room)
+            if kept is None:
+                return
+            if not self._queue:
+                self._oldest_at = monotonic()
+            self._queue.append(kept)
+            self._waiting += len(kept.flags)
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Send what waits, up to a deadline, and end the thread."""
+        with self._changed:
+            self._closes = True
+            self._changed.notify_all()
+        self._thread.join(CLOSE_DEADLINE_S)
+        if self._waiting:
+            _log.warning("%d steps were not sent to %s", self._waiting, self._stub.url)
+        self._stub.close()
+
+    def _has_room(self) -> bool:
+        return self._waiting < self._most_waiting or self._error is not None
+
+    def _kept(self, steps: StepBatch, has_room: bool) -> StepBatch | None:
+        """Return the steps that are sent: not those between one that was dropped and a start."""
+        highest = int(steps.slots.max()) + 1
+        if highest > len(self._skips):
+            more = np.zeros(highest - len(self._skips), np.bool_)
+            self._skips = np.concatenate([self._skips, more])
+        if has_room:
+            self._skips[steps.slots[steps.flags & START != 0]] = False
+            which = ~self._skips[steps.slots]
+        else:
+            which = np.zeros(len(steps.flags), np.bool_)
+            self._skips[steps.slots] = True
+        self._dropped += int(np.count_nonzero(~which))
+        if which.all():
+            return steps
+        return steps.chosen(which) if which.any() else None
+
+    def _run(self) -> None:
+        try:
+            while (steps := self._take()) is not None:
+                self._send(steps)
+        except Exception as error:  # raised again by the next ``put``
+            with self._changed:
+                self._error = error
+                self._changed.notify_all()
+
+    def _take(self) -> StepBatch | None:
+        """Wait for enough steps and return them; None when there will be none."""
+        with self._changed:
+            while self._waiting < STEPS_AT_ONCE and not self._closes:
+                left = self._oldest_at + LONGEST_WAIT_S - monotonic() if self._queue else None
+                if left is not None and left <= 0:
+                    break
+                self._changed.wait(left)
+            if not self._queue:
+                return None
+            taken, count = [], 0
+            while self._queue and count < MOST_STEPS_AT_ONCE:
+                taken.append(self._queue.popleft())
+                count += len(taken[-1].flags)
+            self._oldest_at = monotonic()
+            return StepBatch.concatenated(taken)
+
+    def _send(self, steps: StepBatch) -> None:
+        """Send steps until they are acknowledged; once, when the writer is being closed."""
+        steps = steps.chosen(np.argsort(steps.slots, kind="stable"))
+        for pause_s in _pauses():
+            try:
+                self._send_once(steps)
+                break
+            except UnknownWriter:  # it has started again, and knows nothing
+                self._is_open = False
+                self._next[:] = 0
+            except (ReplayAway, NotReady) as error:
+                if isinstance(error, ReplayAway):
+                    _log.warning("waiting for %s: %s", self._stub.url, error)
+                with self._changed:
+                    if self._changed.wait_for(lambda: self._closes, pause_s):
+                        return
+        self._on_stored(steps.actions)
+        with self._changed:
+            self._waiting -= len(steps.flags)
+            self._changed.notify_all()
+            dropped, self._reported = self._dropped - self._reported, self._dropped
+        if dropped:
+            _log.warning("%d steps were dropped: %s did not take them", dropped, self._stub.url)
+            self._on_dropped(dropped)
+
+    def _send_once(self, steps: StepBatch) -> None:
+        if not self._is_open:
+            self._stub.open(self._name, self._schema)
+            self._is_open = True
+        slots, counts = np.unique(steps.slots, return_counts=True)
+        self._grow(int(slots[-1]) + 1)
+        runs = [
+            replay_pb2.Run(environment=slot, first=int(self._next[slot]), count=count)
+            for slot, count in zip(slots.tolist(), counts.tolist(), strict=True)
+        ]
+        columns = [steps.columns[name] for name in self._schema.columns]
+        self._next[slots] = self._stub.append(self._name, runs, steps.flags, columns)
+
+    def _grow(self, count: int) -> None:
+        """Number the steps of so many environments."""
+        if count > len(self._next):
+            self._next = np.concatenate([self._next, np.zeros(count - len(self._next), np.int64)])
+
+
+def _pauses() -> Iterator[float]:
+    """Yield the pauses after calls that failed."""
+    pause_s = FIRST_PAUSE_S
+    while True:
+        yield pause_s
+        pause_s = min(2 * pause_s, LONGEST_PAUSE_S)

@@ -1,0 +1,60 @@
+"""When items may be added to a table, and when they may be drawn."""
+
+from dataclasses import dataclass
+
+from relaax.errors import ConfigurationError
+
+
+@dataclass(frozen=True)
+class Limiter:
+    """Lets draws begin at ``min_items``, and holds them near ``samples_per_insert`` of each item.
+
+    With S drawn and I inserted items, D = I * samples_per_insert - S stays within ``error_buffer``
+    of ``min_items * samples_per_insert``: nothing is drawn below that, nothing is inserted above
+    (Cassirer et al. 2021, section 3.4). Without ``samples_per_insert`` only ``min_items`` and
+    ``max_items`` count.
+    """
+
+    min_items: int = 1
+    max_items: int | None = None
+    samples_per_insert: float | None = None
+    error_buffer: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.min_items < 1:
+            raise ConfigurationError(f"min_items must be at least 1, is {self.min_items}")
+        if self.max_items is not None and self.max_items < self.min_items:
+            raise ConfigurationError(
+                f"max_items must be at least min_items, which is {self.min_items}, is "
+                f"{self.max_items}"
+            )
+        if self.samples_per_insert is None:
+            return
+        if self.samples_per_insert <= 0:
+            raise ConfigurationError(
+                f"samples_per_insert must be positive, is {self.samples_per_insert}"
+            )
+        if self.error_buffer < max(1.0, self.samples_per_insert):
+            raise ConfigurationError(
+                f"error_buffer must be at least 1 and samples_per_insert, which is "
+                f"{self.samples_per_insert}, or nothing can go on; is {self.error_buffer}"
+            )
+
+    def may_insert(self, items: int, inserted: int, drawn: int, count: int) -> bool:
+        """Return whether ``count`` more items may come to ``items`` that are there."""
+        if self.max_items is not None and items + count > self.max_items:
+            return items == 0  # more than fit at once: rather too many than none
+        if self.samples_per_insert is None or inserted < self.min_items:
+            return True
+        # What is there decides, and not ``count``: more than the buffer could never be inserted.
+        ahead = (inserted - self.min_items) * self.samples_per_insert - drawn
+        return ahead <= self.error_buffer
+
+    def may_draw(self, items: int, inserted: int, drawn: int, count: int) -> bool:
+        """Return whether ``count`` of ``items`` may be drawn."""
+        if items < self.min_items:
+            return False
+        if self.samples_per_insert is None:
+            return True
+        ahead = (inserted - self.min_items) * self.samples_per_insert - drawn - count
+        return ahead >= -self.error_buffer

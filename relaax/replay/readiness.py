@@ -1,0 +1,37 @@
+"""When the rows of a slot have become items."""
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.replay.storage import ENDS, Storage
+
+IntArray = npt.NDArray[np.int64]
+
+
+class Readiness:
+    """Holds back a slot's rows until as many follow as an item needs, or their episode is over."""
+
+    def __init__(self, storage: Storage, ahead: int) -> None:
+        self._storage = storage
+        self._ahead = ahead
+        #: By slot: rows int64 [N] that no end follows, and too few rows.
+        self._waiting: dict[int, IntArray] = {}
+
+    def appended(self, slot: int, rows: IntArray) -> IntArray:
+        """Return rows of ``slot`` that ``rows`` [N], its newest, have completed, in their order."""
+        waiting = self._waiting.get(slot)
+        if waiting is not None:
+            rows = np.concatenate([waiting, rows])
+        is_end = self._storage.flags[rows] & ENDS != 0
+        places = np.arange(len(rows))
+        ends = places[is_end]
+        enough = places + self._ahead < len(rows)
+        complete = enough | (places <= (ends[-1] if len(ends) else -1))
+        self._waiting[slot] = rows[~complete]
+        return rows[complete]
+
+    def forget(self, slot: int, rows: IntArray) -> None:
+        """Forget ``rows`` of ``slot``, which are about to be evicted."""
+        waiting = self._waiting.get(slot)
+        if waiting is not None:
+            self._waiting[slot] = waiting[~np.isin(waiting, rows)]

@@ -1,0 +1,77 @@
+"""What the columns of stored steps are, and whether two ends mean the same."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.errors import ConfigurationError
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Column:
+    """The type and shape of one step's value."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.dtype.kind not in "biuf":
+            raise ConfigurationError(f"a column holds numbers or booleans, not {self.dtype}")
+
+    @property
+    def bytes(self) -> int:
+        """The size of one step's value."""
+        return self.dtype.itemsize * int(np.prod(self.shape, dtype=np.int64))
+
+    def __str__(self) -> str:
+        return f"{self.dtype.name} {list(self.shape)}"
+
+
+class Schema:
+    """Columns by name, in an order."""
+
+    def __init__(self, columns: Mapping[str, Column]) -> None:
+        if not columns:
+            raise ConfigurationError("a step needs at least one column")
+        self.columns = dict(columns)
+
+    @property
+    def bytes(self) -> int:
+        """The size of one step."""
+        return sum(column.bytes for column in self.columns.values())
+
+    def rows(self, count: int) -> dict[str, Array]:
+        """Return room for ``count`` steps, of zeros: arrays [count, ...] by name."""
+        return {
+            name: np.zeros((count, *column.shape), column.dtype)
+            for name, column in self.columns.items()
+        }
+
+    def differences(self, other: "Schema") -> list[str]:
+        """Return what is wrong with ``other``, a line for each column that differs."""
+        wrong = []
+        for name, column in self.columns.items():
+            theirs = other.columns.get(name)
+            if theirs is None:
+                wrong.append(f"column {name!r} is missing")
+            elif theirs != column:
+                wrong.append(f"column {name!r} is {theirs}, and must be {column}")
+        unknown = other.columns.keys() - self.columns.keys()
+        return wrong + [f"column {name!r} is not known" for name in sorted(unknown)]
+
+    def check(self, rows: Mapping[str, Array], count: int) -> None:
+        """Raise ValueError, which names columns, unless ``rows`` are ``count`` steps of these."""
+        given = {name: Column(array.dtype, array.shape[1:]) for name, array in rows.items()}
+        wrong = self.differences(Schema(given))
+        wrong += [
+            f"column {name!r} has {len(array)} steps, and must have {count}"
+            for name, array in rows.items()
+            if len(array) != count
+        ]
+        if wrong:
+            raise ValueError("; ".join(wrong))

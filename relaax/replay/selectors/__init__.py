@@ -1,0 +1,8 @@
+"""Which of a table's items are drawn.
+
+``selector``     what every selector does
+``uniform``      every item as probable as every other
+``prioritized``  in proportion to a power of their priorities
+``queue``        each once, the oldest or the newest first
+``dense_rows``   a set of rows that can be counted through
+"""

@@ -1,0 +1,38 @@
+"""What every selector does."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Items that were drawn: their rows int64 [N], and how probable each was, float64 [N]."""
+
+    rows: IntArray
+    probabilities: FloatArray
+
+
+class Selector(Protocol):
+    """Knows a table's items by their rows, and draws of them."""
+
+    def __len__(self) -> int:
+        """Return how many items there are."""
+
+    @property
+    def least_probability(self) -> float:
+        """How probable the item is that is drawn most seldom."""
+
+    def add(self, rows: IntArray) -> None:
+        """Take up ``rows`` int64 [N], which are not known yet, in this order."""
+
+    def remove(self, rows: IntArray) -> None:
+        """Forget ``rows`` int64 [N]; those that are not known are left out."""
+
+    def draw(self, count: int) -> Drawn:
+        """Draw ``count`` items; there must be one at least (as many, where they are drawn once)."""

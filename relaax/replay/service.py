@@ -1,0 +1,151 @@
+"""The replay server's end of its gRPC service."""
+
+import secrets
+from collections.abc import Callable
+from typing import NoReturn, TypeVar
+
+import grpc
+
+from relaax.bridge.payloads import WithPayload
+from relaax.replay import replay_pb2
+from relaax.replay.replay import NotReady, Replay
+from relaax.replay.wire import (
+    ITEMS,
+    PRIORITIES,
+    SERVICE_NAME,
+    STEPS,
+    column_messages,
+    items_message,
+    priorities_of,
+    runs_of,
+    schema_of,
+)
+from relaax.replay.writers import MissingSteps, UnknownWriter
+
+Reply = TypeVar("Reply")
+
+#: A call waits no longer than this at the server: its thread is one of a few.
+LONGEST_WAIT_S = 2.0
+
+_CODES: dict[type[Exception], grpc.StatusCode] = {
+    NotReady: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    UnknownWriter: grpc.StatusCode.NOT_FOUND,
+    MissingSteps: grpc.StatusCode.OUT_OF_RANGE,
+    ValueError: grpc.StatusCode.INVALID_ARGUMENT,
+}
+
+
+class ReplayServicer:
+    """Turns gRPC messages into calls of a ``Replay``, and back."""
+
+    def __init__(self, replay: Replay) -> None:
+        self._replay = replay
+        self._incarnation = secrets.randbits(63) + 1
+
+    def describe(
+        self, request: replay_pb2.Nothing, context: grpc.ServicerContext
+    ) -> replay_pb2.Description:
+        """Say what a step is, and which tables there are."""
+        return replay_pb2.Description(
+            columns=column_messages(self._replay.schema),
+            tables=[
+                replay_pb2.Table(name=name, items=items)
+                for name, items in self._replay.table_sizes().items()
+            ],
+        )
+
+    def open(self, request: replay_pb2.Opening, context: grpc.ServicerContext) -> replay_pb2.Opened:
+        """Let a writer write, unless its steps are others."""
+        differences = self._answer(
+            context,
+            lambda: self._replay.open_writer(request.writer, schema_of(request.columns)),
+        )
+        if differences:
+            context.abort(grpc.StatusCode.FAILED_PRECONDITION, "; ".join(differences))
+        return replay_pb2.Opened(incarnation=self._incarnation)
+
+    def append(
+        self, request: WithPayload[replay_pb2.Steps], context: grpc.ServicerContext
+    ) -> replay_pb2.Stored:
+        """Store steps."""
+        return self._answer(context, lambda: self._append(request))
+
+    def close(
+        self, request: replay_pb2.Writer, context: grpc.ServicerContext
+    ) -> replay_pb2.Nothing:
+        """Forget a writer."""
+        self._replay.close_writer(request.writer)
+        return replay_pb2.Nothing()
+
+    def sample(
+        self, request: replay_pb2.Request, context: grpc.ServicerContext
+    ) -> WithPayload[replay_pb2.Items]:
+        """Draw items."""
+        timeout_s = min(request.timeout_s, LONGEST_WAIT_S)
+        return self._answer(
+            context,
+            lambda: items_message(self._replay.sample(request.table, request.count, timeout_s)),
+        )
+
+    def update_priorities(
+        self, request: WithPayload[replay_pb2.Priorities], context: grpc.ServicerContext
+    ) -> replay_pb2.Updated:
+        """Give items other priorities."""
+        return self._answer(
+            context,
+            lambda: replay_pb2.Updated(
+                gone=self._replay.update_priorities(request.fields.table, *priorities_of(request))
+            ),
+        )
+
+    def get_stats(
+        self, request: replay_pb2.Nothing, context: grpc.ServicerContext
+    ) -> replay_pb2.Stats:
+        """Return counts by name."""
+        return replay_pb2.Stats(values=self._replay.stats())
+
+    def _append(self, request: WithPayload[replay_pb2.Steps]) -> replay_pb2.Stored:
+        writer = request.fields.writer
+        following = [
+            self._replay.append(
+                writer, run.environment, run.first, run.rows, run.flags, LONGEST_WAIT_S
+            )
+            for run in runs_of(request, self._replay.schema)
+        ]
+        return replay_pb2.Stored(next=following)
+
+    def _answer(self, context: grpc.ServicerContext, call: Callable[[], Reply]) -> Reply:
+        try:
+            return call()
+        except tuple(_CODES) as error:
+            _refuse(context, error)
+
+
+def method_handlers(servicer: ReplayServicer) -> grpc.GenericRpcHandler:
+    """Return what a gRPC server answers calls with."""
+    unary = grpc.unary_unary_rpc_method_handler
+    nothing = replay_pb2.Nothing
+    handlers = {
+        "Describe": unary(
+            servicer.describe, nothing.FromString, replay_pb2.Description.SerializeToString
+        ),
+        "Open": unary(
+            servicer.open, replay_pb2.Opening.FromString, replay_pb2.Opened.SerializeToString
+        ),
+        "Append": unary(servicer.append, STEPS.decode, replay_pb2.Stored.SerializeToString),
+        "Close": unary(servicer.close, replay_pb2.Writer.FromString, nothing.SerializeToString),
+        "Sample": unary(servicer.sample, replay_pb2.Request.FromString, ITEMS.encode),
+        "UpdatePriorities": unary(
+            servicer.update_priorities, PRIORITIES.decode, replay_pb2.Updated.SerializeToString
+        ),
+        "GetStats": unary(
+            servicer.get_stats, nothing.FromString, replay_pb2.Stats.SerializeToString
+        ),
+    }
+    return grpc.method_handlers_generic_handler(SERVICE_NAME, handlers)
+
+
+def _refuse(context: grpc.ServicerContext, error: Exception) -> NoReturn:
+    code = next(code for kind, code in _CODES.items() if isinstance(error, kind))
+    context.abort(code, str(error))
+    raise AssertionError("abort raises")

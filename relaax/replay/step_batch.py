@@ -1,0 +1,58 @@
+"""Steps of several environments on their way to a storage."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.replay.storage import FINAL, Flags
+
+Array = npt.NDArray[Any]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class StepBatch:
+    """N steps of several environments, those of one environment in their order."""
+
+    #: int64 [N]: whose step it is.
+    slots: IntArray
+    #: uint8 [N]: START, TERMINATED and FINAL of ``relaax.replay.storage``.
+    flags: Flags
+    #: [N, ...] by name, as the storage's schema has them.
+    columns: Mapping[str, Array]
+
+    def __len__(self) -> int:
+        """Return N."""
+        return len(self.flags)
+
+    @property
+    def actions(self) -> int:
+        """In how many steps an action was taken: all but the states in which episodes were cut."""
+        return int(np.count_nonzero(self.flags & FINAL == 0))
+
+    def chosen(self, which: IntArray | BoolArray) -> "StepBatch":
+        """Return some steps, in the order of ``which``."""
+        return self._mapped(lambda part: part[which])
+
+    @classmethod
+    def concatenated(cls, batches: Sequence["StepBatch"]) -> "StepBatch":
+        """Return one batch with the steps of all, in this order."""
+        first, *others = batches
+        if not others:
+            return first
+        return first._mapped(lambda *parts: np.concatenate(parts), *others)
+
+    def _mapped(self, function: Callable[..., Array], *others: "StepBatch") -> "StepBatch":
+        columns = {
+            name: function(part, *(other.columns[name] for other in others))
+            for name, part in self.columns.items()
+        }
+        return StepBatch(
+            function(self.slots, *(other.slots for other in others)),
+            function(self.flags, *(other.flags for other in others)),
+            columns,
+        )

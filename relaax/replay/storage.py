@@ -1,0 +1,166 @@
+"""Steps as columns, each stored once, in the order in which every environment made them."""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.replay.schema import Schema
+
+Array = npt.NDArray[Any]
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.uint8]
+
+#: What a row is, as bits: an episode's first; its last, after which nothing more can be earned; the
+#: state in which an episode was cut off, where no action was taken.
+START, TERMINATED, FINAL = 1, 2, 4
+ENDS = TERMINATED | FINAL
+
+#: Rows that a slot takes from the pool at once, and that are evicted together.
+BLOCK = 64
+
+NONE = -1
+
+
+class Storage:
+    """A pool of rows that slots share; a slot is one environment that writes.
+
+    A row is a step: what was observed, done and earned, and flags. Rows of a slot follow each other
+    by ``following`` and ``before``, wherever they are. Where the pool is full, the oldest block is
+    taken back, of whichever slot it is.
+    """
+
+    def __init__(self, schema: Schema, capacity: int, block: int = BLOCK) -> None:
+        blocks = max(2, -(-capacity // block))
+        self.schema = schema
+        self.capacity = blocks * block
+        self.columns = schema.rows(self.capacity)
+        self.flags: Flags = np.zeros(self.capacity, np.uint8)
+        #: int64 [capacity]: the row that follows, and the one before; ``NONE`` without one.
+        self.following = np.full(self.capacity, NONE, np.int64)
+        self.before = np.full(self.capacity, NONE, np.int64)
+        #: int64 [capacity]: how many rows were stored before this one; ``NONE`` if it is free.
+        self.serials = np.full(self.capacity, NONE, np.int64)
+        #: int64 [capacity]: how many rows of its episode were stored before this one.
+        self.positions = np.zeros(self.capacity, np.int64)
+        #: int64 [capacity]: whose row it is.
+        self.slots = np.full(self.capacity, NONE, np.int64)
+        #: Called with rows int64 [N] that are about to be evicted: consecutive ones of a slot.
+        self.listeners: list[Callable[[IntArray], None]] = []
+        self._block = block
+        self._free = deque(range(0, self.capacity, block))
+        #: First rows of blocks in the order in which they were taken.
+        self._taken: deque[int] = deque()
+        #: By slot: its newest row, and the end of the block around it.
+        self._ends: dict[int, tuple[int, int]] = {}
+        self._stored = 0
+
+    @property
+    def stored(self) -> int:
+        """How many rows were ever stored."""
+        return self._stored
+
+    def __len__(self) -> int:
+        """Return how many rows there are now."""
+        return int(np.count_nonzero(self.serials != NONE))
+
+    def newest(self, slot: int) -> int:
+        """Return the newest row of ``slot``; ``NONE`` without one."""
+        return self._ends.get(slot, (NONE, 0))[0]
+
+    def append(self, slot: int, rows: Mapping[str, Array], flags: Flags) -> IntArray:
+        """Store rows [N, ...] with their flags uint8 [N] behind the newest of ``slot``.
+
+        Return their places int64 [N]. N is at most the capacity less a block, so that no row is
+        evicted by the call that stored it.
+        """
+        if len(flags) > self.capacity - self._block:
+            raise ValueError(
+                f"{len(flags)} steps at once do not fit into a storage of {self.capacity} steps"
+            )
+        places = []
+        begin = 0
+        while begin < len(flags):
+            last, end = self._ends.get(slot, (NONE, 0))
+            place = last + 1
+            if last == NONE or place == end:
+                place = self._take_block()
+                last, end = self.newest(slot), place + self._block
+            length = min(len(flags) - begin, end - place)
+            self._write(slot, last, slice(place, place + length), rows, flags, begin)
+            places.append(np.arange(place, place + length))
+            self._ends[slot] = place + length - 1, end
+            begin += length
+        return np.concatenate(places) if places else np.zeros(0, np.int64)
+
+    def cut(self, slot: int) -> int:
+        """Let the unfinished episode of ``slot`` end in its newest state.
+
+        The action that was taken there is taken back. Return the row, ``NONE`` without such an
+        episode.
+        """
+        row = self.newest(slot)
+        if row == NONE or self.flags[row] & ENDS:
+            return NONE
+        self.flags[row] |= FINAL
+        return row
+
+    def _write(
+        self,
+        slot: int,
+        last: int,
+        places: slice,
+        rows: Mapping[str, Array],
+        flags: Flags,
+        begin: int,
+    ) -> None:
+        """Chain rows from ``begin`` on behind the row ``last``."""
+        count = places.stop - places.start
+        given = slice(begin, begin + count)
+        for name, column in self.columns.items():
+            column[places] = rows[name][given]
+        self.flags[places] = flags[given]
+        self.before[places] = np.arange(places.start - 1, places.stop - 1)
+        self.following[places] = np.arange(places.start + 1, places.stop + 1)
+        self.before[places.start] = last
+        self.following[places.stop - 1] = NONE
+        position = 0
+        if last != NONE:
+            self.following[last] = places.start
+            position = int(self.positions[last]) + 1
+        self.positions[places] = _positions(flags[given], position)
+        self.serials[places] = np.arange(self._stored, self._stored + count)
+        self.slots[places] = slot
+        self._stored += count
+
+    def _take_block(self) -> int:
+        """Return the first row of a block that is free, or of the oldest, which is evicted."""
+        begin = self._free.popleft() if self._free else self._evict(self._taken.popleft())
+        self._taken.append(begin)
+        return begin
+
+    def _evict(self, begin: int) -> int:
+        """Forget the rows of a block, the oldest of their slot."""
+        rows = np.arange(begin, begin + self._block)
+        rows = rows[self.serials[rows] != NONE]
+        for listener in self.listeners:
+            listener(rows)
+        self.serials[rows] = NONE
+        last = int(rows[-1])
+        after = int(self.following[last])
+        if after != NONE:
+            self.before[after] = NONE
+        else:  # its slot has nothing newer, and begins anew
+            del self._ends[int(self.slots[last])]
+        return begin
+
+
+def _positions(flags: Flags, first: int) -> IntArray:
+    """Return positions int64 [N] within their episodes; ``first`` is that of the first row."""
+    count = np.arange(len(flags))
+    starts = np.where(flags & START != 0, count, -1)
+    latest = np.maximum.accumulate(starts)
+    return np.where(latest >= 0, count - latest, count + first)

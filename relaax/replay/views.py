@@ -1,0 +1,172 @@
+"""What is read of stored steps: rows around those that were drawn."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.observations import SEPARATOR
+from relaax.replay.storage import ENDS, FINAL, NONE, START, TERMINATED, Storage
+
+Array = npt.NDArray[Any]
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.int64]
+
+
+class View(Protocol):
+    """What an item is, and how it is read."""
+
+    @property
+    def ahead(self) -> int:
+        """Rows that must follow an item's row, unless its episode ends before."""
+
+    @property
+    def behind(self) -> int:
+        """Rows before an item's row that it needs, unless its episode starts behind them."""
+
+    def items(self, storage: Storage, rows: IntArray) -> BoolArray:
+        """Return which of ``rows`` [N] are an item's, once enough rows follow: bool [N]."""
+
+    def read(self, storage: Storage, rows: IntArray) -> dict[str, Array]:
+        """Return the items of ``rows`` [N] as arrays by name."""
+
+
+def rows_ahead(storage: Storage, rows: IntArray, length: int) -> tuple[IntArray, BoolArray]:
+    """Return rows int64 [length + 1, N] from ``rows`` [N] on, and which are of the same episode.
+
+    Behind an episode's last row, that row is repeated.
+    """
+    found = np.empty((length + 1, len(rows)), np.int64)
+    belongs = np.ones(found.shape, np.bool_)
+    found[0] = rows
+    for step in range(length):
+        here = found[step]
+        after = storage.following[here]
+        belongs[step + 1] = belongs[step] & (after != NONE) & (storage.flags[here] & ENDS == 0)
+        found[step + 1] = np.where(belongs[step + 1], after, here)
+    return found, belongs
+
+
+def rows_behind(storage: Storage, rows: IntArray, length: int) -> tuple[IntArray, BoolArray]:
+    """Return rows int64 [length + 1, N] up to ``rows`` [N], and which are of the same episode.
+
+    Before an episode's first row, that row is repeated.
+    """
+    found = np.empty((length + 1, len(rows)), np.int64)
+    belongs = np.ones(found.shape, np.bool_)
+    found[length] = rows
+    for step in range(length, 0, -1):
+        here = found[step]
+        earlier = storage.before[here]
+        belongs[step - 1] = belongs[step] & (earlier != NONE) & (storage.flags[here] & START == 0)
+        found[step - 1] = np.where(belongs[step - 1], earlier, here)
+    return found, belongs
+
+
+@dataclass(frozen=True)
+class Transitions:
+    """Transitions over ``steps`` steps, shorter where an episode ends before.
+
+    Of each, ``observation`` and ``action`` of its first step, ``next_observation``, ``return``, the
+    sum of discount**k r_{t+k}, and ``discount``, discount**n after n steps and 0 after the end of
+    an episode, so that a target is ``return + discount * value`` (Hessel et al. 2018, equation 1).
+    Named observations, ``observation/NAME``, are read alike.
+    ``observation`` is a stack [N, stack, ...] of the frames up to its row if ``stack`` is above 1,
+    the first frame of an episode repeated.
+    """
+
+    steps: int = 1
+    discount: float = 1.0
+    stack: int = 1
+    observation: str = "observation"
+    reward: str = "reward"
+
+    @property
+    def ahead(self) -> int:
+        """See View."""
+        return self.steps
+
+    @property
+    def behind(self) -> int:
+        """See View."""
+        return self.stack - 1
+
+    def items(self, storage: Storage, rows: IntArray) -> BoolArray:
+        """See View: every step, as long as an action was taken in it."""
+        taken: BoolArray = storage.flags[rows] & FINAL == 0
+        return taken
+
+    def read(self, storage: Storage, rows: IntArray) -> dict[str, Array]:
+        """See View."""
+        found, belongs = rows_ahead(storage, rows, self.steps)
+        flags = storage.flags[found[:-1]]
+        # The row of an episode's end is repeated in ``found``: it counts once.
+        counts = belongs[:-1] & (flags & FINAL == 0)
+        rewards = np.where(counts, storage.columns[self.reward][found[:-1]], 0)
+        factors = self.discount ** np.arange(self.steps, dtype=np.float32)
+        terminated = (counts & (flags & TERMINATED != 0)).any(axis=0)
+        transition = {
+            "return": (rewards * factors[:, np.newaxis]).sum(axis=0),
+            "discount": np.where(terminated, 0, self.discount ** counts.sum(axis=0)),
+        }
+        for name, column in storage.columns.items():
+            if self._is_observed(name):
+                transition[name] = self._stacked(storage, column, rows)
+                transition[f"next_{name}"] = self._stacked(storage, column, found[-1])
+            elif name != self.reward:
+                transition[name] = column[rows]
+        return transition
+
+    def _is_observed(self, name: str) -> bool:
+        return name == self.observation or name.startswith(f"{self.observation}{SEPARATOR}")
+
+    def _stacked(self, storage: Storage, column: Array, rows: IntArray) -> Array:
+        if self.stack == 1:
+            return column[rows]
+        return column[rows_behind(storage, rows, self.stack - 1)[0].T]
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Windows of ``length`` steps, one at each ``stride`` steps of an episode.
+
+    Before each are up to ``burn_in`` rows, from which a recurrent network finds its state
+    (Kapturowski et al. 2019), and behind it one row for the value of what follows. Columns are
+    time-major, [burn_in + length + 1, N, ...], with ``valid``, 1 where a row is the window's or its
+    burn-in's and an action was taken, else 0, and ``flags``. Rows that an episode lacks repeat its
+    first or last.
+    """
+
+    length: int
+    stride: int = 1
+    burn_in: int = 0
+
+    @property
+    def ahead(self) -> int:
+        """See View."""
+        return self.length
+
+    @property
+    def behind(self) -> int:
+        """See View."""
+        return self.burn_in
+
+    def items(self, storage: Storage, rows: IntArray) -> BoolArray:
+        """See View: a step at each ``stride`` of an episode."""
+        taken = storage.flags[rows] & FINAL == 0
+        chosen: BoolArray = taken & (storage.positions[rows] % self.stride == 0)
+        return chosen
+
+    def read(self, storage: Storage, rows: IntArray) -> dict[str, Array]:
+        """See View."""
+        after, is_after = rows_ahead(storage, rows, self.length)
+        found, belongs = after, is_after
+        if self.burn_in:
+            before, is_before = rows_behind(storage, rows, self.burn_in)
+            found = np.concatenate([before[:-1], after])
+            belongs = np.concatenate([is_before[:-1], is_after])
+        window = {name: column[found] for name, column in storage.columns.items()}
+        window["flags"] = storage.flags[found]
+        window["valid"] = belongs & (window["flags"] & FINAL == 0)
+        return window

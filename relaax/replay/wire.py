@@ -1,0 +1,125 @@
+"""What the messages of the replay service mean."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.bridge.payloads import PayloadCodec, WithPayload
+from relaax.replay import replay_pb2
+from relaax.replay.array_bytes import read, written
+from relaax.replay.schema import Column, Schema
+from relaax.replay.selectors.selector import FloatArray, IntArray
+from relaax.replay.storage import Flags
+from relaax.replay.table import Sample
+
+Array = npt.NDArray[Any]
+
+SERVICE_NAME = replay_pb2.DESCRIPTOR.services_by_name["Replay"].full_name
+STEPS = PayloadCodec(replay_pb2.Steps, "data")
+ITEMS = PayloadCodec(replay_pb2.Items, "data")
+PRIORITIES = PayloadCodec(replay_pb2.Priorities, "data")
+
+_KEYS, _PROBABILITIES = np.dtype("<i8"), np.dtype("<f8")
+
+
+@dataclass(frozen=True)
+class Run:
+    """Consecutive steps of one environment."""
+
+    environment: int
+    #: The number of the first one.
+    first: int
+    #: By name, [N, ...].
+    rows: Mapping[str, Array]
+    flags: Flags
+
+
+def column_messages(schema: Schema) -> list[replay_pb2.Column]:
+    """Return the columns of a schema as messages."""
+    return [
+        replay_pb2.Column(name=name, dtype=column.dtype.str, shape=column.shape)
+        for name, column in schema.columns.items()
+    ]
+
+
+def schema_of(columns: Sequence[replay_pb2.Column]) -> Schema:
+    """Return the schema of messages; ValueError for a type of numbers that numpy does not know."""
+    try:
+        return Schema({c.name: Column(np.dtype(c.dtype), tuple(c.shape)) for c in columns})
+    except TypeError as error:
+        raise ValueError(f"a column has an unknown type: {error}") from error
+
+
+def steps_message(
+    writer: str, runs: Sequence[replay_pb2.Run], flags: Flags, columns: Sequence[Array]
+) -> WithPayload[replay_pb2.Steps]:
+    """Return the message of the steps of all ``runs``, one run behind another."""
+    fields = replay_pb2.Steps(writer=writer, runs=runs, flags=flags.tobytes())
+    return WithPayload(fields, written(columns))
+
+
+def runs_of(message: WithPayload[replay_pb2.Steps], schema: Schema) -> Iterator[Run]:
+    """Yield the runs of a message; ValueError where its sizes do not fit."""
+    flags = np.frombuffer(message.fields.flags, np.uint8)
+    count = len(flags)
+    if sum(run.count for run in message.fields.runs) != count:
+        raise ValueError(f"the runs do not have {count} steps, as many as there are flags")
+    forms = [(column.dtype, (count, *column.shape)) for column in schema.columns.values()]
+    (data,) = message.payload or (memoryview(b""),)
+    columns = dict(zip(schema.columns, read(memoryview(data), forms), strict=True))
+    begin = 0
+    for run in message.fields.runs:
+        part = slice(begin, begin + run.count)
+        rows = {name: column[part] for name, column in columns.items()}
+        yield Run(run.environment, run.first, rows, flags[part])
+        begin = part.stop
+
+
+def items_message(sample: Sample) -> WithPayload[replay_pb2.Items]:
+    """Return a sample as a message."""
+    arrays = {"key": sample.keys, "probability": sample.probabilities, **sample.columns}
+    fields = replay_pb2.Items(
+        arrays=[
+            replay_pb2.Array(name=name, dtype=array.dtype.str, shape=array.shape)
+            for name, array in arrays.items()
+        ],
+        items=sample.items,
+        least_probability=sample.least_probability,
+    )
+    return WithPayload(fields, written(arrays.values()))
+
+
+def sample_of(message: WithPayload[replay_pb2.Items]) -> Sample:
+    """Return the sample of a message; its arrays lie in the message, and are read-only."""
+    fields = message.fields
+    forms = [(np.dtype(array.dtype), tuple(array.shape)) for array in fields.arrays]
+    (data,) = message.payload or (memoryview(b""),)
+    arrays = dict(zip((a.name for a in fields.arrays), read(memoryview(data), forms), strict=True))
+    return Sample(
+        keys=arrays.pop("key"),
+        probabilities=arrays.pop("probability"),
+        columns=arrays,
+        items=fields.items,
+        least_probability=fields.least_probability,
+    )
+
+
+def priorities_message(
+    table: str, keys: IntArray, priorities: FloatArray
+) -> WithPayload[replay_pb2.Priorities]:
+    """Return other priorities of items as a message."""
+    fields = replay_pb2.Priorities(table=table, count=len(keys))
+    return WithPayload(
+        fields, written([keys.astype(_KEYS), np.asarray(priorities, _PROBABILITIES)])
+    )
+
+
+def priorities_of(message: WithPayload[replay_pb2.Priorities]) -> tuple[IntArray, FloatArray]:
+    """Return the keys [N] and priorities [N] of a message."""
+    count = message.fields.count
+    (data,) = message.payload or (memoryview(b""),)
+    keys, priorities = read(memoryview(data), [(_KEYS, (count,)), (_PROBABILITIES, (count,))])
+    return keys, priorities

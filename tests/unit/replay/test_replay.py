@@ -1,0 +1,160 @@
+"""Steps are stored once and in order, whatever writers send; samples wait until they may come."""
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from replay_cases import SCHEMA, steps
+
+from relaax.replay.limiter import Limiter
+from relaax.replay.replay import NotReady
+from relaax.replay.schema import Column, Schema
+from relaax.replay.specs import ReplaySpec, TableSpec
+from relaax.replay.storage import FINAL, START
+from relaax.replay.views import Transitions
+from relaax.replay.writers import MissingSteps, UnknownWriter
+
+
+class Case:
+    """A replay with one table, and a writer's two environments."""
+
+    def __init__(self, limiter=None, selector="uniform", lease_s=60.0, writer="w"):
+        spec = TableSpec(Transitions(), selector, limiter or Limiter())
+        self.replay = ReplaySpec(SCHEMA, 512, {"all": spec}).make(np.random.default_rng(0), lease_s)
+        self.replay.open_writer(writer, SCHEMA)
+        self.storage = self.replay._storage
+
+    def append(self, first, count, *, number=None, environment=0, start=True, end=0, timeout_s=0.0):
+        rows, flags = steps(first, count, start=start, end=end)
+        number = first if number is None else number
+        return self.replay.append("w", environment, number, rows, flags, timeout_s)
+
+    def stored(self):
+        rows = np.flatnonzero(self.storage.serials >= 0)
+        rows = rows[np.argsort(self.storage.serials[rows])]
+        return self.storage.columns["action"][rows].tolist()
+
+
+def test_steps_that_come_twice_are_stored_once():
+    case = Case()
+    assert case.append(0, 5) == 5
+    assert case.append(0, 5) == 5
+    assert case.append(3, 5, start=False) == 8  # three of them are new
+    assert case.stored() == list(range(8))
+    assert case.replay.stats()["steps twice"] == 7
+
+
+def test_steps_that_come_too_early_are_refused_with_the_number_that_must_come():
+    case = Case()
+    case.append(0, 5)
+    with pytest.raises(MissingSteps, match="step 5 of environment 0 must come next, not 7"):
+        case.append(7, 2, start=False)
+    assert case.stored() == list(range(5))
+
+
+def test_each_environment_has_numbers_of_its_own():
+    case = Case()
+    assert case.append(0, 3) == 3
+    assert case.append(100, 2, number=0, environment=1) == 2
+
+
+def test_a_writer_that_is_not_known_is_refused():
+    with pytest.raises(UnknownWriter, match="there is no writer 'w'"):
+        Case(writer="another").append(0, 1)
+
+
+def test_a_writer_that_is_silent_is_forgotten_and_its_episode_ends():
+    case = Case(lease_s=-1.0)
+    case.append(0, 3)
+    case.replay.reclaim()
+    assert case.replay.stats()["writers"] == 0
+    assert case.storage.flags[case.storage.newest(0)] & FINAL
+    with pytest.raises(UnknownWriter):
+        case.append(3, 1, start=False)
+
+
+def test_an_episode_that_begins_anew_ends_the_one_before():
+    case = Case()
+    case.append(0, 3)
+    case.append(3, 2)
+    flags = case.storage.flags[:5]
+    assert (flags & FINAL != 0).tolist() == [False, False, True, False, False]
+    assert case.replay.table_sizes() == {"all": 3}  # 0 and 1, and 3: nothing was done in 2
+
+
+def test_an_episode_that_begins_in_the_middle_of_a_message_ends_the_one_before():
+    case = Case()
+    rows, flags = steps(0, 6)
+    flags[3] |= START  # after steps that were dropped
+    case.replay.append("w", 0, 0, rows, flags)
+    assert (case.storage.flags[:6] & FINAL != 0).tolist() == [
+        False, False, True, False, False, False,
+    ]  # fmt: skip
+
+
+def test_steps_that_come_again_while_they_wait_are_stored_once():
+    case = Case(Limiter(min_items=1, samples_per_insert=1.0, error_buffer=1.0))
+    case.append(0, 10)
+    with ThreadPoolExecutor(2) as threads:
+        waiting = [
+            threads.submit(case.append, 10, 5, start=False, timeout_s=10.0) for _ in range(2)
+        ]
+        for _ in range(20):
+            with suppress(NotReady):
+                case.replay.sample("all", 1, 0.05)
+        assert [each.result() for each in waiting] == [15, 15]
+    assert case.stored() == list(range(15))
+    assert case.replay.stats()["steps twice"] == 5
+
+
+def test_columns_that_differ_are_named_when_a_writer_is_opened():
+    other = Schema({**SCHEMA.columns, "reward": Column(np.dtype(np.float64))})
+    assert Case().replay.open_writer("x", other) == [
+        "column 'reward' is float64 [], and must be float32 []"
+    ]
+
+
+def test_samples_wait_until_there_are_enough_items():
+    case = Case(Limiter(min_items=4))
+    case.append(0, 4)
+    with pytest.raises(NotReady):
+        case.replay.sample("all", 2, 0.01)  # the last one's successor has not come
+    case.append(4, 1, start=False)
+    assert len(case.replay.sample("all", 2, 0.01).keys) == 2
+
+
+def test_with_a_ratio_draws_and_insertions_wait_for_each_other():
+    case = Case(Limiter(min_items=1, samples_per_insert=2.0, error_buffer=4.0))
+    case.append(0, 4)  # three items
+    for _ in range(4):
+        case.replay.sample("all", 2, 0.0)  # (3 - 1) * 2 - 8 = -4
+    with pytest.raises(NotReady):
+        case.replay.sample("all", 2, 0.0)
+    case.append(4, 20, start=False)
+    with pytest.raises(NotReady, match="the tables are full"):
+        case.append(24, 1, start=False)
+    for _ in range(18):
+        case.replay.sample("all", 2, 0.0)
+    assert case.append(24, 1, start=False) == 25
+
+
+def test_more_steps_at_once_than_the_ratio_allows_ahead_are_taken_when_it_holds():
+    case = Case(Limiter(min_items=1, samples_per_insert=1.0, error_buffer=1.0))
+    assert case.append(0, 100) == 100
+
+
+@pytest.mark.parametrize("priorities", [[-1.0], [np.nan], [np.inf]])
+def test_a_priority_is_finite_and_not_negative(priorities):
+    case = Case(selector="prioritized")
+    with pytest.raises(ValueError, match="priorities must be finite, and at least 0"):
+        case.replay.update_priorities("all", np.array([0]), np.array(priorities))
+
+
+def test_priorities_of_items_that_are_gone_are_counted():
+    case = Case(selector="prioritized")
+    case.append(0, 3)
+    keys = case.replay.sample("all", 1, 0.0).keys
+    assert case.replay.update_priorities("all", keys, np.array([2.0])) == 0
+    assert case.replay.update_priorities("all", keys + 512, np.array([2.0])) == 1
+    assert case.replay.stats()["all/stale_updates"] == 1

@@ -1,0 +1,117 @@
+import numpy as np
+import pytest
+from replay_cases import SCHEMA, filled, row_of, steps
+
+from relaax.replay.storage import FINAL, NONE, START, Storage
+
+
+def chain(storage: Storage, slot: int = 0) -> list[int]:
+    """The actions in a slot, from its newest row back."""
+    found, row = [], storage.newest(slot)
+    while row != NONE:
+        found.append(int(storage.columns["action"][row]))
+        row = int(storage.before[row])
+    return found[::-1]
+
+
+def test_steps_follow_each_other_across_blocks_and_calls() -> None:
+    storage = filled(steps(0, 5), steps(5, 20), block=4)
+
+    assert chain(storage) == list(range(25))
+
+
+def test_slots_do_not_mix() -> None:
+    storage = Storage(SCHEMA, 64, 4)
+    for part in range(4):
+        for slot in range(3):
+            rows, flags = steps(100 * slot + 3 * part, 3, start=part == 0, end=0)
+            storage.append(slot, rows, flags)
+
+    for slot in range(3):
+        assert chain(storage, slot) == [100 * slot + number for number in range(12)]
+
+
+def test_the_oldest_steps_make_room_for_new_ones() -> None:
+    storage = filled(*(steps(10 * number, 10) for number in range(10)), capacity=32, block=8)
+
+    kept = chain(storage)
+
+    assert kept == list(range(100 - len(kept), 100))
+    assert 32 - 8 < len(kept) <= 32
+    assert len(storage) == len(kept)
+    assert storage.stored == 100
+
+
+def test_what_is_evicted_is_said_before() -> None:
+    storage = Storage(SCHEMA, 16, 8)
+    gone: list[int] = []
+    storage.listeners.append(lambda rows: gone.extend(storage.columns["action"][rows].tolist()))
+
+    for number in range(0, 40, 4):
+        storage.append(0, *steps(number, 4))
+
+    assert gone == list(range(24))
+
+
+def test_a_slot_that_was_silent_too_long_begins_anew() -> None:
+    storage = Storage(SCHEMA, 16, 8)
+    storage.append(1, *steps(500, 2, end=0))
+    for number in range(0, 40, 8):
+        storage.append(0, *steps(number, 8))
+    assert storage.newest(1) == NONE
+
+    storage.append(1, *steps(502, 2, start=False))
+
+    assert chain(storage, 1) == [502, 503]
+
+
+def test_positions_count_within_an_episode() -> None:
+    storage = filled(steps(0, 3), steps(3, 4, end=0), steps(7, 2, start=False), block=4)
+
+    positions = [int(storage.positions[row_of(storage, number)]) for number in range(9)]
+
+    assert positions == [0, 1, 2, 0, 1, 2, 3, 4, 5]
+
+
+def test_an_unfinished_episode_is_cut_in_its_newest_state() -> None:
+    storage = filled(steps(0, 3, end=0))
+
+    row = storage.cut(0)
+
+    assert row == row_of(storage, 2)
+    assert storage.flags[row] & FINAL
+    assert storage.cut(0) == NONE
+    assert storage.cut(7) == NONE
+
+
+def test_more_steps_than_fit_are_refused() -> None:
+    storage = Storage(SCHEMA, 16, 8)
+
+    with pytest.raises(ValueError, match="9 steps at once do not fit into a storage of 16 steps"):
+        storage.append(0, *steps(0, 9))
+
+
+def test_flags_are_kept() -> None:
+    storage = filled(steps(0, 2, end=FINAL))
+
+    flags = [int(storage.flags[row_of(storage, number)]) for number in range(3)]
+
+    assert flags == [START, 0, FINAL]
+
+
+def test_a_random_history_is_what_a_list_would_be() -> None:
+    generator = np.random.default_rng(3)
+    storage = Storage(SCHEMA, 128, 8)
+    written: dict[int, list[int]] = {slot: [] for slot in range(4)}
+    number = 0
+    for _ in range(300):
+        slot, count = int(generator.integers(4)), int(generator.integers(1, 20))
+        storage.append(slot, *steps(number, count, end=0))
+        written[slot] += range(number, number + count)
+        number += count
+
+    kept = {slot: chain(storage, slot) for slot in written}
+
+    for slot, numbers in kept.items():
+        assert numbers == written[slot][len(written[slot]) - len(numbers) :]
+    assert 128 - 4 * 8 < sum(map(len, kept.values())) <= 128

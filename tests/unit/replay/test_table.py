@@ -1,0 +1,183 @@
+from collections import Counter
+
+import numpy as np
+import pytest
+from replay_cases import SCHEMA, row_of, steps
+from scipy.stats import chisquare
+
+from relaax.replay.limiter import Limiter
+from relaax.replay.selectors.prioritized import Prioritized
+from relaax.replay.selectors.queue import Queue
+from relaax.replay.selectors.uniform import Uniform
+from relaax.replay.storage import FINAL, Storage
+from relaax.replay.table import Table
+from relaax.replay.views import Transitions
+
+
+class Written:
+    """A table and its storage, with numbered steps."""
+
+    def __init__(self, view=None, kind="uniform", capacity=256, limiter=None, times=None) -> None:
+        self.storage = Storage(SCHEMA, capacity, 8)
+        generator = np.random.default_rng(0)
+        self.selector = {
+            "uniform": lambda: Uniform(self.storage.capacity, generator),
+            "prioritized": lambda: Prioritized(self.storage.capacity, 0.5, generator),
+            "fifo": lambda: Queue(self.storage.capacity),
+            "lifo": lambda: Queue(self.storage.capacity, is_newest_first=True),
+        }[kind]()
+        self.table = Table(
+            self.storage, view or Transitions(), self.selector, limiter or Limiter(), times
+        )
+
+    def write(self, *arguments, slot: int = 0, **options) -> "Written":
+        self.table.appended(slot, self.storage.append(slot, *steps(*arguments, **options)))
+        return self
+
+    def numbers(self, count: int) -> list[int]:
+        return self.table.draw(count).columns["action"].tolist()
+
+
+def test_a_step_is_an_item_when_enough_steps_follow_or_its_episode_ends() -> None:
+    written = Written(Transitions(steps=3))
+    written.write(0, 4, end=0)
+    assert set(written.numbers(50)) == {0}
+
+    written.write(4, 2, start=False)
+
+    assert len(written.table) == 6
+    assert set(written.numbers(200)) == set(range(6))
+
+
+def test_steps_of_other_slots_do_not_complete_an_item() -> None:
+    written = Written()
+    written.write(0, 1, end=0).write(100, 5, end=0, slot=1)
+
+    assert set(written.numbers(100)) == {100, 101, 102, 103}
+
+
+def test_the_state_where_an_episode_was_cut_off_is_no_item() -> None:
+    written = Written().write(0, 3, end=FINAL)
+
+    assert len(written.table) == 3
+
+
+@pytest.mark.parametrize(("kind", "order"), [("fifo", [0, 1, 2]), ("lifo", [4, 3, 2])])
+def test_a_queue_hands_out_each_item_once(kind: str, order: list[int]) -> None:
+    written = Written(kind=kind).write(0, 5)
+
+    assert written.numbers(3) == order
+    assert len(written.table) == 2
+
+
+def test_an_item_may_be_retired_after_some_draws() -> None:
+    written = Written(times=2).write(0, 10)
+
+    drawn = Counter(
+        number for _ in range(16) if len(written.table) for number in written.numbers(1)
+    )
+
+    assert max(drawn.values()) <= 2
+
+
+def test_evicted_steps_are_no_items_any_more() -> None:
+    written = Written(capacity=32)
+    for first in range(0, 200, 10):
+        written.write(first, 10)
+
+    assert min(written.numbers(500)) >= 200 - 32
+    assert len(written.table) == len(written.storage)
+    counts = written.table.counts
+    assert counts.inserted == 200
+    assert counts.evicted == 200 - len(written.table)
+
+
+def test_an_item_that_looks_back_at_an_evicted_step_goes_with_it() -> None:
+    written = Written(Transitions(stack=4), capacity=16)
+    written.write(0, 8, end=0)
+    for first in range(8, 24):
+        written.write(first, 1, start=False, end=0)
+
+    sample = written.table.draw(400)
+
+    stacks = sample.columns["observation"][:, :, 0]
+    np.testing.assert_array_equal(np.diff(stacks, axis=1), 1)
+
+
+def test_draws_follow_the_priorities() -> None:
+    written = Written(kind="prioritized").write(0, 20)
+    rows = np.array([row_of(written.storage, number) for number in range(20)])
+    keys = rows + written.storage.serials[rows] * written.storage.capacity
+    priorities = np.arange(20.0)
+    assert written.table.update_priorities(keys, priorities) == 0
+
+    drawn = Counter(number for _ in range(20_000) for number in written.numbers(1))
+
+    expected = np.sqrt(priorities)
+    expected *= 20_000 / expected.sum()
+    assert drawn[0] == 0
+    observed = [drawn[number] for number in range(1, 20)]
+    assert chisquare(observed, expected[1:]).pvalue > 0.001
+
+
+def test_a_sample_says_how_probable_each_item_was() -> None:
+    written = Written(kind="prioritized").write(0, 4)
+    sample = written.table.draw(100)
+    np.testing.assert_allclose(sample.probabilities, 0.25)
+
+    written.table.update_priorities(np.unique(sample.keys), np.array([0.0, 1, 4, 9]))
+
+    sample = written.table.draw(100)
+    by_number = dict(
+        zip(sample.columns["action"].tolist(), sample.probabilities.tolist(), strict=True)
+    )
+    assert by_number == pytest.approx({1: 1 / 6, 2: 2 / 6, 3: 3 / 6})
+
+
+def test_priorities_of_items_that_are_gone_are_ignored_and_counted() -> None:
+    written = Written(kind="prioritized", capacity=32).write(0, 8)
+    old = written.table.draw(4).keys
+    for first in range(10, 100, 10):
+        written.write(first, 10)
+
+    assert written.table.update_priorities(old, np.full(4, 1e9)) == 4
+    assert written.table.counts.stale_updates == 4
+    assert written.table.draw(50).probabilities.max() < 0.1
+
+
+def test_a_new_item_has_the_largest_priority_so_far() -> None:
+    written = Written(kind="prioritized").write(0, 2)
+    written.table.update_priorities(np.unique(written.table.draw(50).keys), np.array([16.0, 0.25]))
+
+    written.write(2, 1)
+
+    sample = written.table.draw(400)
+    by_number = dict(
+        zip(sample.columns["action"].tolist(), sample.probabilities.tolist(), strict=True)
+    )
+    assert by_number == pytest.approx({0: 4 / 8.5, 1: 0.5 / 8.5, 2: 4 / 8.5})
+
+
+def test_nothing_is_drawn_before_there_are_enough() -> None:
+    written = Written(limiter=Limiter(min_items=5)).write(0, 4)
+    assert not written.table.may_draw(1)
+
+    written.write(4, 1)
+
+    assert written.table.may_draw(1)
+
+
+def test_draws_and_inserts_wait_for_each_other() -> None:
+    limiter = Limiter(min_items=10, samples_per_insert=2, error_buffer=4)
+    written = Written(limiter=limiter).write(0, 10)
+    assert written.table.may_insert(1)
+    assert written.table.may_draw(4)
+    assert not written.table.may_draw(5)
+
+    written.table.draw(4)
+
+    assert not written.table.may_draw(1)
+    written.write(10, 4)
+    assert written.table.may_insert(1)
+    written.write(14, 1)
+    assert not written.table.may_insert(1)

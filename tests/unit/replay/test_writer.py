@@ -1,0 +1,160 @@
+"""Steps reach a replay server over gRPC: each once, in order, whatever happens in between."""
+
+import threading
+from concurrent import futures
+
+import grpc
+import numpy as np
+import pytest
+from replay_cases import SCHEMA, steps
+
+from relaax.replay.client.stub import ReplayStub
+from relaax.replay.client.writer import ReplayWriter
+from relaax.replay.limiter import Limiter
+from relaax.replay.replay import Replay
+from relaax.replay.schema import Column, Schema
+from relaax.replay.selectors.uniform import Uniform
+from relaax.replay.service import ReplayServicer, method_handlers
+from relaax.replay.step_batch import StepBatch
+from relaax.replay.storage import START, Storage
+from relaax.replay.table import Table
+from relaax.replay.views import Transitions
+from relaax.replay.writers import Writers
+
+
+class Server:
+    """A replay server in this process."""
+
+    def __init__(self, port=0, limiter=None, capacity=4096):
+        self.storage = Storage(SCHEMA, capacity, 16)
+        selector = Uniform(self.storage.capacity, np.random.default_rng(0))
+        self.table = Table(self.storage, Transitions(), selector, limiter or Limiter())
+        self.replay = Replay(self.storage, {"all": self.table}, Writers(60))
+        self._server = grpc.server(futures.ThreadPoolExecutor(4))
+        handlers = method_handlers(ReplayServicer(self.replay))
+        self._server.add_generic_rpc_handlers((handlers,))
+        self.port = self._server.add_insecure_port(f"127.0.0.1:{port}")
+        self._server.start()
+
+    def stored(self, slot=0):
+        """Numbers of the steps in a slot, in their order."""
+        rows = np.flatnonzero((self.storage.serials >= 0) & (self.storage.slots == slot))
+        rows = rows[np.argsort(self.storage.serials[rows])]
+        return self.storage.columns["action"][rows].tolist()
+
+    def stop(self):
+        self._server.stop(0).wait()
+
+
+@pytest.fixture(name="server")
+def _server():
+    server = Server()
+    yield server
+    server.stop()
+
+
+def batch(first, count, slot=0, **ends):
+    rows, flags = steps(first, count, **ends)
+    return StepBatch(np.full(len(flags), slot), flags, rows)
+
+
+def wait_until(condition, deadline_s=10.0):
+    pause = threading.Event()
+    for _ in range(int(deadline_s / 0.01)):
+        if condition():
+            return
+        pause.wait(0.01)
+    pytest.fail("it did not happen")
+
+
+def test_steps_of_several_environments_arrive_each_in_its_order(server):
+    writer = ReplayWriter(ReplayStub(f"127.0.0.1:{server.port}"), SCHEMA)
+    for first in range(0, 60, 10):
+        writer.put(batch(first, 10, slot=0, start=first == 0, end=0))
+        writer.put(batch(1000 + first, 10, slot=3, start=first == 0, end=0))
+    writer.close()
+    assert server.stored(0) == list(range(60))
+    assert server.stored(1) == list(range(1000, 1060))
+    assert writer.dropped == 0
+
+
+def test_few_steps_are_sent_after_a_while(server):
+    writer = ReplayWriter(ReplayStub(f"127.0.0.1:{server.port}"), SCHEMA)
+    writer.put(batch(0, 3))
+    wait_until(lambda: server.stored() == [0, 1, 2])
+    writer.close()
+
+
+def test_a_server_that_starts_again_gets_what_comes_then(server):
+    writer = ReplayWriter(ReplayStub(f"127.0.0.1:{server.port}", call_timeout_s=1), SCHEMA)
+    writer.put(batch(0, 5, end=0))
+    wait_until(lambda: server.stored() == list(range(5)))
+    server.stop()
+    writer.put(batch(5, 5, start=False, end=0))
+    again = Server(server.port)
+    try:
+        wait_until(lambda: again.stored() == list(range(5, 10)))
+        writer.put(batch(10, 5, start=False))
+        wait_until(lambda: again.stored() == list(range(5, 15)))
+    finally:
+        writer.close()
+        again.stop()
+
+
+def test_a_full_queue_drops_to_the_end_of_the_episode(server):
+    server.stop()
+    stub = ReplayStub(f"127.0.0.1:{server.port}", call_timeout_s=0.2)
+    writer = ReplayWriter(stub, SCHEMA, most_waiting=8, drops=True)
+    writer.put(batch(0, 10, end=0))
+    writer.put(batch(10, 5, start=False, end=0))  # no room: dropped
+    again = Server(server.port)
+    try:
+        wait_until(lambda: again.stored() == list(range(10)))
+        writer.put(batch(15, 5, start=False))  # the same episode: dropped, too
+        writer.put(batch(20, 5))
+        wait_until(lambda: again.stored() == [*range(10), *range(20, 25)])
+        assert writer.dropped == 10
+    finally:
+        writer.close()
+        again.stop()
+
+
+def test_a_full_table_makes_the_writer_wait(server):
+    server.stop()
+    full = Server(limiter=Limiter(max_items=50))
+    stub = ReplayStub(f"127.0.0.1:{full.port}", call_timeout_s=5)
+    writer = ReplayWriter(stub, SCHEMA, most_waiting=32, timeout_s=0.3)
+    try:
+        for first in range(0, 160, 16):
+            writer.put(batch(first, 16))
+        assert writer.dropped > 0
+        assert len(full.stored()) <= 64
+        assert full.stored() == list(range(len(full.stored())))
+    finally:
+        writer.close()
+        full.stop()
+
+
+def test_steps_of_another_kind_are_refused_by_the_name_of_the_column(server):
+    other = Schema({**SCHEMA.columns, "reward": Column(np.dtype(np.float64))})
+    writer = ReplayWriter(ReplayStub(f"127.0.0.1:{server.port}"), other)
+    writer.put(batch(0, 70))
+
+    def refused():
+        try:
+            writer.put(batch(100, 1))
+        except Exception as error:
+            return "column 'reward' is float64 []" in str(error)
+        return False
+
+    wait_until(refused)
+    writer.close()
+
+
+def test_starts_are_kept(server):
+    writer = ReplayWriter(ReplayStub(f"127.0.0.1:{server.port}"), SCHEMA)
+    writer.put(batch(0, 3))
+    writer.put(batch(3, 3))
+    writer.close()
+    flags = server.storage.flags[:6]
+    assert (flags & START != 0).tolist() == [True, False, False, True, False, False]
