@@ -22,7 +22,7 @@ The packages, from the client's end to the servers':
 ``relaax.replay``          experience that learners draw from
 ``relaax.learning``        what algorithms are built from
 ``relaax.algorithm_template``  a small algorithm to start from
-``relaax.server``          the RLX server, the parameter server and the launcher
+``relaax.server``          the servers, the learner and the launcher
 """
 
 from importlib.metadata import version

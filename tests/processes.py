@@ -116,6 +116,7 @@ class Training:
         self.workers = workers
         self.parameter_server_url = f"127.0.0.1:{free_port()}"
         self.rlx_server_url = f"127.0.0.1:{free_port()}"
+        self.learner_url = f"127.0.0.1:{free_port()}"
         self.checkpoints = directory / "checkpoints"
         self.processes: list[Process] = []
         self.configure(SMALL_DA3C)
@@ -125,6 +126,7 @@ class Training:
         algorithm: dict[str, Any],
         parameter_server: dict[str, Any] | None = None,
         rlx_server: dict[str, Any] | None = None,
+        learner: dict[str, Any] | None = None,
     ) -> None:
         """Write the YAML file; options are given by their names without dashes in front."""
         content = {
@@ -137,9 +139,17 @@ class Training:
             "relaax-rlx-server": {
                 "--bind": self.rlx_server_url,
                 "--parameter-server": self.parameter_server_url,
+                "--learner": self.learner_url,
                 "--workers": self.workers,
                 "--log-level": "INFO",
                 **{f"--{key}": value for key, value in (rlx_server or {}).items()},
+            },
+            "relaax-learner": {
+                "--bind": self.learner_url,
+                "--parameter-server": self.parameter_server_url,
+                "--checkpoint-dir": str(self.directory / "learner"),
+                "--log-level": "INFO",
+                **{f"--{key}": value for key, value in (learner or {}).items()},
             },
             "algorithm": algorithm,
         }
@@ -156,14 +166,19 @@ class Training:
         process.says("serving at ")
         return process
 
+    def start_learner(self, *flags: str) -> Process:
+        process = self.start_command("relaax-learner", *flags)
+        process.says("learning from ")
+        return process
+
     def start_command(self, command: str, *flags: str) -> Process:
         return self.start(command, [str(COMMANDS / command), "--config", str(self.yaml), *flags])
 
-    def start_environments(self, count: int, *flags: str) -> Process:
+    def start_environments(self, count: int, *flags: str, env: str = "CartPole-v1") -> Process:
         return self.start(
             "environments",
             [
-                sys.executable, "-m", "relaax.client.gymnasium_runner", "--env", "CartPole-v1",
+                sys.executable, "-m", "relaax.client.gymnasium_runner", "--env", env,
                 "--rlx-server", self.rlx_server_url, "--count", str(count), "--seed", "1", *flags,
             ],
         )  # fmt: skip

@@ -9,6 +9,7 @@ heavy, so that all workers share it.
 
 ``agent_base``             the algorithm's logic for one environment
 ``batch_agent_base``       the same for many at once
+``learner_base``           what learns from batches of experience, in a process of its own
 ``parameter_server_base``  the owner of the global parameters
 ``bridge_base``            the transport between them
 ``roles``                  what one part asks of another, one small role each
@@ -34,17 +35,22 @@ from relaax.algorithm_base.checkpoint import (
 )
 from relaax.algorithm_base.config_base import ConfigBase
 from relaax.algorithm_base.environment_info import EnvironmentInfo
+from relaax.algorithm_base.learner_base import LearnerBase, StepResult
 from relaax.algorithm_base.parameter_server_base import ParameterServerBase
 from relaax.algorithm_base.roles import (
     ExperienceSink,
     FloatVector,
     GradientSink,
     MetricsSink,
+    Publication,
+    PublishedInfo,
+    Publisher,
     StepCounter,
     Values,
     VariableSink,
     VariableSource,
     Version,
+    Wanted,
 )
 from relaax.algorithm_base.section import Section
 from relaax.errors import CheckpointMismatch, InvalidState
@@ -64,20 +70,26 @@ __all__ = [
     "FloatVector",
     "GradientSink",
     "InvalidState",
+    "LearnerBase",
     "Metrics",
     "MetricsSink",
     "NullMetrics",
     "NullSaver",
     "ParameterServerBase",
     "Phase",
+    "Publication",
+    "PublishedInfo",
+    "Publisher",
     "RunningParameterServer",
     "Saver",
     "Section",
     "StepCounter",
+    "StepResult",
     "Transitions",
     "Values",
     "VariableSink",
     "VariableSource",
     "Version",
+    "Wanted",
     "require_same_fingerprint",
 ]

@@ -4,7 +4,14 @@ from abc import ABC, abstractmethod
 from enum import Enum
 from typing import Protocol
 
-from relaax.algorithm_base.roles import FloatVector, Values, Version
+from relaax.algorithm_base.roles import (
+    FloatVector,
+    Publication,
+    PublishedInfo,
+    Values,
+    Version,
+    Wanted,
+)
 from relaax.metrics import Metrics
 
 
@@ -51,6 +58,22 @@ class BridgeBase(ABC):
         self.apply_gradients(gradients, computed_with)
         self.increment_global_t(steps)
         return self.get_values(computed_with)
+
+    def publish_values(
+        self, vector: FloatVector, iteration: int, message: str = ""
+    ) -> PublishedInfo:
+        """Serve ``vector`` [size] from now on, as a ``Publisher``.
+
+        ValueError where values are moved by gradients.
+        """
+        raise ValueError("the values of this algorithm are moved by gradients, and not published")
+
+    def fetch(self, wanted: Wanted, known_hash: str = "") -> Publication:
+        """Return what was published last, as far as it is wanted.
+
+        The values come only if they are not those of ``known_hash``.
+        """
+        return Publication(None, None, "")
 
     def phase(self) -> Phase:
         """Return whether the training goes on."""

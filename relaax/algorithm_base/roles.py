@@ -5,6 +5,7 @@ of a bridge is a ``StepCounter``, a ``VariableSource`` and a ``GradientSink``.
 """
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -34,6 +35,41 @@ class Values:
     vector: FloatVector | None
 
 
+@dataclass(frozen=True)
+class PublishedInfo:
+    """What is known of values that a learner has published; seed 000, "Parameter server"."""
+
+    #: When, in seconds since 1970, by the parameter server's clock.
+    time: float
+    #: The learner's count of its steps.
+    iteration: int
+    #: The learner's own words.
+    message: str
+    #: Of the values: the same values have the same one, others have another.
+    hash: str
+
+
+class Wanted(Enum):
+    """What a caller asks of what was published; seed 000, "Parameter server"."""
+
+    INFO = "info"
+    PARAMETER = "parameter"
+    BOTH = "both"
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What was published last, as far as it was asked for."""
+
+    #: float32 [size]; None for a caller that has these values already, or did not ask, and where
+    #: nothing was published yet.
+    vector: FloatVector | None
+    #: None where nothing was published yet, or the caller did not ask.
+    info: PublishedInfo | None
+    #: Of the values; empty where nothing was published yet.
+    hash: str
+
+
 class StepCounter(Protocol):
     """Counts environment steps."""
 
@@ -53,6 +89,13 @@ class VariableSink(Protocol):
 
     def publish(self, values: Values) -> None:
         """Say that these are the values now; without a vector, that nothing has changed."""
+
+
+class Publisher(Protocol):
+    """Where a learner publishes what it has learnt."""
+
+    def publish_values(self, vector: FloatVector, iteration: int, message: str) -> PublishedInfo:
+        """Serve ``vector`` [size] from now on; return what is known of it."""
 
 
 class GradientSink(Protocol):

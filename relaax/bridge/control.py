@@ -35,7 +35,7 @@ class BridgeControl(BridgeControlBase):
         return _GrpcParameterServer(address, service)
 
 
-def _require_free(address: Address) -> None:
+def require_free(address: Address) -> None:
     """Raise OSError with the system's reason: gRPC logs its own and raises without one."""
     infos = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
     family, kind, protocol, _, where = infos[0]
@@ -55,7 +55,7 @@ class _GrpcParameterServer:
         names = (SERVICE_NAME, health.SERVICE_NAME, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(names, self._server)
         try:
-            _require_free(Address.parse(address))
+            require_free(Address.parse(address))
             self._server.add_insecure_port(address)
         except (OSError, RuntimeError) as error:
             raise OSError(f"cannot listen at {address}: {error}") from error

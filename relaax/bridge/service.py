@@ -12,13 +12,17 @@ from relaax.algorithm_base import (
     GradientSink,
     Metrics,
     Phase,
+    Publication,
+    PublishedInfo,
+    Publisher,
     StepCounter,
     Values,
     VariableSource,
     Version,
+    Wanted,
 )
 from relaax.bridge import bridge_pb2, bridge_pb2_grpc
-from relaax.bridge.vectors import GRADIENTS, SERVICE_NAME, VALUES, WithVector
+from relaax.bridge.vectors import GRADIENTS, PUBLICATIONS, SERVICE_NAME, VALUES, WithVector
 from relaax.failure_log import FailureLog, in_words
 
 _log = logging.getLogger(__name__)
@@ -29,13 +33,22 @@ _PHASES = {
     Phase.CLOSING: bridge_pb2.Status.CLOSING,
 }
 
+_WANTED = {
+    bridge_pb2.Query.INFO: Wanted.INFO,
+    bridge_pb2.Query.PARAMETER: Wanted.PARAMETER,
+    bridge_pb2.Query.BOTH: Wanted.BOTH,
+}
+
 _NOTHING = np.zeros(0, np.float32)
 
 Reply = TypeVar("Reply")
 
 
-class Service(StepCounter, VariableSource, GradientSink, Protocol):
-    """The roles that a parameter server plays for its workers; ``BridgeBase`` plays them all."""
+class Service(StepCounter, VariableSource, GradientSink, Publisher, Protocol):
+    """The roles that a parameter server plays for workers and learners; see ``BridgeBase``."""
+
+    def fetch(self, wanted: Wanted, known_hash: str) -> Publication:
+        """Return what was published last, as far as it is wanted."""
 
     def metrics(self) -> Metrics:
         """Return where the workers' scalars go."""
@@ -79,6 +92,18 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
         known = self._version_of(request)
         return self._answer(context, lambda: self._values_message(self._service.get(known)))
 
+    def Publish(  # noqa: N802
+        self, request: WithVector[bridge_pb2.Publication], context: grpc.ServicerContext
+    ) -> bridge_pb2.Published:
+        """Serve other values from now on."""
+        return self._answer(context, lambda: self._publish(request))
+
+    def Fetch(  # noqa: N802
+        self, request: bridge_pb2.Query, context: grpc.ServicerContext
+    ) -> WithVector[bridge_pb2.Publication]:
+        """Return what was published last, as far as it is asked for."""
+        return self._answer(context, lambda: self._fetch(request))
+
     def StoreScalarMetric(  # noqa: N802
         self, request: bridge_pb2.ScalarMetrics, context: grpc.ServicerContext
     ) -> bridge_pb2.Nothing:
@@ -120,6 +145,20 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
             return WithVector(bridge_pb2.Values(incarnation=self._incarnation), None)
         return self._values_message(values)
 
+    def _publish(self, request: WithVector[bridge_pb2.Publication]) -> bridge_pb2.Published:
+        info = request.fields.info
+        vector = _NOTHING if request.vector is None else request.vector
+        published = self._service.publish_values(vector, info.iteration, info.message)
+        return published_message(published)
+
+    def _fetch(self, request: bridge_pb2.Query) -> WithVector[bridge_pb2.Publication]:
+        wanted = _WANTED.get(request.what)
+        if wanted is None:
+            raise ValueError("a query asks for INFO, PARAMETER or BOTH")
+        found = self._service.fetch(wanted, request.hash)
+        info = None if found.info is None else published_message(found.info)
+        return WithVector(bridge_pb2.Publication(info=info, hash=found.hash), found.vector)
+
     def _version_of(self, known: bridge_pb2.Known) -> Version | None:
         if known.incarnation != self._incarnation:
             return None
@@ -132,6 +171,13 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
             global_t=values.global_t,
         )
         return WithVector(fields, values.vector)
+
+
+def published_message(info: PublishedInfo) -> bridge_pb2.Published:
+    """Return what is known of values that were published as a message."""
+    return bridge_pb2.Published(
+        time=info.time, iteration=info.iteration, message=info.message, hash=info.hash
+    )
 
 
 def method_handlers(servicer: ParameterServerServicer) -> grpc.GenericRpcHandler:
@@ -152,6 +198,12 @@ def method_handlers(servicer: ParameterServerServicer) -> grpc.GenericRpcHandler
     }
     handlers["GetValues"] = grpc.unary_unary_rpc_method_handler(
         servicer.GetValues, bridge_pb2.Known.FromString, VALUES.encode
+    )
+    handlers["Publish"] = grpc.unary_unary_rpc_method_handler(
+        servicer.Publish, PUBLICATIONS.decode, bridge_pb2.Published.SerializeToString
+    )
+    handlers["Fetch"] = grpc.unary_unary_rpc_method_handler(
+        servicer.Fetch, bridge_pb2.Query.FromString, PUBLICATIONS.encode
     )
     handlers["ApplyGradients"] = grpc.unary_unary_rpc_method_handler(
         servicer.ApplyGradients, GRADIENTS.decode, VALUES.encode

@@ -7,10 +7,19 @@ from typing import Any
 
 import grpc
 
-from relaax.algorithm_base import BridgeBase, FloatVector, Phase, Values, Version
+from relaax.algorithm_base import (
+    BridgeBase,
+    FloatVector,
+    Phase,
+    Publication,
+    PublishedInfo,
+    Values,
+    Version,
+    Wanted,
+)
 from relaax.bridge import bridge_pb2, bridge_pb2_grpc, channel_options
 from relaax.bridge.metrics_sender import MetricsSender
-from relaax.bridge.vectors import GRADIENTS, SERVICE_NAME, VALUES, WithVector
+from relaax.bridge.vectors import GRADIENTS, PUBLICATIONS, SERVICE_NAME, VALUES, WithVector
 from relaax.errors import BridgeError, ParameterServerAway
 from relaax.metrics import Metrics
 
@@ -22,10 +31,19 @@ _AWAY = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.St
 #: An RLX server that is started alone says so after this time.
 _FIRST_WAIT_S = 2.0
 
+#: How long a learner waits for the parameter server when it publishes.
+PUBLISH_TIMEOUT_S = 5.0
+
 _PHASES = {
     bridge_pb2.Status.TRAINING: Phase.TRAINING,
     bridge_pb2.Status.SERVING: Phase.SERVING,
     bridge_pb2.Status.CLOSING: Phase.CLOSING,
+}
+
+_WANTED = {
+    Wanted.INFO: bridge_pb2.Query.INFO,
+    Wanted.PARAMETER: bridge_pb2.Query.PARAMETER,
+    Wanted.BOTH: bridge_pb2.Query.BOTH,
 }
 
 
@@ -52,6 +70,14 @@ class Bridge(BridgeBase):
         self._get_values = self._channel.unary_unary(
             f"/{SERVICE_NAME}/GetValues", bridge_pb2.Known.SerializeToString, VALUES.decode
         )
+        self._publish = self._channel.unary_unary(
+            f"/{SERVICE_NAME}/Publish",
+            PUBLICATIONS.encode,
+            bridge_pb2.Published.FromString,
+        )
+        self._fetch = self._channel.unary_unary(
+            f"/{SERVICE_NAME}/Fetch", bridge_pb2.Query.SerializeToString, PUBLICATIONS.decode
+        )
         self._metrics: MetricsSender | None = None
 
     def increment_global_t(self, steps: int = 1) -> int:
@@ -77,6 +103,34 @@ class Bridge(BridgeBase):
         message = _gradients_message(gradients, steps, computed_with, want_values=True)
         reply = self._try_to_apply(message, computed_with)
         return self.get_values(computed_with) if reply is None else _values_of(reply)
+
+    def publish_values(
+        self, vector: FloatVector, iteration: int, message: str = ""
+    ) -> PublishedInfo:
+        """Serve ``vector`` [size] at the parameter server.
+
+        ParameterServerAway if it does not answer within some seconds: what is published later is
+        newer, so that a learner need not wait.
+        """
+        info = bridge_pb2.Published(iteration=iteration, message=message)
+        publication = WithVector(bridge_pb2.Publication(info=info), vector)
+        try:
+            return _info_of(
+                self._publish(publication, timeout=PUBLISH_TIMEOUT_S, wait_for_ready=True)
+            )
+        except grpc.RpcError as error:
+            self._require_away(error)
+            raise ParameterServerAway(
+                f"parameter server {self._url} did not take what was published "
+                f"({error.code().name})"
+            ) from error
+
+    def fetch(self, wanted: Wanted, known_hash: str = "") -> Publication:
+        """Return what was published last, as far as it is wanted."""
+        query = bridge_pb2.Query(what=_WANTED[wanted], hash=known_hash)
+        reply = self._with_retries(self._fetch, query)
+        info = _info_of(reply.fields.info) if reply.fields.HasField("info") else None
+        return Publication(reply.vector, info, reply.fields.hash)
 
     def metrics(self) -> Metrics:
         """Return where scalars go: to the parameter server, in batches."""
@@ -156,6 +210,10 @@ def _gradients_message(
         want_values=want_values,
     )
     return WithVector(fields, gradients)
+
+
+def _info_of(message: bridge_pb2.Published) -> PublishedInfo:
+    return PublishedInfo(message.time, message.iteration, message.message, message.hash)
 
 
 def _values_of(reply: WithVector[bridge_pb2.Values]) -> Values:

@@ -49,3 +49,4 @@ class VectorCodec(Generic[Fields]):
 SERVICE_NAME = bridge_pb2.DESCRIPTOR.services_by_name["ParameterServer"].full_name
 GRADIENTS = VectorCodec(bridge_pb2.Gradients)
 VALUES = VectorCodec(bridge_pb2.Values)
+PUBLICATIONS = VectorCodec(bridge_pb2.Publication)

@@ -7,7 +7,10 @@ Acting
 ``filters``             states with mean 0 and standard deviation 1, the same in all workers
 ``shapes``              the shapes of observations, by what a configuration says
 ``policy``              the parameters that actions are chosen with
+``recorder``            what keeps steps until what they led to is known
 ``rollouts``            rollouts as arrays
+``steps``               single steps, for what stores them
+``pulling``             replaces the parameters by what is published
 ``distributions``       how actions are drawn from what a network puts out
 
 Learning
@@ -27,6 +30,7 @@ The parameter server
 ``parameter_server``    serves the global parameters, and keeps them in checkpoints
 ``parameter_service``   what answers the workers
 ``parameter_store``     the global parameters, shared by threads
+``published``           the same where a learner publishes the parameters
 ``optimizers``          updates of a flat vector, in place
 
 ``arrays``              arrays with room for more entries

@@ -1,7 +1,7 @@
 """Chooses actions for many environments, and hands their rollouts on."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,8 @@ from relaax.learning.filters import ZFilter
 from relaax.learning.model import Choice, PolicyModel
 from relaax.learning.policy import CurrentPolicy, Policy
 from relaax.learning.preprocessor import Preprocessor
-from relaax.learning.rollouts import Columns, RolloutBatch, RolloutStore
+from relaax.learning.recorder import Recorder
+from relaax.learning.rollouts import Columns
 from relaax.observations import Observations, mapped
 
 Array = npt.NDArray[Any]
@@ -23,7 +24,10 @@ IntArray = npt.NDArray[np.int64]
 MOST_AT_ONCE = 128
 
 
-class Actor(BatchAgentBase):
+BatchT = TypeVar("BatchT")
+
+
+class Actor(BatchAgentBase, Generic[BatchT]):
     """Acts by the current policy; what it learns from is up to the ``ExperienceSink``.
 
     ``rollouts`` is None where nothing learns: then nothing is kept, and the sink is never called
@@ -40,8 +44,8 @@ class Actor(BatchAgentBase):
         model: PolicyModel,
         distribution: Distribution,
         columns: Columns,
-        rollouts: RolloutStore | None,
-        experience: ExperienceSink[RolloutBatch],
+        rollouts: Recorder[BatchT] | None,
+        experience: ExperienceSink[BatchT],
         random: np.random.Generator,
         clip_rewards: bool = False,
         reward_scale: float = 1.0,
@@ -94,7 +98,7 @@ class Actor(BatchAgentBase):
     def close_slots(self, slots: IntArray) -> None:
         """Forget environments that have gone."""
         if self._rollouts is not None:
-            self._rollouts.forget(slots)
+            self._hand_over(self._rollouts.forget(slots))
 
     def check(self, states: Sequence[Any] | Observations) -> Observations:
         """Return states [B, ...] as uint8 or float32, by name if they have names.
@@ -133,7 +137,7 @@ class Actor(BatchAgentBase):
         self._capacity = capacity
 
     def _complete(
-        self, rollouts: RolloutStore, transitions: Transitions, finals: Observations
+        self, rollouts: Recorder[BatchT], transitions: Transitions, finals: Observations
     ) -> None:
         """Note what the actions before have led to, up to the end of episodes."""
         rewards = self._learnt(transitions.rewards)
@@ -154,7 +158,7 @@ class Actor(BatchAgentBase):
             rewards = rewards * self._reward_scale
         return np.clip(rewards, -1, 1) if self._clip_rewards else rewards
 
-    def _hand_over(self, rollouts: RolloutBatch | None) -> None:
+    def _hand_over(self, rollouts: BatchT | None) -> None:
         if rollouts is not None:
             self._experience.put(rollouts)
 

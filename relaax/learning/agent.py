@@ -16,7 +16,7 @@ _NO_STATES = np.zeros(0, np.float32)
 class SingleAgent(AgentBase):
     """A batch of one: the seed's interface to an actor."""
 
-    def __init__(self, actor: Actor, metrics: Metrics) -> None:
+    def __init__(self, actor: Actor[Any], metrics: Metrics) -> None:
         # Without the base class's own, which keeps a configuration for those that read it.
         self._actor = actor
         self._metrics = metrics

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterable
+from typing import Protocol
 
 from relaax.algorithm_base import (
     BridgeBase,
@@ -15,12 +16,32 @@ from relaax.algorithm_base.checkpoint import (
     require_same_fingerprint,
     require_same_shapes,
 )
-from relaax.learning.parameter_store import ParameterStore, Snapshot
+from relaax.learning.parameter_store import Snapshot
 
 _log = logging.getLogger(__name__)
 
 #: The name that checkpoints give the parameters, beside the optimiser's slots.
 PARAMETERS = "parameters"
+
+
+class Store(Protocol):
+    """What holds parameters that may be saved and restored: ``ParameterStore``, for instance."""
+
+    @property
+    def global_t(self) -> int:
+        """Environment steps of all agents together."""
+
+    def end_at(self, last_step: float) -> None:
+        """Change nothing once the global step has reached ``last_step``."""
+
+    def freeze(self) -> None:
+        """Change nothing from now on."""
+
+    def snapshot(self) -> Snapshot:
+        """Return what a checkpoint holds."""
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go on from ``snapshot``."""
 
 
 class ParameterServer(ParameterServerBase):
@@ -33,7 +54,7 @@ class ParameterServer(ParameterServerBase):
 
     def __init__(
         self,
-        store: ParameterStore,
+        store: Store,
         service: BridgeBase,
         saver: Saver,
         fingerprint: Fingerprint,

@@ -22,14 +22,21 @@ MAY_IMPORT = {
     "relaax/protocol": (),
     "relaax/bridge": ("relaax/algorithm_base",),
     "relaax/replay": ("relaax/bridge",),
-    "relaax/learning": ("relaax/algorithm_base",),
+    "relaax/learning": ("relaax/algorithm_base", "relaax/replay"),
     "relaax/algorithm_template": ("relaax/algorithm_base",),
     "relaax/client": ("relaax/protocol",),
-    "relaax/server/common": ("relaax/algorithm_base", "relaax/bridge"),
+    "relaax/server/common": ("relaax/algorithm_base", "relaax/bridge", "relaax/replay"),
     "relaax/server/parameter_server": ("relaax/algorithm_base", "relaax/server/common"),
     "relaax/server/rlx_server": (
         "relaax/algorithm_base",
         "relaax/protocol",
+        "relaax/replay",
+        "relaax/server/common",
+    ),
+    "relaax/server/learner": (
+        "relaax/algorithm_base",
+        "relaax/bridge",
+        "relaax/replay",
         "relaax/server/common",
     ),
     # The launcher prints the parameter server's progress in one line.
@@ -45,7 +52,7 @@ MAY_IMPORT = {
         "relaax/server/common",
         "relaax/server/parameter_server",
     ),
-    "algorithms": ("relaax/algorithm_base", "relaax/learning"),
+    "algorithms": ("relaax/algorithm_base", "relaax/learning", "relaax/replay"),
 }
 
 

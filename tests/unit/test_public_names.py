@@ -7,10 +7,10 @@ import pytest
 PUBLIC = {
     "relaax.algorithm_base": """
         AgentBase BatchAgentBase BridgeBase BridgeControlBase Checkpoint CheckpointMismatch
-        ConfigBase EnvironmentInfo ExperienceSink FloatVector GradientSink InvalidState Metrics
-        MetricsSink NullMetrics NullSaver ParameterServerBase Phase RunningParameterServer Saver
-        Section StepCounter Transitions Values VariableSink VariableSource Version
-        require_same_fingerprint
+        ConfigBase EnvironmentInfo ExperienceSink FloatVector GradientSink InvalidState LearnerBase
+        Metrics MetricsSink NullMetrics NullSaver ParameterServerBase Phase Publication
+        PublishedInfo Publisher RunningParameterServer Saver Section StepCounter StepResult
+        Transitions Values VariableSink VariableSource Version Wanted require_same_fingerprint
     """,
     "relaax.client": """
         Backoff Client FINAL Failure START Steps TERMINATED TRUNCATED VectorClient
@@ -28,7 +28,9 @@ PUBLIC = {
         Adam AdamSettings Optimizer OptimizerSections RMSProp RMSPropSettings SGD
         clip_by_global_norm linear_anneal
     """,
+    "relaax.learning.published": "PublishedParameters PublishedService",
     "relaax.learning.rollouts": "Columns RolloutBatch RolloutStore",
+    "relaax.learning.steps": "ACTION StepRecorder observations_in schema_of",
     "relaax.protocol": "FrameConnection MessageConnection PeerClosed",
     "relaax.protocol.json": """
         Act Request RewardAndAct RewardAndReset ScalarMetric ServerCodec

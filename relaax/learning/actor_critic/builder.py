@@ -98,7 +98,7 @@ def make_batch_agent(
     seed: int,
     learns_in_background: bool,
     objective_of: ObjectiveOf = make_objective,
-) -> Actor:
+) -> Actor[RolloutBatch]:
     """Return the agent of many environments; in the background it learns beside acting.
 
     ``objective_of`` returns, for a configuration, what is minimised.

@@ -11,7 +11,11 @@ import numpy.typing as npt
 FloatArray = npt.NDArray[np.float32]
 
 #: What makes a standard deviation of what the network puts out.
-SigmaFunction: TypeAlias = Literal["softplus", "exp"]
+SigmaFunction: TypeAlias = Literal["softplus", "exp", "bounded_exp"]
+
+#: What ``bounded_exp`` cuts a raw value to: Haarnoja et al. 2018 do so in their program
+#: (https://github.com/haarnoja/sac), and so do all others.
+RAW_BOUNDS = (-20.0, 2.0)
 
 #: The entropy of a standard normal variable in nats.
 STANDARD_ENTROPY = 0.5 * log(2 * pi * e)
@@ -29,6 +33,7 @@ class DiagonalGaussian:
       ``least_sigma`` keeps the likelihood finite where a policy becomes sure.
     - ``exp``: ``sigma = exp(raw)``. The raw value is a logarithm, as is usual where it is a
       parameter of its own, free of the state.
+    - ``bounded_exp``: the same with a raw value that is cut to -20 to 2, for soft actor-critic.
     """
 
     action_shape: tuple[int, ...]
@@ -89,6 +94,8 @@ class DiagonalGaussian:
         mean, raw = outputs[..., : self.actions], outputs[..., self.actions :]
         if self.sigma == "exp":
             return mean, np.exp(raw)
+        if self.sigma == "bounded_exp":
+            return mean, np.exp(np.clip(raw, *RAW_BOUNDS))
         return mean, np.logaddexp(raw, np.float32(0)) + np.float32(self.least_sigma)
 
     def _shaped(self, columns: FloatArray) -> FloatArray:

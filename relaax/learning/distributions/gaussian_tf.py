@@ -4,7 +4,11 @@ from math import log, pi
 
 import tensorflow as tf
 
-from relaax.learning.distributions.gaussian import STANDARD_ENTROPY, DiagonalGaussian
+from relaax.learning.distributions.gaussian import (
+    RAW_BOUNDS,
+    STANDARD_ENTROPY,
+    DiagonalGaussian,
+)
 from relaax.learning.distributions.shapes_tf import as_columns, shaped
 
 
@@ -50,4 +54,6 @@ class GraphDiagonalGaussian:
         mean, raw = tf.split(outputs, 2, axis=-1)
         if self._distribution.sigma == "exp":
             return mean, tf.exp(raw)
+        if self._distribution.sigma == "bounded_exp":
+            return mean, tf.exp(tf.clip_by_value(raw, *RAW_BOUNDS))
         return mean, tf.nn.softplus(raw) + self._distribution.least_sigma

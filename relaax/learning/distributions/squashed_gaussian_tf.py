@@ -27,6 +27,18 @@ class GraphSquashedGaussian:
         """Return the actions [B, ...] that outputs [B, 2 A] and noise make."""
         return self._squashed(self._gaussian.choose(outputs, noise))
 
+    def choose_with_log_likelihood(
+        self, outputs: tf.Tensor, noise: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Return the actions [B, ...] of ``choose``, and the logarithm of their density [B].
+
+        Unlike ``log_likelihood`` it knows the draws that made the actions: actions at the bounds
+        have their own likelihood, too.
+        """
+        draws = self._gaussian.choose(outputs, noise)
+        slopes = tf.reduce_sum(_log_slope(draws), axis=-1) + self._log_half
+        return self._squashed(draws), self._gaussian.log_likelihood(outputs, draws) - slopes
+
     def mode(self, outputs: tf.Tensor) -> tf.Tensor:
         """Return the medians [..., *shape], from outputs [..., 2 A]."""
         return self._squashed(self._gaussian.mode(outputs))

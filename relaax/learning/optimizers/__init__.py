@@ -3,6 +3,7 @@
 ``optimizer``  what the parameter store asks of any of them
 ``rmsprop``    shared RMSProp
 ``adam``       Adam with decoupled weight decay
+``adam_tf``    Adam inside a graph
 ``sgd``        stochastic gradient descent with momentum
 ``sections``   which of them a YAML file asks for
 ``schedule``   learning rates

@@ -50,7 +50,7 @@ class RolloutStore:
         self._capacity = capacity
 
     def forget(self, slots: IntArray) -> None:
-        """Drop the unfinished rollouts of ``slots``."""
+        """Drop the unfinished rollouts of ``slots``: they are not worth to be kept."""
         self._positions[slots] = 0
 
     def reward(self, slots: IntArray, rewards: Array, terminated: Array | bool) -> None:

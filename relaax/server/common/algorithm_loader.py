@@ -18,6 +18,7 @@ from relaax.algorithm_base import (
     BridgeBase,
     BridgeControlBase,
     ConfigBase,
+    LearnerBase,
     Metrics,
     ParameterServerBase,
     Saver,
@@ -26,6 +27,7 @@ from relaax.bridge import BridgeControl
 from relaax.errors import ConfigurationError
 from relaax.failure_log import in_words
 from relaax.hints import closest
+from relaax.replay.specs import ReplaySpec
 from relaax.server.common.algorithm_errors import cause
 from relaax.server.common.configuration.load import AlgorithmSection
 from relaax.server.common.configuration.mistakes import explain
@@ -34,7 +36,13 @@ from relaax.server.common.space_check import require_spaces
 EXPORTS = ("Agent", "Config", "ParameterServer")
 
 #: What a package may export, too.
-OPTIONAL_EXPORTS = ("BridgeControl", "make_batch_agent", "prepare_to_fork")
+OPTIONAL_EXPORTS = (
+    "BridgeControl",
+    "make_batch_agent",
+    "make_learner",
+    "prepare_to_fork",
+    "replay_spec",
+)
 
 
 class Algorithm:
@@ -47,8 +55,14 @@ class Algorithm:
     Agent: Callable[..., AgentBase]
     Config: Callable[[Mapping[str, Any]], ConfigBase]
     ParameterServer: Callable[[ConfigBase, Saver, Metrics], ParameterServerBase]
-    #: Called with configuration, bridge, seed, and whether it learns in the background.
-    make_batch_agent: Callable[[ConfigBase, BridgeBase, int, bool], BatchAgentBase]
+    #: Called with configuration, bridge, seed, and whether it learns in the background; where a
+    #: learner is a process of its own, also with ``experience``, where steps are delivered.
+    make_batch_agent: Callable[..., BatchAgentBase]
+
+    #: Called with configuration and seed.
+    make_learner: Callable[[ConfigBase, int | None], LearnerBase]
+    #: What is stored and drawn, for a configuration.
+    replay_spec: Callable[[ConfigBase], ReplaySpec]
 
     def __init__(self, module: ModuleType) -> None:
         self.module = module
@@ -57,6 +71,11 @@ class Algorithm:
     def knows_batches(self) -> bool:
         """Whether it exports what serves many environments at once."""
         return self._exports("make_batch_agent")
+
+    @property
+    def has_learner(self) -> bool:
+        """Whether it learns in a process of its own, from experience that workers deliver."""
+        return self._exports("make_learner")
 
     @property
     def BridgeControl(self) -> Callable[[], BridgeControlBase]:  # noqa: N802
@@ -79,7 +98,7 @@ class Algorithm:
         ConfigurationError if not.
         """
         if not self._exports("prepare_to_fork"):
-            _ = self.Agent
+            _ = self.make_batch_agent if self.has_learner else self.Agent
             return
         prepare = self._export("prepare_to_fork")
         with self._naming("prepare_to_fork fails"):
@@ -130,10 +149,17 @@ def load_algorithm(directory: Path) -> Algorithm:
     digest = hashlib.sha256(str(directory).encode()).hexdigest()[:8]
     name = f"relaax_algorithm_{directory.name}_{digest}"
     module = sys.modules.get(name) or _import(name, directory)
-    missing = _missing(module, EXPORTS)
+    missing = _missing(module, _required(module))
     if missing:
         raise ConfigurationError(f"algorithm {directory} does not export {', '.join(missing)}")
     return Algorithm(module)
+
+
+def _required(module: ModuleType) -> tuple[str, ...]:
+    """Return what a package must export; with a learner, its workers act in batches alone."""
+    if _missing(module, ["make_learner"]):
+        return EXPORTS
+    return ("Config", "ParameterServer", "make_batch_agent", "make_learner", "replay_spec")
 
 
 def _missing(module: ModuleType, exports: Iterable[str]) -> list[str]:

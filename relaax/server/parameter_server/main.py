@@ -7,16 +7,15 @@ from contextlib import ExitStack
 from relaax.algorithm_base import (
     Metrics,
     NullMetrics,
-    NullSaver,
     ParameterServerBase,
     RunningParameterServer,
-    Saver,
 )
 from relaax.allocator import keep_memory
 from relaax.errors import ConfigurationError
 from relaax.metrics import CONNECTIONS_OF, ENVIRONMENTS_OF
 from relaax.server.common.algorithm_loader import Algorithm, load_algorithm, make_config
 from relaax.server.common.aws import aws_session, object_key, s3_client
+from relaax.server.common.checkpoint_place import saver_of, store_of
 from relaax.server.common.configuration import (
     ParameterServerConfiguration,
     ParameterServerOptions,
@@ -25,7 +24,6 @@ from relaax.server.common.configuration import (
     run_command,
 )
 from relaax.server.common.logs import start_logging
-from relaax.server.common.saver import BlobStore, CheckpointSaver, DirectoryStore, S3Store
 from relaax.server.common.stop_signal import StopSignal
 from relaax.server.parameter_server.metrics import (
     EpisodeReturns,
@@ -68,9 +66,9 @@ def _monitor(configuration: ParameterServerConfiguration, resources: ExitStack) 
     returns = EpisodeReturns(writer, options.goal_episodes)
     environments = WorkerCount(returns, ENVIRONMENTS_OF)
     connections = WorkerCount(environments, CONNECTIONS_OF)
-    store = _store(options)
+    store = store_of(options.checkpoint_dir, options.checkpoint_aws_s3, options.aws_keys)
     parameter_server: ParameterServerBase = algorithm.ParameterServer(
-        config, _saver(options, store), connections
+        config, saver_of(store, options.checkpoints_to_keep), connections
     )
     resources.callback(parameter_server.close)
     global_step.parameter_server = parameter_server
@@ -118,22 +116,6 @@ class _GlobalStep:
 
     def __call__(self) -> int:
         return 0 if self.parameter_server is None else self.parameter_server.global_t()
-
-
-def _store(options: ParameterServerOptions) -> BlobStore | None:
-    if options.checkpoint_aws_s3 is not None:
-        s3 = options.checkpoint_aws_s3
-        return S3Store(s3_client(aws_session(options.aws_keys)), s3.bucket, s3.key)
-    if options.checkpoint_dir is not None:
-        return DirectoryStore(options.checkpoint_dir)
-    return None
-
-
-def _saver(options: ParameterServerOptions, store: BlobStore | None) -> Saver:
-    if store is not None:
-        return CheckpointSaver(store, options.checkpoints_to_keep)
-    _log.warning("no checkpoint will be saved: give --checkpoint-dir or --checkpoint-aws-s3")
-    return NullSaver()
 
 
 def _labels(configuration: ParameterServerConfiguration) -> PlotLabels:

@@ -35,6 +35,7 @@ def rlx_server(configuration: RlxServerConfiguration, listener: socket.socket) -
         algorithm=algorithm,
         config=config,
         parameter_server=str(options.parameter_server),
+        learner=str(options.learner),
         timeout_s=options.timeout,
         open_connection=partial(
             FrameConnection,

@@ -14,6 +14,7 @@ from relaax.server.common.configuration import (
     ParameterServerOptions,
     RlxServerOptions,
     S3Location,
+    load_learner,
     load_parameter_server,
     load_rlx_server,
 )
@@ -81,6 +82,7 @@ class TestValues:
         assert dict(found) == {
             "bind": Address("localhost", 7001),
             "parameter_server": Address("localhost", 7000),
+            "learner": Address("localhost", 7002),
             "log_level": "WARNING",
             "workers": "connection",
             "timeout": None,
@@ -181,10 +183,10 @@ class TestValues:
 
     @pytest.mark.parametrize("path", sorted(REPOSITORY.glob("config/*.yaml")), ids=lambda p: p.stem)
     def test_every_configuration_of_the_repository_loads(self, path):
-        for load in (load_parameter_server, load_rlx_server):
+        names = {"da3c_cont_": "da3c_cont", "starter_continuous": "da3c_cont", "sac_": "sac"}
+        name = next((n for stem, n in names.items() if path.stem.startswith(stem)), "da3c")
+        for load in (load_parameter_server, load_rlx_server, load_learner):
             found = load(["--config", str(path)]).algorithm
-            continuous = ("da3c_cont_", "starter_continuous")
-            name = "da3c_cont" if path.stem.startswith(continuous) else "da3c"
             assert found.directory == REPOSITORY / "algorithms" / name
 
     def test_numpy_is_not_imported_before_its_threads_are_set(self):

@@ -1,6 +1,6 @@
-"""The servers' configuration: one YAML file for both, and flags that override it.
+"""The servers' configuration: one YAML file for all, and flags that override it.
 
-``options``       declares the options of both servers
+``options``       declares the options of the servers
 ``command_line``  builds the command-line parsers from the options
 ``yaml_reader``   reads the YAML file
 ``mistakes``      explains values that are refused
@@ -11,12 +11,15 @@
 from relaax.server.common.configuration.exit_status import leave_undisturbed, run_command
 from relaax.server.common.configuration.load import (
     AlgorithmSection,
+    LearnerConfiguration,
     ParameterServerConfiguration,
     RlxServerConfiguration,
+    load_learner,
     load_parameter_server,
     load_rlx_server,
 )
 from relaax.server.common.configuration.options import (
+    LearnerOptions,
     ParameterServerOptions,
     RlxServerOptions,
     S3Location,
@@ -24,12 +27,15 @@ from relaax.server.common.configuration.options import (
 
 __all__ = [
     "AlgorithmSection",
+    "LearnerConfiguration",
+    "LearnerOptions",
     "ParameterServerConfiguration",
     "ParameterServerOptions",
     "RlxServerConfiguration",
     "RlxServerOptions",
     "S3Location",
     "leave_undisturbed",
+    "load_learner",
     "load_parameter_server",
     "load_rlx_server",
     "run_command",

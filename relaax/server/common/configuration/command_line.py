@@ -42,7 +42,7 @@ def build_parser(
         type=Path,
         required=True,
         metavar="FILE",
-        help="configuration YAML file, the same for both servers",
+        help="configuration YAML file, the same for all servers",
     )
     for field in options.model_fields.values():
         _add_flag(parser, field)

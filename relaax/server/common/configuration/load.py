@@ -16,6 +16,7 @@ from relaax.server.common.configuration.command_line import build_parser
 from relaax.server.common.configuration.mistakes import as_written, explain
 from relaax.server.common.configuration.options import (
     REPLACED,
+    LearnerOptions,
     ParameterServerOptions,
     RlxServerOptions,
 )
@@ -23,6 +24,7 @@ from relaax.server.common.configuration.yaml_reader import read_yaml
 
 PARAMETER_SERVER = "relaax-parameter-server"
 RLX_SERVER = "relaax-rlx-server"
+LEARNER = "relaax-learner"
 ALGORITHM = "algorithm"
 
 #: The key of that section that may name a file.
@@ -68,6 +70,14 @@ class RlxServerConfiguration:
     algorithm: AlgorithmSection
 
 
+@dataclass(frozen=True)
+class LearnerConfiguration:
+    """The whole configuration of a learner."""
+
+    options: LearnerOptions
+    algorithm: AlgorithmSection
+
+
 _PARAMETER_SERVER_EXAMPLES = """\
 On one machine:
   relaax-parameter-server --config config.yaml --bind localhost:7000 \\
@@ -86,6 +96,12 @@ On one machine:
 On a cluster, behind a load balancer:
   relaax-rlx-server --config config.yaml --bind 0.0.0.0:7001 \\
     --parameter-server parameter-server:7000 --timeout 120
+"""
+
+_LEARNER_EXAMPLES = """\
+On one machine:
+  relaax-learner --config config.yaml --bind localhost:7002 --parameter-server localhost:7000 \\
+    --checkpoint-dir training/learner
 """
 
 
@@ -122,6 +138,21 @@ def load_rlx_server(arguments: Sequence[str]) -> RlxServerConfiguration:
     return RlxServerConfiguration(options, algorithm)
 
 
+def load_learner(arguments: Sequence[str]) -> LearnerConfiguration:
+    """Return a learner's configuration; ConfigurationError for a mistake in it."""
+    parser = build_parser(
+        LEARNER,
+        "Learn from what workers deliver, and publish what was learnt at the parameter server. "
+        "For algorithms that have a learner, such as sac.",
+        _LEARNER_EXAMPLES,
+        7002,
+        LearnerOptions,
+    )
+    flags = vars(parser.parse_args(arguments))
+    options, algorithm, _ = _load(flags, LEARNER, LearnerOptions)
+    return LearnerConfiguration(options, algorithm)
+
+
 def _load(
     flags: dict[str, Any], section: str, options: type[Options]
 ) -> tuple[Options, AlgorithmSection, dict[str, Any]]:
@@ -131,7 +162,7 @@ def _load(
     content = read_yaml(path)
     if "--log-level" not in flags:
         _follow_log_level(content.get(section))
-    _refuse_unknown(content, (PARAMETER_SERVER, RLX_SERVER, ALGORITHM), f"{path}: ")
+    _refuse_unknown(content, (PARAMETER_SERVER, RLX_SERVER, LEARNER, ALGORITHM), f"{path}: ")
     from_file = _section(content, section, path)
     known = [str(field.alias) for field in options.model_fields.values()]
     _refuse_unknown(from_file, known, f"{path}: {section}: ")

@@ -10,6 +10,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    NonNegativeFloat,
     NonNegativeInt,
     PositiveFloat,
     PositiveInt,
@@ -158,6 +159,45 @@ class ParameterServerOptions(_Options):
         return self
 
 
+class LearnerOptions(_Options):
+    """The options of ``relaax-learner``."""
+
+    bind: AddressOption = _option(
+        Address("localhost", 7002), "address at which workers deliver experience"
+    )
+    parameter_server: AddressOption = _option(
+        Address("localhost", 7000), "address of the parameter server"
+    )
+    log_level: LevelOption = _option(
+        "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
+    )
+    checkpoint_dir: DirectoryOption | None = _option(
+        None, "directory of the learner's own checkpoints, another one than the parameter server's"
+    )
+    checkpoint_aws_s3: S3Option | None = _option(None, "AWS S3 bucket and key of checkpoints")
+    checkpoint_interval: SecondsOption = _option(900.0, "seconds between checkpoints")
+    checkpoints_to_keep: CountOption = _option(5, "how many of the latest checkpoints are kept")
+    aws_keys: FileOption | None = _option(
+        None, "YAML file with the keys 'access' and 'secret' for AWS S3"
+    )
+    publish_interval: Annotated[NonNegativeFloat, BeforeValidator(_no_bool), Flag("SECONDS")] = (
+        _option(0.3, "publish the parameters no more often than this")
+    )
+    publish_every: CountOption | None = _option(
+        None, "publish the parameters after so many steps of the learner, and not by the clock"
+    )
+    prefetch: CountOption = _option(2, "how many batches are prepared ahead of the learner")
+    lease: SecondsOption = _option(
+        60.0, "forget a worker that has delivered nothing for so many seconds"
+    )
+
+    @model_validator(mode="after")
+    def _one_place_for_checkpoints(self) -> "LearnerOptions":
+        if self.checkpoint_dir is not None and self.checkpoint_aws_s3 is not None:
+            raise ValueError("give --checkpoint-dir or --checkpoint-aws-s3, not both")
+        return self
+
+
 #: What to write in the place of options that there were.
 REPLACED = {
     "--inference": "write '--workers: auto' for what was 'batched'; leave it out, or write "
@@ -180,6 +220,10 @@ class RlxServerOptions(_Options):
         "how many processes serve the environments: 'connection' forks one for each connection; a "
         "number, or 'auto' (one for each core, one with a GPU), forks them once and shares all "
         "connections among them, which is faster and takes less memory with many of them",
+    )
+    learner: AddressOption = _option(
+        Address("localhost", 7002),
+        "address of the learner, for algorithms that have one",
     )
     timeout: SecondsOption | None = _option(
         None,

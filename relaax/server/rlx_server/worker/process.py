@@ -120,7 +120,13 @@ def _agents(
     of_environments = first_seed(number, Purpose.ENVIRONMENTS)
     if algorithm.knows_batches:
         seed = first_seed(number, Purpose.BATCH_AGENT)
-        agent = algorithm.make_batch_agent(config, stub, seed, learns_in_background)
+        if algorithm.has_learner:
+            writer = settings.replay_writer(stub)
+            agent = algorithm.make_batch_agent(
+                config, stub, seed, learns_in_background, experience=writer
+            )
+        else:
+            agent = algorithm.make_batch_agent(config, stub, seed, learns_in_background)
         if learns_in_background:
             agent.warm_up(WARMED_ENVIRONMENTS)
         return Agents(agent, stub, act_together=True, first_seed=of_environments)

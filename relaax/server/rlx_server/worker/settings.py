@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from relaax.algorithm_base import BridgeBase, ConfigBase
 from relaax.failure_log import FailureLog
 from relaax.protocol import MessageConnection
+from relaax.replay.client.stub import ReplayStub
+from relaax.replay.client.writer import ReplayWriter
 from relaax.server.common.algorithm_loader import Algorithm
 
 _log = logging.getLogger(__name__)
@@ -26,10 +28,22 @@ class WorkerSettings:
     open_connection: Callable[[socket.socket], MessageConnection]
     max_frame_bytes: int
     max_environments: int
+    #: Where experience is delivered, for an algorithm that has a learner.
+    learner: str = ""
     #: What the algorithm is called in messages.
     algorithm_name: str = "of this server"
     #: What the algorithm raises; all workers that are forked after this was made know it.
     failures: FailureLog = field(default_factory=lambda: FailureLog(_log))
+
+    def replay_writer(self, bridge: BridgeBase) -> ReplayWriter:
+        """Return what delivers steps; ``bridge`` counts those that have arrived."""
+        metrics, spec = bridge.metrics(), self.algorithm.replay_spec(self.config)
+        return ReplayWriter(
+            ReplayStub(self.learner),
+            spec.schema,
+            on_stored=bridge.add,
+            on_dropped=lambda steps: metrics.scalar("replay/steps dropped", steps),
+        )
 
     def stub(self) -> BridgeBase:
         """Return a stub for the parameter server; only after the fork, since gRPC has threads."""

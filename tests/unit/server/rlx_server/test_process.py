@@ -32,6 +32,8 @@ class Algorithm:
         self.batch_agent = batch_agent
         self.made_with = []
 
+    has_learner = False
+
     @property
     def knows_batches(self):
         return self.batch_agent is not None

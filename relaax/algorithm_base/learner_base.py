@@ -1,0 +1,68 @@
+"""What learns from batches of experience."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.algorithm_base.roles import FloatVector
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """What one step of a learner says."""
+
+    #: What is shown in TensorBoard, by name.
+    terms: Mapping[str, float] = field(default_factory=dict)
+    #: New priorities of the items in the batch, float64 [N]; None where they stay as they are.
+    priorities: npt.NDArray[np.float64] | None = None
+
+
+class LearnerBase(ABC):
+    """Makes a policy out of batches of experience, in a process of its own.
+
+    That process drives it::
+
+        learner = make_learner(config, seed)
+        learner.restore(the state of the last checkpoint, if any)
+        until the training is over:
+            sample = learner.batch_size items of learner.table
+            batch = learner.prepare(sample)     # on a thread of its own, ahead of the step
+            result = learner.step(batch)
+            priorities go back to the replay; from time to time, what ``parameters`` returns is
+            published, and what ``state`` returns is saved
+        learner.close()
+    """
+
+    #: The table that batches are drawn from.
+    table: str
+    #: How many items a batch has.
+    batch_size: int
+
+    @abstractmethod
+    def step(self, batch: Any) -> StepResult:
+        """Learn from one batch."""
+
+    @abstractmethod
+    def parameters(self) -> FloatVector:
+        """Return what actors act with, float32 [size]; the caller keeps it."""
+
+    @abstractmethod
+    def state(self) -> Mapping[str, Array]:
+        """Return all that a checkpoint needs, by name, optimisers included."""
+
+    @abstractmethod
+    def restore(self, state: Mapping[str, Array]) -> None:
+        """Go on from what ``state`` has returned; names and shapes have been compared."""
+
+    def prepare(self, sample: Any) -> Any:
+        """Return the batch that ``step`` takes of a sample; other threads may call it."""
+        return sample
+
+    def close(self) -> None:
+        """Release what the learner holds."""

@@ -1,0 +1,152 @@
+"""Parameters that a learner publishes, as the parameter server keeps them."""
+
+import base64
+import hashlib
+import threading
+import time
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.algorithm_base import FloatVector, Publication, PublishedInfo, Wanted
+from relaax.learning.parameter_store import Snapshot
+
+#: A checkpoint keeps so many bytes of a message: its tensors have the same shapes each time.
+MESSAGE_BYTES = 256
+
+#: The slots of a checkpoint that say what was published.
+_TIME, _ITERATION, _MESSAGE = "published/time", "published/iteration", "published/message"
+
+
+class PublishedParameters:
+    """One flat vector that is replaced as a whole, and the global step.
+
+    Until something is published, actors act with ``initial`` float32 [size]. Every method may be
+    called by many threads at once.
+    """
+
+    def __init__(self, initial: FloatVector, clock: Callable[[], float] = time.time) -> None:
+        self._vector = _frozen(initial)
+        self._clock = clock
+        self._info: PublishedInfo | None = None
+        self._version = 0
+        self._global_t = 0
+        self._is_frozen = False
+        self._last_step = float("inf")
+        self._lock = threading.Lock()
+
+    @property
+    def global_t(self) -> int:
+        """Environment steps of all agents together."""
+        return self._global_t
+
+    def increment_global_t(self, steps: int) -> int:
+        """Add ``steps`` and return the sum."""
+        with self._lock:
+            if not self._is_over():
+                self._global_t += steps
+            return self._global_t
+
+    def end_at(self, last_step: float) -> None:
+        """Count no further once the global step has reached ``last_step``."""
+        self._last_step = last_step
+
+    def freeze(self) -> None:
+        """Change nothing from now on: what is published and counted is ignored."""
+        with self._lock:
+            self._is_frozen = True
+
+    def publish(self, vector: FloatVector, iteration: int, message: str = "") -> PublishedInfo:
+        """Replace the parameters by ``vector`` [size]; return what is known of them now.
+
+        ValueError for another size, and for values that are not finite. The same values again
+        change nothing but what is known of them.
+        """
+        if vector.shape != self._vector.shape:
+            raise ValueError(
+                f"the parameters have shape {vector.shape}, not {self._vector.shape}: do the "
+                "learner and the parameter server read one configuration?"
+            )
+        if not np.isfinite(vector).all():
+            raise ValueError("the parameters are not finite")
+        replacement = _frozen(vector)
+        info = PublishedInfo(self._clock(), iteration, message, hash_of(replacement))
+        with self._lock:
+            if self._is_frozen:
+                return self._info or info
+            if self._info is None or self._info.hash != info.hash:
+                self._vector = replacement
+                self._version += 1
+            self._info = info
+        return info
+
+    def read(self) -> tuple[FloatVector, int, int]:
+        """Return parameters (float32 [size], read-only), version and global step, which agree."""
+        with self._lock:
+            return self._vector, self._version, self._global_t
+
+    def fetch(self, wanted: Wanted, known_hash: str) -> Publication:
+        """Return what was published last, as far as it is wanted; see ``BridgeBase.fetch``."""
+        with self._lock:
+            info, vector = self._info, self._vector
+        if info is None:
+            return Publication(None, None, "")
+        is_known = wanted is Wanted.INFO or known_hash == info.hash
+        return Publication(
+            vector=None if is_known else vector,
+            info=None if wanted is Wanted.PARAMETER else info,
+            hash=info.hash,
+        )
+
+    def snapshot(self) -> Snapshot:
+        """Return what a checkpoint holds."""
+        with self._lock:
+            info = self._info or PublishedInfo(0.0, -1, "", "")
+            return Snapshot(
+                parameters=self._vector,
+                slots={
+                    _TIME: np.array([info.time]),
+                    _ITERATION: np.array([info.iteration]),
+                    _MESSAGE: _padded(info.message),
+                },
+                global_t=self._global_t,
+                version=self._version,
+            )
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go on from ``snapshot``."""
+        slots = snapshot.slots
+        iteration = int(slots[_ITERATION][0])
+        with self._lock:
+            self._vector = _frozen(snapshot.parameters)
+            self._global_t = snapshot.global_t
+            self._version = snapshot.version
+            if iteration >= 0:
+                self._info = PublishedInfo(
+                    float(slots[_TIME][0]),
+                    iteration,
+                    slots[_MESSAGE].tobytes().rstrip(b"\0").decode(errors="ignore"),
+                    hash_of(self._vector),
+                )
+
+    def _is_over(self) -> bool:
+        return self._is_frozen or self._global_t >= self._last_step
+
+
+def hash_of(vector: FloatVector) -> str:
+    """Return a text of 22 characters that other values do not have."""
+    digest = hashlib.blake2b(vector.data, digest_size=16).digest()
+    return base64.urlsafe_b64encode(digest).decode().rstrip("=")
+
+
+def _padded(message: str) -> npt.NDArray[np.uint8]:
+    """Return the first bytes of a message in UTF-8: uint8 [MESSAGE_BYTES], zeros behind them."""
+    kept = message.encode()[:MESSAGE_BYTES]
+    return np.frombuffer(kept.ljust(MESSAGE_BYTES, b"\0"), np.uint8)
+
+
+def _frozen(vector: FloatVector) -> FloatVector:
+    """Return a read-only copy."""
+    copy: FloatVector = np.frombuffer(np.asarray(vector, "<f4").tobytes(), np.float32)
+    return copy

@@ -1,0 +1,161 @@
+"""Records single steps of many environments, for what stores them.
+
+It takes the same calls as ``RolloutStore``, so that an ``Actor`` has one or the other.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.learning.arrays import zero_padded
+from relaax.learning.rollouts.columns import Columns
+from relaax.observations import SEPARATOR, Observations, mapped
+from relaax.replay.schema import Column, Schema
+from relaax.replay.step_batch import StepBatch
+from relaax.replay.storage import FINAL, START, TERMINATED, Flags
+
+Array = npt.NDArray[Any]
+FloatArray = npt.NDArray[np.float32]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+OBSERVATION, ACTION, REWARD = "observation", "action", "reward"
+LOG_PROBABILITY, VERSION = "log_probability", "version"
+
+
+def schema_of(columns: Columns) -> Schema:
+    """Return what is stored of a step.
+
+    The columns are ``observation``, or ``observation/NAME`` of each where they have names,
+    ``action``, ``reward``, the ``log_probability`` of the action when it was chosen, and the
+    ``version`` of the parameters that chose it.
+    """
+    one = {
+        **_observed(columns.observations(1)),
+        ACTION: columns.actions(1),
+        REWARD: np.zeros(1, np.float32),
+        LOG_PROBABILITY: np.zeros(1, np.float32),
+        VERSION: np.zeros(1, np.int64),
+    }
+    return Schema({name: Column(array.dtype, array.shape[1:]) for name, array in one.items()})
+
+
+def observations_in(columns: Mapping[str, Array], prefix: str = "") -> Observations:
+    """Return the observations among columns, by name if they have names.
+
+    ``prefix`` stands before their names: ``next_`` for those that follow.
+    """
+    alone = columns.get(prefix + OBSERVATION)
+    if alone is not None:
+        return alone
+    before = f"{prefix}{OBSERVATION}{SEPARATOR}"
+    return {
+        name.removeprefix(before): part for name, part in columns.items() if name.startswith(before)
+    }
+
+
+class StepRecorder:
+    """Holds the newest step of every environment until what it led to is known."""
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+        self._observations = columns.observations(0)
+        self._actions = columns.actions(0)
+        self._rewards = np.zeros(0, np.float32)
+        self._flags: Flags = np.zeros(0, np.uint8)
+        self._log_probabilities = np.zeros(0, np.float32)
+        self._versions = np.zeros(0, np.int64)
+        #: Whether a step was begun, and not handed over.
+        self._is_open: BoolArray = np.zeros(0, np.bool_)
+
+    def grow(self, capacity: int) -> None:
+        """Make room for slots below ``capacity``; MemoryError where there is none."""
+        self._observations = mapped(
+            lambda part: zero_padded(part, capacity, axis=0), self._observations
+        )
+        for name in ("actions", "rewards", "flags", "log_probabilities", "versions", "is_open"):
+            grown = zero_padded(getattr(self, f"_{name}"), capacity, axis=0)
+            setattr(self, f"_{name}", grown)
+
+    def forget(self, slots: IntArray) -> StepBatch | None:
+        """Return what ``slots`` have begun: the end of an episode, or the state where it was cut.
+
+        What the last action leads to will not be known.
+        """
+        begun = slots[self._is_open[slots]]
+        goes_on = begun[self._flags[begun] & TERMINATED == 0]
+        self._flags[goes_on] |= FINAL
+        return self._take(slots)
+
+    def reward(self, slots: IntArray, rewards: Array, terminated: Array | bool) -> None:
+        """Complete the newest step of ``slots``: what its action earned, and whether it ended."""
+        self._rewards[slots] = rewards
+        self._flags[slots] |= np.where(terminated, TERMINATED, 0).astype(np.uint8)
+
+    def cut_last(self, slots: IntArray) -> None:
+        """Take back the last action of ``slots``: the episode was cut off in that state."""
+        self._flags[slots] |= FINAL
+
+    def observe(
+        self, slots: IntArray, observations: Observations, starts: Array | bool
+    ) -> StepBatch | None:
+        """Begin a step in each of ``slots``; return those that this completes, if any."""
+        complete = self._take(slots)
+        self._begin(slots, observations, np.where(starts, START, 0))
+        return complete
+
+    def cut_off(self, slots: IntArray, finals: Observations) -> StepBatch | None:
+        """Note the states in which the episodes of ``slots`` were cut off; else as ``observe``."""
+        complete = self._take(slots)
+        self._begin(slots, finals, FINAL)
+        self._actions[slots] = 0
+        self._rewards[slots] = 0
+        last = self._take(slots)
+        parts = [part for part in (complete, last) if part is not None]
+        return StepBatch.concatenated(parts) if parts else None
+
+    def record(
+        self,
+        slots: IntArray,
+        actions: Array,
+        log_probabilities: FloatArray,
+        recurrent_state: FloatArray,
+        version: int,
+    ) -> None:
+        """Note what was chosen in the steps just begun."""
+        self._actions[slots] = actions
+        self._log_probabilities[slots] = log_probabilities
+        self._versions[slots] = version
+
+    def _begin(self, slots: IntArray, observations: Observations, flags: Array | int) -> None:
+        mapped(lambda part, new: part.__setitem__(slots, new), self._observations, observations)
+        self._flags[slots] = flags
+        self._is_open[slots] = True
+
+    def _take(self, slots: IntArray) -> StepBatch | None:
+        """Return the newest steps of those ``slots`` that have one."""
+        taken = slots[self._is_open[slots]]
+        if len(taken) == 0:
+            return None
+        self._is_open[taken] = False
+        return StepBatch(
+            slots=taken,
+            flags=self._flags[taken],
+            columns={
+                **_observed(mapped(lambda part: part[taken], self._observations)),
+                ACTION: self._actions[taken],
+                REWARD: self._rewards[taken],
+                LOG_PROBABILITY: self._log_probabilities[taken],
+                VERSION: self._versions[taken],
+            },
+        )
+
+
+def _observed(observations: Observations) -> dict[str, Array]:
+    """Return observations as columns."""
+    if not isinstance(observations, dict):
+        return {OBSERVATION: observations}
+    return {f"{OBSERVATION}{SEPARATOR}{name}": part for name, part in observations.items()}

@@ -1,0 +1,9 @@
+"""The process that learns from experience, and publishes what it has learnt.
+
+``main``           the command
+``loop``           samples, learns, publishes and saves, until the training is over
+``prefetcher``     batches that are ready before they are asked for
+``publishing``     when to publish
+``training_watch`` whether the training is over
+``replay_port``    the gRPC port of a replay
+"""

@@ -1,0 +1,143 @@
+"""Samples, learns, publishes and saves, until the training is over."""
+
+import logging
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.algorithm_base import LearnerBase, Publisher
+from relaax.errors import ParameterServerAway
+from relaax.interval_metrics import IntervalMetrics
+from relaax.replay.replay import NotReady
+from relaax.replay.table import Sample
+from relaax.server.common.stop_signal import Stop
+from relaax.server.learner.prefetcher import Prefetcher
+from relaax.server.learner.publishing import PublishClock
+
+_log = logging.getLogger(__name__)
+
+#: How long one wait for a batch takes, before it is looked whether the training is over.
+_WAIT_S = 0.2
+
+#: How often ``tend`` is called.
+_TEND_S = 1.0
+
+
+class SampleSource(Protocol):
+    """Where samples come from: a replay of this process, or replay servers."""
+
+    def sample(self, table: str, count: int, timeout_s: float) -> Sample:
+        """Draw ``count`` items of ``table``; NotReady if there are not enough in time."""
+
+    def update_priorities(
+        self, table: str, keys: npt.NDArray[np.int64], priorities: npt.NDArray[np.float64]
+    ) -> int:
+        """Give items other priorities [N]; return how many of them are gone."""
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """What the learner was given, and of which items it is."""
+
+    keys: npt.NDArray[np.int64]
+    prepared: Any
+
+
+class LearnerLoop:
+    """Drives a learner; see ``LearnerBase``.
+
+    ``save`` is called with the learner's count of steps every ``checkpoint_interval_s``, and at the
+    end; ``tend`` once a second. ``depth`` batches are prepared ahead.
+    """
+
+    def __init__(
+        self,
+        learner: LearnerBase,
+        source: SampleSource,
+        publisher: Publisher,
+        publish_clock: PublishClock,
+        metrics: IntervalMetrics,
+        save: Callable[[int], None],
+        checkpoint_interval_s: float,
+        first_iteration: int = 0,
+        depth: int = 2,
+        tend: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._learner = learner
+        self._source = source
+        self._publisher = publisher
+        self._publish_clock = publish_clock
+        self._metrics = metrics
+        self._save = save
+        self._checkpoint_interval_s = checkpoint_interval_s
+        self._depth = depth
+        self._tend = tend
+        self.iteration = first_iteration
+
+    def run(self, stop: Stop, is_over: Callable[[], bool]) -> None:
+        """Learn until ``stop`` is set or the training ``is_over``; then publish and save."""
+        self._publish()
+        save_at = tend_at = time.monotonic()
+        save_at += self._checkpoint_interval_s
+        with closing(Prefetcher(self._fetch, self._depth)) as batches:
+            while not stop.wait(0) and not is_over():
+                self._learn_from(batches)
+                now = time.monotonic()
+                if now >= tend_at:
+                    tend_at = now + _TEND_S
+                    self._tend()
+                if now >= save_at:
+                    save_at = now + self._checkpoint_interval_s
+                    self._save_or_warn()
+        self._save(self.iteration)
+        self._metrics.store()
+        self._publish()
+
+    def _learn_from(self, batches: Prefetcher[_Batch]) -> None:
+        """Take one step, if a batch is ready or becomes so."""
+        asked = time.perf_counter()
+        batch = batches.get(_WAIT_S)
+        if batch is not None:
+            self._metrics.add("learner/fetch time", time.perf_counter() - asked)
+            self._step(batch)
+
+    def _fetch(self) -> _Batch | None:
+        """Draw a batch and prepare it; None if there are not enough items yet."""
+        try:
+            sample = self._source.sample(self._learner.table, self._learner.batch_size, _WAIT_S)
+        except NotReady:
+            return None
+        return _Batch(sample.keys, self._learner.prepare(sample))
+
+    def _step(self, batch: _Batch) -> None:
+        began = time.perf_counter()
+        result = self._learner.step(batch.prepared)
+        self.iteration += 1
+        self._metrics.add("learner/learn time", time.perf_counter() - began)
+        for name, term in result.terms.items():
+            self._metrics.add(f"learner/{name}", term)
+        if result.priorities is not None:
+            self._source.update_priorities(self._learner.table, batch.keys, result.priorities)
+        if self._publish_clock.is_due(self.iteration):
+            began = time.perf_counter()
+            self._publish()
+            self._metrics.add("learner/publish time", time.perf_counter() - began)
+        self._metrics.store_if_due()
+
+    def _publish(self) -> None:
+        try:
+            self._publisher.publish_values(self._learner.parameters(), self.iteration, "")
+        except ParameterServerAway as error:  # what is published next is newer
+            _log.warning("%s", error)
+        self._publish_clock.note(self.iteration)
+
+    def _save_or_warn(self) -> None:
+        try:
+            self._save(self.iteration)
+        except Exception:  # learning goes on: at the next interval the disk may have room again
+            _log.exception("no checkpoint of the learner was saved")

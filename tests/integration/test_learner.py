@@ -1,0 +1,77 @@
+"""A training whose learner is a process of its own: replay, published policies, restarts."""
+
+import re
+import signal
+
+import pytest
+from processes import REPOSITORY, Training, wait_for
+from worker_modes import IN_BOTH_MODES
+
+from relaax.algorithm_base import Wanted
+from relaax.bridge import Bridge
+from relaax.replay.client.stub import ReplayStub
+
+pytestmark = [pytest.mark.integration, IN_BOTH_MODES]
+
+SMALL_SAC = {
+    "path": str(REPOSITORY / "algorithms" / "sac"), "state_size": [3], "action_size": 1,
+    "action_low": -2, "action_high": 2, "hidden_layers": [8], "batch_size": 16,
+    "learning_starts": 20, "updates_per_step": 0.25, "replay_size": 10_000, "seed": 1,
+}  # fmt: skip
+
+
+def test_when_the_steps_are_done_everybody_ends_with_status_zero(training: Training):
+    training.configure({**SMALL_SAC, "max_global_step": 1500})
+    training.start_parameter_server()
+    learner = training.start_learner()
+    training.start_rlx_server()
+    training.start_environments(2, "--attempts", "2", env="Pendulum-v1")
+    assert [process.wait() for process in training.processes] == [0, 0, 0, 0]
+    said = r"stopped after ([\d,]+) steps of the learner; ([\d,]+) steps of environments"
+    updates, steps = (
+        int(number.replace(",", "")) for number in re.findall(said, learner.output())[0]
+    )
+    assert abs(updates - 0.25 * steps) < 64
+    (manifest,) = training.checkpoints.glob("cp-*.json")
+    assert int(manifest.stem.removeprefix("cp-")) >= 1500
+    assert list((training.directory / "learner").glob("cp-*.json"))
+
+
+def test_what_is_learnt_is_published_and_every_step_is_stored_once(
+    training: Training, bridge: Bridge
+):
+    training.configure(SMALL_SAC)
+    training.start_parameter_server()
+    training.start_learner()
+    training.start_rlx_server()
+    training.start_environments(2, env="Pendulum-v1")
+    wait_for(lambda: bridge.fetch(Wanted.INFO).info, "a publication")
+    first = bridge.fetch(Wanted.BOTH)
+    wait_for(lambda: bridge.fetch(Wanted.INFO).hash != first.hash, "other parameters")
+    replay = ReplayStub(training.learner_url)
+    wait_for(lambda: replay.stats()["steps stored"] > 500, "five hundred steps")
+    stats = replay.stats()
+    assert stats["steps twice"] == 0
+    replay.close()
+
+
+def test_a_learner_that_is_killed_goes_on_from_its_checkpoint(training: Training, bridge: Bridge):
+    training.configure(SMALL_SAC, learner={"checkpoint-interval": 1.0})
+    training.start_parameter_server()
+    learner = training.start_learner()
+    training.start_rlx_server()
+    training.start_environments(2, env="Pendulum-v1")
+    wait_for(lambda: list((training.directory / "learner").glob("cp-*.json")), "a checkpoint")
+    learner.kill()
+    before = bridge.fetch(Wanted.INFO).info.iteration
+    again = training.start_learner()
+    again.says(r"restored step [\d,]+ from")
+    wait_for(lambda: bridge.fetch(Wanted.INFO).info.iteration > before, "more steps of learning")
+    again.signal(signal.SIGTERM)
+    assert again.wait() == 0
+
+
+def test_an_algorithm_without_a_learner_is_refused(training: Training):
+    process = training.start_command("relaax-learner")
+    assert process.wait() == 2
+    assert "has no learner: its workers learn" in process.output()

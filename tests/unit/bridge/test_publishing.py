@@ -1,0 +1,98 @@
+"""Publishing and fetching parameters over real gRPC on the loopback interface."""
+
+import numpy as np
+import pytest
+from processes import free_port
+
+from relaax.algorithm_base import NullMetrics, Publication, Wanted
+from relaax.bridge import Bridge, BridgeControl, stub
+from relaax.errors import BridgeError, ParameterServerAway
+from relaax.learning.optimizers import SGD
+from relaax.learning.parameter_service import ParameterService
+from relaax.learning.parameter_store import ParameterStore
+from relaax.learning.published import PublishedParameters, PublishedService
+
+INITIAL = np.zeros(3, np.float32)
+VECTOR = np.array([1.5, -2.0, 0.25], np.float32)
+
+
+@pytest.fixture(name="serving")
+def _serving():
+    """Serves an object, and returns a stub for it."""
+    servers, stubs = [], []
+
+    def serve(service):
+        address = f"127.0.0.1:{free_port()}"
+        servers.append(BridgeControl().start_parameter_server(address, service))
+        stubs.append(Bridge(address))
+        return stubs[-1]
+
+    yield serve
+    for bridge in stubs:
+        bridge.close()
+    for server in servers:
+        server.stop(0)
+
+
+@pytest.fixture(name="bridge")
+def _bridge(serving):
+    return serving(PublishedService(PublishedParameters(INITIAL), NullMetrics()))
+
+
+@pytest.mark.parametrize("wanted", Wanted)
+def test_nothing_can_be_fetched_before_it_is_published(bridge, wanted):
+    assert bridge.fetch(wanted) == Publication(None, None, "")
+    np.testing.assert_array_equal(bridge.get_values().vector, INITIAL)
+
+
+def test_what_is_published_is_fetched_with_what_is_known_of_it(bridge):
+    info = bridge.publish_values(VECTOR, 7, "a message")
+    found = bridge.fetch(Wanted.BOTH)
+    np.testing.assert_array_equal(found.vector, VECTOR)
+    assert found.info == info
+    assert (info.iteration, info.message) == (7, "a message")
+    assert info.time > 1.7e9
+
+
+def test_the_three_forms_for_a_caller_that_has_the_values(bridge):
+    known = bridge.publish_values(VECTOR, 1).hash
+    assert bridge.fetch(Wanted.INFO).vector is None
+    assert bridge.fetch(Wanted.PARAMETER, known) == Publication(None, None, known)
+    both = bridge.fetch(Wanted.BOTH, known)
+    assert both.vector is None
+    assert both.info.hash == known
+
+
+def test_actors_get_a_new_version_when_other_values_are_published(bridge):
+    first = bridge.get_values()
+    bridge.publish_values(VECTOR, 1)
+    second = bridge.get_values(first.version)
+    np.testing.assert_array_equal(second.vector, VECTOR)
+    bridge.publish_values(VECTOR, 2)
+    assert bridge.get_values(second.version).vector is None
+
+
+def test_a_vector_of_another_size_is_refused(bridge):
+    with pytest.raises(BridgeError, match=r"have shape \(2,\), not \(3,\)"):
+        bridge.publish_values(VECTOR[:2], 1)
+
+
+def test_a_learner_does_not_wait_long_for_a_parameter_server_that_is_away(monkeypatch):
+    monkeypatch.setattr(stub, "PUBLISH_TIMEOUT_S", 0.2)
+    bridge = Bridge(f"127.0.0.1:{free_port()}")
+    with pytest.raises(ParameterServerAway, match="did not take what was published"):
+        bridge.publish_values(VECTOR, 1)
+    bridge.close()
+
+
+def test_values_that_are_published_are_not_moved_by_gradients(bridge):
+    with pytest.raises(BridgeError, match="are published, and not moved by gradients"):
+        bridge.apply_gradients(VECTOR)
+
+
+def test_values_that_gradients_move_cannot_be_published(serving):
+    store = ParameterStore(INITIAL, SGD(3, 0.0), lambda global_t: 0.1)
+    bridge = serving(ParameterService(store, NullMetrics()))
+    with pytest.raises(BridgeError, match="moved by gradients, and not published"):
+        bridge.publish_values(VECTOR, 1)
+    assert bridge.fetch(Wanted.BOTH) == Publication(None, None, "")

@@ -1,0 +1,81 @@
+"""Actors get what is published, and go on with what they have while nothing answers."""
+
+import threading
+
+import numpy as np
+
+from relaax.algorithm_base import Values, Version
+from relaax.errors import BridgeError
+from relaax.learning.pulling import PullingSink
+
+
+class Source:
+    def __init__(self):
+        self.values = Values(Version(1), 0, np.zeros(2, np.float32))
+        self.asked = []
+        self.is_away = False
+        self.was_asked = threading.Semaphore(0)
+
+    def get(self, known=None):
+        self.asked.append(known)
+        self.was_asked.release()
+        if self.is_away:
+            raise BridgeError("away")
+        return self.values
+
+
+class Kept:
+    def __init__(self):
+        self.published, self.put_in, self.closed = [], [], False
+
+    def publish(self, values):
+        self.published.append(values.version.number)
+
+    def warm_up(self):
+        pass
+
+    def put(self, rollouts):
+        self.put_in.append(rollouts)
+
+    def close(self):
+        self.closed = True
+
+
+def asked(source, times):
+    for _ in range(times):
+        assert source.was_asked.acquire(timeout=5)
+
+
+def test_what_is_published_replaces_the_policy():
+    source, kept = Source(), Kept()
+    sink = PullingSink(kept, source, kept, interval_s=0.001)
+    asked(source, 2)
+    source.values = Values(Version(2), 5, np.ones(2, np.float32))
+    asked(source, 3)
+    sink.close()
+    assert kept.published[0] == 1
+    assert kept.published[-1] == 2
+    assert source.asked[0] is None
+    assert source.asked[-1] == Version(2)
+
+
+def test_while_the_source_is_away_nothing_is_replaced(caplog):
+    source, kept = Source(), Kept()
+    source.is_away = True
+    sink = PullingSink(kept, source, kept, interval_s=0.001)
+    asked(source, 3)
+    assert kept.published == []
+    source.is_away = False
+    asked(source, 3)
+    sink.close()
+    assert kept.published
+    assert "acting with the parameters before: away" in caplog.text
+
+
+def test_experience_is_handed_on():
+    source, kept = Source(), Kept()
+    sink = PullingSink(kept, source, kept, interval_s=10)
+    sink.put("steps")
+    sink.close()
+    assert kept.put_in == ["steps"]
+    assert kept.closed

@@ -1,0 +1,152 @@
+"""The learner's process: it samples, learns, publishes and saves, until the training is over."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from relaax.algorithm_base import LearnerBase, PublishedInfo, StepResult
+from relaax.errors import ParameterServerAway
+from relaax.interval_metrics import IntervalMetrics
+from relaax.metrics import NullMetrics
+from relaax.replay.replay import NotReady
+from relaax.replay.table import Sample
+from relaax.server.learner.loop import LearnerLoop
+from relaax.server.learner.publishing import PublishClock, PublishRule
+
+
+class Source:
+    """Samples that are numbered; after ``most`` there are no more."""
+
+    def __init__(self, most):
+        self.most = most
+        self.drawn = 0
+        self.updates = []
+
+    def sample(self, table, count, timeout_s):
+        assert (table, count) == ("all", 4)
+        if self.drawn == self.most:
+            raise NotReady("no more")
+        self.drawn += 1
+        keys = np.arange(4) + 10 * self.drawn
+        return Sample(keys, np.ones(4), {"number": np.full(4, self.drawn)}, 4, 1.0)
+
+    def update_priorities(self, table, keys, priorities):
+        self.updates.append((keys.tolist(), priorities.tolist()))
+        return 0
+
+
+class Learner(LearnerBase):
+    table, batch_size = "all", 4
+
+    def __init__(self):
+        self.learnt = []
+
+    def prepare(self, sample):
+        return int(sample.columns["number"][0])
+
+    def step(self, batch):
+        self.learnt.append(batch)
+        return StepResult({"loss": 1.0}, np.full(4, float(batch)))
+
+    def parameters(self):
+        return np.array([len(self.learnt)], np.float32)
+
+    def state(self):
+        return {"count": np.array([len(self.learnt)])}
+
+    def restore(self, state):
+        self.learnt = [0] * int(state["count"][0])
+
+
+class Publisher:
+    def __init__(self):
+        self.published = []
+
+    def publish_values(self, vector, iteration, message):
+        self.published.append((float(vector[0]), iteration))
+        return PublishedInfo(0.0, iteration, message, "")
+
+
+class Parts:
+    def __init__(self, most, every_steps=2, first_iteration=0, interval_s=1000.0):
+        self.source, self.learner, self.publisher = Source(most), Learner(), Publisher()
+        self.saved = []
+        self.loop = LearnerLoop(
+            self.learner,
+            self.source,
+            self.publisher,
+            PublishClock(PublishRule(every_steps=every_steps)),
+            IntervalMetrics(NullMetrics()),
+            self.saved.append,
+            interval_s,
+            first_iteration,
+        )
+
+    def run(self):
+        stop = threading.Event()
+        self.loop.run(stop, lambda: len(self.learner.learnt) == self.source.most)
+
+
+def test_every_sample_is_prepared_and_learnt_from_in_order():
+    parts = Parts(most=5)
+    parts.run()
+    assert parts.learner.learnt == [1, 2, 3, 4, 5]
+    assert parts.loop.iteration == 5
+
+
+def test_parameters_are_published_at_the_start_as_agreed_and_at_the_end():
+    parts = Parts(most=5)
+    parts.run()
+    assert parts.publisher.published == [(0, 0), (2, 2), (4, 4), (5, 5)]
+
+
+def test_priorities_go_back_to_the_items_of_the_batch():
+    parts = Parts(most=2)
+    parts.run()
+    assert parts.source.updates == [([10, 11, 12, 13], [1.0] * 4), ([20, 21, 22, 23], [2.0] * 4)]
+
+
+def test_a_checkpoint_is_saved_at_the_end_and_after_each_interval():
+    parts = Parts(most=3, interval_s=0.0)
+    parts.run()
+    assert parts.saved == [1, 2, 3, 3]
+
+
+def test_a_learner_that_was_restored_counts_on():
+    parts = Parts(most=2, first_iteration=40)
+    parts.run()
+    assert [iteration for _, iteration in parts.publisher.published] == [40, 42, 42]
+    assert parts.saved == [42]
+
+
+def test_a_signal_ends_it_while_nothing_comes():
+    parts = Parts(most=0)
+    stop = threading.Event()
+    stop.set()
+    parts.loop.run(stop, lambda: False)
+    assert parts.saved == [0]
+
+
+def test_while_the_parameter_server_is_away_learning_goes_on(caplog):
+    parts = Parts(most=3)
+
+    def away(vector, iteration, message):
+        raise ParameterServerAway("nobody answers")
+
+    parts.publisher.publish_values = away
+    parts.run()
+    assert parts.learner.learnt == [1, 2, 3]
+    assert parts.saved == [3]
+    assert "nobody answers" in caplog.text
+
+
+def test_what_preparing_raises_is_raised():
+    parts = Parts(most=3)
+
+    def fail(sample):
+        raise RuntimeError("no such column")
+
+    parts.learner.prepare = fail
+    with pytest.raises(RuntimeError, match="no such column"):
+        parts.loop.run(threading.Event(), lambda: False)

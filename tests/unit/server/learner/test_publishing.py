@@ -1,0 +1,46 @@
+"""When a learner publishes: by the clock, or by its steps."""
+
+import pytest
+
+from relaax.errors import ConfigurationError
+from relaax.server.learner.publishing import PublishClock, PublishRule
+
+
+class Clock:
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+def test_by_the_clock_there_is_a_pause_between_two_publications():
+    time = Clock()
+    clock = PublishClock(PublishRule(interval_s=0.5), time)
+    assert not clock.is_due(1)
+    time.now += 0.5
+    assert clock.is_due(2)
+    clock.note(2)
+    assert not clock.is_due(3)
+    time.now += 0.4
+    assert not clock.is_due(4)
+    time.now += 0.2
+    assert clock.is_due(5)
+
+
+def test_by_steps_the_clock_does_not_count():
+    time = Clock()
+    clock = PublishClock(PublishRule(interval_s=0.0, every_steps=3), time)
+    due = []
+    for step in range(1, 10):
+        time.now += 10
+        if clock.is_due(step):
+            clock.note(step)
+            due.append(step)
+    assert due == [3, 6, 9]
+
+
+@pytest.mark.parametrize("rule", [{"interval_s": -1.0}, {"every_steps": 0}])
+def test_what_cannot_be_is_refused(rule):
+    with pytest.raises(ConfigurationError, match="must be at least"):
+        PublishRule(**rule)
