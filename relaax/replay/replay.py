@@ -39,6 +39,12 @@ class Replay:
         self._writers = writers
         self._changed = threading.Condition()
         self._duplicate_steps = 0
+        self._actions = 0
+
+    @property
+    def actions(self) -> int:
+        """How many actions were ever stored: steps but those in which an episode was cut off."""
+        return self._actions
 
     @property
     def schema(self) -> Schema:
@@ -126,6 +132,7 @@ class Replay:
                 "steps": len(self._storage),
                 "steps stored": self._storage.stored,
                 "steps twice": self._duplicate_steps,
+                "actions stored": self._actions,
                 "writers": len(self._writers),
             }
             for name, table in self._tables.items():
@@ -147,6 +154,7 @@ class Replay:
             self._end_episode(slot)
         places = self._storage.append(slot.number, rows, _with_ends(flags))
         slot.next_step += len(flags)
+        self._actions += int(np.count_nonzero(flags & FINAL == 0))
         for table in self._tables.values():
             table.appended(slot.number, places)
         self._changed.notify_all()

@@ -71,6 +71,26 @@ def test_a_learner_that_is_killed_goes_on_from_its_checkpoint(training: Training
     assert again.wait() == 0
 
 
+def test_learning_goes_on_while_the_parameter_server_is_away(training: Training, bridge: Bridge):
+    training.configure(SMALL_SAC, {"checkpoint-interval": 1.0})
+    parameter_server = training.start_parameter_server()
+    training.start_learner()
+    training.start_rlx_server()
+    training.start_environments(2, env="Pendulum-v1")
+    replay = ReplayStub(training.learner_url)
+    wait_for(lambda: list(training.checkpoints.glob("cp-*.json")), "a checkpoint")
+    wait_for(lambda: bridge.fetch(Wanted.INFO).info, "a publication")
+    parameter_server.kill()
+    drawn = replay.stats()["all/drawn"]
+    wait_for(lambda: replay.stats()["all/drawn"] > drawn + 100 * 16, "a hundred updates more")
+    stored = replay.stats()["actions stored"]
+    training.start_parameter_server()
+    before = bridge.fetch(Wanted.INFO).info.iteration
+    wait_for(lambda: bridge.fetch(Wanted.INFO).info.iteration > before, "a newer publication")
+    wait_for(lambda: bridge.add(0) >= stored - replay.stats()["steps twice"], "the steps' count")
+    replay.close()
+
+
 def test_an_algorithm_without_a_learner_is_refused(training: Training):
     process = training.start_command("relaax-learner")
     assert process.wait() == 2

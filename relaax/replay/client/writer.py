@@ -41,8 +41,8 @@ class ReplayWriter:
 
     At most about ``most_waiting`` steps wait. When there are so many, ``put`` waits for room, up to
     ``timeout_s``; then, or at once if it ``drops``, steps are dropped to the end of their episodes.
-    On the thread that sends, ``on_stored`` is called with the number of actions that have been
-    stored, and ``on_dropped`` with that of the steps that were dropped meanwhile.
+    On the thread that sends, ``on_dropped`` is called with the number of steps that were dropped
+    since it was called before.
     """
 
     def __init__(
@@ -52,7 +52,6 @@ class ReplayWriter:
         most_waiting: int = 256,
         drops: bool = False,
         timeout_s: float = 5.0,
-        on_stored: Callable[[int], object] = lambda actions: None,
         on_dropped: Callable[[int], object] = lambda steps: None,
     ) -> None:
         self._stub = stub
@@ -60,7 +59,6 @@ class ReplayWriter:
         self._name = secrets.token_hex(16)
         self._most_waiting = most_waiting
         self._timeout_s = 0.0 if drops else timeout_s
-        self._on_stored = on_stored
         self._on_dropped = on_dropped
         self._queue: deque[StepBatch] = deque()
         self._waiting = 0
@@ -171,7 +169,6 @@ class ReplayWriter:
                 with self._changed:
                     if self._changed.wait_for(lambda: self._closes, pause_s):
                         return
-        self._on_stored(steps.actions)
         with self._changed:
             self._waiting -= len(steps.flags)
             self._changed.notify_all()

@@ -4,6 +4,6 @@
 ``loop``           samples, learns, publishes and saves, until the training is over
 ``prefetcher``     batches that are ready before they are asked for
 ``publishing``     when to publish
-``training_watch`` whether the training is over
+``training_watch`` counts steps, and asks whether the training is over
 ``replay_port``    the gRPC port of a replay
 """

@@ -1,25 +1,33 @@
-"""Whether a training is over, as its parameter server says."""
+"""What a learner and its parameter server say to each other beside the parameters."""
 
 import logging
 import threading
+from collections.abc import Callable
 
 from relaax.algorithm_base import BridgeBase, Phase
 from relaax.errors import BridgeError
 
 _log = logging.getLogger(__name__)
 
-#: How often the parameter server is asked.
-INTERVAL_S = 0.5
+#: How often steps are reported, and the parameter server is asked.
+INTERVAL_S = 0.2
 
 #: How long ``close`` waits for the thread, which may itself wait for the parameter server.
 _CLOSE_S = 0.5
 
 
 class TrainingWatch:
-    """Asks a parameter server for its phase, on a thread of its own that it owns until closed."""
+    """Counts steps at the parameter server, and asks it whether the training is over.
 
-    def __init__(self, bridge: BridgeBase) -> None:
+    ``steps`` returns how many have been delivered so far. It has a thread of its own until it is
+    closed: nothing else waits while the parameter server is away, and what was delivered meanwhile
+    is counted when it is back.
+    """
+
+    def __init__(self, bridge: BridgeBase, steps: Callable[[], int]) -> None:
         self._bridge = bridge
+        self._steps = steps
+        self._reported = 0
         self._phase = Phase.TRAINING
         self._closes = threading.Event()
         self._thread = threading.Thread(target=self._run, name="training watch", daemon=True)
@@ -38,6 +46,13 @@ class TrainingWatch:
     def _run(self) -> None:
         while not self._closes.wait(INTERVAL_S):
             try:
+                self._report()
                 self._phase = self._bridge.phase()
-            except BridgeError as error:  # it is asked again
+            except BridgeError as error:  # both are tried again
                 _log.warning("%s", error)
+
+    def _report(self) -> None:
+        steps = self._steps()
+        if steps > self._reported:
+            self._bridge.add(steps - self._reported)
+            self._reported = steps

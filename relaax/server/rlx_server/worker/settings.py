@@ -36,12 +36,11 @@ class WorkerSettings:
     failures: FailureLog = field(default_factory=lambda: FailureLog(_log))
 
     def replay_writer(self, bridge: BridgeBase) -> ReplayWriter:
-        """Return what delivers steps; ``bridge`` counts those that have arrived."""
+        """Return what delivers steps; ``bridge`` takes metrics of it."""
         metrics, spec = bridge.metrics(), self.algorithm.replay_spec(self.config)
         return ReplayWriter(
             ReplayStub(self.learner),
             spec.schema,
-            on_stored=bridge.add,
             on_dropped=lambda steps: metrics.scalar("replay/steps dropped", steps),
         )
 

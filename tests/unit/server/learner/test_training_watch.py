@@ -1,0 +1,73 @@
+"""A learner counts steps at the parameter server, and asks whether the training is over."""
+
+import threading
+from contextlib import closing
+
+import pytest
+
+from relaax.algorithm_base import Phase
+from relaax.errors import BridgeError
+from relaax.server.learner import training_watch
+from relaax.server.learner.training_watch import TrainingWatch
+
+
+class Bridge:
+    def __init__(self):
+        self.added, self.current, self.is_away = [], Phase.TRAINING, False
+        self.was_asked = threading.Semaphore(0)
+
+    def add(self, steps):
+        if self.is_away:
+            self.was_asked.release()
+            raise BridgeError("away")
+        self.added.append(steps)
+        return sum(self.added)
+
+    def phase(self):
+        self.was_asked.release()
+        return self.current
+
+    def wait(self, times=2):
+        """Wait until it has been asked so often from now on."""
+        while self.was_asked.acquire(blocking=False):
+            pass
+        for _ in range(times):
+            assert self.was_asked.acquire(timeout=5)
+
+
+@pytest.fixture(autouse=True)
+def _short_interval(monkeypatch):
+    monkeypatch.setattr(training_watch, "INTERVAL_S", 0.001)
+
+
+def test_every_step_is_counted_once():
+    bridge, steps = Bridge(), [3]
+    with closing(TrainingWatch(bridge, lambda: steps[0])):
+        bridge.wait()
+        steps[0] = 10
+        bridge.wait()
+    assert bridge.added == [3, 7]
+
+
+def test_steps_that_come_while_the_parameter_server_is_away_are_counted_when_it_is_back(caplog):
+    bridge, steps = Bridge(), [5]
+    bridge.is_away = True
+    with closing(TrainingWatch(bridge, lambda: steps[0])):
+        bridge.wait()
+        steps[0] = 8
+        bridge.is_away = False
+        bridge.wait()
+    assert sum(bridge.added) == 8
+    assert "away" in caplog.text
+
+
+@pytest.mark.parametrize(("phase", "is_over"), [(Phase.TRAINING, False), (Phase.SERVING, True),
+                                                (Phase.CLOSING, True)])  # fmt: skip
+def test_a_training_that_is_served_or_closed_is_over(phase, is_over):
+    bridge = Bridge()
+    with closing(TrainingWatch(bridge, lambda: 0)) as watch:
+        assert not watch.is_over
+        bridge.current = phase
+        bridge.wait()
+        assert watch.is_over == is_over
+    assert bridge.added == []
