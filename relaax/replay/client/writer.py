@@ -39,10 +39,10 @@ CLOSE_DEADLINE_S = 1.0
 class ReplayWriter:
     """An ``ExperienceSink`` of steps that sends them on a thread of its own.
 
-    At most about ``most_waiting`` steps wait. When there are so many, ``put`` waits for room, up to
-    ``timeout_s``; then, or at once if it ``drops``, steps are dropped to the end of their episodes.
-    On the thread that sends, ``on_dropped`` is called with the number of steps that were dropped
-    since it was called before.
+    At most about ``most_waiting`` steps wait. When there are so many, ``put`` waits for room, until
+    the server has not answered for ``timeout_s``. After that, or at once if it ``drops``, steps are
+    dropped to the end of their episodes. On the thread that sends, ``on_dropped`` is called with
+    the number of steps that were dropped since it was called before.
     """
 
     def __init__(
@@ -58,11 +58,14 @@ class ReplayWriter:
         self._schema = schema
         self._name = secrets.token_hex(16)
         self._most_waiting = most_waiting
-        self._timeout_s = 0.0 if drops else timeout_s
+        self._drops = drops
+        self._timeout_s = timeout_s
         self._on_dropped = on_dropped
         self._queue: deque[StepBatch] = deque()
         self._waiting = 0
         self._oldest_at = 0.0
+        #: Since when the server does not answer; None if it does, as far as is known.
+        self._away_since: float | None = None
         self._skips: BoolArray = np.zeros(0, np.bool_)
         #: int64 [slots]: the number of each environment's next step.
         self._next: IntArray = np.zeros(0, np.int64)
@@ -79,13 +82,18 @@ class ReplayWriter:
         """How many steps were dropped so far."""
         return self._dropped
 
+    @property
+    def waiting(self) -> int:
+        """How many steps wait to be acknowledged."""
+        return self._waiting
+
     def warm_up(self) -> None:
         """Do nothing."""
 
     def put(self, steps: StepBatch) -> None:
         """Queue ``steps``; raise the error that ended the thread."""
         with self._changed:
-            has_room = self._changed.wait_for(self._has_room, self._timeout_s)
+            has_room = self._wait_for_room()
             if self._error is not None:
                 raise self._error
             kept = self._kept(steps, has_room)
@@ -107,8 +115,18 @@ class ReplayWriter:
             _log.warning("%d steps were not sent to %s", self._waiting, self._stub.url)
         self._stub.close()
 
-    def _has_room(self) -> bool:
-        return self._waiting < self._most_waiting or self._error is not None
+    def _wait_for_room(self) -> bool:
+        """Wait until there is room; return False if the server has been away for too long."""
+        while self._waiting >= self._most_waiting and self._error is None:
+            left = None
+            if self._drops:
+                return False
+            if self._away_since is not None:
+                left = self._away_since + self._timeout_s - monotonic()
+                if left <= 0:
+                    return False
+            self._changed.wait(left)
+        return True
 
     def _kept(self, steps: StepBatch, has_room: bool) -> StepBatch | None:
         """Return the steps that are sent: not those between one that was dropped and a start."""
@@ -163,19 +181,34 @@ class ReplayWriter:
             except UnknownWriter:  # it has started again, and knows nothing
                 self._is_open = False
                 self._next[:] = 0
-            except (ReplayAway, NotReady) as error:
-                if isinstance(error, ReplayAway):
-                    _log.warning("waiting for %s: %s", self._stub.url, error)
-                with self._changed:
-                    if self._changed.wait_for(lambda: self._closes, pause_s):
-                        return
+            except NotReady:
+                self._note_away(None)
+                if self._closes_within(FIRST_PAUSE_S):
+                    return
+            except ReplayAway as error:
+                _log.warning("waiting for %s: %s", self._stub.url, error)
+                self._note_away(self._away_since or monotonic())
+                if self._closes_within(pause_s):
+                    return
         with self._changed:
+            self._away_since = None
             self._waiting -= len(steps.flags)
             self._changed.notify_all()
             dropped, self._reported = self._dropped - self._reported, self._dropped
         if dropped:
             _log.warning("%d steps were dropped: %s did not take them", dropped, self._stub.url)
             self._on_dropped(dropped)
+
+    def _note_away(self, since: float | None) -> None:
+        """Take note since when the server does not answer; None if it does."""
+        with self._changed:
+            self._away_since = since
+            self._changed.notify_all()
+
+    def _closes_within(self, seconds: float) -> bool:
+        """Wait so long, unless the writer is closed; return whether it is."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._closes, seconds)
 
     def _send_once(self, steps: StepBatch) -> None:
         if not self._is_open:

@@ -2,6 +2,8 @@
 
 import threading
 from concurrent import futures
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import grpc
 import numpy as np
@@ -11,7 +13,7 @@ from replay_cases import SCHEMA, steps
 from relaax.replay.client.stub import ReplayStub
 from relaax.replay.client.writer import ReplayWriter
 from relaax.replay.limiter import Limiter
-from relaax.replay.replay import Replay
+from relaax.replay.replay import NotReady, Replay
 from relaax.replay.schema import Column, Schema
 from relaax.replay.selectors.uniform import Uniform
 from relaax.replay.service import ReplayServicer, method_handlers
@@ -109,7 +111,8 @@ def test_a_full_queue_drops_to_the_end_of_the_episode(server):
     writer.put(batch(10, 5, start=False, end=0))  # no room: dropped
     again = Server(server.port)
     try:
-        wait_until(lambda: again.stored() == list(range(10)))
+        wait_until(lambda: writer.waiting == 0)
+        assert again.stored() == list(range(10))
         writer.put(batch(15, 5, start=False))  # the same episode: dropped, too
         writer.put(batch(20, 5))
         wait_until(lambda: again.stored() == [*range(10), *range(20, 25)])
@@ -119,17 +122,29 @@ def test_a_full_queue_drops_to_the_end_of_the_episode(server):
         again.stop()
 
 
-def test_a_full_table_makes_the_writer_wait(server):
+def test_a_full_table_makes_the_writer_wait_however_long_it_takes(server):
     server.stop()
-    full = Server(limiter=Limiter(max_items=50))
+    full = Server(limiter=Limiter(min_items=1, samples_per_insert=1.0, error_buffer=1.0))
     stub = ReplayStub(f"127.0.0.1:{full.port}", call_timeout_s=5)
-    writer = ReplayWriter(stub, SCHEMA, most_waiting=32, timeout_s=0.3)
-    try:
+    writer = ReplayWriter(stub, SCHEMA, most_waiting=16, timeout_s=0.2)
+
+    def write():
         for first in range(0, 160, 16):
             writer.put(batch(first, 16))
-        assert writer.dropped > 0
-        assert len(full.stored()) <= 64
-        assert full.stored() == list(range(len(full.stored())))
+
+    with ThreadPoolExecutor(1) as threads:
+        writing = threads.submit(write)
+        with pytest.raises(TimeoutError):
+            writing.result(3.0)  # longer than the server keeps a call, and than the timeout
+        while not writing.done():
+            with suppress(NotReady):
+                full.replay.sample("all", 4, 0.05)
+    for _ in range(20):
+        with suppress(NotReady):
+            full.replay.sample("all", 4, 0.05)
+    try:
+        wait_until(lambda: full.stored() == list(range(160)))
+        assert writer.dropped == 0
     finally:
         writer.close()
         full.stop()
