@@ -40,6 +40,7 @@ class Replay:
         self._changed = threading.Condition()
         self._duplicate_steps = 0
         self._actions = 0
+        self._is_over = False
 
     @property
     def actions(self) -> int:
@@ -90,6 +91,8 @@ class Replay:
             if known < len(flags):
                 if not self._changed.wait_for(lambda: self._may_insert(len(flags)), timeout_s):
                     raise NotReady("the tables are full")
+                if self._is_over:
+                    return first + len(flags)
                 # Meanwhile the same steps may have come again, and have been stored.
                 known = self._known_steps(writer, environment, first)
             slot, new = self._writers.slot(writer, environment), slice(min(known, len(flags)), None)
@@ -124,6 +127,12 @@ class Replay:
         """End the episodes of writers that were silent for longer than their lease."""
         with self._changed:
             self._end_episodes(self._writers.expired())
+
+    def end(self) -> None:
+        """Acknowledge what still comes and store none of it, so that no writer waits any more."""
+        with self._changed:
+            self._is_over = True
+            self._changed.notify_all()
 
     def stats(self) -> dict[str, float]:
         """Return counts by name."""
@@ -160,7 +169,7 @@ class Replay:
         self._changed.notify_all()
 
     def _may_insert(self, count: int) -> bool:
-        return all(table.may_insert(count) for table in self._tables.values())
+        return self._is_over or all(table.may_insert(count) for table in self._tables.values())
 
     def _end_episode(self, slot: Slot) -> None:
         """Let the unfinished episode of ``slot``, if any, end in its newest state."""

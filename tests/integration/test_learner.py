@@ -31,7 +31,8 @@ def test_when_the_steps_are_done_everybody_ends_with_status_zero(training: Train
     updates, steps = (
         int(number.replace(",", "")) for number in re.findall(said, learner.output())[0]
     )
-    assert abs(updates - 0.25 * steps) < 64
+    # Two workers may each have been let in with a full queue, 256 steps, at last.
+    assert 0.25 * (steps - 2 * 256) - 20 <= updates <= 0.25 * steps + 20
     (manifest,) = training.checkpoints.glob("cp-*.json")
     assert int(manifest.stem.removeprefix("cp-")) >= 1500
     assert list((training.directory / "learner").glob("cp-*.json"))

@@ -148,7 +148,8 @@ class ReplayWriter:
     def _run(self) -> None:
         try:
             while (steps := self._take()) is not None:
-                self._send(steps)
+                if not self._send(steps):
+                    return  # what would follow must not be stored without these
         except Exception as error:  # raised again by the next ``put``
             with self._changed:
                 self._error = error
@@ -171,8 +172,8 @@ class ReplayWriter:
             self._oldest_at = monotonic()
             return StepBatch.concatenated(taken)
 
-    def _send(self, steps: StepBatch) -> None:
-        """Send steps until they are acknowledged; once, when the writer is being closed."""
+    def _send(self, steps: StepBatch) -> bool:
+        """Send steps until they are acknowledged; return False if the writer is closed before."""
         steps = steps.chosen(np.argsort(steps.slots, kind="stable"))
         for pause_s in _pauses():
             try:
@@ -184,12 +185,12 @@ class ReplayWriter:
             except NotReady:
                 self._note_away(None)
                 if self._closes_within(FIRST_PAUSE_S):
-                    return
+                    return False
             except ReplayAway as error:
                 _log.warning("waiting for %s: %s", self._stub.url, error)
                 self._note_away(self._away_since or monotonic())
                 if self._closes_within(pause_s):
-                    return
+                    return False
         with self._changed:
             self._away_since = None
             self._waiting -= len(steps.flags)
@@ -198,6 +199,7 @@ class ReplayWriter:
         if dropped:
             _log.warning("%d steps were dropped: %s did not take them", dropped, self._stub.url)
             self._on_dropped(dropped)
+        return True
 
     def _note_away(self, since: float | None) -> None:
         """Take note since when the server does not answer; None if it does."""

@@ -1,8 +1,8 @@
 """The command ``relaax-learner``, which wires the process together."""
 
-import logging
 import secrets
 import sys
+import time
 from contextlib import ExitStack, closing
 
 import numpy as np
@@ -27,7 +27,8 @@ from relaax.server.learner.publishing import PublishClock, PublishRule
 from relaax.server.learner.replay_port import ReplayPort
 from relaax.server.learner.training_watch import TrainingWatch
 
-_log = logging.getLogger(__name__)
+#: How long steps are still taken, and dropped, when learning has ended: workers end meanwhile.
+LINGER_S = 1.5
 
 
 def main() -> int:
@@ -45,6 +46,8 @@ def _serve(arguments: list[str]) -> int:
         loop, watch, replay = _loop(configuration, resources)
         print(f"learning from what is delivered at {configuration.options.bind}", flush=True)
         loop.run(stop, lambda: watch.is_over)
+        replay.end()
+        time.sleep(LINGER_S)
         stored = int(replay.stats()["steps stored"])
         print(
             f"stopped after {loop.iteration:,} steps of the learner; {stored:,} steps of "

@@ -139,6 +139,18 @@ def test_with_a_ratio_draws_and_insertions_wait_for_each_other():
     assert case.append(24, 1, start=False) == 25
 
 
+def test_when_learning_has_ended_no_writer_waits_and_nothing_is_stored():
+    case = Case(Limiter(min_items=1, samples_per_insert=1.0, error_buffer=1.0))
+    case.append(0, 10)
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(case.append, 10, 5, start=False, timeout_s=10.0)
+        case.replay.end()
+        assert waiting.result(5.0) == 15
+    assert case.append(15, 5, number=10, start=False) == 15
+    assert case.stored() == list(range(10))
+    assert case.replay.actions == 10
+
+
 def test_more_steps_at_once_than_the_ratio_allows_ahead_are_taken_when_it_holds():
     case = Case(Limiter(min_items=1, samples_per_insert=1.0, error_buffer=1.0))
     assert case.append(0, 100) == 100

@@ -150,6 +150,23 @@ def test_a_full_table_makes_the_writer_wait_however_long_it_takes(server):
         full.stop()
 
 
+def test_what_follows_steps_that_could_not_be_sent_at_the_end_is_not_sent_either(server):
+    server.stop()
+    full = Server(limiter=Limiter(min_items=1, samples_per_insert=1.0, error_buffer=1.0))
+    writer = ReplayWriter(ReplayStub(f"127.0.0.1:{full.port}", call_timeout_s=5), SCHEMA)
+    writer.put(batch(0, 64, end=0))
+    wait_until(lambda: writer.waiting == 0)
+    writer.put(batch(64, 64, start=False, end=0))  # there is no room for these
+    wait_until(lambda: not writer._queue)
+    writer.put(batch(128, 64, start=False))
+    writer.close()
+    for _ in range(40):
+        with suppress(NotReady):
+            full.replay.sample("all", 4, 0.02)
+    assert full.stored() in (list(range(64)), list(range(128)))
+    full.stop()
+
+
 def test_steps_of_another_kind_are_refused_by_the_name_of_the_column(server):
     other = Schema({**SCHEMA.columns, "reward": Column(np.dtype(np.float64))})
     writer = ReplayWriter(ReplayStub(f"127.0.0.1:{server.port}"), other)
