@@ -15,7 +15,7 @@ from pydantic import (
 )
 
 from relaax.learning.actor_critic import ActorCriticSettings
-from relaax.learning.shapes import CountOrSizes
+from relaax.learning.shapes import CountOrSizes, action_shape_of
 from relaax.observations import Shape
 
 FloatArray = npt.NDArray[np.float32]
@@ -76,8 +76,7 @@ class Settings(ActorCriticSettings):
     @property
     def action_shape(self) -> Shape:
         """The shape of an action; () for a number."""
-        size = self.action_size
-        return size if isinstance(size, tuple) else (size,)
+        return action_shape_of(self.action_size)
 
     @property
     def bounds(self) -> tuple[FloatArray, FloatArray]:

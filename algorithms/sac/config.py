@@ -10,7 +10,7 @@ from relaax.learning.networks import POLICY, Dense, Head, Network, default_netwo
 from relaax.learning.networks.description import Encoder
 from relaax.learning.networks.encoders import default_encoder, is_image
 from relaax.learning.rollouts import Columns
-from relaax.learning.shapes import stacked_shape
+from relaax.learning.shapes import space_of_states, stacked_shape
 from relaax.spaces import Space, box
 
 from .settings import Settings
@@ -68,11 +68,7 @@ class Config(ConfigBase):
 
     def observation_space(self) -> Space:
         """Return arrays of numbers of ``state_size``, by name if it has names."""
-        size = self.settings.state_size
-        if not isinstance(size, dict):
-            return {"type": "Box", "shape": list(size)}
-        spaces = {name: {"type": "Box", "shape": list(shape)} for name, shape in size.items()}
-        return {"type": "Dict", "spaces": spaces}
+        return space_of_states(self.settings.state_size)
 
     def action_space(self) -> Space:
         """Return the space of actions."""

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_validator
 
 from relaax.algorithm_base import Section
-from relaax.learning.shapes import CountOrSizes, StateSize
+from relaax.learning.shapes import CountOrSizes, StateSize, action_shape_of
 from relaax.observations import Shape
 
 FloatArray = npt.NDArray[np.float32]
@@ -73,8 +73,7 @@ class Settings(Section):
     @property
     def action_shape(self) -> Shape:
         """The shape of an action; () for a number."""
-        size = self.action_size
-        return size if isinstance(size, tuple) else (size,)
+        return action_shape_of(self.action_size)
 
     @property
     def bounds(self) -> tuple[FloatArray, FloatArray]:

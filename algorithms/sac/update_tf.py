@@ -63,16 +63,14 @@ class SacUpdate:
         self._policy_network, self._critic_network = policy, critic
         self._distribution = distribution
         self._rates = rates
-        size = initial_critics.shape[1]
         self._policy = tf.Variable(initial_policy)
         self._critics = tf.Variable(initial_critics.reshape(-1))
         self._targets = tf.Variable(initial_critics.reshape(-1))
         self._log_temperature = tf.Variable(np.log([initial_temperature]).astype(np.float32))
-        self._size = size
         adam = AdamSettings()
         self._adam = {
             "policy": GraphAdam(len(initial_policy), adam, rates.policy),
-            "critics": GraphAdam(2 * size, adam, rates.critic),
+            "critics": GraphAdam(initial_critics.size, adam, rates.critic),
             "temperature": GraphAdam(1, adam, rates.temperature),
         }
         jit = not policy.has_convolutions

@@ -105,15 +105,15 @@ class ParameterStore:
         """Return parameters (float32 [size], read-only), version and global step, which agree."""
         with self._lock:
             if self._published is None:
-                self._published = _frozen_copy(self._parameters)
+                self._published = frozen_copy(self._parameters)
             return self._published, self._version, self._global_t
 
     def snapshot(self) -> Snapshot:
         """Return what a checkpoint holds."""
         with self._lock:
             return Snapshot(
-                parameters=_frozen_copy(self._parameters),
-                slots={name: _frozen_copy(slot) for name, slot in self._optimizer.slots().items()},
+                parameters=frozen_copy(self._parameters),
+                slots={name: frozen_copy(slot) for name, slot in self._optimizer.slots().items()},
                 global_t=self._global_t,
                 version=self._version,
             )
@@ -132,6 +132,6 @@ class ParameterStore:
         return self._is_frozen or self._global_t >= self._last_step
 
 
-def _frozen_copy(vector: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def frozen_copy(vector: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return a read-only copy that lies in bytes, ready to be sent as it is."""
     return np.frombuffer(vector.tobytes(), vector.dtype)

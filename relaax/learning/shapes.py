@@ -6,6 +6,7 @@ from typing import Annotated, Any, TypeAlias, overload
 from pydantic import BeforeValidator, Discriminator, Field, PositiveInt, Tag
 
 from relaax.observations import UNNAMED, Shape, Shapes, flattened
+from relaax.spaces import Space
 
 #: Dimensions of a number and of an image without channels, which get an axis to stack along.
 NUMBER, GREY = 0, 2
@@ -109,3 +110,15 @@ def written_size(state_size: Shapes, name: str = UNNAMED) -> str:
 def _stacked(state_size: Shape, history_len: int) -> Shape:
     *others, last = (*state_size, 1) if needs_axis(state_size) else state_size
     return (*others, last * history_len)
+
+
+def space_of_states(size: Shapes) -> Space:
+    """Return the space of states of ``size``: arrays of numbers, by name if they have names."""
+    if not isinstance(size, Mapping):
+        return {"type": "Box", "shape": list(size)}
+    return {"type": "Dict", "spaces": {name: space_of_states(of) for name, of in size.items()}}
+
+
+def action_shape_of(size: int | Shape) -> Shape:
+    """Return the shape of an action of so many numbers, or of this shape; () for a number."""
+    return size if isinstance(size, tuple) else (size,)

@@ -12,7 +12,7 @@ from relaax.learning.actor_critic.settings import ActorCriticSettings
 from relaax.learning.distributions import Distribution
 from relaax.learning.filters import Filters
 from relaax.learning.networks import POLICY, Head
-from relaax.observations import Shape
+from relaax.learning.shapes import space_of_states
 from relaax.spaces import Space
 
 FloatArray = npt.NDArray[np.float32]
@@ -64,11 +64,9 @@ class ActorCriticConfig(ConfigBase):
     def observation_space(self) -> Space:
         """Return arrays of numbers of ``state_size``, by name if it has names; so is the mask."""
         size, mask = self.settings.state_size, self.settings.mask
-        if not isinstance(size, dict):
-            return _box(size)
-        if mask is not None:
+        if mask is not None and isinstance(size, dict):
             size = {**size, mask.name: (mask.outputs,)}
-        return {"type": "Dict", "spaces": {name: _box(shape) for name, shape in size.items()}}
+        return space_of_states(size)
 
     def action_space(self) -> Space:
         """Return the space of actions."""
@@ -77,7 +75,3 @@ class ActorCriticConfig(ConfigBase):
     def uses_gpu(self) -> bool:
         """Return whether TensorFlow sees the GPU."""
         return self.settings.gpu
-
-
-def _box(shape: Shape) -> Space:
-    return {"type": "Box", "shape": list(shape)}

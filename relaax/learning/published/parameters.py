@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.algorithm_base import FloatVector, Publication, PublishedInfo, Wanted
-from relaax.learning.parameter_store import Snapshot
+from relaax.learning.parameter_store import Snapshot, frozen_copy
 
 #: A checkpoint keeps so many bytes of a message: its tensors have the same shapes each time.
 MESSAGE_BYTES = 256
@@ -27,7 +27,7 @@ class PublishedParameters:
     """
 
     def __init__(self, initial: FloatVector, clock: Callable[[], float] = time.time) -> None:
-        self._vector = _frozen(initial)
+        self._vector = frozen_copy(initial)
         self._clock = clock
         self._info: PublishedInfo | None = None
         self._version = 0
@@ -70,7 +70,7 @@ class PublishedParameters:
             )
         if not np.isfinite(vector).all():
             raise ValueError("the parameters are not finite")
-        replacement = _frozen(vector)
+        replacement = frozen_copy(vector)
         info = PublishedInfo(self._clock(), iteration, message, hash_of(replacement))
         with self._lock:
             if self._is_frozen:
@@ -119,7 +119,7 @@ class PublishedParameters:
         slots = snapshot.slots
         iteration = int(slots[_ITERATION][0])
         with self._lock:
-            self._vector = _frozen(snapshot.parameters)
+            self._vector = frozen_copy(snapshot.parameters)
             self._global_t = snapshot.global_t
             self._version = snapshot.version
             if iteration >= 0:
@@ -144,9 +144,3 @@ def _padded(message: str) -> npt.NDArray[np.uint8]:
     """Return the first bytes of a message in UTF-8: uint8 [MESSAGE_BYTES], zeros behind them."""
     kept = message.encode()[:MESSAGE_BYTES]
     return np.frombuffer(kept.ljust(MESSAGE_BYTES, b"\0"), np.uint8)
-
-
-def _frozen(vector: FloatVector) -> FloatVector:
-    """Return a read-only copy."""
-    copy: FloatVector = np.frombuffer(np.asarray(vector, "<f4").tobytes(), np.float32)
-    return copy
