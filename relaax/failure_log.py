@@ -1,5 +1,6 @@
 """Logs what an algorithm's code raises: the traceback once, however often it happens."""
 
+import contextlib
 import fcntl
 import hashlib
 import logging
@@ -8,6 +9,7 @@ import os
 import threading
 import traceback
 import weakref
+from collections.abc import Iterator
 
 #: Of a failure, in what processes share.
 _DIGEST_BYTES = 16
@@ -39,30 +41,34 @@ class FailureLog:
         Failures are the same if they are of one type and come from one line of code, which was
         reached in the same way: two mistakes that end in one line of a library are two failures.
         """
-        if self._is_new(error):
-            self._log.error("%s failed", what, exc_info=error)
-        else:
-            self._log.error("%s failed again: %s", what, in_words(error))
-
-    def _is_new(self, error: Exception) -> bool:
         digest = _digest(error)
+        with self._alone():
+            place = self._place_of(digest)
+            if self._shown[place] == digest:
+                self._log.error("%s failed again: %s", what, in_words(error))
+                return
+            self._log.error("%s failed", what, exc_info=error)
+            # After it: a process that is killed between the two leaves its traceback to the next.
+            if self._shown[place] == _FREE:
+                self._shown[place] = digest
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep out other threads and processes, until the failure is in the log."""
         with self._lock:
             fcntl.lockf(self._file, fcntl.LOCK_EX)
             try:
-                return self._note(digest)
+                yield
             finally:
                 fcntl.lockf(self._file, fcntl.LOCK_UN)
 
-    def _note(self, digest: bytes) -> bool:
-        """Return whether there was no such failure before, and keep that there is."""
+    def _place_of(self, digest: bytes) -> slice:
+        """Return where this failure is kept, or may be: nowhere, if all places are taken."""
         for begin in range(0, len(self._shown), _DIGEST_BYTES):
             place = slice(begin, begin + _DIGEST_BYTES)
-            if self._shown[place] == digest:
-                return False
-            if self._shown[place] == _FREE:
-                self._shown[place] = digest
-                return True
-        return True
+            if self._shown[place] in (digest, _FREE):
+                return place
+        return slice(0)
 
 
 def in_words(error: Exception) -> str:

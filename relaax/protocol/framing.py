@@ -113,6 +113,7 @@ class FrameConnection(MessageConnection):
             if not sent:
                 return
             del self._unsent[:sent]
+        self._receives_since = time.monotonic()
 
     @property
     def is_unsent(self) -> bool:
@@ -130,13 +131,16 @@ class FrameConnection(MessageConnection):
 
     def require_progress(self, now: float) -> None:
         """Raise when a frame is overdue; see ``MessageConnection``."""
-        if self._awaits_more and now > self._receives_since + self._frame_timeout_s:
-            raise self._overdue()
         if self._unsent and now > self._sends_since + self._frame_timeout_s:
             raise TimeoutError(
                 f"the peer has not taken {len(self._unsent)} bytes of a frame within "
                 f"{self._frame_timeout_s:g} s"
             )
+        # While an answer waits, nothing is read, and the rest of a frame may lie there.
+        if self._unsent or not self._awaits_more:
+            return
+        if now > self._receives_since + self._frame_timeout_s:
+            raise self._overdue()
 
     def close(self) -> None:
         """Close the connection; closing twice is allowed."""

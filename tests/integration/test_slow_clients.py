@@ -5,6 +5,7 @@ import itertools
 import socket
 import struct
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import psutil
@@ -36,15 +37,29 @@ def frame(payload: bytes) -> bytes:
     return struct.pack("<I", len(payload)) + payload
 
 
-HELLO = frame(binary.encode_hello(Hello("a run", "a slow simulator", environments=1)))
+def hello(environments: int) -> bytes:
+    return frame(binary.encode_hello(Hello("a run", "a slow simulator", environments)))
 
 
-def steps(flags: int) -> bytes:
+def steps(flags: int, environments: int = 1) -> bytes:
+    """A step of each environment."""
     return frame(
         binary.encode_steps(
-            Steps(np.zeros(1, np.int64), np.array([flags], np.uint8), np.zeros(1), STATE[None], ())
+            Steps(
+                np.arange(environments),
+                np.full(environments, flags, np.uint8),
+                np.zeros(environments),
+                np.tile(STATE, (environments, 1)),
+                (),
+            )
         )
     )
+
+
+HELLO = hello(environments=1)
+
+#: Many answers at once fill what the network holds of them soon.
+ENVIRONMENTS = 100
 
 
 def start_servers(training: Training, message_timeout_s: float = MESSAGE_TIMEOUT_S) -> Process:
@@ -82,6 +97,14 @@ def send_what_fits(sock: socket.socket, data: bytes) -> int:
         return sock.send(data)
     except BlockingIOError:
         return 0
+
+
+def send_for_ever(sock: socket.socket) -> None:
+    """Send whole frames until the server closes the connection; read no answer."""
+    sock.setblocking(True)
+    with contextlib.suppress(OSError):
+        while True:
+            sock.sendall(steps(0, ENVIRONMENTS))
 
 
 def test_clients_that_read_nothing_delay_no_other(training: Training):
@@ -142,23 +165,12 @@ def test_slow_clients_are_closed_when_their_time_is_up_and_leave_nothing(trainin
         for sock in sockets[10:20]:
             sock.send(HELLO[:7])
         for sock in sockets[20:]:
-            sock.send(HELLO + steps(START))
+            sock.send(hello(ENVIRONMENTS) + steps(START, ENVIRONMENTS))
         wait_for(lambda: worker.num_fds() == files + 22, "22 connections")
-
-        def fill(sock: socket.socket) -> None:
-            while send_what_fits(sock, steps(0) * 100):
-                pass
-
-        for sock in sockets[20:]:
-            fill(sock)
-
-        def are_closed() -> bool:
+        with ThreadPoolExecutor(2) as threads:
             for sock in sockets[20:]:
-                with contextlib.suppress(OSError):
-                    fill(sock)
-            return worker.num_fds() == files
-
-        wait_for(are_closed, "the end of all slow connections")
+                threads.submit(send_for_ever, sock)
+            wait_for(lambda: worker.num_fds() == files, "the end of all slow connections")
     said = rlx_server.output()
     assert said.count("bytes of a frame did not arrive within 1 s") == 20
     assert said.count("has not taken") == 2

@@ -69,6 +69,12 @@ def test_what_a_forked_process_has_shown_is_not_shown_again():
     assert "the parent failed again: ValueError: at one place" in shown
 
 
+def test_a_traceback_that_a_killed_process_could_not_log_is_logged_by_the_next():
+    shown = forking_programs.run(PREAMBLE, KILLED).stderr
+    assert shown.count("Traceback") == 1
+    assert "the parent failed\n" in shown
+
+
 PREAMBLE = """
 import logging, os
 from relaax.failure_log import FailureLog
@@ -87,6 +93,14 @@ PROGRAM = """
 if os.fork() == 0:
     fail("the child")
     os._exit(0)
+os.wait()
+fail("the parent")
+"""
+
+KILLED = """
+if os.fork() == 0:
+    logging.getLogger().handlers[0].emit = lambda record: os.kill(os.getpid(), 9)
+    fail("the child")
 os.wait()
 fail("the parent")
 """

@@ -248,6 +248,23 @@ def test_without_waiting_what_the_peer_does_not_take_is_kept_and_flushed(pair) -
     connection.require_progress(time.monotonic() + 100)
 
 
+def test_a_frame_is_not_overdue_while_an_answer_waits_and_nothing_is_read(pair) -> None:
+    connection, peer = pair
+    peer.sendall(b"\x02\x00\x00\x00a")
+    assert connection.receive_now() is None
+    connection.send_now(bytes(2 * 1024 * 1024))
+    with pytest.raises(TimeoutError, match="has not taken"):
+        connection.require_progress(time.monotonic() + 1)
+    began = time.monotonic()
+    while connection.is_unsent:
+        connection.flush()
+        while select.select([peer], [], [], 0)[0]:
+            peer.recv(1024 * 1024)
+    connection.require_progress(began + 0.2)
+    with pytest.raises(ProtocolError, match="did not arrive"):
+        connection.require_progress(time.monotonic() + 1)
+
+
 def test_a_whole_frame_that_waits_to_be_taken_is_not_overdue(pair) -> None:
     connection, peer = pair
     peer.sendall(b"\x01\x00\x00\x00a\x02\x00\x00\x00bc")
