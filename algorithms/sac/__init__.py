@@ -4,17 +4,12 @@
 ``config``      the same as the servers want it, with networks and the distribution of actions
 ``losses_tf``   what is minimised
 ``update_tf``   one update of all that is learnt
-``learner_tf``  makes an update of each batch
-``builder``     wires these and the parts of ``relaax.learning``
+``builder``     wires these and the parts of ``relaax.learning.off_policy``
 """
 
-from .builder import (
-    ParameterServer,
-    make_batch_agent,
-    make_learner,
-    prepare_to_fork,
-    replay_spec,
-)
+from relaax.learning.off_policy import prepare_to_fork, replay_spec
+
+from .builder import ParameterServer, make_batch_agent, make_learner
 from .config import Config
 
 __all__ = [

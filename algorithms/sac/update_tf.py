@@ -12,10 +12,10 @@ from relaax.algorithm_base import FloatVector
 from relaax.learning.distributions.squashed_gaussian_tf import GraphSquashedGaussian
 from relaax.learning.networks import POLICY, Network
 from relaax.learning.networks.outputs_tf import outputs_of
-from relaax.learning.optimizers import AdamSettings
-from relaax.learning.optimizers.adam_tf import GraphAdam
+from relaax.learning.off_policy import TransitionBatch
+from relaax.learning.off_policy.critics_tf import values_of
+from relaax.learning.off_policy.variables_tf import Variables
 
-from .config import ACTION, OBSERVATION, VALUE
 from .losses_tf import critic_loss, policy_loss, soft_target, temperature_loss
 
 FloatArray = npt.NDArray[np.float32]
@@ -33,22 +33,11 @@ class SacRates:
     target_entropy: float = -1.0
 
 
-@dataclass(frozen=True)
-class Transitions:
-    """A batch of transitions, as numpy arrays or tensors."""
-
-    observations: Any
-    actions: Any
-    rewards: Any
-    discounts: Any
-    next_observations: Any
-    weights: Any
-    #: Standard normal, [2, B, A]: of the actions now, and of the next ones.
-    noise: Any
-
-
 class SacUpdate:
-    """Policy, twin critics, their targets, the temperature, and what Adam remembers of them."""
+    """Policy, twin critics, their targets, the temperature, and what Adam remembers of them.
+
+    The noise of a batch is standard normal, [2, B, A]: of the actions now, and of the next ones.
+    """
 
     def __init__(
         self,
@@ -63,100 +52,86 @@ class SacUpdate:
         self._policy_network, self._critic_network = policy, critic
         self._distribution = distribution
         self._rates = rates
-        self._policy = tf.Variable(initial_policy)
-        self._critics = tf.Variable(initial_critics.reshape(-1))
-        self._targets = tf.Variable(initial_critics.reshape(-1))
-        self._log_temperature = tf.Variable(np.log([initial_temperature]).astype(np.float32))
-        adam = AdamSettings()
-        self._adam = {
-            "policy": GraphAdam(len(initial_policy), adam, rates.policy),
-            "critics": GraphAdam(initial_critics.size, adam, rates.critic),
-            "temperature": GraphAdam(1, adam, rates.temperature),
-        }
-        jit = not policy.has_convolutions
-        self._graph = tf.function(self._update, jit_compile=jit, autograph=False)
+        critics = initial_critics.reshape(-1)
+        self._variables = Variables(
+            {
+                "policy": initial_policy,
+                "critics": critics,
+                "targets": critics,
+                "log_temperature": np.log([initial_temperature]).astype(np.float32),
+            },
+            {
+                "policy": rates.policy,
+                "critics": rates.critic,
+                "log_temperature": rates.temperature,
+            },
+        )
+        self._graph = tf.function(
+            self._update, jit_compile=not policy.has_convolutions, autograph=False
+        )
 
     @property
     def policy(self) -> FloatVector:
         """The policy's parameters, float32 [size]."""
-        vector: FloatVector = self._policy.numpy()
+        vector: FloatVector = self._variables["policy"].numpy()
         return vector
 
-    def __call__(self, batch: Transitions) -> tuple[FloatArray, dict[str, float]]:
+    def __call__(self, batch: TransitionBatch, number: int) -> tuple[FloatArray, dict[str, float]]:
         """Make one update; return the mean absolute error of each transition [B], and terms."""
         errors, terms = self._graph(*vars(batch).values())
         return errors.numpy(), {name: float(term) for name, term in terms.items()}
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return all variables by name."""
-        variables = {name: variable.numpy() for name, variable in self._variables().items()}
-        return variables | {
-            f"{of}/{name}": slot
-            for of, adam in self._adam.items()
-            for name, slot in adam.slots().items()
-        }
+        return self._variables.state()
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Go on from ``state``."""
-        for name, variable in self._variables().items():
-            variable.assign(state[name])
-        for of, adam in self._adam.items():
-            prefix = f"{of}/"
-            adam.restore(
-                {n.removeprefix(prefix): s for n, s in state.items() if n.startswith(prefix)}
-            )
-
-    def _variables(self) -> dict[str, tf.Variable]:
-        return {
-            "policy": self._policy,
-            "critics": self._critics,
-            "targets": self._targets,
-            "log_temperature": self._log_temperature,
-        }
+        self._variables.restore(state)
 
     def _update(self, *columns: tf.Tensor) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
-        batch = Transitions(*columns)
-        temperature = tf.exp(self._log_temperature[0])
+        batch = TransitionBatch(*columns)
+        temperature = tf.exp(self._variables["log_temperature"][0])
         critic_terms, errors = self._update_critics(batch, temperature)
         policy_terms, likelihoods = self._update_policy(batch, temperature)
         self._update_temperature(likelihoods)
-        self._targets.assign_add(self._rates.target * (self._critics - self._targets))
+        self._variables.follow("targets", "critics", self._rates.target)
         return errors, {**critic_terms, **policy_terms, "temperature": temperature}
 
     def _update_critics(
-        self, batch: Transitions, temperature: tf.Tensor
+        self, batch: TransitionBatch, temperature: tf.Tensor
     ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
-        actions, likelihoods = self._choose(self._policy, batch.next_observations, batch.noise[1])
-        values = self._values(self._targets, batch.next_observations, actions)
+        following = batch.next_observations
+        actions, likelihoods = self._choose(self._variables["policy"], following, batch.noise[1])
+        values = self._values(self._variables["targets"], following, actions)
         targets = soft_target(batch.rewards, batch.discounts, values, likelihoods, temperature)
         with tf.GradientTape() as tape:
-            critics = tf.identity(self._critics)
+            critics = tf.identity(self._variables["critics"])
             tape.watch(critics)
             values = self._values(critics, batch.observations, batch.actions)
             loss = critic_loss(values, targets, batch.weights)
-        self._adam["critics"].apply(self._critics, tape.gradient(loss, critics))
+        self._variables.descend("critics", tape.gradient(loss, critics))
         errors = tf.reduce_mean(tf.abs(values - targets), axis=0)
         return {"critic loss": loss, "value": tf.reduce_mean(values)}, errors
 
     def _update_policy(
-        self, batch: Transitions, temperature: tf.Tensor
+        self, batch: TransitionBatch, temperature: tf.Tensor
     ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
         with tf.GradientTape() as tape:
-            policy = tf.identity(self._policy)
+            policy = tf.identity(self._variables["policy"])
             tape.watch(policy)
             actions, likelihoods = self._choose(policy, batch.observations, batch.noise[0])
-            values = self._values(self._critics, batch.observations, actions)
+            values = self._values(self._variables["critics"], batch.observations, actions)
             loss = policy_loss(values, likelihoods, temperature)
-        self._adam["policy"].apply(self._policy, tape.gradient(loss, policy))
+        self._variables.descend("policy", tape.gradient(loss, policy))
         return {"policy loss": loss, "entropy": -tf.reduce_mean(likelihoods)}, likelihoods
 
     def _update_temperature(self, likelihoods: tf.Tensor) -> None:
         with tf.GradientTape() as tape:
-            log_temperature = tf.identity(self._log_temperature)
+            log_temperature = tf.identity(self._variables["log_temperature"])
             tape.watch(log_temperature)
             loss = temperature_loss(log_temperature, likelihoods, self._rates.target_entropy)
-        slope = tape.gradient(loss, log_temperature)
-        self._adam["temperature"].apply(self._log_temperature, slope)
+        self._variables.descend("log_temperature", tape.gradient(loss, log_temperature))
 
     def _choose(
         self, policy: tf.Tensor, observations: Any, noise: tf.Tensor
@@ -166,11 +141,4 @@ class SacUpdate:
 
     def _values(self, critics: tf.Tensor, observations: Any, actions: tf.Tensor) -> tf.Tensor:
         """Return the values of both critics, [2, B]."""
-        inputs = observations if isinstance(observations, dict) else {OBSERVATION: observations}
-        inputs = {**inputs, ACTION: actions}
-        return tf.stack(
-            [
-                outputs_of(self._critic_network, vector, inputs)[VALUE][:, 0]
-                for vector in tf.split(critics, 2)
-            ]
-        )
+        return values_of(self._critic_network, critics, 2, observations, actions)

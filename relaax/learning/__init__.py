@@ -11,6 +11,7 @@ Acting
 ``rollouts``            rollouts as arrays
 ``steps``               single steps, for what stores them
 ``pulling``             replaces the parameters by what is published
+``exploration``         what makes actors try other actions
 ``distributions``       how actions are drawn from what a network puts out
 
 Learning
@@ -18,6 +19,7 @@ Learning
 ``background_learner``  the same beside acting, on a thread
 ``gathering``           keeps rollouts until there are enough for an update
 ``actor_critic``        settings, loss and builder of advantage actor-critics
+``off_policy``          what learns from stored transitions
 ``gradients_tf``        gradients of an algorithm's objective, padded and compiled
 ``returns_tf``          what values and advantages should be
 ``losses_tf``           terms that losses are made of

@@ -8,9 +8,10 @@ import numpy.typing as npt
 
 from relaax.algorithm_base import BatchAgentBase, ExperienceSink, Transitions
 from relaax.learning.arrays import padded_size, zero_padded
-from relaax.learning.distributions import Distribution
+from relaax.learning.distributions.base import ActionHead
+from relaax.learning.exploration import IndependentNoise, NoiseSource
 from relaax.learning.filters import ZFilter
-from relaax.learning.model import Choice, PolicyModel
+from relaax.learning.model import PolicyModel
 from relaax.learning.policy import CurrentPolicy, Policy
 from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.recorder import Recorder
@@ -34,7 +35,8 @@ class Actor(BatchAgentBase, Generic[BatchT]):
     but to be warmed up and closed. Rollouts hold rewards that went through a ``reward_filter``,
     were multiplied by ``reward_scale``, and with ``clip_rewards`` were cut to [-1, 1] after that.
     Actions are returned cut to ``action_bounds``, lowest and highest; likelihoods and rollouts are
-    those of the actions as they were drawn.
+    those of the actions as they were drawn. Each draw has noise of its own, unless ``exploration``
+    makes other noise.
     """
 
     def __init__(
@@ -42,7 +44,7 @@ class Actor(BatchAgentBase, Generic[BatchT]):
         preprocessor: Preprocessor,
         policy: CurrentPolicy,
         model: PolicyModel,
-        distribution: Distribution,
+        distribution: ActionHead,
         columns: Columns,
         rollouts: Recorder[BatchT] | None,
         experience: ExperienceSink[BatchT],
@@ -52,6 +54,7 @@ class Actor(BatchAgentBase, Generic[BatchT]):
         reward_filter: ZFilter | None = None,
         action_bounds: tuple[Array, Array] | None = None,
         most_at_once: int = MOST_AT_ONCE,
+        exploration: NoiseSource | None = None,
     ) -> None:
         self._preprocessor = preprocessor
         self._policy = policy
@@ -61,6 +64,7 @@ class Actor(BatchAgentBase, Generic[BatchT]):
         self._rollouts = rollouts
         self._experience = experience
         self._random = random
+        self._exploration = exploration or IndependentNoise(distribution, random)
         self._clip_rewards = clip_rewards
         self._reward_scale = reward_scale
         self._reward_filter = reward_filter
@@ -86,7 +90,8 @@ class Actor(BatchAgentBase, Generic[BatchT]):
         while count <= self._most_at_once:
             observations = self._columns.observations(count)
             before = self._columns.recurrent_state(count)
-            self._decide(self._policy.current, observations, before)
+            noise = self._distribution.noise(self._random, count)
+            self._model.choose(self._policy.current.parameters, observations, before, noise)
             count *= 2
 
     def open(self, slots: IntArray) -> None:
@@ -114,6 +119,7 @@ class Actor(BatchAgentBase, Generic[BatchT]):
         slots, starts = transitions.acting, transitions.starts
         if not transitions.only_steps:
             self._recurrent_state[:, transitions.started] = 0
+            self._exploration.start(transitions.started)
         if len(slots) == 0:
             return self._columns.actions(0)
         rows = self._model.batch_size(len(slots))
@@ -133,6 +139,7 @@ class Actor(BatchAgentBase, Generic[BatchT]):
         if self._rollouts is not None:
             self._rollouts.grow(capacity)
         self._preprocessor.grow(capacity)
+        self._exploration.grow(capacity)
         self._recurrent_state = zero_padded(self._recurrent_state, capacity, axis=1)
         self._capacity = capacity
 
@@ -178,7 +185,8 @@ class Actor(BatchAgentBase, Generic[BatchT]):
 
     def _choose_at_once(self, policy: Policy, slots: IntArray, observations: Observations) -> Array:
         before = self._state_before(slots)
-        choice = self._decide(policy, observations, before)
+        noise = self._exploration.draw(slots)
+        choice = self._model.choose(policy.parameters, observations, before, noise)
         if self._is_recurrent:
             self._recurrent_state[:, slots] = choice.recurrent_state
         if self._rollouts is not None:
@@ -191,10 +199,6 @@ class Actor(BatchAgentBase, Generic[BatchT]):
         if self._is_recurrent:
             return self._recurrent_state[:, slots]
         return self._recurrent_state[:, : len(slots)]  # [2, B, 0]
-
-    def _decide(self, policy: Policy, observations: Observations, recurrent_state: Array) -> Choice:
-        noise = self._distribution.noise(self._random, recurrent_state.shape[1])
-        return self._model.choose(policy.parameters, observations, recurrent_state, noise)
 
 
 def _rows(observations: Observations, which: slice) -> Observations:

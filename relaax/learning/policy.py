@@ -26,6 +26,8 @@ class CurrentPolicy:
         if values.vector is None:
             raise RuntimeError("the first values of the parameter server came without their vector")
         self._unpack = unpack
+        #: The global step as it was last heard of, which may be a moment ago.
+        self.global_t = values.global_t
         self.current = Policy(values.version, unpack(values.vector))
 
     def publish(self, values: Values) -> None:
@@ -33,5 +35,6 @@ class CurrentPolicy:
 
         Their vector must not be changed after that: tensors may share its memory.
         """
+        self.global_t = values.global_t
         if values.vector is not None:
             self.current = Policy(values.version, self._unpack(values.vector))

@@ -14,25 +14,41 @@
 ``gaussian_tf``           the same inside a graph
 ``squashed_gaussian``     continuous actions between bounds, in numpy
 ``squashed_gaussian_tf``  the same inside a graph
+``deterministic``         a continuous action for each state, in numpy
+``deterministic_tf``      the same inside a graph
+``action_values``         the action of the highest value, in numpy
+``action_values_tf``      the same inside a graph
 
 ``masking``               logits of actions that are forbidden, in numpy
 ``masking_tf``            the same inside a graph
 ``shapes_tf``             between columns of outputs and the shape of actions
 """
 
-from relaax.learning.distributions.base import Distribution, GraphDistribution, Maskable
+from relaax.learning.distributions.action_values import ActionValues
+from relaax.learning.distributions.base import (
+    ActionHead,
+    Distribution,
+    GraphActionHead,
+    GraphDistribution,
+    Maskable,
+)
 from relaax.learning.distributions.bernoulli import Bernoulli
 from relaax.learning.distributions.categorical import Categorical
+from relaax.learning.distributions.deterministic import Deterministic
 from relaax.learning.distributions.gaussian import DiagonalGaussian
 from relaax.learning.distributions.multi_discrete import MultiDiscrete
 from relaax.learning.distributions.of_space import distribution_of
 from relaax.learning.distributions.squashed_gaussian import SquashedGaussian
 
 __all__ = [
+    "ActionHead",
+    "ActionValues",
     "Bernoulli",
     "Categorical",
+    "Deterministic",
     "DiagonalGaussian",
     "Distribution",
+    "GraphActionHead",
     "GraphDistribution",
     "Maskable",
     "MultiDiscrete",

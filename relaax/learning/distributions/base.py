@@ -1,7 +1,8 @@
-"""What a distribution of actions is asked.
+"""What makes actions of a network's outputs, and what a distribution of actions is asked.
 
-The outputs of a network's policy head are the distribution's parameters. A choice is a function of
-these and of noise, so that a network that chooses is a pure function, too.
+The outputs of a network's policy head are a distribution's parameters, an action that is certain,
+or the values of all actions. A choice is a function of these and of noise, so that a network that
+chooses is a pure function, too.
 """
 
 from typing import Any, Protocol
@@ -16,8 +17,8 @@ FloatArray = npt.NDArray[np.float32]
 Tensor = Any
 
 
-class Distribution(Protocol):
-    """A distribution in numpy: where actions are chosen."""
+class ActionHead(Protocol):
+    """Makes actions of outputs, in numpy: where actions are chosen."""
 
     @property
     def outputs(self) -> int:
@@ -43,6 +44,10 @@ class Distribution(Protocol):
     def mode(self, outputs: FloatArray) -> Array:
         """Return the most probable actions [B, ...], from outputs [B, N]."""
 
+
+class Distribution(ActionHead, Protocol):
+    """A distribution in numpy: actions have likelihoods."""
+
     def log_likelihood(self, outputs: FloatArray, actions: Array) -> FloatArray:
         """Return ``log pi(a | s)`` float32 [B] of actions [B, ...], from outputs [B, N]."""
 
@@ -56,14 +61,18 @@ class Distribution(Protocol):
         """Return ``KL(p || q)`` in nats, float32 [B], of the distributions that both make."""
 
 
-class GraphDistribution(Protocol):
-    """The same distribution inside a TensorFlow graph: where something is learnt."""
+class GraphActionHead(Protocol):
+    """Makes actions of outputs inside a TensorFlow graph."""
 
     def choose(self, outputs: Tensor, noise: Tensor) -> Tensor:
         """Choose as in numpy."""
 
     def mode(self, outputs: Tensor) -> Tensor:
         """Return the most probable actions, as in numpy."""
+
+
+class GraphDistribution(GraphActionHead, Protocol):
+    """The same distribution inside a graph: where something is learnt."""
 
     def log_likelihood(self, outputs: Tensor, actions: Tensor) -> Tensor:
         """Return ``log pi(a | s)`` float32 [...] of actions, from outputs [..., N]."""

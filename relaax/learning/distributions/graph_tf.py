@@ -1,16 +1,37 @@
 """The TensorFlow counterpart of each distribution."""
 
-from relaax.learning.distributions.base import Distribution, GraphDistribution
+from typing import cast
+
+from relaax.learning.distributions.action_values import ActionValues
+from relaax.learning.distributions.action_values_tf import GraphActionValues
+from relaax.learning.distributions.base import (
+    ActionHead,
+    Distribution,
+    GraphActionHead,
+    GraphDistribution,
+)
 from relaax.learning.distributions.bernoulli import Bernoulli
 from relaax.learning.distributions.bernoulli_tf import GraphBernoulli
 from relaax.learning.distributions.categorical import Categorical
 from relaax.learning.distributions.categorical_tf import GraphCategorical
+from relaax.learning.distributions.deterministic import Deterministic
+from relaax.learning.distributions.deterministic_tf import GraphDeterministic
 from relaax.learning.distributions.gaussian import DiagonalGaussian
 from relaax.learning.distributions.gaussian_tf import GraphDiagonalGaussian
 from relaax.learning.distributions.multi_discrete import MultiDiscrete
 from relaax.learning.distributions.multi_discrete_tf import GraphMultiDiscrete
 from relaax.learning.distributions.squashed_gaussian import SquashedGaussian
 from relaax.learning.distributions.squashed_gaussian_tf import GraphSquashedGaussian
+
+
+def graph_head_of(head: ActionHead) -> GraphActionHead:
+    """Return ``head`` as it is inside a graph; ValueError for one of another library."""
+    match head:
+        case Deterministic():
+            return GraphDeterministic(head)
+        case ActionValues():
+            return GraphActionValues(head)
+    return graph_of(cast(Distribution, head))
 
 
 def graph_of(distribution: Distribution) -> GraphDistribution:

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from relaax.learning.distributions.base import Distribution, Maskable
+from relaax.learning.distributions.base import ActionHead, Distribution, Maskable
 from relaax.learning.model import Choice
 from relaax.learning.networks.description import POLICY, Head, NamedLayers, Network
 from relaax.learning.networks.layers import Dense, LayerNorm
@@ -24,24 +24,24 @@ Arrays = Mapping[str, FloatArray]
 #: A layer, as a function of the parameters and of its inputs, which it leaves as they are.
 Step: TypeAlias = Callable[[Arrays, FloatArray], FloatArray]
 
-_NO_LIKELIHOODS: FloatArray = np.zeros(0, np.float32)
-
 
 class NumpyPolicy:
     """A network without convolutions and recurrent layers, as a pure function that chooses.
 
-    Likelihoods are computed if choices are recorded, to be learnt from. ``action_mask`` names the
+    ``distribution`` takes what ``heads`` put out, joined. Likelihoods are computed if they are
+    recorded, to be learnt from; only a ``Distribution`` has them. ``action_mask`` names the
     observation that says which actions are allowed, if there is one.
     """
 
     def __init__(
         self,
         network: Network,
-        distribution: Distribution,
+        distribution: ActionHead,
         is_recorded: bool = True,
         action_mask: str | None = None,
+        heads: Sequence[str] = (POLICY,),
     ) -> None:
-        self._is_recorded = is_recorded
+        self._likelihoods = cast(Distribution, distribution) if is_recorded else None
         encoders = {
             name: _steps(layers, is_flat=len(network.encoders[name].shape) == 1)
             for name, layers in network.encoder_layers.items()
@@ -50,9 +50,7 @@ class NumpyPolicy:
         alone = encoders.pop(UNNAMED, [])
         self._encoders = encoders
         self._steps: list[Step] = [*alone, *_steps(network.trunk)]
-        head = network.head(POLICY)
-        self._steps += _steps(head.named_layers)
-        self._head = _head_step(head)
+        self._head = _joined([_head_steps(network.head(name)) for name in heads])
         self._distribution = distribution
         self._mask = action_mask
 
@@ -84,9 +82,10 @@ class NumpyPolicy:
             maskable = cast(Maskable, distribution)
             outputs = maskable.masked(outputs, observations[self._mask])
         actions = distribution.choose(outputs, noise)
-        if not self._is_recorded:
-            return Choice(actions, _NO_LIKELIHOODS, recurrent_state)
-        return Choice(actions, distribution.log_likelihood(outputs, actions), recurrent_state)
+        if self._likelihoods is None:
+            return Choice(actions, np.zeros(len(actions), np.float32), recurrent_state)
+        likelihoods = self._likelihoods.log_likelihood(outputs, actions)
+        return Choice(actions, likelihoods, recurrent_state)
 
     def _encoded(self, arrays: Arrays, observations: Mapping[str, Array]) -> FloatArray:
         """Return what the encoders put out, float32 [B, F], joined."""
@@ -149,6 +148,34 @@ def _norm_step(name: str, activation: str) -> Step:
         return centred if activate is None else activate(centred)
 
     return step
+
+
+def _joined(heads: Sequence[Sequence[Step]]) -> Step:
+    """Return what computes the outputs of all ``heads``, one behind another."""
+    if len(heads) == 1:
+        return _one_after_another(heads[0])
+    parts = [_one_after_another(steps) for steps in heads]
+
+    def step(arrays: Arrays, hidden: FloatArray) -> FloatArray:
+        return np.concatenate([part(arrays, hidden) for part in parts], axis=1)
+
+    return step
+
+
+def _one_after_another(steps: Sequence[Step]) -> Step:
+    if len(steps) == 1:
+        return steps[0]
+
+    def step(arrays: Arrays, hidden: FloatArray) -> FloatArray:
+        for each in steps:
+            hidden = each(arrays, hidden)
+        return hidden
+
+    return step
+
+
+def _head_steps(head: Head) -> list[Step]:
+    return [*_steps(head.named_layers), _head_step(head)]
 
 
 def _head_step(head: Head) -> Step:

@@ -8,7 +8,12 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from relaax.learning.arrays import padded_batch, padded_size, zero_padded
-from relaax.learning.distributions.base import Distribution, GraphDistribution, Maskable
+from relaax.learning.distributions.base import (
+    ActionHead,
+    GraphActionHead,
+    GraphDistribution,
+    Maskable,
+)
 from relaax.learning.model import Choice, PolicyModel
 from relaax.learning.networks import layers_tf
 from relaax.learning.networks.compiled_tf import CompiledFunction
@@ -24,17 +29,21 @@ FloatArray = npt.NDArray[np.float32]
 class GraphPolicy:
     """A network as a pure function that chooses.
 
-    Batches are padded to powers of two, so that few graphs are traced and compiled. ``action_mask``
-    names the observation that says which actions are allowed, if there is one.
+    Batches are padded to powers of two, so that few graphs are traced and compiled. All else is as
+    in ``NumpyPolicy``.
     """
 
     def __init__(
         self,
         network: Network,
         tensors: ParameterTensors,
-        distribution: GraphDistribution,
+        distribution: GraphActionHead,
+        is_recorded: bool = True,
         action_mask: str | None = None,
+        heads: Sequence[str] = (POLICY,),
     ) -> None:
+        self._likelihoods = cast(GraphDistribution, distribution) if is_recorded else None
+        self._heads = heads
         self._network = network
         self._mask = action_mask
         self._tensors = tensors
@@ -78,29 +87,40 @@ class GraphPolicy:
         if self._network.lstm_size:
             recurrent_state = layers_tf.lstm_step(parameters, hidden, recurrent_state)
             hidden = recurrent_state[1]
-        outputs = layers_tf.head_outputs(self._network.head(POLICY), parameters, hidden)
+        outputs = tf.concat(
+            [
+                layers_tf.head_outputs(self._network.head(name), parameters, hidden)
+                for name in self._heads
+            ],
+            axis=-1,
+        )
         distribution = self._distribution
         if self._mask is not None:
             maskable = cast(Maskable, distribution)
             outputs = maskable.masked(outputs, observations[self._mask])
         actions = distribution.choose(outputs, noise)
-        likelihoods = distribution.log_likelihood(outputs, actions)
+        if self._likelihoods is None:
+            likelihoods = tf.zeros(tf.shape(noise)[:1])
+        else:
+            likelihoods = self._likelihoods.log_likelihood(outputs, actions)
         return actions, likelihoods, recurrent_state
 
 
 def policy_of(
     network: Network,
     tensors: ParameterTensors,
-    distribution: Distribution,
-    graph_distribution: GraphDistribution,
+    distribution: ActionHead,
+    graph_distribution: GraphActionHead,
     is_recorded: bool = True,
     action_mask: str | None = None,
+    heads: Sequence[str] = (POLICY,),
 ) -> PolicyModel:
     """Return what chooses fastest: a graph for convolutions and recurrent layers, else numpy.
 
-    ``is_recorded`` says whether what is chosen will be learnt from. ``action_mask`` names the
-    observation that says which actions are allowed.
+    ``is_recorded`` says whether the likelihoods of what is chosen will be learnt from.
+    ``action_mask`` names the observation that says which actions are allowed. What ``heads`` put
+    out, joined, is what actions are made of.
     """
     if network.has_convolutions or network.lstm_size:
-        return GraphPolicy(network, tensors, graph_distribution, action_mask)
-    return NumpyPolicy(network, distribution, is_recorded, action_mask)
+        return GraphPolicy(network, tensors, graph_distribution, is_recorded, action_mask, heads)
+    return NumpyPolicy(network, distribution, is_recorded, action_mask, heads)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relaax.learning.distributions.base import Distribution
+from relaax.learning.distributions.base import ActionHead
 from relaax.learning.networks.description import Network
 from relaax.learning.networks.encoders import is_image
 from relaax.observations import Observations, Shape, Shapes, mapped
@@ -33,7 +33,7 @@ class Columns:
     def of(
         cls,
         network: Network,
-        distribution: Distribution,
+        distribution: ActionHead,
         observation_dtype: npt.DTypeLike | None = None,
         action_mask: str | None = None,
     ) -> "Columns":

@@ -3,15 +3,23 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from transition_batches import (
+    COUNT,
+    batch_of,
+    critic_values,
+    hidden_outputs,
+    require_state_to_the_bit,
+    slope_of,
+    stepped,
+)
 
 from relaax.learning.distributions.squashed_gaussian import log_slope
-from relaax.learning.optimizers import Adam, AdamSettings
 
 SECTION = {
     "state_size": [3], "action_size": 2, "action_low": [-1, -2], "action_high": [1, 3],
     "hidden_layers": [4], "target_rate": 0.25, "seed": 3,
 }  # fmt: skip
-COUNT, SIZE, ACTIONS = 5, 3, 2
+ACTIONS = 2
 
 
 @pytest.fixture(name="losses", scope="module")
@@ -62,23 +70,12 @@ class Numpy:
 
     def __init__(self, config):
         self.config = config
-        self.half = config.distribution.half.astype(np.float64)
-        self.middle = config.distribution.middle.astype(np.float64)
-
-    def outputs(self, network, vector, inputs):
-        parts, at = {}, 0
-        for spec in network.manifest.specs:
-            parts[spec.name] = vector[at : at + spec.size].reshape(spec.shape)
-            at += spec.size
-        (head,) = network.heads
-        hidden = inputs
-        if network.is_named:
-            hidden = np.concatenate([inputs[name] for name in sorted(inputs)], axis=1)
-        hidden = np.maximum(hidden @ parts["dense0/kernel"] + parts["dense0/bias"], 0)
-        return hidden @ parts[f"{head.name}/kernel"] + parts[f"{head.name}/bias"]
+        self.half = config.actions.half.astype(np.float64)
+        self.middle = config.actions.middle.astype(np.float64)
 
     def choose(self, policy, observations, noise):
-        mean, raw = np.split(self.outputs(self.config.network, policy, observations), 2, axis=1)
+        outputs = hidden_outputs(self.config.network, policy, observations)["policy"]
+        mean, raw = np.split(outputs, 2, axis=1)
         sigma = np.exp(np.clip(raw, -20, 2))
         draws = mean + sigma * noise
         gaussian = -0.5 * noise**2 - np.log(sigma) - 0.5 * np.log(2 * np.pi)
@@ -86,40 +83,23 @@ class Numpy:
         return self.middle + self.half * np.tanh(draws), (gaussian - slopes).sum(axis=1)
 
     def values(self, critics, observations, actions):
-        inputs = {"observation": observations, "action": actions}
-        halves = np.split(critics, 2)
-        return np.stack([self.outputs(self.config.critic, h, inputs)[:, 0] for h in halves])
+        return critic_values(self.config.critic, critics, 2, observations, actions)
 
 
-def slope_of(function, vector):
-    """The gradient of ``function`` at ``vector``, by central differences."""
-    slope = np.zeros_like(vector)
-    for index in range(len(vector)):
-        step = np.zeros_like(vector)
-        step[index] = 1e-6
-        slope[index] = (function(vector + step) - function(vector - step)) / 2e-6
-    return slope
+def sac_batch(seed):
+    random = np.random.default_rng(seed)
+    actions = random.uniform(-0.9, 0.9, size=(COUNT, ACTIONS)).astype(np.float32)
+    noise = random.normal(size=(2, COUNT, ACTIONS)).astype(np.float32)
+    return batch_of(random, actions, noise)
 
 
-def batch_of(module, random):
-    return module.Transitions(
-        observations=random.normal(size=(COUNT, SIZE)).astype(np.float32),
-        actions=random.uniform(-0.9, 0.9, size=(COUNT, ACTIONS)).astype(np.float32),
-        rewards=random.normal(size=COUNT).astype(np.float32),
-        discounts=np.array([0.9, 0.0, 0.9, 0.81, 0.9], np.float32),
-        next_observations=random.normal(size=(COUNT, SIZE)).astype(np.float32),
-        weights=np.array([1.0, 0.5, 1.0, 1.0, 0.25], np.float32),
-        noise=random.normal(size=(2, COUNT, ACTIONS)).astype(np.float32),
-    )
-
-
-def test_an_update_moves_everything_as_numpy_does(sac, sac_module):
+def test_an_update_moves_everything_as_numpy_does(sac):
     config = sac.Config(SECTION)
     learner = sac.make_learner(config, 3)
     update = learner._update
     before = {name: value.astype(np.float64) for name, value in update.state().items()}
-    batch = batch_of(sac_module("update_tf"), np.random.default_rng(0))
-    errors, terms = update(batch)
+    batch = sac_batch(0)
+    errors, terms = update(batch, 1)
     after = update.state()
 
     ours = Numpy(config)
@@ -158,25 +138,7 @@ def test_an_update_moves_everything_as_numpy_does(sac, sac_module):
     np.testing.assert_allclose(errors, np.abs(values - targets).mean(axis=0), rtol=1e-4)
 
 
-def stepped(vector, slope):
-    """The vector after Adam's first step."""
-    moved = vector.astype(np.float32)
-    Adam(len(vector), AdamSettings()).apply(moved, slope.astype(np.float32), 3e-4)
-    return moved
-
-
-def test_a_learner_goes_on_from_its_state_to_the_bit(sac, sac_module):
+def test_a_learner_goes_on_from_its_state_to_the_bit(sac):
     config = sac.Config(SECTION)
-    module = sac_module("update_tf")
-    batches = [batch_of(module, np.random.default_rng(n)) for n in range(6)]
-    whole, half = sac.make_learner(config, 3), sac.make_learner(config, 3)
-    for batch in batches:
-        whole.step(batch)
-    for batch in batches[:3]:
-        half.step(batch)
-    restored = sac.make_learner(config, 99)
-    restored.restore(half.state())
-    for batch in batches[3:]:
-        restored.step(batch)
-    for name, value in whole.state().items():
-        np.testing.assert_array_equal(restored.state()[name], value, err_msg=name)
+    batches = [sac_batch(number) for number in range(6)]
+    require_state_to_the_bit(lambda seed: sac.make_learner(config, seed), batches)

@@ -1,0 +1,103 @@
+"""Wires DDPG: the one place that reads the configuration, and hands values to parts."""
+
+import numpy as np
+
+from relaax.algorithm_base import (
+    BridgeBase,
+    ExperienceSink,
+    LearnerBase,
+    Metrics,
+    ParameterServerBase,
+    Saver,
+)
+from relaax.learning.actor import Actor
+from relaax.learning.exploration import NoiseSource
+from relaax.learning.exploration.action_noise import (
+    NormalNoise,
+    OrnsteinUhlenbeckNoise,
+    UniformAtFirst,
+)
+from relaax.learning.networks import initial_parameters
+from relaax.learning.off_policy import (
+    OffPolicyLearner,
+    make_actor,
+    prepare_to_fork,
+    serve_parameters,
+)
+from relaax.learning.off_policy.builder import TABLE
+from relaax.learning.policy import CurrentPolicy
+from relaax.replay.step_batch import StepBatch
+
+from .config import Config
+
+
+def ParameterServer(config: Config, saver: Saver, metrics: Metrics) -> ParameterServerBase:  # noqa: N802
+    """Return what serves the parameters that the learner publishes."""
+    return serve_parameters(config, saver, metrics)
+
+
+def make_batch_agent(
+    config: Config,
+    parameter_server: BridgeBase,
+    seed: int,
+    learns_in_background: bool,
+    experience: ExperienceSink[StepBatch],
+) -> Actor[StepBatch]:
+    """Return the agent of many environments, which delivers steps to ``experience``."""
+
+    def noise(policy: CurrentPolicy, random: np.random.Generator) -> NoiseSource:
+        return exploration_of(config, policy, random)
+
+    return make_actor(config, parameter_server, seed, experience, noise)
+
+
+def exploration_of(
+    config: Config, policy: CurrentPolicy, random: np.random.Generator
+) -> NoiseSource:
+    """Return the noise of an actor's actions."""
+    keys, numbers = config.settings.exploration, config.actions.outputs
+    noise: NoiseSource
+    if keys.type == "ou":
+        noise = OrnsteinUhlenbeckNoise(numbers, keys.sigma, random, keys.rungs, keys.theta, keys.dt)
+    else:
+        noise = NormalNoise(numbers, keys.sigma, random, keys.rungs)
+    steps = config.settings.first_random_steps
+    return UniformAtFirst(noise, numbers, steps, lambda: policy.global_t, random)
+
+
+def make_learner(config: Config, seed: int | None) -> LearnerBase:
+    """Return the learner."""
+    prepare_to_fork()
+    from relaax.learning.tensorflow_runtime_tf import configure_tensorflow
+
+    from .update_tf import DdpgRates, DdpgUpdate
+
+    settings = config.settings
+    configure_tensorflow(settings.gpu, has_the_machine=True, splits_operations=True)
+    random = np.random.default_rng(None if seed is None else [seed, 2])
+    seeds = [None if seed is None else seed + 1 + critic for critic in range(settings.critics)]
+    delay = settings.policy_delay or 1
+    update = DdpgUpdate(
+        config.network,
+        config.critic,
+        config.actions,
+        initial_parameters(config.network.manifest, "uniform", seed),
+        np.stack([initial_parameters(config.critic.manifest, "uniform", s) for s in seeds]),
+        DdpgRates(
+            policy=settings.policy_learning_rate,
+            critic=settings.critic_learning_rate,
+            target=settings.target_rate,
+            target_every=settings.target_every or delay,
+            policy_delay=delay,
+            target_noise=settings.target_noise or 0.0,
+            target_noise_clip=settings.target_noise_clip,
+        ),
+    )
+    numbers = config.actions.outputs
+    return OffPolicyLearner(
+        update,
+        TABLE,
+        settings.batch_size,
+        lambda count: random.standard_normal((count, numbers), np.float32),
+        settings.prioritized,
+    )

@@ -1,0 +1,67 @@
+"""The keys of DDPG's section in the YAML file."""
+
+from typing import Any, Literal
+
+from pydantic import Field, PositiveFloat, PositiveInt, model_validator
+
+from relaax.algorithm_base import Section
+from relaax.learning.off_policy import ContinuousSettings
+
+
+class NoiseSection(Section):
+    """What makes actors try other actions. Sizes are parts of half the range of actions."""
+
+    #: Independent, or correlated in time (Ornstein and Uhlenbeck).
+    type: Literal["normal", "ou"] = "normal"
+    #: The standard deviation of each step's change.
+    sigma: float = Field(0.1, ge=0)
+    #: How fast correlated noise returns to 0, for each unit of time.
+    theta: PositiveFloat = 0.15
+    #: Time between two steps.
+    dt: PositiveFloat = 1.0
+    #: Environments have sigmas in so many sizes, from sigma / rungs to sigma.
+    rungs: PositiveInt = 1
+
+
+class Settings(ContinuousSettings):
+    """The keys of the ``algorithm:`` section."""
+
+    #: TD3: twin critics, smoothed targets and a policy that learns at every second update.
+    twin: bool = False
+    #: Updates of the critics for each of the policy; None: 2 with ``twin``, else 1.
+    policy_delay: PositiveInt | None = None
+    #: Standard deviation of the noise on actions behind a step; None: 0.2 with ``twin``, else 0.
+    target_noise: float | None = Field(None, ge=0)
+    #: It is cut to this.
+    target_noise_clip: PositiveFloat = 0.5
+    #: Part of the way that targets follow the networks: 1 copies them.
+    target_rate: float = Field(0.005, gt=0, le=1)
+    #: Updates from one such move to the next; None: those of ``policy_delay``.
+    target_every: PositiveInt | None = None
+    policy_learning_rate: PositiveFloat = 1e-3
+    critic_learning_rate: PositiveFloat = 1e-3
+    #: What makes actors try other actions.
+    exploration: NoiseSection = NoiseSection.model_validate({})
+    #: Actions are drawn evenly up to this global step; None: up to ``learning_starts``.
+    random_steps: int | None = Field(None, ge=0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in(cls, values: Any) -> Any:
+        """Give what depends on ``twin`` and other keys its value."""
+        if not isinstance(values, dict):
+            return values
+        is_twin = values.get("twin") is True
+        filled = {"policy_delay": 2 if is_twin else 1, "target_noise": 0.2 if is_twin else 0.0}
+        given = {key: value for key, value in values.items() if value is not None}
+        return filled | given
+
+    @property
+    def critics(self) -> int:
+        """How many critics there are."""
+        return 2 if self.twin else 1
+
+    @property
+    def first_random_steps(self) -> int:
+        """The global step up to which actions are drawn evenly."""
+        return self.learning_starts if self.random_steps is None else self.random_steps

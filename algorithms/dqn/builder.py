@@ -1,0 +1,86 @@
+"""Wires DQN: the one place that reads the configuration, and hands values to parts."""
+
+import numpy as np
+
+from relaax.algorithm_base import (
+    BridgeBase,
+    ExperienceSink,
+    LearnerBase,
+    Metrics,
+    ParameterServerBase,
+    Saver,
+)
+from relaax.learning.actor import Actor
+from relaax.learning.exploration import NoiseSource
+from relaax.learning.exploration.epsilon_greedy import EpsilonGreedy
+from relaax.learning.exploration.schedules import Linear
+from relaax.learning.networks import initial_parameters
+from relaax.learning.off_policy import (
+    OffPolicyLearner,
+    make_actor,
+    prepare_to_fork,
+    serve_parameters,
+)
+from relaax.learning.off_policy.builder import TABLE
+from relaax.learning.policy import CurrentPolicy
+from relaax.replay.step_batch import StepBatch
+
+from .config import Config
+
+
+def ParameterServer(config: Config, saver: Saver, metrics: Metrics) -> ParameterServerBase:  # noqa: N802
+    """Return what serves the parameters that the learner publishes."""
+    return serve_parameters(config, saver, metrics)
+
+
+def make_batch_agent(
+    config: Config,
+    parameter_server: BridgeBase,
+    seed: int,
+    learns_in_background: bool,
+    experience: ExperienceSink[StepBatch],
+) -> Actor[StepBatch]:
+    """Return the agent of many environments, which delivers steps to ``experience``."""
+    keys = config.settings.exploration
+
+    def noise(policy: CurrentPolicy, random: np.random.Generator) -> NoiseSource:
+        return EpsilonGreedy(
+            config.settings.action_size,
+            Linear(keys.start, keys.end, keys.steps),
+            lambda: policy.global_t,
+            random,
+            keys.rungs,
+            keys.exponent,
+        )
+
+    return make_actor(config, parameter_server, seed, experience, noise)
+
+
+def make_learner(config: Config, seed: int | None) -> LearnerBase:
+    """Return the learner."""
+    prepare_to_fork()
+    from relaax.learning.tensorflow_runtime_tf import configure_tensorflow
+
+    from .update_tf import DqnRates, DqnUpdate
+
+    settings = config.settings
+    configure_tensorflow(settings.gpu, has_the_machine=True, splits_operations=True)
+    update = DqnUpdate(
+        config.network,
+        config.actions,
+        initial_parameters(config.network.manifest, "uniform", seed),
+        DqnRates(
+            learning_rate=settings.learning_rate,
+            gradient_norm=settings.gradient_norm_clipping,
+            target=settings.target_rate,
+            target_every=settings.target_every,
+            is_double=settings.double,
+        ),
+    )
+    return OffPolicyLearner(
+        update,
+        TABLE,
+        settings.batch_size,
+        lambda count: np.zeros(count, np.float32),
+        settings.prioritized,
+    )

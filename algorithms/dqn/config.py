@@ -1,0 +1,51 @@
+"""The configuration of DQN, as the servers want it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from relaax.learning.distributions import ActionValues
+from relaax.learning.networks import POLICY, Dense, Head
+from relaax.learning.off_policy import OffPolicyConfig
+from relaax.learning.off_policy.config import network_of
+from relaax.spaces import Space
+
+from .settings import Settings
+
+#: The head of the states' values, in a dueling network.
+VALUE = "value"
+
+
+class Config(OffPolicyConfig):
+    """The typed settings, checked once, and what they make."""
+
+    algorithm = "dqn"
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        super().__init__(config)
+        self.settings: Settings = Settings.model_validate(dict(config))
+        self.actions: ActionValues = action_values_of(self.settings)
+        self.network = network_of(self.settings, heads_of(self.settings, self.actions.atoms))
+        self.heads = tuple(head.name for head in self.network.heads)
+
+    def action_space(self) -> Space:
+        """Return the space of actions."""
+        return {"type": "Discrete", "n": self.settings.action_size}
+
+
+def action_values_of(settings: Settings) -> ActionValues:
+    """Return what makes values and actions of the network's outputs."""
+    section = settings.distributional
+    if section is None:
+        return ActionValues(settings.action_size, settings.dueling)
+    return ActionValues(
+        settings.action_size, settings.dueling, section.atoms, section.low, section.high
+    )
+
+
+def heads_of(settings: Settings, atoms: int) -> tuple[Head, ...]:
+    """Return the head of actions, and behind it, in a dueling network, that of states."""
+    layers = tuple(Dense(units) for units in settings.stream_layers)
+    of_actions = Head(POLICY, settings.action_size * atoms, layers=layers)
+    if not settings.dueling:
+        return (of_actions,)
+    return (of_actions, Head(VALUE, atoms, layers=layers))

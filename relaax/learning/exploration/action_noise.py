@@ -1,0 +1,122 @@
+"""Noise on continuous actions, for policies that are certain (``distributions.deterministic``).
+
+Noise is in halves of the range of actions: 1 leads from the middle to a bound. Rows are [A + 1];
+the last number is 1 where the noise alone is the action.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.learning.arrays import zero_padded
+from relaax.learning.exploration.noise import NoiseSource
+from relaax.learning.exploration.schedules import Clock, sigma_ladder
+
+FloatArray = npt.NDArray[np.float32]
+IntArray = npt.NDArray[np.int64]
+
+
+class NormalNoise:
+    """Independent normal noise; with ``rungs`` above 1, environments differ in its size."""
+
+    def __init__(
+        self, actions: int, sigma: float, random: np.random.Generator, rungs: int = 1
+    ) -> None:
+        self._actions = actions
+        self._sigma = sigma
+        self._random = random
+        self._rungs = rungs
+
+    def grow(self, capacity: int) -> None:
+        """See NoiseSource."""
+
+    def start(self, slots: IntArray) -> None:
+        """See NoiseSource."""
+
+    def draw(self, slots: IntArray) -> FloatArray:
+        """See NoiseSource."""
+        drawn = self._random.standard_normal((len(slots), self._actions), np.float32)
+        sigmas = self._sigma * sigma_ladder(slots, self._rungs)
+        return _added(drawn * sigmas[:, np.newaxis])
+
+
+class OrnsteinUhlenbeckNoise:
+    """Noise that is correlated in time, and begins anew at 0 in each episode.
+
+    Lillicrap et al. 2016 (https://arxiv.org/abs/1509.02971), section 7:
+    x += -theta x dt + sigma sqrt(dt) N(0, 1), with theta 0.15. In the long run its variance is
+    sigma**2 / (2 theta - theta**2 dt).
+    """
+
+    def __init__(
+        self,
+        actions: int,
+        sigma: float,
+        random: np.random.Generator,
+        rungs: int = 1,
+        theta: float = 0.15,
+        dt: float = 1.0,
+    ) -> None:
+        self._sigma = sigma
+        self._random = random
+        self._rungs = rungs
+        self._theta = theta
+        self._dt = dt
+        self._state: FloatArray = np.zeros((0, actions), np.float32)
+
+    def grow(self, capacity: int) -> None:
+        """See NoiseSource."""
+        self._state = zero_padded(self._state, capacity, axis=0)
+
+    def start(self, slots: IntArray) -> None:
+        """See NoiseSource."""
+        self._state[slots] = 0
+
+    def draw(self, slots: IntArray) -> FloatArray:
+        """See NoiseSource."""
+        before = self._state[slots]
+        drawn = self._random.standard_normal(before.shape, np.float32)
+        sigmas = self._sigma * self._dt**0.5 * sigma_ladder(slots, self._rungs)
+        after = before - self._theta * self._dt * before + sigmas[:, np.newaxis] * drawn
+        self._state[slots] = after
+        return _added(after)
+
+
+class UniformAtFirst:
+    """Actions drawn evenly between the bounds until the global step is ``steps``."""
+
+    def __init__(
+        self,
+        then: NoiseSource,
+        actions: int,
+        steps: int,
+        global_t: Clock,
+        random: np.random.Generator,
+    ) -> None:
+        self._then = then
+        self._actions = actions
+        self._steps = steps
+        self._global_t = global_t
+        self._random = random
+
+    def grow(self, capacity: int) -> None:
+        """See NoiseSource."""
+        self._then.grow(capacity)
+
+    def start(self, slots: IntArray) -> None:
+        """See NoiseSource."""
+        self._then.start(slots)
+
+    def draw(self, slots: IntArray) -> FloatArray:
+        """See NoiseSource."""
+        if self._global_t() >= self._steps:
+            return self._then.draw(slots)
+        alone = np.ones((len(slots), self._actions + 1), np.float32)
+        alone[:, :-1] = self._random.uniform(-1, 1, (len(slots), self._actions))
+        return alone
+
+
+def _added(noise: FloatArray) -> FloatArray:
+    """Return noise [B, A] as rows [B, A + 1] that are added to what the policy does."""
+    rows = np.zeros((len(noise), noise.shape[1] + 1), np.float32)
+    rows[:, :-1] = noise
+    return rows

@@ -1,0 +1,51 @@
+"""Now and then one of several actions, whatever is known of it."""
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.learning.exploration.schedules import Clock, Linear, epsilon_ladder
+
+FloatArray = npt.NDArray[np.float32]
+IntArray = npt.NDArray[np.int64]
+
+#: Added to the value of an action, makes it the best one.
+CERTAIN = np.float32(1e30)
+
+
+class EpsilonGreedy:
+    """The action of the highest value, or with probability epsilon one drawn from all of them.
+
+    Mnih et al. 2015, "Human-level control through deep reinforcement learning", algorithm 1. With
+    ``rungs`` above 1, environments have different powers of epsilon; see ``epsilon_ladder``.
+    """
+
+    def __init__(
+        self,
+        actions: int,
+        epsilon: Linear,
+        global_t: Clock,
+        random: np.random.Generator,
+        rungs: int = 1,
+        exponent: float = 7.0,
+    ) -> None:
+        self._actions = actions
+        self._epsilon = epsilon
+        self._global_t = global_t
+        self._random = random
+        self._rungs = rungs
+        self._exponent = exponent
+
+    def grow(self, capacity: int) -> None:
+        """See NoiseSource."""
+
+    def start(self, slots: IntArray) -> None:
+        """See NoiseSource."""
+
+    def draw(self, slots: IntArray) -> FloatArray:
+        """See NoiseSource: what is added to the values of all actions, float32 [B, A]."""
+        powers = epsilon_ladder(slots, self._rungs, self._exponent)
+        epsilons = self._epsilon.at(self._global_t()) ** powers
+        explores = np.flatnonzero(self._random.random(len(slots)) < epsilons)
+        noise = np.zeros((len(slots), self._actions), np.float32)
+        noise[explores, self._random.integers(self._actions, size=len(explores))] = CERTAIN
+        return noise

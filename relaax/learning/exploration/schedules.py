@@ -1,0 +1,49 @@
+"""Numbers that change with the global step, and differ from environment to environment."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float32]
+IntArray = npt.NDArray[np.int64]
+
+#: Returns the global step.
+Clock: TypeAlias = Callable[[], int]
+
+
+@dataclass(frozen=True)
+class Linear:
+    """Goes from ``start`` to ``end`` within ``steps`` environment steps of all actors together."""
+
+    start: float
+    end: float
+    steps: float
+
+    def at(self, global_t: int) -> float:
+        """Return the number at a global step."""
+        part = min(1.0, global_t / self.steps) if self.steps > 0 else 1.0
+        return self.start + part * (self.end - self.start)
+
+
+def sigma_ladder(slots: IntArray, rungs: int) -> FloatArray:
+    """Return the part (k + 1) / rungs of the largest sigma for slots [B]; k is slot % rungs.
+
+    So actors of DDPG differ in seed 004. There, the first of several has no noise at all, which is
+    lost data for a learner; here it has the least.
+    """
+    parts: FloatArray = ((slots % rungs + 1) / rungs).astype(np.float32)
+    return parts
+
+
+def epsilon_ladder(slots: IntArray, rungs: int, exponent: float) -> FloatArray:
+    """Return the powers that slots [B] raise epsilon to: 1 + exponent * k / (rungs - 1).
+
+    k is slot % rungs. Horgan et al. 2018 (https://arxiv.org/abs/1803.00933), section 4: actor i of
+    N has epsilon ** (1 + i / (N - 1) * alpha), with epsilon 0.4 and alpha 7.
+    """
+    steps = max(rungs - 1, 1)
+    powers: FloatArray = (1 + exponent * (slots % rungs) / steps).astype(np.float32)
+    return powers

@@ -1,0 +1,30 @@
+"""What algorithms share that learn from stored transitions: SAC, DDPG and DQN.
+
+``settings``      the keys that all of them have
+``config``        the same as the servers want it
+``critics``       networks that value actions
+``critics_tf``    the same inside a graph
+``batch``         a batch of transitions
+``learner``       makes an update of each batch
+``variables_tf``  what an update changes, by name
+``builder``       wires actors, replay and parameter server
+"""
+
+from .batch import TransitionBatch
+from .builder import make_actor, prepare_to_fork, replay_spec, serve_parameters
+from .config import OffPolicyConfig
+from .learner import OffPolicyLearner, Update
+from .settings import ContinuousSettings, OffPolicySettings
+
+__all__ = [
+    "ContinuousSettings",
+    "OffPolicyConfig",
+    "OffPolicyLearner",
+    "OffPolicySettings",
+    "TransitionBatch",
+    "Update",
+    "make_actor",
+    "prepare_to_fork",
+    "replay_spec",
+    "serve_parameters",
+]

@@ -1,0 +1,122 @@
+"""Wires what off-policy algorithms share; their own builders hand over the rest."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from relaax.algorithm_base import (
+    BridgeBase,
+    ExperienceSink,
+    Metrics,
+    ParameterServerBase,
+    Saver,
+)
+from relaax.learning.actor import Actor
+from relaax.learning.exploration import NoiseSource
+from relaax.learning.networks import initial_parameters
+from relaax.learning.off_policy.config import OffPolicyConfig
+from relaax.learning.parameter_server import ParameterServer
+from relaax.learning.policy import CurrentPolicy
+from relaax.learning.preprocessor import Preprocessor
+from relaax.learning.published import PublishedParameters, PublishedService
+from relaax.learning.pulling import PullingSink
+from relaax.learning.steps import StepRecorder, schema_of
+from relaax.replay.limiter import Limiter
+from relaax.replay.specs import ReplaySpec, TableSpec
+from relaax.replay.step_batch import StepBatch
+from relaax.replay.views import Transitions
+
+#: The one table.
+TABLE = "all"
+
+#: How far updates may be ahead of steps, or behind: in updates.
+ERROR_UPDATES = 16
+
+#: Makes an actor's exploration, of its policy and a source of random numbers.
+MakeNoise: TypeAlias = Callable[[CurrentPolicy, np.random.Generator], NoiseSource]
+
+
+def serve_parameters(
+    config: OffPolicyConfig, saver: Saver, metrics: Metrics
+) -> ParameterServerBase:
+    """Return what serves the parameters that the learner publishes."""
+    settings = config.settings
+    initial = initial_parameters(config.network.manifest, "uniform", settings.seed)
+    parameters = PublishedParameters(initial)
+    return ParameterServer(
+        store=parameters,
+        service=PublishedService(parameters, metrics),
+        saver=saver,
+        fingerprint=config.fingerprint(),
+        max_global_step=settings.max_global_step,
+    )
+
+
+def make_actor(
+    config: OffPolicyConfig,
+    parameter_server: BridgeBase,
+    seed: int,
+    experience: ExperienceSink[StepBatch],
+    make_noise: MakeNoise | None = None,
+) -> Actor[StepBatch]:
+    """Return the agent of many environments, which delivers steps to ``experience``."""
+    prepare_to_fork()
+    from relaax.learning.distributions.graph_tf import graph_head_of
+    from relaax.learning.networks.parameters_tf import ParameterTensors
+    from relaax.learning.networks.policy_tf import policy_of
+    from relaax.learning.tensorflow_runtime_tf import configure_tensorflow
+
+    settings, actions = config.settings, config.actions
+    configure_tensorflow(settings.gpu, has_the_machine=False)
+    tensors = ParameterTensors(config.network, settings.gpu)
+    policy = CurrentPolicy(tensors.unpack, parameter_server.get())
+    random = np.random.default_rng(None if settings.seed is None else [settings.seed, seed])
+    return Actor(
+        preprocessor=Preprocessor(settings.state_size),
+        policy=policy,
+        model=policy_of(
+            config.network,
+            tensors,
+            actions,
+            graph_head_of(actions),
+            is_recorded=False,
+            heads=config.heads,
+        ),
+        distribution=actions,
+        columns=config.columns,
+        rollouts=StepRecorder(config.columns),
+        experience=PullingSink(experience, parameter_server, policy),
+        random=random,
+        reward_scale=settings.reward_scale,
+        exploration=None if make_noise is None else make_noise(policy, random),
+    )
+
+
+def replay_spec(config: OffPolicyConfig) -> ReplaySpec:
+    """Return what is stored and drawn."""
+    settings = config.settings
+    limiter = Limiter(min_items=settings.learning_starts)
+    if settings.updates_per_step is not None:
+        per_insert = settings.updates_per_step * settings.batch_size
+        limiter = Limiter(
+            min_items=settings.learning_starts,
+            samples_per_insert=per_insert,
+            error_buffer=max(ERROR_UPDATES * settings.batch_size, 2 * per_insert),
+        )
+    view = Transitions(settings.n_step, settings.rewards_gamma)
+    table = TableSpec(view, "uniform", limiter)
+    if settings.prioritized is not None:
+        table = TableSpec(view, "prioritized", limiter, alpha=settings.prioritized.alpha)
+    return ReplaySpec(
+        schema=schema_of(config.columns), capacity=settings.replay_size, tables={TABLE: table}
+    )
+
+
+def prepare_to_fork() -> None:
+    """Import TensorFlow and what needs it, so that workers share it; nothing of it is started."""
+    from relaax.learning.tensorflow_runtime_tf import import_tensorflow
+
+    import_tensorflow()
+    from relaax.learning.distributions import graph_tf  # noqa: F401
+    from relaax.learning.networks import policy_tf  # noqa: F401

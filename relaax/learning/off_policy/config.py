@@ -1,0 +1,63 @@
+"""The configuration of an off-policy algorithm, as the servers want it."""
+
+from typing import Any
+
+from relaax.algorithm_base import ConfigBase
+from relaax.learning.distributions import ActionHead
+from relaax.learning.networks import Dense, Head, Network, default_network, read_network
+from relaax.learning.off_policy.settings import OffPolicySettings
+from relaax.learning.rollouts import Columns
+from relaax.learning.shapes import space_of_states, stacked_shape
+from relaax.spaces import Space
+
+
+class OffPolicyConfig(ConfigBase):
+    """The typed settings, checked once, and what they make. Derived classes set all of these."""
+
+    #: Its name in checkpoints.
+    algorithm: str
+    settings: OffPolicySettings
+    #: What actors choose with; its parameters are published.
+    network: Network
+    #: The heads of ``network`` that actions are made of.
+    heads: tuple[str, ...]
+    #: How actions are made of what these put out.
+    actions: ActionHead
+
+    @property
+    def columns(self) -> Columns:
+        """What is stored of a step."""
+        return Columns.of(self.network, self.actions)
+
+    @property
+    def networks(self) -> tuple[Network, ...]:
+        """All networks that are learnt."""
+        return (self.network,)
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Return what a checkpoint must agree on, as JSON values."""
+        specs = [spec for network in self.networks for spec in network.manifest.specs]
+        return {
+            "algorithm": self.algorithm,
+            "parameters": [[spec.name, list(spec.shape)] for spec in specs],
+        }
+
+    def observation_space(self) -> Space:
+        """Return arrays of numbers of ``state_size``, by name if it has names."""
+        return space_of_states(self.settings.state_size)
+
+    def uses_gpu(self) -> bool:
+        """Return whether TensorFlow sees the GPU."""
+        return self.settings.gpu
+
+
+def network_of(settings: OffPolicySettings, heads: tuple[Head, ...]) -> Network:
+    """Return the network that a configuration describes; ValueError for a recurrent one."""
+    shape = stacked_shape(settings.state_size, 1)
+    if settings.network is None:
+        layers = tuple(Dense(units) for units in settings.hidden_layers)
+        return default_network(shape, layers, heads)
+    network = read_network(settings.network, shape, heads)
+    if network.lstm_size:
+        raise ValueError("network: single transitions are learnt from, which lstm cannot be")
+    return network

@@ -1,0 +1,29 @@
+"""Networks that value an action in a state."""
+
+from relaax.learning.networks import Head, Network
+from relaax.learning.networks.description import Encoder
+from relaax.learning.networks.layers import Convolution
+from relaax.observations import UNNAMED, Shape
+
+#: The head of a critic, and the name of the action among its inputs.
+VALUE, ACTION = "value", "action"
+
+#: The name that an observation without one has among a critic's inputs.
+OBSERVATION = "observation"
+
+
+def critic_of(policy: Network, action_shape: Shape) -> Network:
+    """Return the network with the layers of ``policy`` that sees the action, too.
+
+    The action is joined with what the encoders put out; of one observation without a name these are
+    its convolutions. ValueError for an observation that is named as the action is.
+    """
+    if ACTION in policy.encoders:
+        raise ValueError(f"state_size: an observation cannot be named {ACTION}")
+    encoders, layers = dict(policy.encoders), policy.layers
+    if not policy.is_named:
+        alone = encoders.pop(UNNAMED)
+        convolved = sum(isinstance(layer, Convolution) for layer in alone.layers)
+        encoders[OBSERVATION] = Encoder(alone.shape, alone.layers[:convolved])
+        layers = (*alone.layers[convolved:], *layers)
+    return Network({**encoders, ACTION: Encoder(action_shape)}, layers, (Head(VALUE, 1),))

@@ -1,0 +1,101 @@
+"""Makes an update of each batch of transitions that is drawn."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.algorithm_base import FloatVector, LearnerBase, StepResult
+from relaax.learning.off_policy.batch import TransitionBatch
+from relaax.learning.off_policy.settings import PrioritySection
+from relaax.learning.steps import ACTION, observations_in
+from relaax.replay.table import Sample
+
+Array = npt.NDArray[Any]
+FloatArray = npt.NDArray[np.float32]
+
+#: The name that a learner's state has for its count of updates.
+UPDATES = "updates"
+
+
+class Update(Protocol):
+    """Changes what an algorithm learns by one batch."""
+
+    @property
+    def policy(self) -> FloatVector:
+        """What actors act with, float32 [size]."""
+
+    def __call__(
+        self, batch: TransitionBatch, number: int
+    ) -> tuple[FloatArray, Mapping[str, float]]:
+        """Make the update of this number, from 1; return errors float32 [B] and terms."""
+
+    def state(self) -> dict[str, Array]:
+        """Return all variables by name."""
+
+    def restore(self, state: Mapping[str, Array]) -> None:
+        """Go on from ``state``, which may hold more."""
+
+
+class OffPolicyLearner(LearnerBase):
+    """Draws, weighs, and updates; ``noise`` returns what an update of B transitions draws with."""
+
+    def __init__(
+        self,
+        update: Update,
+        table: str,
+        batch_size: int,
+        noise: Callable[[int], FloatArray],
+        priorities: PrioritySection | None = None,
+    ) -> None:
+        self.table = table
+        self.batch_size = batch_size
+        self._update = update
+        self._noise = noise
+        self._priorities = priorities
+        self._updates = 0
+
+    def prepare(self, sample: Sample) -> TransitionBatch:
+        """Return the transitions of a sample."""
+        columns, count = sample.columns, len(sample.keys)
+        return TransitionBatch(
+            observations=observations_in(columns),
+            actions=columns[ACTION],
+            rewards=columns["return"].astype(np.float32),
+            discounts=columns["discount"].astype(np.float32),
+            next_observations=observations_in(columns, "next_"),
+            weights=self._weights(sample),
+            noise=self._noise(count),
+        )
+
+    def step(self, batch: TransitionBatch) -> StepResult:
+        """Make one update."""
+        errors, terms = self._update(batch, self._updates + 1)
+        self._updates += 1
+        if self._priorities is None:
+            return StepResult(terms)
+        return StepResult(terms, errors.astype(np.float64) + self._priorities.least_priority)
+
+    def parameters(self) -> FloatVector:
+        """Return the policy's parameters."""
+        return self._update.policy
+
+    def state(self) -> Mapping[str, Array]:
+        """Return all variables, what Adam remembers of them, and the count of updates."""
+        return {**self._update.state(), UPDATES: np.array([self._updates])}
+
+    def restore(self, state: Mapping[str, Array]) -> None:
+        """Go on from ``state``."""
+        self._update.restore(state)
+        self._updates = int(state[UPDATES][0])
+
+    def _weights(self, sample: Sample) -> FloatArray:
+        """Return (N P(i))**-beta over the largest of it, [B]; Schaul et al. 2016, section 3.4."""
+        section = self._priorities
+        if section is None:
+            return np.ones(len(sample.keys), np.float32)
+        way = min(1.0, self._updates / section.beta_updates)
+        beta = section.beta + way * (1 - section.beta)
+        weights = (sample.probabilities / sample.least_probability) ** -beta
+        return weights.astype(np.float32)

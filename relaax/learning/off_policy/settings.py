@@ -1,0 +1,115 @@
+"""The keys of the YAML's ``algorithm:`` section that off-policy algorithms share."""
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_validator
+
+from relaax.algorithm_base import Section
+from relaax.learning.shapes import CountOrSizes, StateSize, action_shape_of
+from relaax.observations import Shape
+
+FloatArray = npt.NDArray[np.float32]
+
+#: One number for all of an action, or one for each of its numbers.
+Bound: TypeAlias = float | Sequence[float]
+
+
+class PrioritySection(Section):
+    """Prioritized replay; Schaul et al. 2016 (https://arxiv.org/abs/1511.05952)."""
+
+    #: A transition is drawn in proportion to its priority to this power.
+    alpha: float = Field(0.6, ge=0, le=1)
+    #: How much of the bias of that is corrected at first, and after ``beta_updates``: all of it.
+    beta: float = Field(0.4, ge=0, le=1)
+    #: Updates until then.
+    beta_updates: PositiveInt = 100_000
+    #: Added to the error of a transition, so that each is drawn at some time.
+    least_priority: PositiveFloat = 1e-3
+
+
+class OffPolicySettings(Section):
+    """Derive an algorithm's settings from it: they add actions, and may give other defaults."""
+
+    #: Shape of one state, or the shapes of several observations by name.
+    state_size: StateSize
+    #: The network's layers, or the path of a file with them; None: those of ``hidden_layers``.
+    network: Any = None
+    #: Units of the dense layers of all networks.
+    hidden_layers: tuple[PositiveInt, ...] = (256, 256)
+    #: Environment steps of all agents together after which the training is over.
+    max_global_step: float = Field(1e6, ge=1)
+    #: Steps that are stored; the oldest make room for new ones.
+    replay_size: PositiveInt = 1_000_000
+    #: Steps that are stored before learning begins.
+    learning_starts: PositiveInt = 100
+    #: Transitions of one update.
+    batch_size: PositiveInt = 256
+    #: Updates for each environment step; None: as many as there is time for.
+    updates_per_step: PositiveFloat | None = 1.0
+    #: Draw transitions by their errors: ``true``, or a section; None: all alike.
+    prioritized: PrioritySection | None = None
+    #: Discount factor.
+    rewards_gamma: float = Field(0.99, gt=0, le=1)
+    #: Steps that rewards are summed over before the value of what follows.
+    n_step: PositiveInt = 1
+    #: Learn from rewards multiplied by this; scores are reported as they are.
+    reward_scale: PositiveFloat = 1.0
+    #: Let TensorFlow see the GPU.
+    gpu: bool = False
+    #: Seed of initial parameters, of action sampling and of what is drawn; None draws one.
+    seed: int | None = Field(None, ge=0)
+
+    @field_validator("hidden_layers", mode="before")
+    @classmethod
+    def _sequence(cls, value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value
+
+    @field_validator("prioritized", mode="before")
+    @classmethod
+    def _switch(cls, value: Any) -> Any:
+        """Take ``true`` for the defaults and ``false`` for none."""
+        return ({} if value else None) if isinstance(value, bool) else value
+
+    @model_validator(mode="after")
+    def _describes_one_network(self) -> "OffPolicySettings":
+        if self.network is not None and "hidden_layers" in self.model_fields_set:
+            raise ValueError("network and hidden_layers exclude each other: write all layers there")
+        return self
+
+
+class ContinuousSettings(OffPolicySettings):
+    """Settings of algorithms whose actions are numbers between bounds."""
+
+    #: How many numbers an action has, or the shape of an array of them.
+    action_size: CountOrSizes
+    #: Actions lie between these.
+    action_low: Bound = -1.0
+    action_high: Bound = 1.0
+
+    @field_validator("action_low", "action_high", mode="before")
+    @classmethod
+    def _numbers(cls, value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value
+
+    @model_validator(mode="after")
+    def _bounds_fit(self) -> "ContinuousSettings":
+        low, high = self.bounds
+        if not (low < high).all() or not np.isfinite([low, high]).all():
+            raise ValueError("action_low must lie below action_high, both finite")
+        return self
+
+    @property
+    def action_shape(self) -> Shape:
+        """The shape of an action; () for a number."""
+        return action_shape_of(self.action_size)
+
+    @property
+    def bounds(self) -> tuple[FloatArray, FloatArray]:
+        """The lowest and the highest actions, of their shape."""
+        return (
+            np.broadcast_to(np.array(self.action_low, np.float32), self.action_shape),
+            np.broadcast_to(np.array(self.action_high, np.float32), self.action_shape),
+        )

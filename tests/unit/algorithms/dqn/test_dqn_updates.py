@@ -1,0 +1,212 @@
+"""DQN's losses and updates, beside numpy and rows of the papers."""
+
+import itertools
+
+import numpy as np
+import pytest
+from transition_batches import (
+    COUNT,
+    batch_of,
+    hidden_outputs,
+    require_state_to_the_bit,
+    slope_of,
+    stepped,
+)
+
+ACTIONS = 3
+SECTION = {"state_size": [3], "action_size": ACTIONS, "hidden_layers": [4], "seed": 3}
+ATOMS = {"atoms": 5, "low": -2.0, "high": 2.0}
+
+
+@pytest.fixture(name="losses", scope="module")
+def _losses(dqn_module):
+    return dqn_module("losses_tf")
+
+
+class TestLosses:
+    def test_huber_is_a_parabola_up_to_1_and_a_line_behind_it(self, losses):
+        found = losses.huber(np.array([0.5, -1.0, -3.0], np.float32))
+        np.testing.assert_allclose(found, [0.125, 0.5, 2.5])
+
+    def test_a_return_between_two_atoms_gives_to_both(self, losses):
+        """Support -1, 0, 1: a certain return of 0, a reward of 0.25."""
+        found = project(losses, [[0.0, 1.0, 0.0]], [-1.0, 0.0, 1.0], [0.25], [1.0])
+        np.testing.assert_allclose(found, [[0.0, 0.75, 0.25]], atol=1e-6)
+
+    def test_a_return_beyond_an_end_stays_there(self, losses):
+        found = project(losses, [[0.5, 0.0, 0.5]], [-1.0, 0.0, 1.0], [0.5], [1.0])
+        np.testing.assert_allclose(found, [[0.25, 0.25, 0.5]], atol=1e-6)
+
+    def test_behind_the_end_of_an_episode_only_the_reward_counts(self, losses):
+        found = project(losses, [[0.2, 0.3, 0.5]], [-1.0, 0.0, 1.0], [-0.5], [0.0])
+        np.testing.assert_allclose(found, [[0.5, 0.5, 0.0]], atol=1e-6)
+
+    def test_a_projection_is_that_of_the_papers_algorithm(self, losses):
+        random = np.random.default_rng(1)
+        probabilities = random.dirichlet(np.ones(51), size=20)
+        support = np.linspace(-10, 10, 51)
+        rewards, discounts = random.normal(size=20) * 5, random.uniform(0, 1, size=20)
+        found = project(losses, probabilities, support, rewards, discounts)
+        expected = algorithm_1(probabilities, support, rewards, discounts)
+        np.testing.assert_allclose(found, expected, atol=2e-5)
+
+    def test_a_divergence_is_0_for_equal_distributions(self, losses):
+        targets = np.array([[0.25, 0.75, 0.0]], np.float32)
+        entropies = losses.cross_entropy(targets, np.log(targets + 1e-30))
+        np.testing.assert_allclose(losses.divergence(targets, entropies), [0.0], atol=1e-6)
+
+
+def project(losses, *arrays):
+    return losses.projected(*(np.array(array, np.float32) for array in arrays)).numpy()
+
+
+def algorithm_1(probabilities, support, rewards, discounts):
+    """Bellemare et al. 2017, algorithm 1, atom by atom."""
+    low, high, step = support[0], support[-1], support[1] - support[0]
+    projected = np.zeros_like(probabilities)
+    for row, atom in itertools.product(range(len(rewards)), range(len(support))):
+        moved = np.clip(rewards[row] + discounts[row] * support[atom], low, high)
+        place = np.clip((moved - low) / step, 0, len(support) - 1)
+        below, above = int(np.floor(place)), int(np.ceil(place))
+        if below == above:
+            projected[row, below] += probabilities[row, atom]
+        else:
+            projected[row, below] += probabilities[row, atom] * (above - place)
+            projected[row, above] += probabilities[row, atom] * (place - below)
+    return projected
+
+
+def dqn_batch(seed):
+    random = np.random.default_rng(seed)
+    actions = random.integers(ACTIONS, size=COUNT).astype(np.int32)
+    return batch_of(random, actions, np.zeros(COUNT, np.float32))
+
+
+class Numpy:
+    """What the network's outputs mean, float64."""
+
+    def __init__(self, config):
+        self.config = config
+        self.actions = config.actions
+
+    def logits(self, vector, observations):
+        outputs = hidden_outputs(self.config.network, vector, observations)
+        advantages = outputs["policy"].reshape(COUNT, ACTIONS, -1)
+        if not self.actions.is_dueling:
+            return advantages
+        centred = advantages - advantages.mean(axis=1, keepdims=True)
+        return outputs["value"][:, np.newaxis, :] + centred
+
+    def values(self, vector, observations):
+        logits = self.logits(vector, observations)
+        if self.actions.atoms == 1:
+            return logits[:, :, 0]
+        return softmax(logits) @ np.linspace(-2, 2, 5)
+
+    def loss(self, vector, targets, batch):
+        logits = self.logits(vector, batch.observations)[np.arange(COUNT), batch.actions]
+        if self.actions.atoms == 1:
+            errors = np.abs(logits[:, 0] - targets)
+            losses = np.where(errors < 1, errors**2 / 2, errors - 0.5)
+        else:
+            losses = -(targets * np.log(softmax(logits))).sum(axis=1)
+        return np.mean(losses * batch.weights)
+
+
+def softmax(logits):
+    weights = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
+@pytest.mark.parametrize("is_double", [False, True], ids=["single", "double"])
+@pytest.mark.parametrize("is_dueling", [False, True], ids=["plain", "dueling"])
+@pytest.mark.parametrize("is_distributional", [False, True], ids=["mean", "C51"])
+def test_an_update_moves_the_network_as_numpy_does(dqn, is_double, is_dueling, is_distributional):
+    section = {**SECTION, "double": is_double, "dueling": is_dueling}
+    section |= {"stream_layers": [4]} if is_dueling else {}
+    section |= {"distributional": ATOMS} if is_distributional else {}
+    config = dqn.Config(section)
+    learner = dqn.make_learner(config, 3)
+    random = np.random.default_rng(5)
+    state = dict(learner.state())
+    # A target that differs, so that double learning does.
+    state["target"] = random.normal(size=state["target"].shape).astype(np.float32)
+    learner.restore(state)
+    batch = dqn_batch(0)
+    errors, terms = learner._update(batch, 1)
+
+    ours, before = Numpy(config), {name: a.astype(np.float64) for name, a in state.items()}
+    chosen_by = before["network" if is_double else "target"]
+    best = ours.values(chosen_by, batch.next_observations).argmax(axis=1)
+    behind = ours.logits(before["target"], batch.next_observations)[np.arange(COUNT), best]
+    if is_distributional:
+        support = np.linspace(-2, 2, 5)
+        targets = algorithm_1(softmax(behind), support, batch.rewards, batch.discounts)
+    else:
+        targets = batch.rewards + batch.discounts * behind[:, 0]
+
+    def loss(vector):
+        return ours.loss(vector, targets, batch)
+
+    slope = slope_of(loss, before["network"])
+    slope *= min(1.0, 10.0 / np.linalg.norm(slope))
+    after = learner.state()
+    np.testing.assert_allclose(terms["loss"], loss(before["network"]), rtol=1e-4)
+    np.testing.assert_allclose(after["network/adam/mean"], 0.1 * slope, rtol=1e-3, atol=2e-6)
+    np.testing.assert_allclose(after["network"], stepped(before["network"], slope, 1e-3), atol=3e-6)
+    taken = ours.logits(before["network"], batch.observations)[np.arange(COUNT), batch.actions]
+    if is_distributional:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = np.where(targets > 0, targets * np.log(targets / softmax(taken)), 0)
+        np.testing.assert_allclose(errors, ratios.sum(axis=1), rtol=1e-3, atol=1e-5)
+    else:
+        np.testing.assert_allclose(errors, np.abs(taken[:, 0] - targets), rtol=1e-4)
+
+
+def test_long_gradients_are_scaled_down(dqn):
+    config = dqn.Config({**SECTION, "gradient_norm_clipping": 1e-3})
+    learner = dqn.make_learner(config, 3)
+    _, terms = learner._update(dqn_batch(0), 1)
+    assert terms["gradient norm"] > 1e-3
+    mean = learner.state()["network/adam/mean"]
+    assert np.linalg.norm(mean) == pytest.approx(0.1 * 1e-3, rel=1e-4)
+
+
+def test_the_target_is_a_copy_after_some_updates(dqn):
+    learner = dqn.make_learner(dqn.Config({**SECTION, "target_every": 2}), 3)
+    first = learner.state()["target"]
+    learner.step(dqn_batch(0))
+    np.testing.assert_array_equal(learner.state()["target"], first)
+    learner.step(dqn_batch(1))
+    state = learner.state()
+    np.testing.assert_allclose(state["target"], state["network"], atol=1e-6)
+
+
+def test_a_learner_goes_on_from_its_state_to_the_bit(dqn):
+    config = dqn.Config({**SECTION, "target_every": 4, "prioritized": True})
+    batches = [dqn_batch(number) for number in range(6)]
+    require_state_to_the_bit(lambda seed: dqn.make_learner(config, seed), batches)
+
+
+def test_priorities_are_errors_where_transitions_are_drawn_by_them(dqn):
+    plain = dqn.make_learner(dqn.Config(SECTION), 3)
+    assert plain.step(dqn_batch(0)).priorities is None
+    learner = dqn.make_learner(dqn.Config({**SECTION, "prioritized": True}), 3)
+    errors, _ = dqn.make_learner(dqn.Config(SECTION), 3)._update(dqn_batch(0), 1)
+    priorities = learner.step(dqn_batch(0)).priorities
+    np.testing.assert_allclose(priorities, errors + 1e-3, rtol=1e-6)
+
+
+class TestSettings:
+    def test_streams_need_a_dueling_network(self, dqn):
+        with pytest.raises(ValueError, match="stream_layers need dueling: true"):
+            dqn.Config({**SECTION, "stream_layers": [4]})
+
+    def test_the_range_of_returns_is_one(self, dqn):
+        with pytest.raises(ValueError, match="low must be below high"):
+            dqn.Config({**SECTION, "distributional": {"low": 1.0, "high": 1.0}})
+
+    def test_a_recurrent_network_is_refused(self, dqn):
+        section = {"state_size": [3], "action_size": 2, "network": [{"lstm": 8}]}
+        with pytest.raises(ValueError, match="single transitions are learnt from"):
+            dqn.Config(section)

@@ -1,0 +1,104 @@
+"""What actors try besides the best known actions."""
+
+import numpy as np
+import pytest
+
+from relaax.learning.distributions import ActionValues, Deterministic
+from relaax.learning.exploration.action_noise import (
+    NormalNoise,
+    OrnsteinUhlenbeckNoise,
+    UniformAtFirst,
+)
+from relaax.learning.exploration.epsilon_greedy import EpsilonGreedy
+from relaax.learning.exploration.schedules import Linear, epsilon_ladder, sigma_ladder
+
+SLOTS = np.arange(4)
+LOW, HIGH = np.array([-1.0, 0.0], np.float32), np.array([1.0, 4.0], np.float32)
+ACTIONS = Deterministic(LOW, HIGH)
+
+
+def random():
+    return np.random.default_rng(3)
+
+
+class TestLadders:
+    def test_the_last_environment_has_the_largest_sigma_and_the_first_has_some(self):
+        np.testing.assert_allclose(sigma_ladder(SLOTS, 4), [0.25, 0.5, 0.75, 1.0])
+
+    def test_one_rung_is_the_same_for_all(self):
+        np.testing.assert_allclose(sigma_ladder(SLOTS, 1), np.ones(4))
+        np.testing.assert_allclose(epsilon_ladder(SLOTS, 1, 7.0), np.ones(4))
+
+    def test_epsilons_are_those_of_ape_x(self):
+        """Horgan et al. 2018: epsilon_i = 0.4 ** (1 + i / (N - 1) * 7)."""
+        found = 0.4 ** epsilon_ladder(SLOTS, 4, 7.0)
+        expected = [0.4 ** (1 + i / 3 * 7) for i in range(4)]
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_a_linear_schedule_stays_at_its_end():
+    schedule = Linear(1.0, 0.1, 100)
+    assert [schedule.at(step) for step in (0, 50, 100, 1000)] == pytest.approx([1, 0.55, 0.1, 0.1])
+
+
+class TestNoiseOnActions:
+    def test_normal_noise_has_the_size_of_its_rung(self):
+        noise = NormalNoise(2, 0.5, random(), rungs=4)
+        drawn = np.stack([noise.draw(SLOTS) for _ in range(20_000)])
+        np.testing.assert_allclose(drawn[:, :, 0].std(axis=0), [0.125, 0.25, 0.375, 0.5], rtol=0.03)
+        assert (drawn[:, :, 2] == 0).all()
+
+    def test_noise_of_half_the_range_leads_from_the_middle_to_a_bound(self):
+        noise = np.array([[1.0, -0.5, 0.0], [3.0, -3.0, 0.0]], np.float32)
+        found = ACTIONS.choose(np.zeros((2, 2), np.float32), noise)
+        np.testing.assert_allclose(found, [[1.0, 1.0], [1.0, 0.0]])
+
+    def test_correlated_noise_is_the_process_of_the_paper(self):
+        noise = OrnsteinUhlenbeckNoise(2, 0.2, random(), theta=0.15, dt=0.5)
+        noise.grow(4)
+        noise.start(SLOTS)
+        expected, drawn = np.zeros((4, 2)), random()
+        for _ in range(5):
+            normal = drawn.standard_normal((4, 2), np.float32)
+            expected += -0.15 * 0.5 * expected + 0.2 * 0.5**0.5 * normal
+            np.testing.assert_allclose(noise.draw(SLOTS)[:, :2], expected, rtol=1e-4, atol=1e-6)
+
+    def test_correlated_noise_begins_anew_with_an_episode(self):
+        noise = OrnsteinUhlenbeckNoise(2, 0.2, random())
+        noise.grow(4)
+        for _ in range(10):
+            before = noise.draw(SLOTS)
+        noise.start(np.array([1]))
+        assert (noise._state[1] == 0).all()
+        np.testing.assert_array_equal(noise._state[0], before[0, :2])
+
+    def test_actions_are_drawn_evenly_at_first_whatever_the_policy_says(self):
+        step = 0
+        noise = UniformAtFirst(NormalNoise(2, 0.0, random()), 2, 100, lambda: step, random())
+        sure = np.full((4, 2), 50.0, np.float32)
+        actions = np.concatenate([ACTIONS.choose(sure, noise.draw(SLOTS)) for _ in range(5000)])
+        np.testing.assert_allclose(actions.mean(axis=0), [0.0, 2.0], atol=0.02)
+        np.testing.assert_allclose(actions.std(axis=0), [2 / 12**0.5, 4 / 12**0.5], rtol=0.02)
+        step = 100
+        np.testing.assert_allclose(ACTIONS.choose(sure, noise.draw(SLOTS)), np.tile(HIGH, (4, 1)))
+
+
+class TestEpsilonGreedy:
+    VALUES = ActionValues(3)
+    BEST = np.tile(np.array([0.0, 5.0, 1.0], np.float32), (4, 1))
+
+    def chosen(self, epsilon, rungs=1):
+        greedy = EpsilonGreedy(3, Linear(epsilon, epsilon, 1), lambda: 0, random(), rungs)
+        return np.stack([self.VALUES.choose(self.BEST, greedy.draw(SLOTS)) for _ in range(10_000)])
+
+    def test_without_epsilon_it_is_the_best_action(self):
+        assert (self.chosen(0.0) == 1).all()
+
+    def test_a_drawn_action_may_be_the_best_one(self):
+        found = [np.mean(self.chosen(0.3) == action) for action in range(3)]
+        np.testing.assert_allclose(found, [0.1, 0.8, 0.1], atol=0.01)
+
+    def test_environments_differ_in_epsilon(self):
+        explored = (self.chosen(0.5, rungs=4) != 1).mean(axis=0)
+        expected = 2 / 3 * 0.5 ** epsilon_ladder(SLOTS, 4, 7.0)
+        np.testing.assert_allclose(explored, expected, atol=0.015)
