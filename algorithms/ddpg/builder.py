@@ -1,5 +1,7 @@
 """Wires DDPG: the one place that reads the configuration, and hands values to parts."""
 
+from functools import partial
+
 import numpy as np
 
 from relaax.algorithm_base import (
@@ -17,7 +19,7 @@ from relaax.learning.exploration.action_noise import (
     OrnsteinUhlenbeckNoise,
     UniformAtFirst,
 )
-from relaax.learning.networks import initial_parameters
+from relaax.learning.exploration.parameter_noise import ParameterNoise
 from relaax.learning.off_policy import (
     OffPolicyLearner,
     make_actor,
@@ -25,6 +27,8 @@ from relaax.learning.off_policy import (
     serve_parameters,
 )
 from relaax.learning.off_policy.builder import TABLE
+from relaax.learning.off_policy.config import POLICY_VARIABLE
+from relaax.learning.off_policy.critics import CRITICS
 from relaax.learning.policy import CurrentPolicy
 from relaax.replay.step_batch import StepBatch
 
@@ -48,7 +52,17 @@ def make_batch_agent(
     def noise(policy: CurrentPolicy, random: np.random.Generator) -> NoiseSource:
         return exploration_of(config, policy, random)
 
-    return make_actor(config, parameter_server, seed, experience, noise)
+    keys = config.settings.exploration
+    perturbed = None
+    if keys.type == "parameters":
+        perturbed = partial(
+            ParameterNoise,
+            sigma=keys.sigma,
+            half=config.actions.half,
+            random=np.random.default_rng([seed, 3]),
+            target=keys.target,
+        )
+    return make_actor(config, parameter_server, seed, experience, noise, perturbed)
 
 
 def exploration_of(
@@ -60,7 +74,8 @@ def exploration_of(
     if keys.type == "ou":
         noise = OrnsteinUhlenbeckNoise(numbers, keys.sigma, random, keys.rungs, keys.theta, keys.dt)
     else:
-        noise = NormalNoise(numbers, keys.sigma, random, keys.rungs)
+        sigma = 0.0 if keys.type == "parameters" else keys.sigma
+        noise = NormalNoise(numbers, sigma, random, keys.rungs)
     steps = config.settings.first_random_steps
     return UniformAtFirst(noise, numbers, steps, lambda: policy.global_t, random)
 
@@ -68,24 +83,23 @@ def exploration_of(
 def make_learner(config: Config, seed: int | None) -> LearnerBase:
     """Return the learner."""
     prepare_to_fork()
+    from relaax.learning.off_policy.variables_tf import Variables
     from relaax.learning.tensorflow_runtime_tf import configure_tensorflow
 
-    from .update_tf import DdpgRates, DdpgUpdate
+    from .update_tf import TARGET_CRITICS, TARGET_POLICY, DdpgRates, DdpgUpdate
 
     settings = config.settings
     configure_tensorflow(settings.gpu, has_the_machine=True, splits_operations=True)
     random = np.random.default_rng(None if seed is None else [seed, 2])
-    seeds = [None if seed is None else seed + 1 + critic for critic in range(settings.critics)]
     delay = settings.policy_delay or 1
+    followers = {TARGET_POLICY: POLICY_VARIABLE, TARGET_CRITICS: CRITICS}
     update = DdpgUpdate(
         config.network,
         config.critic,
+        settings.critics,
         config.actions,
-        initial_parameters(config.network.manifest, "uniform", seed),
-        np.stack([initial_parameters(config.critic.manifest, "uniform", s) for s in seeds]),
+        Variables(config.initial(seed), followers, config.learning_rates),
         DdpgRates(
-            policy=settings.policy_learning_rate,
-            critic=settings.critic_learning_rate,
             target=settings.target_rate,
             target_every=settings.target_every or delay,
             policy_delay=delay,
@@ -100,4 +114,5 @@ def make_learner(config: Config, seed: int | None) -> LearnerBase:
         settings.batch_size,
         lambda count: random.standard_normal((count, numbers), np.float32),
         settings.prioritized,
+        shares_gradients=settings.learners is not None,
     )

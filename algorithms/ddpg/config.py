@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
+from relaax.algorithm_base import FloatVector
 from relaax.learning.distributions import Deterministic
 from relaax.learning.networks import POLICY, Head, Network
 from relaax.learning.off_policy import OffPolicyConfig
-from relaax.learning.off_policy.config import network_of
-from relaax.learning.off_policy.critics import critic_of
+from relaax.learning.off_policy.config import POLICY_VARIABLE, network_of
+from relaax.learning.off_policy.critics import CRITICS, critic_of, initial_critics
 from relaax.spaces import Space, box
 
 from .settings import Settings
@@ -25,6 +26,19 @@ class Config(OffPolicyConfig):
         self.actions: Deterministic = Deterministic(*self.settings.bounds)
         self.network = network_of(self.settings, (Head(POLICY, self.actions.outputs),))
         self.critic = critic_of(self.network, self.settings.action_shape)
+
+    @property
+    def learning_rates(self) -> dict[str, float]:
+        """Those of policy and critics."""
+        return {
+            POLICY_VARIABLE: self.settings.policy_learning_rate,
+            CRITICS: self.settings.critic_learning_rate,
+        }
+
+    def initial(self, seed: int | None) -> dict[str, FloatVector]:
+        """Return policy and critics as they are at first."""
+        critics = initial_critics(self.critic, self.settings.critics, seed)
+        return {**super().initial(seed), CRITICS: critics}
 
     @property
     def networks(self) -> tuple[Network, ...]:

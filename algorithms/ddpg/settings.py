@@ -11,16 +11,24 @@ from relaax.learning.off_policy import ContinuousSettings
 class NoiseSection(Section):
     """What makes actors try other actions. Sizes are parts of half the range of actions."""
 
-    #: Independent, or correlated in time (Ornstein and Uhlenbeck).
-    type: Literal["normal", "ou"] = "normal"
-    #: The standard deviation of each step's change.
+    #: Independent, or correlated in time (Ornstein and Uhlenbeck); or on the policy's parameters.
+    type: Literal["normal", "ou", "parameters"] = "normal"
+    #: The standard deviation of each step's change, or of each parameter's.
     sigma: float = Field(0.1, ge=0)
+    #: Let the deviation on parameters change, so that actions are so far from those without.
+    target: PositiveFloat | None = None
     #: How fast correlated noise returns to 0, for each unit of time.
     theta: PositiveFloat = 0.15
     #: Time between two steps.
     dt: PositiveFloat = 1.0
     #: Environments have sigmas in so many sizes, from sigma / rungs to sigma.
     rungs: PositiveInt = 1
+
+    @model_validator(mode="after")
+    def _perturbs(self) -> "NoiseSection":
+        if self.target is not None and self.type != "parameters":
+            raise ValueError("target needs type: parameters")
+        return self
 
 
 class Settings(ContinuousSettings):
@@ -55,6 +63,14 @@ class Settings(ContinuousSettings):
         filled = {"policy_delay": 2 if is_twin else 1, "target_noise": 0.2 if is_twin else 0.0}
         given = {key: value for key, value in values.items() if value is not None}
         return filled | given
+
+    @model_validator(mode="after")
+    def _learns_all_at_once(self) -> "Settings":
+        if self.learners is not None and self.policy_delay != 1:
+            raise ValueError(
+                "learners: several learners move the policy at every update: set policy_delay: 1"
+            )
+        return self
 
     @property
     def critics(self) -> int:

@@ -14,7 +14,6 @@ from relaax.learning.actor import Actor
 from relaax.learning.exploration import NoiseSource
 from relaax.learning.exploration.epsilon_greedy import EpsilonGreedy
 from relaax.learning.exploration.schedules import Linear
-from relaax.learning.networks import initial_parameters
 from relaax.learning.off_policy import (
     OffPolicyLearner,
     make_actor,
@@ -22,6 +21,7 @@ from relaax.learning.off_policy import (
     serve_parameters,
 )
 from relaax.learning.off_policy.builder import TABLE
+from relaax.learning.off_policy.config import POLICY_VARIABLE
 from relaax.learning.policy import CurrentPolicy
 from relaax.replay.step_batch import StepBatch
 
@@ -59,23 +59,22 @@ def make_batch_agent(
 def make_learner(config: Config, seed: int | None) -> LearnerBase:
     """Return the learner."""
     prepare_to_fork()
+    from relaax.learning.off_policy.variables_tf import Variables
     from relaax.learning.tensorflow_runtime_tf import configure_tensorflow
 
-    from .update_tf import DqnRates, DqnUpdate
+    from .update_tf import TARGET, DqnUpdate
 
     settings = config.settings
     configure_tensorflow(settings.gpu, has_the_machine=True, splits_operations=True)
+    followers = {TARGET: POLICY_VARIABLE}
     update = DqnUpdate(
         config.network,
         config.actions,
-        initial_parameters(config.network.manifest, "uniform", seed),
-        DqnRates(
-            learning_rate=settings.learning_rate,
-            gradient_norm=settings.gradient_norm_clipping,
-            target=settings.target_rate,
-            target_every=settings.target_every,
-            is_double=settings.double,
-        ),
+        Variables(config.initial(seed), followers, config.learning_rates),
+        settings.target_rate,
+        settings.target_every,
+        settings.double,
+        settings.gradient_norm_clipping,
     )
     return OffPolicyLearner(
         update,
@@ -83,4 +82,5 @@ def make_learner(config: Config, seed: int | None) -> LearnerBase:
         settings.batch_size,
         lambda count: np.zeros(count, np.float32),
         settings.prioritized,
+        shares_gradients=settings.learners is not None,
     )

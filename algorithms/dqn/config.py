@@ -6,7 +6,7 @@ from typing import Any
 from relaax.learning.distributions import ActionValues
 from relaax.learning.networks import POLICY, Dense, Head
 from relaax.learning.off_policy import OffPolicyConfig
-from relaax.learning.off_policy.config import network_of
+from relaax.learning.off_policy.config import POLICY_VARIABLE, network_of
 from relaax.spaces import Space
 
 from .settings import Settings
@@ -26,6 +26,11 @@ class Config(OffPolicyConfig):
         self.actions: ActionValues = action_values_of(self.settings)
         self.network = network_of(self.settings, heads_of(self.settings, self.actions.atoms))
         self.heads = tuple(head.name for head in self.network.heads)
+
+    @property
+    def learning_rates(self) -> dict[str, float]:
+        """That of the network."""
+        return {POLICY_VARIABLE: self.settings.learning_rate}
 
     def action_space(self) -> Space:
         """Return the space of actions."""

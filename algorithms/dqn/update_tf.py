@@ -1,112 +1,75 @@
-"""The variables of DQN, and one update of them as one graph."""
+"""The gradient of DQN."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 
-from relaax.algorithm_base import FloatVector
 from relaax.learning.distributions import ActionValues
 from relaax.learning.distributions.action_values_tf import GraphActionValues
 from relaax.learning.networks import Network
 from relaax.learning.networks.outputs_tf import outputs_of
 from relaax.learning.off_policy import TransitionBatch
+from relaax.learning.off_policy.config import POLICY_VARIABLE
+from relaax.learning.off_policy.update_tf import GraphUpdate, Slopes
 from relaax.learning.off_policy.variables_tf import Variables
 
 from .losses_tf import cross_entropy, divergence, huber, projected
 
-FloatArray = npt.NDArray[np.float32]
-
-#: The network, and the target that follows it.
-NETWORK, TARGET = "network", "target"
+#: What follows the network.
+TARGET = "target"
 
 
-@dataclass(frozen=True)
-class DqnRates:
-    """How fast what is learnt, and how often."""
+class DqnUpdate(GraphUpdate):
+    """Updates the network and its target; it draws nothing.
 
-    learning_rate: float = 1e-3
-    #: The longest gradient.
-    gradient_norm: float | None = 10.0
-    #: Part of the way that the target follows.
-    target: float = 1.0
-    #: Updates from one such move to the next.
-    target_every: int = 500
-    #: Choose the action behind a step with the network.
-    is_double: bool = True
-
-
-class DqnUpdate:
-    """The network, its target, and what Adam remembers. Updates draw nothing."""
+    The target follows as ``GraphUpdate`` says. ``is_double``: the network chooses the action behind
+    a step, and its target values it. Gradients longer than ``gradient_norm`` are scaled down. Of
+    distributions the error of a transition is their divergence.
+    """
 
     def __init__(
-        self, network: Network, values: ActionValues, initial: FloatVector, rates: DqnRates
+        self,
+        network: Network,
+        values: ActionValues,
+        variables: Variables,
+        target_rate: float,
+        target_every: int,
+        is_double: bool = True,
+        gradient_norm: float | None = None,
     ) -> None:
+        super().__init__(
+            variables, target_rate, target_every, jit_compile=not network.has_convolutions
+        )
         self._network = network
         self._values = values
         self._graph_values = GraphActionValues(values)
-        self._rates = rates
-        self._variables = Variables(
-            {NETWORK: initial, TARGET: initial}, {NETWORK: rates.learning_rate}
-        )
-        self._graph = tf.function(
-            self._update, jit_compile=not network.has_convolutions, autograph=False
-        )
+        self._is_double = is_double
+        self._gradient_norm = gradient_norm
 
-    @property
-    def policy(self) -> FloatVector:
-        """The network's parameters, float32 [size]."""
-        vector: FloatVector = self._variables[NETWORK].numpy()
-        return vector
-
-    def __call__(self, batch: TransitionBatch, number: int) -> tuple[FloatArray, dict[str, float]]:
-        """Make one update; return the error of each transition [B], and terms.
-
-        Of distributions the error is their divergence.
-        """
-        moves_target = number % self._rates.target_every == 0
-        errors, terms = self._graph(moves_target, *vars(batch).values())
-        return errors.numpy(), {name: float(term) for name, term in terms.items()}
-
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Return all variables by name."""
-        return self._variables.state()
-
-    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go on from ``state``."""
-        self._variables.restore(state)
-
-    def _update(
-        self, moves_target: bool, *columns: tf.Tensor
-    ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
-        batch = TransitionBatch(*columns)
+    def slopes(self, batch: TransitionBatch, names: tuple[str, ...]) -> Slopes:
+        """See GraphUpdate."""
         learn = self._losses if self._values.atoms == 1 else self._distributional_losses
         behind = self._behind(batch)
         with tf.GradientTape() as tape:
-            vector = tf.identity(self._variables[NETWORK])
+            vector = tf.identity(self.variables[POLICY_VARIABLE])
             tape.watch(vector)
             outputs = self._outputs(vector, batch.observations)
             losses, errors = learn(batch, outputs, behind)
             loss = tf.reduce_mean(losses * batch.weights)
         gradient = tape.gradient(loss, vector)
         norm = tf.norm(gradient)
-        if self._rates.gradient_norm is not None:
-            gradient *= tf.minimum(1.0, self._rates.gradient_norm / tf.maximum(norm, 1e-12))
-        self._variables.descend(NETWORK, gradient)
-        if moves_target:
-            self._variables.follow(TARGET, NETWORK, self._rates.target)
+        if self._gradient_norm is not None:
+            gradient *= tf.minimum(1.0, self._gradient_norm / tf.maximum(norm, 1e-12))
         value = tf.reduce_mean(tf.reduce_max(self._graph_values.values(outputs), axis=1))
-        return errors, {"loss": loss, "value": value, "gradient norm": norm}
+        terms = {"loss": loss, "value": value, "gradient norm": norm}
+        return Slopes({POLICY_VARIABLE: gradient}, errors, terms)
 
     def _behind(self, batch: TransitionBatch) -> tf.Tensor:
         """Return the outputs [B, A, atoms] of the best actions behind a step; 0 for others."""
-        outputs = self._outputs(self._variables[TARGET], batch.next_observations)
+        outputs = self._outputs(self.variables[TARGET], batch.next_observations)
         chosen_by = outputs
-        if self._rates.is_double:
-            chosen_by = self._outputs(self._variables[NETWORK], batch.next_observations)
+        if self._is_double:
+            chosen_by = self._outputs(self.variables[POLICY_VARIABLE], batch.next_observations)
         best = self._one_hot(self._graph_values.mode(chosen_by))
         return tf.reduce_sum(self._graph_values.logits(outputs) * best, axis=1)
 

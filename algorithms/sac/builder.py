@@ -13,7 +13,6 @@ from relaax.algorithm_base import (
     Saver,
 )
 from relaax.learning.actor import Actor
-from relaax.learning.networks import initial_parameters
 from relaax.learning.off_policy import (
     OffPolicyLearner,
     make_actor,
@@ -21,6 +20,7 @@ from relaax.learning.off_policy import (
     serve_parameters,
 )
 from relaax.learning.off_policy.builder import TABLE
+from relaax.learning.off_policy.critics import CRITICS
 from relaax.replay.step_batch import StepBatch
 
 from .config import Config
@@ -46,29 +46,23 @@ def make_learner(config: Config, seed: int | None) -> LearnerBase:
     """Return the learner."""
     prepare_to_fork()
     from relaax.learning.distributions.graph_tf import graph_of
+    from relaax.learning.off_policy.variables_tf import Variables
     from relaax.learning.tensorflow_runtime_tf import configure_tensorflow
 
-    from .update_tf import SacRates, SacUpdate
+    from .update_tf import TARGETS, SacUpdate
 
     settings = config.settings
     configure_tensorflow(settings.gpu, has_the_machine=True, splits_operations=True)
     random = np.random.default_rng(None if seed is None else [seed, 2])
     graph: Any = graph_of(config.actions)
-    seeds = [None, None] if seed is None else [seed + 1, seed + 2]
+    variables = Variables(config.initial(seed), {TARGETS: CRITICS}, config.learning_rates)
     update = SacUpdate(
         config.network,
         config.critic,
         graph,
-        initial_parameters(config.network.manifest, "uniform", seed),
-        np.stack([initial_parameters(config.critic.manifest, "uniform", s) for s in seeds]),
-        SacRates(
-            policy=settings.policy_learning_rate,
-            critic=settings.critic_learning_rate,
-            temperature=settings.temperature_learning_rate,
-            target=settings.target_rate,
-            target_entropy=config.target_entropy,
-        ),
-        settings.initial_temperature,
+        variables,
+        settings.target_rate,
+        config.target_entropy,
     )
     numbers = config.actions.half.size
     return OffPolicyLearner(
@@ -77,4 +71,5 @@ def make_learner(config: Config, seed: int | None) -> LearnerBase:
         settings.batch_size,
         lambda count: random.standard_normal((2, count, numbers), np.float32),
         settings.prioritized,
+        shares_gradients=settings.learners is not None,
     )

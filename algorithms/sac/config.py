@@ -4,14 +4,20 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any
 
+import numpy as np
+
+from relaax.algorithm_base import FloatVector
 from relaax.learning.distributions import SquashedGaussian
 from relaax.learning.networks import POLICY, Head, Network
 from relaax.learning.off_policy import OffPolicyConfig
-from relaax.learning.off_policy.config import network_of
-from relaax.learning.off_policy.critics import critic_of
+from relaax.learning.off_policy.config import POLICY_VARIABLE, network_of
+from relaax.learning.off_policy.critics import CRITICS, critic_of, initial_critics
 from relaax.spaces import Space, box
 
 from .settings import Settings
+
+#: The name of the temperature among what is learnt.
+LOG_TEMPERATURE = "log_temperature"
 
 
 class Config(OffPolicyConfig):
@@ -33,6 +39,24 @@ class Config(OffPolicyConfig):
         """The entropy that the temperature is moved for; appendix D of the paper."""
         given = self.settings.target_entropy
         return -float(prod(self.settings.action_shape)) if given is None else given
+
+    @property
+    def learning_rates(self) -> dict[str, float]:
+        """Those of policy, critics and temperature."""
+        return {
+            POLICY_VARIABLE: self.settings.policy_learning_rate,
+            CRITICS: self.settings.critic_learning_rate,
+            LOG_TEMPERATURE: self.settings.temperature_learning_rate,
+        }
+
+    def initial(self, seed: int | None) -> dict[str, FloatVector]:
+        """Return policy, critics and temperature as they are at first."""
+        log_temperature = np.log([self.settings.initial_temperature])
+        return {
+            **super().initial(seed),
+            CRITICS: initial_critics(self.critic, 2, seed),
+            LOG_TEMPERATURE: log_temperature.astype(np.float32),
+        }
 
     @property
     def networks(self) -> tuple[Network, ...]:

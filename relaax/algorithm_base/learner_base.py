@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from relaax.algorithm_base.bridge_base import BridgeBase
 from relaax.algorithm_base.roles import FloatVector
 
 Array = npt.NDArray[Any]
@@ -30,6 +31,7 @@ class LearnerBase(ABC):
 
         learner = make_learner(config, seed)
         learner.restore(the state of the last checkpoint, if any)
+        learner.connected(parameter_server)
         until the training is over:
             sample = learner.batch_size items of learner.table
             batch = learner.prepare(sample)     # on a thread of its own, ahead of the step
@@ -43,6 +45,11 @@ class LearnerBase(ABC):
     table: str
     #: How many items a batch has.
     batch_size: int
+    #: Whether ``parameters`` is published; not where the parameter server makes the updates.
+    publishes: bool = True
+
+    def connected(self, parameter_server: BridgeBase) -> None:
+        """Take the way to the parameter server, once, after ``restore`` and before all steps."""
 
     @abstractmethod
     def step(self, batch: Any) -> StepResult:

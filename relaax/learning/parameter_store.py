@@ -58,10 +58,15 @@ class ParameterStore:
         """Number of applied updates."""
         return self._version
 
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing changes any more."""
+        return self._is_frozen or self._global_t >= self._last_step
+
     def increment_global_t(self, steps: int) -> int:
         """Add ``steps`` and return the sum."""
         with self._lock:
-            if not self._is_over():
+            if not self.is_over:
                 self._global_t += steps
             return self._global_t
 
@@ -84,15 +89,9 @@ class ParameterStore:
         ValueError for another size, and for a gradient that is not finite: one NaN would spoil
         the parameters of all workers.
         """
-        if gradient.shape != self._parameters.shape:
-            raise ValueError(
-                f"the gradient has shape {gradient.shape}, "
-                f"the parameters {self._parameters.shape}: do all servers read one configuration?"
-            )
-        if not np.isfinite(gradient).all():
-            raise ValueError("the gradient is not finite")
+        self.require_fitting(gradient)
         with self._lock:
-            if self._is_over():
+            if self.is_over:
                 return self._version, self._global_t
             rate = self._learning_rate(self._global_t)
             self._optimizer.apply(self._parameters, gradient, rate)
@@ -100,6 +99,16 @@ class ParameterStore:
             self._version += 1
             self._published = None
             return self._version, self._global_t
+
+    def require_fitting(self, gradient: FloatVector) -> None:
+        """Raise ValueError unless ``gradient`` has the parameters' size and is finite."""
+        if gradient.shape != self._parameters.shape:
+            raise ValueError(
+                f"the gradient has shape {gradient.shape}, "
+                f"the parameters {self._parameters.shape}: do all servers read one configuration?"
+            )
+        if not np.isfinite(gradient).all():
+            raise ValueError("the gradient is not finite")
 
     def read(self) -> tuple[FloatVector, int, int]:
         """Return parameters (float32 [size], read-only), version and global step, which agree."""
@@ -127,9 +136,6 @@ class ParameterStore:
             self._global_t = snapshot.global_t
             self._version = snapshot.version
             self._published = None
-
-    def _is_over(self) -> bool:
-        return self._is_frozen or self._global_t >= self._last_step
 
 
 def frozen_copy(vector: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -7,6 +7,7 @@
 ``step_batch``     steps on their way to a storage
 ``writers``        who writes into which slot, and which step of it comes next
 ``table``          which items there are, which are drawn, and what is read of them
+``mixed``          batches that are made of parts of several tables
 ``readiness``      when steps have become items
 ``views``          what is read of the steps around an item: transitions, windows, stacks of frames
 ``selectors``      which items are drawn

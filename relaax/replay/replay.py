@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from relaax.replay.mixed import Mixed
 from relaax.replay.schema import Schema
 from relaax.replay.selectors.selector import FloatArray, IntArray
 from relaax.replay.storage import ENDS, FINAL, NONE, START, Flags, Storage
@@ -31,7 +32,7 @@ class Replay:
     def __init__(
         self,
         storage: Storage,
-        tables: Mapping[str, Table],
+        tables: Mapping[str, Table | Mixed],
         writers: Writers,
     ) -> None:
         self._storage = storage

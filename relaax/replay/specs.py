@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from relaax.replay.limiter import Limiter
+from relaax.replay.mixed import Mixed
 from relaax.replay.replay import Replay
 from relaax.replay.schema import Schema
 from relaax.replay.selectors.prioritized import Prioritized
@@ -35,13 +36,21 @@ class TableSpec:
 
 
 @dataclass(frozen=True)
+class MixedSpec:
+    """A table whose batches are made of fixed parts of others, which all have one view."""
+
+    #: How much of a batch comes from which table; the sum is 1.
+    fractions: Mapping[str, float]
+
+
+@dataclass(frozen=True)
 class ReplaySpec:
     """A storage and its tables."""
 
     schema: Schema
     #: How many steps are stored.
     capacity: int
-    tables: Mapping[str, TableSpec]
+    tables: Mapping[str, TableSpec | MixedSpec]
 
     def make(self, random: np.random.Generator, lease_s: float) -> Replay:
         """Return an empty replay, whose writers are forgotten after ``lease_s`` of silence."""
@@ -55,8 +64,14 @@ class ReplaySpec:
                 spec.max_times_sampled,
             )
             for name, spec in self.tables.items()
+            if isinstance(spec, TableSpec)
         }
-        return Replay(storage, tables, Writers(lease_s))
+        mixed = {
+            name: Mixed(tables, spec.fractions)
+            for name, spec in self.tables.items()
+            if isinstance(spec, MixedSpec)
+        }
+        return Replay(storage, {**tables, **mixed}, Writers(lease_s))
 
 
 def _selector(spec: TableSpec, capacity: int, random: np.random.Generator) -> Selector:

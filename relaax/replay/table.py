@@ -67,6 +67,11 @@ class Table:
         """Return how many items can be drawn."""
         return len(self._selector)
 
+    @property
+    def has_priorities(self) -> bool:
+        """Whether items are drawn by priorities."""
+        return isinstance(self._selector, Prioritized)
+
     def may_insert(self, count: int) -> bool:
         """Return whether ``count`` more steps may be stored."""
         return self._limiter.may_insert(len(self), self.counts.inserted, self.counts.drawn, count)
@@ -105,7 +110,7 @@ class Table:
 
         ValueError for a table without priorities.
         """
-        if not isinstance(self._selector, Prioritized):
+        if not isinstance(self._selector, Prioritized):  # as ``has_priorities`` says
             raise ValueError("the items of this table have no priorities")
         rows = keys % self._storage.capacity
         is_here = self._keys(rows) == keys

@@ -3,6 +3,7 @@
 ``noise``           what every source of noise does, and noise of its own for each choice
 ``schedules``       numbers that change with the global step, and from environment to environment
 ``action_noise``    noise on continuous actions: normal, or correlated in time
+``parameter_noise`` noise on a policy's parameters
 ``epsilon_greedy``  now and then one of several actions, whatever is known of it
 """
 

@@ -6,14 +6,18 @@
 ``critics_tf``    the same inside a graph
 ``batch``         a batch of transitions
 ``learner``       makes an update of each batch
+``learner_roles``  what a learner asks of an update
+``shared_gradients``  updates of several learners on one set of parameters
 ``variables_tf``  what an update changes, by name
+``update_tf``     an update of all that is learnt, as one graph
 ``builder``       wires actors, replay and parameter server
 """
 
 from .batch import TransitionBatch
 from .builder import make_actor, prepare_to_fork, replay_spec, serve_parameters
 from .config import OffPolicyConfig
-from .learner import OffPolicyLearner, Update
+from .learner import OffPolicyLearner
+from .learner_roles import Update
 from .settings import ContinuousSettings, OffPolicySettings
 
 __all__ = [

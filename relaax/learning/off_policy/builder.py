@@ -8,15 +8,24 @@ import numpy as np
 from relaax.algorithm_base import (
     BridgeBase,
     ExperienceSink,
+    FloatVector,
     Metrics,
     ParameterServerBase,
     Saver,
 )
 from relaax.learning.actor import Actor
+from relaax.learning.averaging import Averager, AveragingService
 from relaax.learning.exploration import NoiseSource
-from relaax.learning.networks import initial_parameters
-from relaax.learning.off_policy.config import OffPolicyConfig
-from relaax.learning.parameter_server import ParameterServer
+from relaax.learning.exploration.parameter_noise import ParameterNoise
+from relaax.learning.model import PolicyModel
+from relaax.learning.networks.parameters import Parameters
+from relaax.learning.off_policy.config import POLICY_VARIABLE, OffPolicyConfig
+from relaax.learning.off_policy.settings import LearnersSection
+from relaax.learning.optimizers import Adam, AdamSettings
+from relaax.learning.optimizers.parts import OptimizerOfParts, Part
+from relaax.learning.parameter_server import ParameterServer, Store
+from relaax.learning.parameter_service import ParameterService
+from relaax.learning.parameter_store import ParameterStore
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.published import PublishedParameters, PublishedService
@@ -36,21 +45,47 @@ ERROR_UPDATES = 16
 #: Makes an actor's exploration, of its policy and a source of random numbers.
 MakeNoise: TypeAlias = Callable[[CurrentPolicy, np.random.Generator], NoiseSource]
 
+#: Makes a policy with noise on its parameters, of what unpacks them and of the model.
+Perturbed: TypeAlias = Callable[[Callable[[FloatVector], Parameters], PolicyModel], ParameterNoise]
+
 
 def serve_parameters(
     config: OffPolicyConfig, saver: Saver, metrics: Metrics
 ) -> ParameterServerBase:
-    """Return what serves the parameters that the learner publishes."""
+    """Return what serves the parameters that the learner publishes, or several learners move."""
     settings = config.settings
-    initial = initial_parameters(config.network.manifest, "uniform", settings.seed)
-    parameters = PublishedParameters(initial)
+    store, service = _published(config, metrics)
+    if settings.learners is not None:
+        store, service = _moved_by(settings.learners, config, metrics)
     return ParameterServer(
-        store=parameters,
-        service=PublishedService(parameters, metrics),
+        store=store,
+        service=service,
         saver=saver,
         fingerprint=config.fingerprint(),
         max_global_step=settings.max_global_step,
     )
+
+
+def _published(config: OffPolicyConfig, metrics: Metrics) -> tuple[Store, BridgeBase]:
+    parameters = PublishedParameters(config.initial(config.settings.seed)[POLICY_VARIABLE])
+    return parameters, PublishedService(parameters, metrics)
+
+
+def _moved_by(
+    learners: LearnersSection, config: OffPolicyConfig, metrics: Metrics
+) -> tuple[Store, BridgeBase]:
+    """Return what holds all that is learnt; the policy is the first of it."""
+    initial, rates = config.initial(config.settings.seed), config.learning_rates
+    parts = {
+        name: Part(vector.size, Adam(vector.size, AdamSettings()), rates[name])
+        for name, vector in initial.items()
+    }
+    joined = np.concatenate(list(initial.values()))
+    store = ParameterStore(joined, OptimizerOfParts(parts), lambda _: 1.0)
+    if learners.gradients == "asynchronous":
+        return store, ParameterService(store, metrics)
+    averager = Averager(store, learners.count, learners.timeout)
+    return store, AveragingService(store, metrics, averager)
 
 
 def make_actor(
@@ -59,8 +94,13 @@ def make_actor(
     seed: int,
     experience: ExperienceSink[StepBatch],
     make_noise: MakeNoise | None = None,
+    perturbed: Perturbed | None = None,
 ) -> Actor[StepBatch]:
-    """Return the agent of many environments, which delivers steps to ``experience``."""
+    """Return the agent of many environments, which delivers steps to ``experience``.
+
+    ``make_noise`` makes what its choices are made with, and ``perturbed`` a policy with noise on
+    its parameters.
+    """
     prepare_to_fork()
     from relaax.learning.distributions.graph_tf import graph_head_of
     from relaax.learning.networks.parameters_tf import ParameterTensors
@@ -70,19 +110,24 @@ def make_actor(
     settings, actions = config.settings, config.actions
     configure_tensorflow(settings.gpu, has_the_machine=False)
     tensors = ParameterTensors(config.network, settings.gpu)
-    policy = CurrentPolicy(tensors.unpack, parameter_server.get())
+    size, unpack = config.network.manifest.size, tensors.unpack
+    model = policy_of(
+        config.network,
+        tensors,
+        actions,
+        graph_head_of(actions),
+        is_recorded=False,
+        heads=config.heads,
+    )
+    if perturbed is not None:
+        noisy = perturbed(unpack, model)
+        unpack, model = noisy.unpack, noisy
+    policy = CurrentPolicy(lambda values: unpack(values[:size]), parameter_server.get())
     random = np.random.default_rng(None if settings.seed is None else [settings.seed, seed])
     return Actor(
         preprocessor=Preprocessor(settings.state_size),
         policy=policy,
-        model=policy_of(
-            config.network,
-            tensors,
-            actions,
-            graph_head_of(actions),
-            is_recorded=False,
-            heads=config.heads,
-        ),
+        model=model,
         distribution=actions,
         columns=config.columns,
         rollouts=StepRecorder(config.columns),

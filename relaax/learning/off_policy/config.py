@@ -1,14 +1,25 @@
 """The configuration of an off-policy algorithm, as the servers want it."""
 
+from abc import abstractmethod
 from typing import Any
 
-from relaax.algorithm_base import ConfigBase
+from relaax.algorithm_base import ConfigBase, FloatVector
 from relaax.learning.distributions import ActionHead
-from relaax.learning.networks import Dense, Head, Network, default_network, read_network
+from relaax.learning.networks import (
+    Dense,
+    Head,
+    Network,
+    default_network,
+    initial_parameters,
+    read_network,
+)
 from relaax.learning.off_policy.settings import OffPolicySettings
 from relaax.learning.rollouts import Columns
 from relaax.learning.shapes import space_of_states, stacked_shape
 from relaax.spaces import Space
+
+#: The name of what actors act with, the first of what is learnt.
+POLICY_VARIABLE = "policy"
 
 
 class OffPolicyConfig(ConfigBase):
@@ -28,6 +39,15 @@ class OffPolicyConfig(ConfigBase):
     def columns(self) -> Columns:
         """What is stored of a step."""
         return Columns.of(self.network, self.actions)
+
+    @property
+    @abstractmethod
+    def learning_rates(self) -> dict[str, float]:
+        """Those of all that is learnt, by name; ``POLICY_VARIABLE`` is the first of it."""
+
+    def initial(self, seed: int | None) -> dict[str, FloatVector]:
+        """Return all that is learnt as it is at first, float32 [size] by the same names."""
+        return {POLICY_VARIABLE: initial_parameters(self.network.manifest, "uniform", seed)}
 
     @property
     def networks(self) -> tuple[Network, ...]:

@@ -1,6 +1,9 @@
 """Networks that value an action in a state."""
 
-from relaax.learning.networks import Head, Network
+import numpy as np
+
+from relaax.algorithm_base import FloatVector
+from relaax.learning.networks import Head, Network, initial_parameters
 from relaax.learning.networks.description import Encoder
 from relaax.learning.networks.layers import Convolution
 from relaax.observations import UNNAMED, Shape
@@ -8,8 +11,17 @@ from relaax.observations import UNNAMED, Shape
 #: The head of a critic, and the name of the action among its inputs.
 VALUE, ACTION = "value", "action"
 
+#: The name of all critics' parameters, among what is learnt.
+CRITICS = "critics"
+
 #: The name that an observation without one has among a critic's inputs.
 OBSERVATION = "observation"
+
+
+def initial_critics(critic: Network, count: int, seed: int | None) -> FloatVector:
+    """Return the first parameters of ``count`` critics, one behind another."""
+    seeds = [None if seed is None else seed + 1 + number for number in range(count)]
+    return np.concatenate([initial_parameters(critic.manifest, "uniform", s) for s in seeds])
 
 
 def critic_of(policy: Network, action_shape: Shape) -> Network:

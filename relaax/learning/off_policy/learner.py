@@ -1,14 +1,16 @@
 """Makes an update of each batch of transitions that is drawn."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from relaax.algorithm_base import FloatVector, LearnerBase, StepResult
+from relaax.algorithm_base import BridgeBase, FloatVector, LearnerBase, StepResult
 from relaax.learning.off_policy.batch import TransitionBatch
+from relaax.learning.off_policy.learner_roles import Update
 from relaax.learning.off_policy.settings import PrioritySection
+from relaax.learning.off_policy.shared_gradients import GradientUpdate, SharedUpdate
 from relaax.learning.steps import ACTION, observations_in
 from relaax.replay.table import Sample
 
@@ -19,27 +21,11 @@ FloatArray = npt.NDArray[np.float32]
 UPDATES = "updates"
 
 
-class Update(Protocol):
-    """Changes what an algorithm learns by one batch."""
-
-    @property
-    def policy(self) -> FloatVector:
-        """What actors act with, float32 [size]."""
-
-    def __call__(
-        self, batch: TransitionBatch, number: int
-    ) -> tuple[FloatArray, Mapping[str, float]]:
-        """Make the update of this number, from 1; return errors float32 [B] and terms."""
-
-    def state(self) -> dict[str, Array]:
-        """Return all variables by name."""
-
-    def restore(self, state: Mapping[str, Array]) -> None:
-        """Go on from ``state``, which may hold more."""
-
-
 class OffPolicyLearner(LearnerBase):
-    """Draws, weighs, and updates; ``noise`` returns what an update of B transitions draws with."""
+    """Draws, weighs, and updates; ``noise`` returns what an update of B transitions draws with.
+
+    With ``shares_gradients`` it is one of several learners: the parameter server makes the updates.
+    """
 
     def __init__(
         self,
@@ -48,6 +34,7 @@ class OffPolicyLearner(LearnerBase):
         batch_size: int,
         noise: Callable[[int], FloatArray],
         priorities: PrioritySection | None = None,
+        shares_gradients: bool = False,
     ) -> None:
         self.table = table
         self.batch_size = batch_size
@@ -55,6 +42,13 @@ class OffPolicyLearner(LearnerBase):
         self._noise = noise
         self._priorities = priorities
         self._updates = 0
+        self.publishes = not shares_gradients
+
+    def connected(self, parameter_server: BridgeBase) -> None:
+        """Share gradients with other learners, if it was made for that."""
+        if not self.publishes:
+            update = cast(GradientUpdate, self._update)
+            self._update = SharedUpdate(update, parameter_server, self._updates)
 
     def prepare(self, sample: Sample) -> TransitionBatch:
         """Return the transitions of a sample."""

@@ -1,7 +1,7 @@
 """The keys of the YAML's ``algorithm:`` section that off-policy algorithms share."""
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,18 @@ class PrioritySection(Section):
     least_priority: PositiveFloat = 1e-3
 
 
+class LearnersSection(Section):
+    """Several learners on one set of parameters, which the parameter server moves."""
+
+    #: How many learners there are.
+    count: PositiveInt
+    #: ``synchronous``: an update is the mean of a gradient of each learner. ``asynchronous``: each
+    #: gradient is an update (Nair et al. 2015, https://arxiv.org/abs/1507.04296).
+    gradients: Literal["synchronous", "asynchronous"] = "synchronous"
+    #: How long a learner is waited for, in seconds, before the others go on without it.
+    timeout: PositiveFloat = 10.0
+
+
 class OffPolicySettings(Section):
     """Derive an algorithm's settings from it: they add actions, and may give other defaults."""
 
@@ -51,6 +63,8 @@ class OffPolicySettings(Section):
     updates_per_step: PositiveFloat | None = 1.0
     #: Draw transitions by their errors: ``true``, or a section; None: all alike.
     prioritized: PrioritySection | None = None
+    #: Several learners; None: one, which publishes.
+    learners: LearnersSection | None = None
     #: Discount factor.
     rewards_gamma: float = Field(0.99, gt=0, le=1)
     #: Steps that rewards are summed over before the value of what follows.

@@ -5,6 +5,7 @@
 ``adam``       Adam with decoupled weight decay
 ``adam_tf``    Adam inside a graph
 ``sgd``        stochastic gradient descent with momentum
+``parts``      several optimisers on parts of one vector
 ``sections``   which of them a YAML file asks for
 ``schedule``   learning rates
 ``clipping``   gradients that are too long

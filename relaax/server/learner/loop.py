@@ -130,6 +130,8 @@ class LearnerLoop:
         self._metrics.store_if_due()
 
     def _publish(self) -> None:
+        if not self._learner.publishes:
+            return
         try:
             self._publisher.publish_values(self._learner.parameters(), self.iteration, "")
         except ParameterServerAway as error:  # what is published next is newer

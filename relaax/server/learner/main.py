@@ -84,6 +84,7 @@ def _loop(
         resources.enter_context(closing(ReplayPort(options.bind, replay)))
     except OSError as error:
         raise ConfigurationError(f"--bind: {error}") from error
+    learner.connected(bridge)
     watch = resources.enter_context(closing(TrainingWatch(bridge, lambda: replay.actions)))
     loop = LearnerLoop(
         learner,

@@ -136,7 +136,7 @@ def test_an_update_moves_the_network_as_numpy_does(dqn, is_double, is_dueling, i
     errors, terms = learner._update(batch, 1)
 
     ours, before = Numpy(config), {name: a.astype(np.float64) for name, a in state.items()}
-    chosen_by = before["network" if is_double else "target"]
+    chosen_by = before["policy" if is_double else "target"]
     best = ours.values(chosen_by, batch.next_observations).argmax(axis=1)
     behind = ours.logits(before["target"], batch.next_observations)[np.arange(COUNT), best]
     if is_distributional:
@@ -148,13 +148,13 @@ def test_an_update_moves_the_network_as_numpy_does(dqn, is_double, is_dueling, i
     def loss(vector):
         return ours.loss(vector, targets, batch)
 
-    slope = slope_of(loss, before["network"])
+    slope = slope_of(loss, before["policy"])
     slope *= min(1.0, 10.0 / np.linalg.norm(slope))
     after = learner.state()
-    np.testing.assert_allclose(terms["loss"], loss(before["network"]), rtol=1e-4)
-    np.testing.assert_allclose(after["network/adam/mean"], 0.1 * slope, rtol=1e-3, atol=2e-6)
-    np.testing.assert_allclose(after["network"], stepped(before["network"], slope, 1e-3), atol=3e-6)
-    taken = ours.logits(before["network"], batch.observations)[np.arange(COUNT), batch.actions]
+    np.testing.assert_allclose(terms["loss"], loss(before["policy"]), rtol=1e-4)
+    np.testing.assert_allclose(after["policy/adam/mean"], 0.1 * slope, rtol=1e-3, atol=2e-6)
+    np.testing.assert_allclose(after["policy"], stepped(before["policy"], slope, 1e-3), atol=3e-6)
+    taken = ours.logits(before["policy"], batch.observations)[np.arange(COUNT), batch.actions]
     if is_distributional:
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios = np.where(targets > 0, targets * np.log(targets / softmax(taken)), 0)
@@ -168,7 +168,7 @@ def test_long_gradients_are_scaled_down(dqn):
     learner = dqn.make_learner(config, 3)
     _, terms = learner._update(dqn_batch(0), 1)
     assert terms["gradient norm"] > 1e-3
-    mean = learner.state()["network/adam/mean"]
+    mean = learner.state()["policy/adam/mean"]
     assert np.linalg.norm(mean) == pytest.approx(0.1 * 1e-3, rel=1e-4)
 
 
@@ -179,7 +179,7 @@ def test_the_target_is_a_copy_after_some_updates(dqn):
     np.testing.assert_array_equal(learner.state()["target"], first)
     learner.step(dqn_batch(1))
     state = learner.state()
-    np.testing.assert_allclose(state["target"], state["network"], atol=1e-6)
+    np.testing.assert_allclose(state["target"], state["policy"], atol=1e-6)
 
 
 def test_a_learner_goes_on_from_its_state_to_the_bit(dqn):

@@ -119,7 +119,7 @@ def test_an_update_moves_everything_as_numpy_does(sac):
 
     def policy_loss(policy):
         actions, likelihoods = ours.choose(policy, batch.observations, batch.noise[0])
-        values = ours.values(critics, batch.observations, actions)
+        values = ours.values(before["critics"], batch.observations, actions)
         return np.mean(likelihoods - values.min(axis=0))
 
     slope = slope_of(policy_loss, before["policy"])

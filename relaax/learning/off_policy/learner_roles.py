@@ -1,0 +1,32 @@
+"""What a learner asks of an update."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.algorithm_base import FloatVector
+from relaax.learning.off_policy.batch import TransitionBatch
+
+Array = npt.NDArray[Any]
+FloatArray = npt.NDArray[np.float32]
+
+
+class Update(Protocol):
+    """Changes what an algorithm learns by one batch."""
+
+    @property
+    def policy(self) -> FloatVector:
+        """What actors act with, float32 [size]."""
+
+    def __call__(
+        self, batch: TransitionBatch, number: int
+    ) -> tuple[FloatArray, Mapping[str, float]]:
+        """Make the update of this number, from 1; return errors float32 [B] and terms."""
+
+    def state(self) -> dict[str, Array]:
+        """Return all variables by name."""
+
+    def restore(self, state: Mapping[str, Array]) -> None:
+        """Go on from ``state``, which may hold more."""

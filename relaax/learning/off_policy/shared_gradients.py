@@ -1,0 +1,80 @@
+"""Updates of several learners on one set of parameters."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.algorithm_base import BridgeBase, FloatVector
+from relaax.errors import BridgeError
+from relaax.learning.off_policy.batch import TransitionBatch
+from relaax.learning.off_policy.learner_roles import Update
+
+_log = logging.getLogger(__name__)
+
+Array = npt.NDArray[Any]
+FloatArray = npt.NDArray[np.float32]
+
+
+class GradientUpdate(Update, Protocol):
+    """An update whose gradients may go elsewhere."""
+
+    def gradient(
+        self, batch: TransitionBatch
+    ) -> tuple[FloatVector, FloatArray, Mapping[str, float]]:
+        """Return the gradients of all that is learnt, joined [sizes], errors [B] and terms."""
+
+    def load(self, joined: FloatVector, number: int) -> None:
+        """Take all that is learnt [sizes] after the update of this number; targets follow."""
+
+    def begin(self, joined: FloatVector) -> None:
+        """Take all that is learnt [sizes] before the first update; targets are copies."""
+
+
+class SharedUpdate:
+    """Sends the gradients of each batch to the parameter server, and takes what they made.
+
+    A gradient that the parameter server does not take is lost, with a warning.
+    """
+
+    def __init__(self, update: GradientUpdate, parameter_server: BridgeBase, updates: int) -> None:
+        self._update = update
+        self._parameter_server = parameter_server
+        values = parameter_server.get()
+        if values.vector is None:
+            raise RuntimeError("the first values of the parameter server came without their vector")
+        if updates:
+            update.load(values.vector, updates)
+        else:
+            update.begin(values.vector)
+        self._version = values.version
+
+    @property
+    def policy(self) -> FloatVector:
+        """What actors act with, float32 [size]."""
+        return self._update.policy
+
+    def __call__(
+        self, batch: TransitionBatch, number: int
+    ) -> tuple[FloatArray, Mapping[str, float]]:
+        """Make the update of this number; return errors float32 [B] and terms."""
+        gradient, errors, terms = self._update.gradient(batch)
+        try:
+            values = self._parameter_server.apply(gradient, 0, self._version)
+        except BridgeError as error:
+            _log.warning("an update is lost: %s", error)
+            return errors, terms
+        self._version = values.version
+        if values.vector is not None:
+            self._update.load(values.vector, number)
+        return errors, terms
+
+    def state(self) -> dict[str, Array]:
+        """Return all variables by name."""
+        return self._update.state()
+
+    def restore(self, state: Mapping[str, Array]) -> None:
+        """Go on from ``state``."""
+        self._update.restore(state)

@@ -1,0 +1,125 @@
+"""An update of all that an algorithm learns, as one graph."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from relaax.algorithm_base import FloatVector
+from relaax.learning.off_policy.batch import TransitionBatch
+from relaax.learning.off_policy.config import POLICY_VARIABLE
+from relaax.learning.off_policy.variables_tf import Variables
+
+FloatArray = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Slopes:
+    """What one batch says."""
+
+    #: Of what is learnt, [size] by name.
+    gradients: dict[str, tf.Tensor]
+    #: Of each transition, [B].
+    errors: tf.Tensor
+    #: Numbers by name, to be shown.
+    terms: dict[str, tf.Tensor]
+
+
+class GraphUpdate(ABC):
+    """Computes the gradients of a batch, takes a step, and moves what follows.
+
+    All gradients of an update are those at the variables before it. Followers go ``target_rate`` of
+    their way at every ``target_every``-th update.
+    """
+
+    def __init__(
+        self,
+        variables: Variables,
+        target_rate: float,
+        target_every: int = 1,
+        jit_compile: bool = True,
+    ) -> None:
+        self.variables = variables
+        self._target_rate = target_rate
+        self._target_every = target_every
+        kinds = {"jit_compile": jit_compile, "autograph": False}
+        self._whole = tf.function(self._update, **kinds)
+        self._slopes = tf.function(self._joined_slopes, **kinds)
+        self._following = tf.function(self._follow, **kinds)
+
+    @abstractmethod
+    def slopes(self, batch: TransitionBatch, names: tuple[str, ...]) -> Slopes:
+        """Return the gradients of the variables ``names``, inside a graph."""
+
+    def learnt(self, number: int) -> tuple[str, ...]:
+        """Return the names of what is learnt in the update of this number, from 1."""
+        return self.variables.names
+
+    @property
+    def policy(self) -> FloatVector:
+        """What actors act with, float32 [size]."""
+        vector: FloatVector = self.variables[POLICY_VARIABLE].numpy()
+        return vector
+
+    def __call__(self, batch: TransitionBatch, number: int) -> tuple[FloatArray, dict[str, float]]:
+        """Make the update of this number, from 1; return errors float32 [B] and terms."""
+        errors, terms = self._whole(
+            self.learnt(number), self._moves_followers(number), *vars(batch).values()
+        )
+        return errors.numpy(), _numbers(terms)
+
+    def gradient(self, batch: TransitionBatch) -> tuple[FloatVector, FloatArray, dict[str, float]]:
+        """Return the gradients of all that is learnt, joined [sizes], errors and terms."""
+        joined, errors, terms = self._slopes(*vars(batch).values())
+        return joined.numpy(), errors.numpy(), _numbers(terms)
+
+    def load(self, joined: FloatVector, number: int) -> None:
+        """Take what is learnt from elsewhere after the update of this number."""
+        self.variables.load(joined)
+        if self._moves_followers(number):
+            self._following()
+
+    def begin(self, joined: FloatVector) -> None:
+        """Take what is learnt from elsewhere before the first update; followers are copies."""
+        self.variables.load(joined)
+        self.variables.copy_to_followers()
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Return all variables by name."""
+        return self.variables.state()
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on from ``state``, which may hold more."""
+        self.variables.restore(state)
+
+    def _moves_followers(self, number: int) -> bool:
+        return number % self._target_every == 0
+
+    def _update(
+        self, names: tuple[str, ...], moves_followers: bool, *columns: tf.Tensor
+    ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
+        slopes = self.slopes(TransitionBatch(*columns), names)
+        for name in names:
+            self.variables.descend(name, slopes.gradients[name])
+        if moves_followers:
+            self._follow()
+        return slopes.errors, slopes.terms
+
+    def _joined_slopes(
+        self, *columns: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, dict[str, tf.Tensor]]:
+        names = self.variables.names
+        slopes = self.slopes(TransitionBatch(*columns), names)
+        joined = tf.concat([slopes.gradients[name] for name in names], axis=0)
+        return joined, slopes.errors, slopes.terms
+
+    def _follow(self) -> None:
+        self.variables.follow(self._target_rate)
+
+
+def _numbers(terms: Mapping[str, tf.Tensor]) -> dict[str, float]:
+    return {name: float(term) for name, term in terms.items()}

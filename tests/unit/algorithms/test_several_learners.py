@@ -1,0 +1,116 @@
+"""Learners that share gradients come to what one learner does with all of their batches."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from processes import REPOSITORY
+from transition_batches import COUNT, batch_of
+
+from relaax.metrics import NullMetrics
+from relaax.server.common.algorithm_loader import load_algorithm
+
+ACTIONS = 2
+SECTION = {"state_size": [3], "hidden_layers": [4], "seed": 3}
+NUMBERS = {**SECTION, "action_size": ACTIONS}
+
+#: By the algorithm's name: its section, and the noise that a batch has for each of its transitions.
+CASES = {
+    "sac": (NUMBERS, (2, COUNT, ACTIONS)),
+    "ddpg": (NUMBERS, (COUNT, ACTIONS)),
+    "dqn": ({**SECTION, "action_size": ACTIONS, "target_every": 2}, (COUNT,)),
+}
+
+
+class NoSaver:
+    """Keeps nothing."""
+
+    def restore_latest(self):
+        return None
+
+    def location(self):
+        return "nowhere"
+
+
+def batch(name, seed):
+    random, (_, noise) = np.random.default_rng(seed), CASES[name]
+    actions = random.uniform(-0.9, 0.9, size=(COUNT, ACTIONS)).astype(np.float32)
+    if name == "dqn":
+        actions = random.integers(ACTIONS, size=COUNT).astype(np.int32)
+    return batch_of(random, actions, random.normal(size=noise).astype(np.float32))
+
+
+def joined(*batches):
+    columns = [vars(each) for each in batches]
+    return type(batches[0])(
+        **{
+            name: np.concatenate(
+                [each[name] for each in columns], axis=1 if columns[0][name].ndim == 3 else 0
+            )
+            for name in columns[0]
+        }
+    )
+
+
+def learnt(learner):
+    return {name: value for name, value in learner.state().items() if "adam" not in name}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_synchronous_gradients_are_those_of_one_large_batch(name):
+    module = load_algorithm(REPOSITORY / "algorithms" / name).module
+    section = CASES[name][0]
+    alone = module.make_learner(module.Config(section), 3)
+    config = module.Config({**section, "learners": {"count": 2}})
+    server = module.ParameterServer(config, NoSaver(), NullMetrics())
+    several = [module.make_learner(config, seed) for seed in (3, 77)]
+    for learner in several:
+        assert not learner.publishes
+        learner.connected(server.bridge())
+    for number in range(3):
+        batches = [batch(name, 10 * number + part) for part in range(2)]
+        alone.step(joined(*batches))
+        with ThreadPoolExecutor(2) as threads:
+            pairs = zip(several, batches, strict=True)
+            for done in [threads.submit(learner.step, part) for learner, part in pairs]:
+                done.result(60)
+    for learner in several:
+        for part, value in learnt(learner).items():
+            np.testing.assert_allclose(value, learnt(alone)[part], atol=1e-4, err_msg=part)
+    policy = alone.parameters()
+    np.testing.assert_allclose(server.bridge().get().vector[: len(policy)], policy, atol=1e-4)
+
+
+def test_asynchronous_gradients_are_updates_of_their_own():
+    module = load_algorithm(REPOSITORY / "algorithms" / "dqn").module
+    section = {**CASES["dqn"][0], "learners": {"count": 2, "gradients": "asynchronous"}}
+    server = module.ParameterServer(module.Config(section), NoSaver(), NullMetrics())
+    first, second = (module.make_learner(module.Config(section), seed) for seed in (3, 77))
+    first.connected(server.bridge())
+    second.connected(server.bridge())
+    first.step(batch("dqn", 1))
+    second.step(batch("dqn", 2))
+    assert server.bridge().get().version.number == 2
+    assert not np.array_equal(first.parameters(), second.parameters())
+    np.testing.assert_array_equal(second.parameters(), server.bridge().get().vector)
+
+
+def test_a_learner_that_starts_again_goes_on_with_what_is_there():
+    module = load_algorithm(REPOSITORY / "algorithms" / "dqn").module
+    config = module.Config({**CASES["dqn"][0], "learners": {"count": 1}})
+    server = module.ParameterServer(config, NoSaver(), NullMetrics())
+    learner = module.make_learner(config, 3)
+    learner.connected(server.bridge())
+    for number in range(3):
+        learner.step(batch("dqn", number))
+    again = module.make_learner(config, 77)
+    again.restore(learner.state())
+    again.connected(server.bridge())
+    np.testing.assert_array_equal(again.parameters(), server.bridge().get().vector)
+    np.testing.assert_array_equal(again.state()["target"], learner.state()["target"])
+
+
+def test_the_policy_of_td3_cannot_wait_among_several_learners():
+    module = load_algorithm(REPOSITORY / "algorithms" / "ddpg").module
+    with pytest.raises(ValueError, match="set policy_delay: 1"):
+        module.Config({**NUMBERS, "twin": True, "learners": {"count": 2}})
