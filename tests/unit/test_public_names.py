@@ -17,8 +17,8 @@ PUBLIC = {
     """,
     "relaax.bridge": "Bridge BridgeControl",
     "relaax.learning.distributions": """
-        Bernoulli Categorical DiagonalGaussian Distribution GraphDistribution Maskable MultiDiscrete
-        SquashedGaussian distribution_of
+        ActionHead ActionValues Bernoulli Categorical Deterministic DiagonalGaussian Distribution
+        GraphActionHead GraphDistribution Maskable MultiDiscrete SquashedGaussian distribution_of
     """,
     "relaax.learning.networks": """
         Convolution Dense Encoder Head LSTM Layer LayerNorm Network POLICY ParameterManifest
