@@ -18,7 +18,7 @@ import yaml
 
 REPOSITORY = Path(__file__).parent.parent
 COMMANDS = Path(sys.executable).parent
-DEADLINE_S = 60.0
+DEADLINE_S = 120.0
 
 #: An environment variable that every process of a test inherits, so that none is overlooked.
 MARK = "RELAAX_TEST_DIRECTORY"
