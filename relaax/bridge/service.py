@@ -23,6 +23,7 @@ from relaax.algorithm_base import (
 )
 from relaax.bridge import bridge_pb2, bridge_pb2_grpc
 from relaax.bridge.vectors import GRADIENTS, PUBLICATIONS, SERVICE_NAME, VALUES, WithVector
+from relaax.errors import ParameterServerAway
 from relaax.failure_log import FailureLog, in_words
 
 _log = logging.getLogger(__name__)
@@ -123,6 +124,9 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
         """Return what ``call`` returns; what it raises is logged, and the answer."""
         try:
             return call()
+        except ParameterServerAway as error:  # of a replica, whose callers try again
+            context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
+            raise AssertionError("abort raises") from error
         except Exception as error:  # whatever an algorithm's own code raises
             self._failures.add("a call from a worker", error)
             _refuse(context, error)

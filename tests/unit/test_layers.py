@@ -26,7 +26,11 @@ MAY_IMPORT = {
     "relaax/algorithm_template": ("relaax/algorithm_base",),
     "relaax/client": ("relaax/protocol",),
     "relaax/server/common": ("relaax/algorithm_base", "relaax/bridge", "relaax/replay"),
-    "relaax/server/parameter_server": ("relaax/algorithm_base", "relaax/server/common"),
+    "relaax/server/parameter_server": (
+        "relaax/algorithm_base",
+        "relaax/bridge",
+        "relaax/server/common",
+    ),
     "relaax/server/rlx_server": (
         "relaax/algorithm_base",
         "relaax/protocol",

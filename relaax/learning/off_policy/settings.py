@@ -33,8 +33,8 @@ class PrioritySection(Section):
 class LearnersSection(Section):
     """Several learners on one set of parameters, which the parameter server moves."""
 
-    #: How many learners there are.
-    count: PositiveInt
+    #: How many learners there are. Each that waits for others holds a thread of the server.
+    count: int = Field(ge=1, le=12)
     #: ``synchronous``: an update is the mean of a gradient of each learner. ``asynchronous``: each
     #: gradient is an update (Nair et al. 2015, https://arxiv.org/abs/1507.04296).
     gradients: Literal["synchronous", "asynchronous"] = "synchronous"

@@ -2,8 +2,9 @@
 
 import logging
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 
+from relaax.address import Address
 from relaax.algorithm_base import (
     Metrics,
     NullMetrics,
@@ -11,6 +12,7 @@ from relaax.algorithm_base import (
     RunningParameterServer,
 )
 from relaax.allocator import keep_memory
+from relaax.bridge import Bridge, BridgeControl
 from relaax.errors import ConfigurationError
 from relaax.metrics import CONNECTIONS_OF, ENVIRONMENTS_OF
 from relaax.server.common.algorithm_loader import Algorithm, load_algorithm, make_config
@@ -32,6 +34,7 @@ from relaax.server.parameter_server.metrics import (
     WorkerCount,
     describe_run,
 )
+from relaax.server.parameter_server.replica import PRIMARY_WAIT_S, follow, follow_when_there
 from relaax.server.parameter_server.return_curve import ReturnCurve
 from relaax.server.parameter_server.return_plot import PlotLabels
 from relaax.server.parameter_server.training_monitor import TrainingMonitor
@@ -50,9 +53,34 @@ def _serve(arguments: list[str]) -> int:
     configuration = load_parameter_server(arguments)
     start_logging(configuration.options.log_level)
     stop = StopSignal()
+    if configuration.options.replica_of is not None:
+        return _replicate(configuration, configuration.options.replica_of, stop)
     keep_memory()  # every update makes and frees vectors of the network's size
     with ExitStack() as resources:
         _monitor(configuration, resources).run(stop)
+    return 0
+
+
+def _replicate(
+    configuration: ParameterServerConfiguration, primary: Address, stop: StopSignal
+) -> int:
+    """Serve the values of another parameter server."""
+    algorithm, options = load_algorithm(configuration.algorithm.directory), configuration.options
+    if algorithm.BridgeControl is not BridgeControl:
+        raise ConfigurationError("--replica-of: this algorithm has a bridge of its own")
+    with ExitStack() as resources:
+        # Short: a worker that waits for the primary holds a thread of the replica.
+        bridge = Bridge(str(primary), retry_for_s=PRIMARY_WAIT_S)
+        service = follow_when_there(resources.enter_context(closing(bridge)), stop)
+        if service is None:
+            return 0
+        try:
+            port = BridgeControl().start_parameter_server(str(options.bind), service)
+        except OSError as error:
+            raise ConfigurationError(f"--bind: {error}") from error
+        resources.callback(port.stop, 1.0)
+        print(f"a replica of {primary} at {options.bind}", flush=True)
+        follow(service, port, stop)
     return 0
 
 

@@ -151,6 +151,11 @@ class ParameterServerOptions(_Options):
     keep_serving: SwitchOption = _option(
         False, "when the training is over, go on serving its result until stopped"
     )
+    replica_of: AddressOption | None = _option(
+        None,
+        "serve the values of the parameter server at this address, and hand all else to it; a "
+        "replica keeps no checkpoints and writes no metrics",
+    )
 
     @model_validator(mode="after")
     def _one_place_for_checkpoints(self) -> "ParameterServerOptions":

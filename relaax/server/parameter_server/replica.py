@@ -1,0 +1,164 @@
+"""A copy of a parameter server, for more workers than one can answer."""
+
+import logging
+import threading
+import time
+from collections import OrderedDict
+
+from relaax.algorithm_base import (
+    BridgeBase,
+    FloatVector,
+    Metrics,
+    Phase,
+    Publication,
+    PublishedInfo,
+    RunningParameterServer,
+    Values,
+    Version,
+    Wanted,
+)
+from relaax.errors import BridgeError
+from relaax.server.common.stop_signal import Stop
+
+_log = logging.getLogger(__name__)
+
+#: How often the primary is asked for what is new.
+INTERVAL_S = 0.05
+
+#: How long the end of the training is answered, before the replica exits: workers ask twice a
+#: second.
+LINGER_S = 2.0
+
+#: How long a call of the replica waits for a primary that is away.
+PRIMARY_WAIT_S = 1.0
+
+#: Of so many versions it is known which ones of the primary they are.
+_KNOWN_VERSIONS = 256
+
+
+class ReplicaService(BridgeBase):
+    """Answers requests for values, and hands all else to the primary.
+
+    It has the primary's values a moment later. Its versions are its own: a primary that is started
+    again may repeat numbers. While the primary is away, it serves what it has, and a call that
+    needs the primary is a ParameterServerAway. BridgeError if the primary is away at the start.
+    """
+
+    def __init__(self, primary: BridgeBase) -> None:
+        self._primary = primary
+        self._lock = threading.Lock()
+        self._number = 0
+        #: The primary's versions by their own numbers; the oldest are forgotten.
+        self._versions: OrderedDict[int, Version] = OrderedDict()
+        self._publication = Publication(None, None, "")
+        self._values = primary.get()
+        self._versions[0] = self._values.version
+        self._fetch()
+
+    def refresh(self) -> None:
+        """Take what is new at the primary; BridgeError while it is away."""
+        self._take(self._primary.get(self._versions[self._number]))
+        self._fetch()
+
+    def increment_global_t(self, steps: int = 1) -> int:
+        """Count at the primary."""
+        return self._primary.increment_global_t(steps)
+
+    def apply_gradients(self, gradients: FloatVector, computed_with: Version | None = None) -> None:
+        """Apply at the primary."""
+        self._primary.apply_gradients(gradients, self._version_of(computed_with))
+
+    def synchronize(
+        self, gradients: FloatVector, steps: int, computed_with: Version | None = None
+    ) -> Values:
+        """Apply at the primary; return its values."""
+        self._take(self._primary.synchronize(gradients, steps, self._version_of(computed_with)))
+        return self.get_values(computed_with)
+
+    def get_values(self, known: Version | None = None) -> Values:
+        """Return the values, without their vector when ``known`` is current."""
+        with self._lock:
+            version, vector = Version(self._number), self._values.vector
+            is_known = known is not None and known.number == self._number
+            return Values(version, self._values.global_t, None if is_known else vector)
+
+    def publish_values(
+        self, vector: FloatVector, iteration: int, message: str = ""
+    ) -> PublishedInfo:
+        """Publish at the primary."""
+        return self._primary.publish_values(vector, iteration, message)
+
+    def fetch(self, wanted: Wanted, known_hash: str = "") -> Publication:
+        """Return what was published last, as far as it is wanted."""
+        found = self._publication
+        is_known = wanted is Wanted.INFO or known_hash == found.hash
+        return Publication(
+            vector=None if is_known else found.vector,
+            info=None if wanted is Wanted.PARAMETER else found.info,
+            hash=found.hash,
+        )
+
+    def metrics(self) -> Metrics:
+        """Return where scalars go: to the primary."""
+        return self._primary.metrics()
+
+    def phase(self) -> Phase:
+        """Return whether the training goes on, as the primary says."""
+        return self._primary.phase()
+
+    def _take(self, values: Values) -> None:
+        with self._lock:
+            if values.vector is None:
+                self._values = Values(values.version, values.global_t, self._values.vector)
+                return
+            self._values = values
+            self._number += 1
+            self._versions[self._number] = values.version
+            if len(self._versions) > _KNOWN_VERSIONS:
+                self._versions.popitem(last=False)
+
+    def _fetch(self) -> None:
+        found = self._primary.fetch(Wanted.BOTH, self._publication.hash)
+        vector = self._publication.vector if found.vector is None else found.vector
+        self._publication = Publication(vector, found.info, found.hash)
+
+    def _version_of(self, computed_with: Version | None) -> Version | None:
+        """Return the primary's version; one that it refuses, if it is not known any more."""
+        if computed_with is None:
+            return None
+        return self._versions.get(computed_with.number, Version(0, incarnation=0))
+
+
+def follow_when_there(primary: BridgeBase, stop: Stop) -> ReplicaService | None:
+    """Return what answers for ``primary`` once that is there; None if ``stop`` is set before."""
+    while not stop.wait(0):
+        try:
+            return ReplicaService(primary)
+        except BridgeError as error:
+            _log.warning("waiting for the primary: %s", error)
+        stop.wait(INTERVAL_S)
+    return None
+
+
+def follow(service: ReplicaService, port: RunningParameterServer, stop: Stop) -> None:
+    """Keep ``service`` up to date until ``stop`` is set, or until the primary's training is over.
+
+    Then say so to all that ask, for a while.
+    """
+    is_away = False
+    while not stop.wait(INTERVAL_S):
+        try:
+            service.refresh()
+            phase = service.phase()
+        except BridgeError as error:
+            if not is_away:
+                _log.warning("serving the values before: %s", error)
+            is_away = True
+            continue
+        is_away = False
+        port.set_phase(phase)
+        if phase is Phase.CLOSING:
+            until = time.monotonic() + LINGER_S
+            while time.monotonic() < until and not stop.wait(INTERVAL_S):
+                pass
+            return
