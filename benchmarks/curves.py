@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-#: Points are means over so many episodes, if not said otherwise, or over all if there are fewer yet.
+#: Points are means over so many episodes, unless a training says otherwise, or over all if there
+#: are fewer yet.
 EPISODES = 100
 
 #: More points than a plot can show are left out.

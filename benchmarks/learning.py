@@ -1,21 +1,25 @@
-"""Return against environment steps and seconds, beside Stable-Baselines3's PPO in the same run.
+"""Return against environment steps and seconds, beside Stable-Baselines3 in the same run.
 
     make install-benchmarks                 # Stable-Baselines3, PyTorch, Box2D, MuJoCo
     python benchmarks/learning.py           # all but the Atari games, 3 seeds; takes hours
     python benchmarks/learning.py --environments pendulum --seeds 1 --baselines none
+    python benchmarks/learning.py --environments sac_pendulum sac_halfcheetah
     python benchmarks/learning.py --environments boxing --seeds 1
     python benchmarks/learning.py --read one.json another.json      # trainings of earlier runs
 
-RELAAX runs the configuration in config/ of each environment with servers and environments in
-processes of their own, connected over TCP. The clock starts with the environments, when the servers
-are up. An episode counts with the most steps that can have been taken when it ended, those on
-their way to an update included. Stable-Baselines3 runs in one process, with the clock around
-``learn``, and the settings of RL Baselines3 Zoo.
+RELAAX runs the configuration in config/ of each environment with servers, its learner if it has
+one, and environments in processes of their own, connected over TCP. The clock starts with the
+environments, when the servers are up. An episode counts with the most steps that can have been
+taken when it ended, those included that are still to be learnt from, delivered or counted.
+Stable-Baselines3 runs the same algorithm in one process, with the clock around ``learn`` and the
+settings of RL Baselines3 Zoo; DA3C, which it does not have, is compared with its PPO.
 
 A training is cut at the ``max_global_step`` of the configuration, and after the time that
 ``learning_cases.py`` gives to its environment, or ``--seconds``. Returns are means of the last 100
-episodes of the training itself, so with actions that are drawn from the policy. The table compares
-both at the steps and at the seconds that all of their trainings have reached, and at a quarter.
+episodes of the training itself, so with actions that explore; of the last 10 for the algorithms
+that learn from few steps. What these have learnt in the end is evaluated in 100 more episodes, with
+actions that are not drawn, and the clock stopped. The table compares both programs at the steps and
+at the seconds that all of their trainings have reached, and at a quarter.
 """
 
 import argparse
@@ -74,6 +78,9 @@ def parse() -> argparse.Namespace:
                         "Atari games)")  # fmt: skip
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3], metavar="N",
                         help="default 1 2 3")  # fmt: skip
+    parser.add_argument("--steps", type=int, metavar="N",
+                        help="most that one training takes (default: max_global_step of its "
+                        "configuration)")  # fmt: skip
     parser.add_argument("--seconds", type=float, metavar="S",
                         help="most that one training takes (default: that of its environment, "
                         "60 to 1800)")  # fmt: skip
@@ -155,12 +162,9 @@ def baseline_episodes(
         sys.executable, Path(__file__).parent / "learning_baselines.py", name, "--seed", str(seed),
         "--seconds", str(most_seconds),
     ]  # fmt: skip
-    for option in ("threads", "evaluation_episodes"):
+    for option in ("steps", "threads", "evaluation_episodes"):
         if (value := getattr(arguments, option)) is not None:
             command += [f"--{option.replace('_', '-')}", str(value)]
-    for key, value in arguments.changes:
-        if key == ["max_global_step"]:
-            command += ["--steps", str(int(float(value)))]
     with running(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None  # noqa: S101 - for mypy
         for line in process.stdout:

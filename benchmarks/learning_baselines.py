@@ -117,9 +117,7 @@ class Report(BaseCallback):
         return self.num_timesteps < self._most_steps and self.seconds < self._most_seconds
 
 
-def say(
-    steps: int, seconds: float, reward: float | None, evaluation: float | None = None
-) -> None:
+def say(steps: int, seconds: float, reward: float | None, evaluation: float | None = None) -> None:
     line = {"steps": steps, "seconds": seconds, "reward": reward, "evaluation": evaluation}
     print(json.dumps(line), flush=True)
 

@@ -28,6 +28,9 @@ from relaax.server.common.configuration.yaml_reader import read_yaml
 #: Of the environment in this folder; its name for Gymnasium begins with its module.
 IMAGE_AND_VECTOR = "image_and_vector:ImageAndVector-v0"
 
+#: Options of a learner that a measurement gives itself.
+_OF_PLACES = ("--bind", "--parameter-server", "--checkpoint-dir")
+
 
 @dataclass(frozen=True)
 class Case:
@@ -62,6 +65,18 @@ class Case:
     def steps(self) -> int:
         """After how many steps a training is cut: those of the configuration."""
         return int(float(read_yaml(self.config_path)["algorithm"]["max_global_step"]))
+
+    @property
+    def learner_options(self) -> dict[str, Any] | None:
+        """The learner's options but for addresses and places, by name without dashes.
+
+        None where there is no learner.
+        """
+        section = read_yaml(self.config_path).get("relaax-learner")
+        if section is None:
+            return None
+        chosen = {key: value for key, value in section.items() if key not in _OF_PLACES}
+        return {key.removeprefix("--"): value for key, value in chosen.items()}
 
 
 #: Of algorithms that make much of few steps: four clients, and an evaluation, since a training of a

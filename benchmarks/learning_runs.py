@@ -1,49 +1,26 @@
 """RELAAX on an environment of learning.py, with the servers that its configuration needs."""
 
 import argparse
-import os
 import subprocess
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from curves import Episode, Progress
 from event_files import EventFiles
-from launch import AUTO, CONNECTION, Workers
+from launch import Workers
 from learning_cases import CASES, Case
 from learning_evaluation import evaluated
-from relaax_runs import configuration, environments, launch_with, learner_options, steps_at_the_end
+from relaax_runs import configuration, environments, launch_with, steps_at_the_end
 from servers import Servers, running_servers, temporary_directory
+from uncounted import Uncounted, most_uncounted
 
-from relaax.learning.actor_critic import ActorCriticSettings
 from relaax.metrics import EPISODE_REWARD
 
 #: Seconds between two readings of the event files.
 _LOOK_INTERVAL_S = 1.0
-
-#: How many steps may wait in a worker before it waits itself (``ReplayWriter``).
-_DELIVERED_LATER = 256
-
-#: A learner counts the steps that it was given so often, and a little later (``TrainingWatch``).
-_COUNTED_LATER_S = 0.3
-
-
-@dataclass(frozen=True)
-class Uncounted:
-    """How many steps can have been taken that the global step does not count yet."""
-
-    steps: int
-    #: So long ago the global step may have been counted.
-    seconds: float = 0.0
-
-    def most_at(self, counted: int, seconds: float) -> int:
-        """Return the most steps that can have been taken ``seconds`` after the beginning.
-
-        The rate is that of the training so far: the learner slows it down, once it has begun.
-        """
-        return counted + self.steps + int(self.seconds * counted / max(seconds, self.seconds))
 
 
 def relaax_episodes(
@@ -60,6 +37,8 @@ def relaax_episodes(
         )
     )
     section["seed"] = seed
+    if arguments.steps is not None:
+        section["max_global_step"] = arguments.steps
     episodes = case.evaluation_episodes
     if arguments.evaluation_episodes is not None:
         episodes = arguments.evaluation_episodes
@@ -89,7 +68,7 @@ class Training:
         self._case = case
         self._section = section
         self._workers = workers
-        self._learner = learner_options(case.config_path)
+        self._learner = case.learner_options
         self._options = {"metrics-dir": str(directory / "metrics")}
         if is_kept:
             self._options["checkpoint-dir"] = str(self.checkpoints)
@@ -179,35 +158,3 @@ class EndedEpisodes:
 
     def _dated(self, counted: int, seconds: float, reward: float) -> Episode:
         return Episode(self._uncounted.most_at(counted, seconds), seconds, reward)
-
-
-def most_uncounted(section: dict[str, Any], case: Case, workers: Workers | None) -> Uncounted:
-    """Return how many steps can have been taken that the global step does not count yet.
-
-    ``workers`` is None where workers learn themselves.
-    """
-    if workers is None:
-        return Uncounted(_in_rollouts(section, case))
-    return Uncounted(_on_their_way(case, workers), _COUNTED_LATER_S)
-
-
-def _in_rollouts(section: dict[str, Any], case: Case) -> int:
-    """Return the most steps that DA3C's workers have not learnt from, and so not counted.
-
-    They are in rollouts that are filled, that wait for an update, or, where acting goes on
-    meanwhile, that are learnt from.
-    """
-    defaults = {key: field.default for key, field in ActorCriticSettings.model_fields.items()}
-    chosen = {**defaults, **section}
-    waiting = 2 * chosen["rollouts_per_update"]
-    if chosen["wait_for_learning"] == "always":
-        waiting = max(chosen["least_rollouts_per_update"], case.environments)
-    return int((waiting + case.environments) * chosen["episode_len"])
-
-
-def _on_their_way(case: Case, workers: Workers) -> int:
-    """Return the most steps that workers have not delivered to the learner, which counts them."""
-    connections = -(-case.environments // case.per_connection)
-    kinds: dict[Workers, int] = {CONNECTION: connections, AUTO: os.cpu_count() or 1}
-    count = min(connections, int(kinds.get(workers, workers)))
-    return count * _DELIVERED_LATER + case.environments

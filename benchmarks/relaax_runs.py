@@ -24,9 +24,6 @@ from relaax.server.common.configuration.yaml_reader import read_yaml
 ENVIRONMENTS = REPOSITORY / "environments" / "OpenAI_Gym"
 BOXING_ID = "ALE/Boxing-v5"
 
-#: Options that a measurement gives itself.
-_OF_PLACES = ("bind", "parameter-server", "checkpoint-dir")
-
 #: A key of the algorithm's section, its parents before it, and its value.
 Change = tuple[list[str], Any]
 
@@ -71,16 +68,6 @@ def configuration(arguments: argparse.Namespace) -> tuple[dict[str, Any], Worker
         place[key] = value
     workers = arguments.workers or shipped["relaax-rlx-server"].get("--workers", CONNECTION)
     return section, workers
-
-
-def learner_options(config: Path) -> dict[str, Any] | None:
-    """Return the learner's options but for its places, by name without dashes; None for no learner.
-    """
-    section = read_yaml(config).get("relaax-learner")
-    if section is None:
-        return None
-    options = {key.removeprefix("--"): value for key, value in section.items()}
-    return {key: value for key, value in options.items() if key not in _OF_PLACES}
 
 
 def change_of(text: str) -> Change:

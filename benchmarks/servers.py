@@ -60,10 +60,10 @@ def running_servers(
 ) -> Iterator[Servers]:
     """Start the servers, and stop them and all that they started at the end.
 
-    ``algorithm`` is its section of the configuration, with DA3C as its default; ``parameter_server``
-    more options of that server, by name without dashes; ``learner`` likewise, or None for no
-    learner. Configuration, logs and metrics are in ``directory``, and may be read after the end.
-    RuntimeError shows the log of a server that does not start.
+    ``algorithm`` is its section of the configuration, of DA3C if it has no ``path``;
+    ``parameter_server`` more options of that server, by name without dashes; ``learner`` likewise,
+    or None for no learner. Configuration, logs and metrics are in ``directory``, and may be read
+    after the end. RuntimeError shows the log of a server that does not start.
     """
     urls = free_address(), free_address()
     configuration = directory / "benchmark.yaml"
@@ -84,12 +84,12 @@ def running_servers(
     content: dict[str, Any] = {name: _with_dashes(each) for name, each in sections.items()}
     content["algorithm"] = {"path": str(launch.checkout / "algorithms" / "da3c"), **algorithm}
     configuration.write_text(yaml.safe_dump(content))
-    with contextlib.ExitStack() as running_ones:
-        start = partial(_started, running_ones, configuration, launch.checkout)
+    with contextlib.ExitStack() as resources:
+        start = partial(_started, resources, configuration, launch.checkout)
         first = start("relaax-parameter-server")
-        third = None if learner is None else start("relaax-learner", "learning from")
+        learns = None if learner is None else start("relaax-learner", "learning from")
         second = start("relaax-rlx-server", "serving at")
-        yield Servers(first, second, *urls, third)
+        yield Servers(first, second, *urls, learns)
 
 
 def temporary_directory() -> tempfile.TemporaryDirectory[str]:
