@@ -37,16 +37,16 @@ def evaluated(
         importlib.import_module(module)  # registers the environment
     policy = policy_of(section, checkpoints)
     environment = gymnasium.make(case.env_id, **case.env_kwargs)
-    environment.reset(seed=seed + EVALUATION_SEED)
-    found = statistics.fmean(episode_return(environment, policy) for _ in range(episodes))
+    seeds = [seed + EVALUATION_SEED, *[None] * (episodes - 1)]
+    found = statistics.fmean(episode_return(environment, policy, each) for each in seeds)
     environment.close()
     return found
 
 
-def episode_return(environment: gymnasium.Env[Any, Any], policy: Policy) -> float:
+def episode_return(environment: gymnasium.Env[Any, Any], policy: Policy, seed: int | None) -> float:
     """Play an episode and return the sum of its rewards."""
     decode = action_decoder(environment.action_space)
-    state, _ = environment.reset()
+    state, _ = environment.reset(seed=seed)
     total, is_over = 0.0, False
     while not is_over:
         state, reward, terminated, truncated, _ = environment.step(decode(policy(state)))

@@ -76,6 +76,7 @@ class Training:
     def run(self, seed: int, most_seconds: float) -> Iterator[Progress]:
         """Train until the steps are done or the time is over; yield how far it is."""
         case, launch = self._case, launch_with(self._workers, seed)
+        latest = Progress(0, 0.0, [])
         with running_servers(
             self._directory, self._section, launch, self._options, self._learner
         ) as servers:
