@@ -31,7 +31,7 @@ def test_an_algorithm_with_a_learner_is_compared_with_the_same_of_another_librar
             "--set", *SMALL, "--json", str(rows), "--plot", str(plot),
         ],
     )  # fmt: skip
-    assert program.wait(200) == 0
+    assert program.wait(280) == 0
     ours, theirs = json.loads(rows.read_text())
     assert (ours["program"], theirs["program"]) == ("RELAAX", "SAC (SB3)")
     assert ours["steps"] >= STEPS
