@@ -56,7 +56,10 @@ def episode_return(environment: gymnasium.Env[Any, Any], policy: Policy, seed: i
 
 
 def policy_of(section: dict[str, Any], checkpoints: Path) -> Policy:
-    """Return the policy that the parameter server has saved last, in numpy, without noise."""
+    """Return the policy that the parameter server has saved last, in numpy, without noise.
+
+    It is that of an ``OffPolicyConfig``, of dense layers.
+    """
     parameters = {key: value for key, value in section.items() if key != "path"}
     directory = Path(section["path"])
     config: Any = make_config(
@@ -65,15 +68,14 @@ def policy_of(section: dict[str, Any], checkpoints: Path) -> Policy:
     checkpoint = saver_of(DirectoryStore(checkpoints), 1).restore_latest()
     if checkpoint is None:
         raise RuntimeError("the parameter server has saved nothing")
-    chosen = NumpyPolicy(config.network, config.distribution, is_recorded=False)
+    chosen = NumpyPolicy(config.network, config.actions, is_recorded=False, heads=config.heads)
     arrays = config.network.manifest.unpack(checkpoint.tensors[PARAMETERS])
-    of_one = config.distribution.noise(np.random.default_rng(), 1)
+    noise = 0 * config.actions.noise(np.random.default_rng(), 1)
 
     def act(state: Any) -> Any:
         observations = np.asarray(state, np.float32)[np.newaxis]
-        choice = chosen.choose(
-            Parameters(arrays, ()), observations, np.zeros((2, 1, 0), np.float32), 0 * of_one
-        )
-        return choice.actions[0]
+        no_state = np.zeros((2, 1, 0), np.float32)
+        choice = chosen.choose(Parameters(arrays, ()), observations, no_state, noise)
+        return choice.actions.item() if choice.actions.ndim == 1 else choice.actions[0]
 
     return act
