@@ -8,7 +8,8 @@ import grpc
 
 from relaax.bridge.payloads import WithPayload
 from relaax.replay import replay_pb2
-from relaax.replay.replay import NotReady, Replay
+from relaax.replay.replay import NotReady
+from relaax.replay.served import ServedReplay
 from relaax.replay.wire import (
     ITEMS,
     PRIORITIES,
@@ -20,7 +21,7 @@ from relaax.replay.wire import (
     runs_of,
     schema_of,
 )
-from relaax.replay.writers import MissingSteps, UnknownWriter
+from relaax.replay.writers import MissingSteps, NoFreeSlot, UnknownWriter
 
 Reply = TypeVar("Reply")
 
@@ -31,14 +32,15 @@ _CODES: dict[type[Exception], grpc.StatusCode] = {
     NotReady: grpc.StatusCode.RESOURCE_EXHAUSTED,
     UnknownWriter: grpc.StatusCode.NOT_FOUND,
     MissingSteps: grpc.StatusCode.OUT_OF_RANGE,
+    NoFreeSlot: grpc.StatusCode.UNAVAILABLE,
     ValueError: grpc.StatusCode.INVALID_ARGUMENT,
 }
 
 
 class ReplayServicer:
-    """Turns gRPC messages into calls of a ``Replay``, and back."""
+    """Turns gRPC messages into calls of a replay, and back."""
 
-    def __init__(self, replay: Replay) -> None:
+    def __init__(self, replay: ServedReplay) -> None:
         self._replay = replay
         self._incarnation = secrets.randbits(63) + 1
 

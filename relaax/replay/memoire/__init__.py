@@ -1,0 +1,39 @@
+"""Memoire's replay memory (seed 001) under its names.
+
+``server``         ``ReplayMemoryServer``: a memory that clients reach
+``client``         ``ReplayMemoryClient``: an actor's end
+``proxy``          ``Proxy``: passes calls on, and messages
+``memory``         ``ReplayMemory``: entries of many clients, drawn by their errors, in rollouts
+``settings``       the properties of a memory that may be set
+``entry``          what an entry is
+``returns``        returns of steps, and how far the news of later ones reach back
+``priorities``     how much more often a step is drawn whose value was wrong
+``ring``           the entries of a slot, and the episodes in it
+``rollouts``       which entries a draw reads
+``draws``          draws of entries whose weights fall
+``clients``        which client has which slot
+``served_memory``  a memory as the gRPC service of experience calls it
+``service``        the server's end of Memoire's gRPC service
+``stub``           calls that service
+``ports``          the gRPC ports of a server or proxy
+``endpoints``      endpoints as Memoire's users write them
+``topics``         the newest message of each topic
+``log_file``       the file that clients' messages are written to
+"""
+
+from relaax.replay.memoire.client import ReplayMemoryClient
+from relaax.replay.memoire.endpoints import Bind, Conn, Mode
+from relaax.replay.memoire.memory import MemoryClosed, ReplayMemory
+from relaax.replay.memoire.proxy import Proxy
+from relaax.replay.memoire.server import ReplayMemoryServer
+
+__all__ = [
+    "Bind",
+    "Conn",
+    "MemoryClosed",
+    "Mode",
+    "Proxy",
+    "ReplayMemory",
+    "ReplayMemoryClient",
+    "ReplayMemoryServer",
+]

@@ -1,0 +1,259 @@
+"""What ``ReplayMemoryClient`` does: an actor's end (seed 001, under its names)."""
+
+import secrets
+import threading
+from collections.abc import Sequence
+from time import monotonic
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.bridge.payloads import Buffer
+from relaax.errors import ConfigurationError
+from relaax.replay.client.stub import ReplayAway, ReplayStub
+from relaax.replay.client.writer import ReplayWriter
+from relaax.replay.memoire.endpoints import is_endpoint, target_of
+from relaax.replay.memoire.entry import schema_of, templates_of
+from relaax.replay.memoire.memory import Array, Batch, MemoryClosed, as_tuples
+from relaax.replay.memoire.served_memory import TABLE
+from relaax.replay.memoire.service import LONGEST_WAIT_S
+from relaax.replay.memoire.stub import MemoireStub, SlotInfo
+from relaax.replay.memoire.topics import NOTHING
+from relaax.replay.replay import NotReady
+from relaax.replay.step_batch import StepBatch
+from relaax.replay.storage import START, TERMINATED
+from relaax.replay.table import Sample
+
+#: How long ``get_info`` waits for the server.
+CONNECT_TIMEOUT_S = 60.0
+
+#: Pauses between two questions for a message.
+PAUSE_S = 0.2
+
+
+class ReplayMemoryClient:
+    """Sends an actor's entries to a ``ReplayMemoryServer``, and receives what it publishes.
+
+    The endpoints may be set later, but before they are used; one that is not set is that of
+    ``req_endpoint``. ``uuid``: the client's name, drawn if omitted. Only one client at a time may
+    have it. Made, or used first, after a fork, since gRPC has threads.
+    """
+
+    def __init__(
+        self,
+        sub_endpoint: str = "",
+        req_endpoint: str = "",
+        push_endpoint: str = "",
+        uuid: str = "",
+    ) -> None:
+        if sub_endpoint and not (is_endpoint(sub_endpoint) or req_endpoint or push_endpoint):
+            sub_endpoint, uuid = "", sub_endpoint
+        self.sub_endpoint = sub_endpoint
+        self.req_endpoint = req_endpoint
+        self.push_endpoint = push_endpoint
+        self.uuid = uuid or secrets.token_hex(8)
+        #: At most four times as many entries wait to be sent.
+        self.push_length = 32
+        #: When the server is away for longer, entries are dropped to the end of their episode.
+        self.push_timeout_s = 60.0
+        #: These have no effect.
+        self.sub_hwm = self.req_hwm = self.push_hwm = self.sub_buf_size = 0
+        self._name = f"{self.uuid}/{secrets.token_hex(8)}"
+        self._info: SlotInfo | None = None
+        self._writer: ReplayWriter | None = None
+        self._stubs: dict[str, MemoireStub] = {}
+        self._replay: ReplayStub | None = None
+        self._known: dict[str, int] = {}
+        self._starts = True
+        self._closed = threading.Event()
+        self._lock = threading.Lock()
+
+    def get_info(self, timeout_s: float = CONNECT_TIMEOUT_S) -> SlotInfo:
+        """Take a slot, and ask what an entry is; wait for a server that does not answer yet.
+
+        ReplayAway if it does not within ``timeout_s``, or if other clients have all slots.
+        """
+        self._info = self._stub(self.req_endpoint).get_info(self._name, timeout_s)
+        return self._info
+
+    @property
+    def rem(self) -> SlotInfo:
+        """What the server's memory is; asks, the first time."""
+        return self._info or self.get_info()
+
+    @property
+    def slot_index(self) -> int:
+        """The client's slot."""
+        return self.rem.slot_index
+
+    @property
+    def entry_size(self) -> int:
+        """Bytes of an entry, with its return."""
+        return self.rem.entry_size
+
+    @property
+    def template(self) -> tuple[Array, ...]:
+        """Zeros of an entry's types and shapes, to be filled."""
+        return templates_of(self.rem.schema)
+
+    @property
+    def dropped(self) -> int:
+        """How many entries were dropped because the server was away for too long."""
+        return 0 if self._writer is None else self._writer.dropped
+
+    def add_entry(self, entry: Sequence[npt.ArrayLike], is_term: bool) -> None:
+        """Send an entry, beside acting; its arrays may be filled again at once.
+
+        Waits while 4 * ``push_length`` entries wait. ``is_term``: the episode ends with it.
+        ConfigurationError, which names the field, for an entry of another kind.
+        """
+        arrays = [np.array(part) for part in entry]
+        differences = self.rem.schema.differences(schema_of(arrays))
+        if differences:
+            raise ConfigurationError("; ".join(differences))
+        columns = {
+            name: array[np.newaxis]
+            for name, array in zip(self.rem.schema.columns, arrays, strict=True)
+        }
+        flags = START * self._starts | TERMINATED * bool(is_term)
+        step = StepBatch(np.zeros(1, np.int64), np.array([flags], np.uint8), columns)
+        self._writing().put(step)
+        self._starts = bool(is_term)
+
+    def end_episode(self) -> None:
+        """Let the next entry begin another episode: the one before was cut off, and not ended."""
+        self._starts = True
+
+    def push_data(
+        self,
+        rollout: Sequence[Sequence[npt.ArrayLike]],
+        is_term: bool,
+        timeout_s: float = CONNECT_TIMEOUT_S,
+    ) -> None:
+        """Send several entries and wait until the server has stored them.
+
+        ``is_term``: the episode ends with the last one. ReplayAway if it has not in time.
+        """
+        for number, entry in enumerate(rollout, 1):
+            self.add_entry(entry, is_term and number == len(rollout))
+        if not self.flush(timeout_s):
+            raise ReplayAway(f"entries were not stored within {timeout_s:g} s; they still wait")
+
+    def flush(self, timeout_s: float = CONNECT_TIMEOUT_S) -> bool:
+        """Wait until all entries are stored; return False if they are not in time."""
+        return self._writer is None or self._writer.flush(timeout_s)
+
+    def push_worker_main(self) -> None:
+        """Return when the client is closed; entries are sent by a thread of the client's own."""
+        self._closed.wait()
+
+    def get_data(self, batch_size: int, timeout_s: float | None = None) -> Batch:
+        """Draw from the server as its own ``get_data`` does, in a learner that is elsewhere."""
+        return as_tuples(self.sample(batch_size, timeout_s))
+
+    def sample(self, count: int, timeout_s: float | None = None) -> Sample:
+        """Draw as ``get_data`` does; return what is drawn by names, and how probable it was.
+
+        NotReady after ``timeout_s``, also while the server is away; MemoryClosed.
+        """
+        with self._lock:
+            if self._replay is None:
+                self._replay = ReplayStub(target_of(self.req_endpoint))
+            replay = self._replay
+        for left_s in self._waits(timeout_s):
+            try:
+                return replay.sample(TABLE, count, left_s)
+            except NotReady:
+                continue
+            except ReplayAway:
+                self._closed.wait(min(PAUSE_S, left_s))
+        raise NotReady(f"{count} entries could not be drawn in time")
+
+    def sub_bytes(self, topic: str = "", timeout_s: float | None = None) -> bytes:
+        """Return the newest message of a topic, and wait for it if it was returned before.
+
+        NotReady after ``timeout_s``, MemoryClosed.
+        """
+        stub = self._stub(self.sub_endpoint)
+        for left_s in self._waits(timeout_s):
+            data = self._newer(stub, topic, left_s)
+            if data is not None:
+                return bytes(data)
+        raise NotReady(f"nothing new was published under {topic!r} in time")
+
+    def push_log(self, log_message: str) -> None:
+        """Write a line to the server's log file; ReplayAway if the server does not answer."""
+        self._stub(self.push_endpoint).write_log(self._name, log_message)
+
+    def close(self) -> None:
+        """Send what waits, for up to a second, and give the slot back."""
+        self._closed.set()
+        if self._writer is not None:
+            self._writer.close()
+        with self._lock:
+            for stub in self._stubs.values():
+                stub.close()
+            if self._replay is not None:
+                self._replay.close()
+
+    def _newer(self, stub: MemoireStub, topic: str, left_s: float) -> Buffer | None:
+        """Ask for a message once; None if there is none yet."""
+        begun = monotonic()
+        try:
+            message = stub.fetch(topic, self._known.get(topic, NOTHING), left_s)
+        except ReplayAway:
+            message = None
+        except ValueError:  # what gRPC raises when its channel is closed
+            if not self._closed.is_set():
+                raise
+            message = None
+        if message is None:
+            # A server with many subscribers, or that is away, answers before its time.
+            self._closed.wait(max(0.0, min(PAUSE_S, left_s) - (monotonic() - begun)))
+            return None
+        self._known[topic] = message.version
+        return message.data
+
+    def _waits(self, timeout_s: float | None) -> "_Waits":
+        return _Waits(timeout_s, self._closed)
+
+    def _stub(self, endpoint: str) -> MemoireStub:
+        target = target_of(endpoint or self.req_endpoint)
+        with self._lock:
+            if target not in self._stubs:
+                self._stubs[target] = MemoireStub(target)
+            return self._stubs[target]
+
+    def _writing(self) -> ReplayWriter:
+        if self._writer is None:
+            self._writer = ReplayWriter(
+                ReplayStub(target_of(self.push_endpoint or self.req_endpoint)),
+                self.rem.schema,
+                most_waiting=4 * self.push_length,
+                timeout_s=self.push_timeout_s,
+                name=self._name,
+            )
+        return self._writer
+
+
+class _Waits:
+    """Yields how long each wait may be until the time is over; MemoryClosed after the end."""
+
+    def __init__(self, timeout_s: float | None, closed: threading.Event) -> None:
+        self._deadline = None if timeout_s is None else monotonic() + timeout_s
+        self._closed = closed
+        self._is_first = True
+
+    def __iter__(self) -> "_Waits":
+        return self
+
+    def __next__(self) -> float:
+        if self._closed.is_set():
+            raise MemoryClosed("the client was closed")
+        if self._deadline is None:
+            return LONGEST_WAIT_S
+        left = self._deadline - monotonic()
+        if left <= 0 and not self._is_first:
+            raise StopIteration
+        self._is_first = False
+        return min(max(left, 0.0), LONGEST_WAIT_S)

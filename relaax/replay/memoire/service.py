@@ -1,0 +1,105 @@
+"""The server's end of Memoire's gRPC service."""
+
+import threading
+from collections.abc import Callable
+
+import grpc
+
+from relaax.bridge.payloads import PayloadCodec, WithPayload
+from relaax.replay import replay_pb2
+from relaax.replay.memoire import memoire_pb2
+from relaax.replay.memoire.topics import NOTHING, Message, Topics
+from relaax.replay.writers import NoFreeSlot
+
+SERVICE_NAME = memoire_pb2.DESCRIPTOR.services_by_name["Memoire"].full_name
+PUBLICATIONS = PayloadCodec(memoire_pb2.Publication, "data")
+
+#: A call waits no longer than this at the server: its thread is one of a few.
+LONGEST_WAIT_S = 2.0
+
+#: Subscribers that wait at the same time, each of which has a thread; others ask again.
+MOST_WAITING = 32
+
+
+class TopicServicer:
+    """Answers subscribers."""
+
+    def __init__(self, newest: Callable[[str, int, float], Message | None]) -> None:
+        self._newest = newest
+        self._waiting = threading.BoundedSemaphore(MOST_WAITING)
+
+    def fetch(
+        self, request: memoire_pb2.Topic, context: grpc.ServicerContext
+    ) -> WithPayload[memoire_pb2.Publication]:
+        """Return the newest message of a topic, and wait for it unless too many wait already."""
+        may_wait = self._waiting.acquire(blocking=False)
+        try:
+            timeout_s = min(request.timeout_s, LONGEST_WAIT_S) if may_wait else 0.0
+            message = self._newest(request.name, request.known, timeout_s)
+        finally:
+            if may_wait:
+                self._waiting.release()
+        if message is None:
+            return WithPayload(memoire_pb2.Publication(version=NOTHING), None)
+        return WithPayload(memoire_pb2.Publication(version=message.version), [message.data])
+
+
+class MemoireServicer:
+    """Answers clients; ``info_of`` gives a client its slot, ``write_log`` takes name and line."""
+
+    def __init__(
+        self,
+        info_of: Callable[[str], memoire_pb2.Info],
+        write_log: Callable[[str, str], None],
+        topics: Topics,
+    ) -> None:
+        self._info_of = info_of
+        self._write_log = write_log
+        self._topics = TopicServicer(topics.newest)
+
+    def get_info(
+        self, request: memoire_pb2.Client, context: grpc.ServicerContext
+    ) -> memoire_pb2.Info:
+        """Give a client its slot, and say what an entry is."""
+        try:
+            return self._info_of(request.writer)
+        except NoFreeSlot as error:
+            context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
+        except ValueError as error:
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+        raise AssertionError("abort raises")
+
+    def write_log(
+        self, request: memoire_pb2.LogLine, context: grpc.ServicerContext
+    ) -> replay_pb2.Nothing:
+        """Write a line to the log file."""
+        try:
+            self._write_log(request.writer, request.message)
+        except ValueError as error:
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+        return replay_pb2.Nothing()
+
+    def handlers(self) -> grpc.GenericRpcHandler:
+        """Return what a gRPC server answers calls with."""
+        unary = grpc.unary_unary_rpc_method_handler
+        handlers = {
+            "GetInfo": unary(
+                self.get_info,
+                memoire_pb2.Client.FromString,
+                memoire_pb2.Info.SerializeToString,
+            ),
+            "WriteLog": unary(
+                self.write_log,
+                memoire_pb2.LogLine.FromString,
+                replay_pb2.Nothing.SerializeToString,
+            ),
+            "Fetch": fetch_handler(self._topics),
+        }
+        return grpc.method_handlers_generic_handler(SERVICE_NAME, handlers)
+
+
+def fetch_handler(servicer: TopicServicer) -> grpc.RpcMethodHandler:
+    """Return what answers subscribers."""
+    return grpc.unary_unary_rpc_method_handler(
+        servicer.fetch, memoire_pb2.Topic.FromString, PUBLICATIONS.encode
+    )
