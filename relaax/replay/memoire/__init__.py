@@ -15,6 +15,8 @@
 ``served_memory``  a memory as the gRPC service of experience calls it
 ``service``        the server's end of Memoire's gRPC service
 ``stub``           calls that service
+``subscriber``     receives what a server publishes
+``waits``          waiting for a server, up to a deadline
 ``ports``          the gRPC ports of a server or proxy
 ``endpoints``      endpoints as Memoire's users write them
 ``topics``         the newest message of each topic

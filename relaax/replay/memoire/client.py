@@ -1,24 +1,26 @@
 """What ``ReplayMemoryClient`` does: an actor's end (seed 001, under its names)."""
 
+import logging
 import secrets
 import threading
 from collections.abc import Sequence
-from time import monotonic
+from contextlib import suppress
 
 import numpy as np
 import numpy.typing as npt
 
 from relaax.bridge.payloads import Buffer
-from relaax.errors import ConfigurationError
+from relaax.errors import ConfigurationError, RelaaxError
 from relaax.replay.client.stub import ReplayAway, ReplayStub
 from relaax.replay.client.writer import ReplayWriter
 from relaax.replay.memoire.endpoints import is_endpoint, target_of
 from relaax.replay.memoire.entry import schema_of, templates_of
-from relaax.replay.memoire.memory import Array, Batch, MemoryClosed, as_tuples
+from relaax.replay.memoire.memory import Array, Batch, as_tuples
 from relaax.replay.memoire.served_memory import TABLE
-from relaax.replay.memoire.service import LONGEST_WAIT_S
 from relaax.replay.memoire.stub import MemoireStub, SlotInfo
-from relaax.replay.memoire.topics import NOTHING
+from relaax.replay.memoire.subscriber import Subscriber
+from relaax.replay.memoire.topics import message_of
+from relaax.replay.memoire.waits import waits
 from relaax.replay.replay import NotReady
 from relaax.replay.step_batch import StepBatch
 from relaax.replay.storage import START, TERMINATED
@@ -27,8 +29,13 @@ from relaax.replay.table import Sample
 #: How long ``get_info`` waits for the server.
 CONNECT_TIMEOUT_S = 60.0
 
-#: Pauses between two questions for a message.
-PAUSE_S = 0.2
+#: A call that has no time left is given so long.
+LEAST_CALL_S = 0.05
+
+#: How long ``close`` waits for what is not stored yet.
+CLOSE_TIMEOUT_S = 5.0
+
+_log = logging.getLogger(__name__)
 
 
 class ReplayMemoryClient:
@@ -63,7 +70,7 @@ class ReplayMemoryClient:
         self._writer: ReplayWriter | None = None
         self._stubs: dict[str, MemoireStub] = {}
         self._replay: ReplayStub | None = None
-        self._known: dict[str, int] = {}
+        self._subscriber: Subscriber | None = None
         self._starts = True
         self._closed = threading.Event()
         self._lock = threading.Lock()
@@ -73,8 +80,17 @@ class ReplayMemoryClient:
 
         ReplayAway if it does not within ``timeout_s``, or if other clients have all slots.
         """
-        self._info = self._stub(self.req_endpoint).get_info(self._name, timeout_s)
-        return self._info
+        stub = self._stub(self.req_endpoint)
+        away = ReplayAway(f"Memoire server {stub.target} did not answer within {timeout_s:g} s")
+        for left_s in waits(timeout_s, self._closed):
+            try:
+                self._info = stub.get_info(self._name, max(left_s, LEAST_CALL_S))
+                return self._info
+            except ReplayAway as error:
+                if str(error) != str(away):
+                    _log.warning("waiting for a slot: %s", error)
+                away = error
+        raise away
 
     @property
     def rem(self) -> SlotInfo:
@@ -160,13 +176,9 @@ class ReplayMemoryClient:
             if self._replay is None:
                 self._replay = ReplayStub(target_of(self.req_endpoint))
             replay = self._replay
-        for left_s in self._waits(timeout_s):
-            try:
+        for left_s in waits(timeout_s, self._closed):
+            with suppress(NotReady, ReplayAway):
                 return replay.sample(TABLE, count, left_s)
-            except NotReady:
-                continue
-            except ReplayAway:
-                self._closed.wait(min(PAUSE_S, left_s))
         raise NotReady(f"{count} entries could not be drawn in time")
 
     def sub_bytes(self, topic: str = "", timeout_s: float | None = None) -> bytes:
@@ -175,47 +187,34 @@ class ReplayMemoryClient:
         NotReady after ``timeout_s``, MemoryClosed.
         """
         stub = self._stub(self.sub_endpoint)
-        for left_s in self._waits(timeout_s):
-            data = self._newer(stub, topic, left_s)
-            if data is not None:
-                return bytes(data)
-        raise NotReady(f"nothing new was published under {topic!r} in time")
+        with self._lock:
+            if self._subscriber is None:
+                self._subscriber = Subscriber(stub, self._closed)
+        return self._subscriber.next(topic, timeout_s)
+
+    def pub_bytes(self, topic: str | Buffer, data: Buffer | str | None = None) -> None:
+        """Publish as the server's own ``pub_bytes`` does, in a learner that is elsewhere.
+
+        ReplayAway if the server does not answer.
+        """
+        self._stub(self.req_endpoint).publish(*message_of(topic, data))
 
     def push_log(self, log_message: str) -> None:
         """Write a line to the server's log file; ReplayAway if the server does not answer."""
         self._stub(self.push_endpoint).write_log(self._name, log_message)
 
-    def close(self) -> None:
-        """Send what waits, for up to a second, and give the slot back."""
+    def close(self, timeout_s: float = CLOSE_TIMEOUT_S) -> None:
+        """Wait until all entries are stored, or ``timeout_s`` are over, and give the slot back."""
         self._closed.set()
         if self._writer is not None:
+            with suppress(RelaaxError):  # an entry that was refused has been reported before
+                self._writer.flush(timeout_s)
             self._writer.close()
         with self._lock:
             for stub in self._stubs.values():
                 stub.close()
             if self._replay is not None:
                 self._replay.close()
-
-    def _newer(self, stub: MemoireStub, topic: str, left_s: float) -> Buffer | None:
-        """Ask for a message once; None if there is none yet."""
-        begun = monotonic()
-        try:
-            message = stub.fetch(topic, self._known.get(topic, NOTHING), left_s)
-        except ReplayAway:
-            message = None
-        except ValueError:  # what gRPC raises when its channel is closed
-            if not self._closed.is_set():
-                raise
-            message = None
-        if message is None:
-            # A server with many subscribers, or that is away, answers before its time.
-            self._closed.wait(max(0.0, min(PAUSE_S, left_s) - (monotonic() - begun)))
-            return None
-        self._known[topic] = message.version
-        return message.data
-
-    def _waits(self, timeout_s: float | None) -> "_Waits":
-        return _Waits(timeout_s, self._closed)
 
     def _stub(self, endpoint: str) -> MemoireStub:
         target = target_of(endpoint or self.req_endpoint)
@@ -234,26 +233,3 @@ class ReplayMemoryClient:
                 name=self._name,
             )
         return self._writer
-
-
-class _Waits:
-    """Yields how long each wait may be until the time is over; MemoryClosed after the end."""
-
-    def __init__(self, timeout_s: float | None, closed: threading.Event) -> None:
-        self._deadline = None if timeout_s is None else monotonic() + timeout_s
-        self._closed = closed
-        self._is_first = True
-
-    def __iter__(self) -> "_Waits":
-        return self
-
-    def __next__(self) -> float:
-        if self._closed.is_set():
-            raise MemoryClosed("the client was closed")
-        if self._deadline is None:
-            return LONGEST_WAIT_S
-        left = self._deadline - monotonic()
-        if left <= 0 and not self._is_first:
-            raise StopIteration
-        self._is_first = False
-        return min(max(left, 0.0), LONGEST_WAIT_S)

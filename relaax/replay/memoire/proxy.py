@@ -14,6 +14,7 @@ from relaax.replay.memoire.ports import Ports
 from relaax.replay.memoire.service import LONGEST_WAIT_S, SERVICE_NAME, TopicServicer, fetch_handler
 from relaax.replay.memoire.stub import MemoireStub
 from relaax.replay.memoire.topics import NOTHING, Message, Topics
+from relaax.replay.memoire.waits import PAUSE_S
 
 _log = logging.getLogger(__name__)
 
@@ -22,9 +23,6 @@ HIGH_WATER_MARK = 1024
 
 #: Topics that a proxy follows; further ones are passed on one by one.
 MOST_TOPICS = 64
-
-#: Pause after a call that failed.
-PAUSE_S = 0.2
 
 
 class Proxy:

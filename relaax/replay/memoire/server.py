@@ -6,6 +6,7 @@ from pathlib import Path
 import grpc
 import numpy.typing as npt
 
+from relaax.bridge.payloads import Buffer
 from relaax.errors import ConfigurationError
 from relaax.replay.memoire import memoire_pb2
 from relaax.replay.memoire.endpoints import Bind, Mode, is_inproc, target_of
@@ -14,7 +15,7 @@ from relaax.replay.memoire.memory import Batch, ReplayMemory
 from relaax.replay.memoire.proxy import HIGH_WATER_MARK, Proxy
 from relaax.replay.memoire.served_memory import ServedMemory
 from relaax.replay.memoire.service import MemoireServicer
-from relaax.replay.memoire.topics import Topics
+from relaax.replay.memoire.topics import Topics, message_of
 from relaax.replay.service import ReplayServicer, method_handlers
 from relaax.replay.table import Sample
 from relaax.replay.wire import column_messages
@@ -86,19 +87,17 @@ class ReplayMemoryServer(Proxy):
         """Draw as ``get_data`` does; return what is drawn by names, and how probable it was."""
         return self.rem.sample(count, timeout_s)
 
-    def pub_bytes(self, topic: str | bytes, data: bytes | str | None = None) -> None:
+    def pub_bytes(self, topic: str | Buffer, data: Buffer | str | None = None) -> None:
         """Publish ``data``, or with one argument a message of the topic "".
 
         Each topic keeps its newest message for those who subscribe later.
         """
-        if data is None:
-            topic, data = "", topic
-        name = topic.decode() if isinstance(topic, bytes) else topic
+        name, message = message_of(topic, data)
         if self.pub_endpoint:
             self.bind(self.pub_endpoint, self.pub_hwm)
         elif not self._ports:
             raise ConfigurationError("set pub_endpoint, or bind another one, before you publish")
-        self._topics.publish(name, data.encode() if isinstance(data, str) else bytes(data))
+        self._topics.publish(name, message)
 
     def set_logfile(self, logfile_path: str | Path, mode: str = "a") -> None:
         """Write clients' messages to a file: anew with mode "w", behind what is there with "a".
@@ -132,7 +131,7 @@ class ReplayMemoryServer(Proxy):
         self._closed.wait()
 
     def _handlers(self) -> list[grpc.GenericRpcHandler]:
-        memoire = MemoireServicer(self._info_of, self._write_log, self._topics)
+        memoire = MemoireServicer(self._info_of, self._write_log, self.pub_bytes, self._topics)
         return [method_handlers(ReplayServicer(self._served)), memoire.handlers()]
 
     def _info_of(self, writer: str) -> memoire_pb2.Info:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import grpc
 
-from relaax.bridge.payloads import PayloadCodec, WithPayload
+from relaax.bridge.payloads import Buffer, PayloadCodec, WithPayload
 from relaax.replay import replay_pb2
 from relaax.replay.memoire import memoire_pb2
 from relaax.replay.memoire.topics import NOTHING, Message, Topics
@@ -45,16 +45,22 @@ class TopicServicer:
 
 
 class MemoireServicer:
-    """Answers clients; ``info_of`` gives a client its slot, ``write_log`` takes name and line."""
+    """Answers clients.
+
+    ``info_of`` gives a client its slot, ``write_log`` takes a name and a line, ``publish`` a topic
+    and a message.
+    """
 
     def __init__(
         self,
         info_of: Callable[[str], memoire_pb2.Info],
         write_log: Callable[[str, str], None],
+        publish: Callable[[str, Buffer], None],
         topics: Topics,
     ) -> None:
         self._info_of = info_of
         self._write_log = write_log
+        self._publish = publish
         self._topics = TopicServicer(topics.newest)
 
     def get_info(
@@ -68,6 +74,14 @@ class MemoireServicer:
         except ValueError as error:
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
         raise AssertionError("abort raises")
+
+    def publish(
+        self, request: WithPayload[memoire_pb2.Publication], context: grpc.ServicerContext
+    ) -> replay_pb2.Nothing:
+        """Publish a message."""
+        (data,) = request.payload or (b"",)
+        self._publish(request.fields.topic, data)
+        return replay_pb2.Nothing()
 
     def write_log(
         self, request: memoire_pb2.LogLine, context: grpc.ServicerContext
@@ -87,6 +101,9 @@ class MemoireServicer:
                 self.get_info,
                 memoire_pb2.Client.FromString,
                 memoire_pb2.Info.SerializeToString,
+            ),
+            "Publish": unary(
+                self.publish, PUBLICATIONS.decode, replay_pb2.Nothing.SerializeToString
             ),
             "WriteLog": unary(
                 self.write_log,

@@ -4,12 +4,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import grpc
+import numpy.typing as npt
 
 from relaax.bridge import channel_options
+from relaax.bridge.payloads import WithPayload
 from relaax.errors import BridgeError
 from relaax.replay import replay_pb2
 from relaax.replay.client.stub import ReplayAway
 from relaax.replay.memoire import memoire_pb2
+from relaax.replay.memoire.entry import LAST, templates_of
 from relaax.replay.memoire.service import PUBLICATIONS, SERVICE_NAME
 from relaax.replay.memoire.topics import NOTHING, Message
 from relaax.replay.schema import Schema
@@ -17,6 +20,8 @@ from relaax.replay.wire import schema_of
 
 #: How long a call takes at most, beside the time that it is asked to wait.
 CALL_TIMEOUT_S = 10.0
+
+Array = npt.NDArray[Any]
 
 _AWAY = (
     grpc.StatusCode.UNAVAILABLE,
@@ -37,6 +42,31 @@ class SlotInfo:
     uuid: str
     schema: Schema
 
+    @property
+    def view(self) -> tuple[Array, ...]:
+        """Zeros of the types and shapes of an entry's fields."""
+        return templates_of(self.schema)
+
+    @property
+    def reward_buf(self) -> Array:
+        """A reward of zeros."""
+        return self.view[-len(LAST)]
+
+    @property
+    def prob_buf(self) -> Array:
+        """A probability of 0."""
+        return self.view[-2]
+
+    @property
+    def value_buf(self) -> Array:
+        """A value of zeros."""
+        return self.view[-1]
+
+    @property
+    def qvest_buf(self) -> Array:
+        """A return of zeros."""
+        return self.view[-1]
+
 
 class MemoireStub:
     """A server, or proxy, at a gRPC ``target``; made after a fork, since gRPC has threads."""
@@ -50,18 +80,14 @@ class MemoireStub:
         self._fetch = self._method(
             "Fetch", memoire_pb2.Topic.SerializeToString, PUBLICATIONS.decode
         )
+        self._publish = self._method("Publish", PUBLICATIONS.encode, replay_pb2.Nothing.FromString)
         self._write_log = self._method(
             "WriteLog", memoire_pb2.LogLine.SerializeToString, replay_pb2.Nothing.FromString
         )
 
     def get_info(self, writer: str, timeout_s: float) -> SlotInfo:
-        """Return a client's slot, and wait for the server; ReplayAway if other clients have all."""
-        message = self._call(
-            self._get_info,
-            memoire_pb2.Client(writer=writer),
-            timeout_s,
-            wait_for_ready=True,
-        )
+        """Take a slot for a client; ReplayAway if other clients have all."""
+        message = self._call(self._get_info, memoire_pb2.Client(writer=writer), timeout_s)
         return SlotInfo(
             message.slot_index,
             message.num_slot,
@@ -80,6 +106,11 @@ class MemoireStub:
         (data,) = answer.payload or (b"",)
         return Message(answer.fields.version, data)
 
+    def publish(self, topic: str, data: bytes) -> None:
+        """Publish a message."""
+        message = WithPayload(memoire_pb2.Publication(topic=topic), [data])
+        self._call(self._publish, message, CALL_TIMEOUT_S)
+
     def write_log(self, writer: str, message: str) -> None:
         """Write a line to the server's log file."""
         self._call(
@@ -93,9 +124,9 @@ class MemoireStub:
     def _method(self, name: str, encode: Any, decode: Any) -> Any:
         return self._channel.unary_unary(f"/{SERVICE_NAME}/{name}", encode, decode)
 
-    def _call(self, method: Any, message: Any, timeout_s: float, **options: Any) -> Any:
+    def _call(self, method: Any, message: Any, timeout_s: float) -> Any:
         try:
-            return method(message, timeout=timeout_s, **options)
+            return method(message, timeout=timeout_s)
         except grpc.RpcError as error:
             text = f"Memoire server {self.target}: {error.details()}"
             raise ReplayAway(text) if error.code() in _AWAY else BridgeError(text) from error

@@ -18,6 +18,14 @@ class Message:
     data: Buffer
 
 
+def message_of(topic: str | Buffer, data: str | Buffer | None) -> tuple[str, bytes]:
+    """Return topic and message of ``pub_bytes(topic, data)``, or of ``pub_bytes(data)``."""
+    if data is None:
+        topic, data = "", topic
+    name = topic if isinstance(topic, str) else bytes(topic).decode()
+    return name, data.encode() if isinstance(data, str) else bytes(data)
+
+
 class Topics:
     """Messages by topic, of which the newest is kept: a late subscriber gets that one."""
 

@@ -126,7 +126,7 @@ def test_endpoints_are_written_as_in_memoire(endpoint: str, target: str):
 
 @pytest.mark.parametrize("endpoint", ["", "tcp://localhost", "udp://a:1", "ipc://", "inproc://a"])
 def test_a_wrong_endpoint_is_refused(endpoint: str):
-    with pytest.raises(ConfigurationError, match="endpoint is tcp://HOST|from another process"):
+    with pytest.raises(ConfigurationError, match=r"endpoint is tcp://HOST|from another process"):
         target_of(endpoint)
 
 
