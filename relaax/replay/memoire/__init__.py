@@ -28,12 +28,14 @@ from relaax.replay.memoire.endpoints import Bind, Conn, Mode
 from relaax.replay.memoire.memory import MemoryClosed, ReplayMemory
 from relaax.replay.memoire.proxy import Proxy
 from relaax.replay.memoire.server import ReplayMemoryServer
+from relaax.replay.replay import NotReady
 
 __all__ = [
     "Bind",
     "Conn",
     "MemoryClosed",
     "Mode",
+    "NotReady",
     "Proxy",
     "ReplayMemory",
     "ReplayMemoryClient",
