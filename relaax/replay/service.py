@@ -117,10 +117,7 @@ class ReplayServicer:
         return replay_pb2.Stored(next=following)
 
     def _answer(self, context: grpc.ServicerContext, call: Callable[[], Reply]) -> Reply:
-        try:
-            return call()
-        except tuple(_CODES) as error:
-            _refuse(context, error)
+        return answered(context, call)
 
 
 def method_handlers(servicer: ReplayServicer) -> grpc.GenericRpcHandler:
@@ -145,6 +142,14 @@ def method_handlers(servicer: ReplayServicer) -> grpc.GenericRpcHandler:
         ),
     }
     return grpc.method_handlers_generic_handler(SERVICE_NAME, handlers)
+
+
+def answered(context: grpc.ServicerContext, call: Callable[[], Reply]) -> Reply:
+    """Return what ``call`` returns; end the RPC with a status for what it raises."""
+    try:
+        return call()
+    except tuple(_CODES) as error:
+        _refuse(context, error)
 
 
 def _refuse(context: grpc.ServicerContext, error: Exception) -> NoReturn:

@@ -106,12 +106,12 @@ def test_every_property_of_the_page_is_one():
         for name in re.findall(r"`(\w+)`", row)
     ]
     memory = ReplayMemory(ENTRY, 8, 2)
-    assert len(settable) == 12
+    assert len(settable) == 14
     for name in settable:
         setattr(memory, name, getattr(memory, name))
     for name in re.findall(r"`(\w+)`", reading):
         assert hasattr(memory, name)
-    refused = re.findall(r"version 3: (`cache_size`.*?), `push_cache`", PAGE)
-    for name in re.findall(r"`(\w+)`", refused[0]):
+    (refused,) = re.findall(r"version 3: (.*?) \|.*\| refused", PAGE)
+    for name in re.findall(r"`(\w+)`", refused):
         with pytest.raises(AttributeError):
             setattr(memory, name, 1)

@@ -13,9 +13,10 @@ from relaax.bridge.payloads import Buffer
 from relaax.errors import ConfigurationError, RelaaxError
 from relaax.replay.client.stub import ReplayAway, ReplayStub
 from relaax.replay.client.writer import ReplayWriter
+from relaax.replay.memoire.batches import Array, Batch, as_tuples
 from relaax.replay.memoire.endpoints import is_endpoint, target_of
 from relaax.replay.memoire.entry import schema_of, templates_of
-from relaax.replay.memoire.memory import Array, Batch, as_tuples
+from relaax.replay.memoire.local_memory import LocalMemory
 from relaax.replay.memoire.served_memory import TABLE
 from relaax.replay.memoire.stub import MemoireStub, SlotInfo
 from relaax.replay.memoire.subscriber import Subscriber
@@ -25,6 +26,7 @@ from relaax.replay.replay import NotReady
 from relaax.replay.step_batch import StepBatch
 from relaax.replay.storage import START, TERMINATED
 from relaax.replay.table import Sample
+from relaax.replay.writers import UnknownWriter
 
 #: How long ``get_info`` waits for the server.
 CONNECT_TIMEOUT_S = 60.0
@@ -68,6 +70,7 @@ class ReplayMemoryClient:
         self._name = f"{self.uuid}/{secrets.token_hex(8)}"
         self._info: SlotInfo | None = None
         self._writer: ReplayWriter | None = None
+        self._memory: LocalMemory | None = None
         self._stubs: dict[str, MemoireStub] = {}
         self._replay: ReplayStub | None = None
         self._subscriber: Subscriber | None = None
@@ -133,7 +136,7 @@ class ReplayMemoryClient:
         }
         flags = START * self._starts | TERMINATED * bool(is_term)
         step = StepBatch(np.zeros(1, np.int64), np.array([flags], np.uint8), columns)
-        self._writing().put(step)
+        self._sink().put(step)
         self._starts = bool(is_term)
 
     def end_episode(self) -> None:
@@ -158,6 +161,21 @@ class ReplayMemoryClient:
     def flush(self, timeout_s: float = CONNECT_TIMEOUT_S) -> bool:
         """Wait until all entries are stored; return False if they are not in time."""
         return self._writer is None or self._writer.flush(timeout_s)
+
+    def push_cache(self) -> None:
+        """Draw ``cache_size`` of the client's own entries, and send them in place of those before.
+
+        For a server with ``rem.cache_size``. NotReady without entries; ReplayAway if the server
+        does not answer.
+        """
+        memory = self._local()
+        sample, total = memory.sample()
+        stub = self._stub(self.push_endpoint)
+        try:
+            stub.push_cache(self._name, sample, total)
+        except UnknownWriter:  # the server has started again
+            self.get_info()
+            stub.push_cache(self._name, sample, total)
 
     def push_worker_main(self) -> None:
         """Return when the client is closed; entries are sent by a thread of the client's own."""
@@ -222,6 +240,14 @@ class ReplayMemoryClient:
             if target not in self._stubs:
                 self._stubs[target] = MemoireStub(target)
             return self._stubs[target]
+
+    def _sink(self) -> ReplayWriter | LocalMemory:
+        return self._local() if self.rem.settings.get("cache_size") else self._writing()
+
+    def _local(self) -> LocalMemory:
+        if self._memory is None:
+            self._memory = LocalMemory(self.rem)
+        return self._memory
 
     def _writing(self) -> ReplayWriter:
         if self._writer is None:

@@ -10,40 +10,26 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relaax.errors import ConfigurationError, RelaaxError
+from relaax.errors import ConfigurationError
+from relaax.replay.memoire.batches import Batch, MemoryClosed, as_tuples
+from relaax.replay.memoire.caches import Caches
 from relaax.replay.memoire.draws import drawn, drawn_with_decay
-from relaax.replay.memoire.entry import (
-    LAST,
-    NEXT,
-    QVEST,
-    WEIGHT,
-    require_rewards,
-    schema_of,
-    templates_of,
-)
+from relaax.replay.memoire.entries import Entries
+from relaax.replay.memoire.entry import LAST, WEIGHT, require_rewards, schema_of, templates_of
 from relaax.replay.memoire.priorities import PriorityScale
-from relaax.replay.memoire.returns import EpisodeRows, traced_back
+from relaax.replay.memoire.returns import traced_back
 from relaax.replay.memoire.ring import Episode, Ring
-from relaax.replay.memoire.rollouts import Episodes, ending_at, may_be_drawn, shifted
+from relaax.replay.memoire.rollouts import may_be_drawn
 from relaax.replay.memoire.settings import MemorySettings
 from relaax.replay.priority_tree import PriorityTree
 from relaax.replay.replay import NotReady
+from relaax.replay.schema import Column, Schema
 from relaax.replay.table import Sample
 
 Array = npt.NDArray[Any]
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
-Fields = tuple[Array, ...]
-Weights = npt.NDArray[np.float32]
-#: Fields and weights; with ``multi_step``, fields twice.
-Batch = tuple[Fields, Weights] | tuple[Fields, Fields, Weights]
-
-_REWARD, _PROB, _VALUE = LAST
-
-
-class MemoryClosed(RelaaxError):
-    """The memory, or the client, was closed while something waited for it."""
 
 
 class ReplayMemory(MemorySettings):
@@ -54,10 +40,9 @@ class ReplayMemory(MemorySettings):
     """
 
     __slots__ = (
-        "_columns", "_episodes", "_first", "_generator", "_is_closed", "_kinds", "_positive",
-        "_returns", "_rewards", "_rings", "_scale", "_tree", "_values", "_weights", "entry_size",
-        "max_step", "num_slot", "prob_buf", "qvest_buf", "reward_buf", "schema", "total_episodes",
-        "total_steps", "uuid", "value_buf", "view",
+        "_caches", "_entries", "_generator", "_is_closed", "_positive", "_rings", "_scale", "_tree",
+        "_weights", "entry_size", "max_step", "num_slot", "prob_buf", "qvest_buf", "reward_buf",
+        "schema", "total_episodes", "total_steps", "uuid", "value_buf", "view",
     )  # fmt: skip
 
     def __init__(
@@ -80,13 +65,15 @@ class ReplayMemory(MemorySettings):
         self.num_slot, self.max_step = n_slot, max_step
         self.uuid = secrets.token_hex(8)
         self.total_steps = self.total_episodes = 0
-        self._kinds = self.reward_buf.size
-        super().__init__(self._kinds, max_step)
-        self._make_room(n_slot * max_step)
+        super().__init__(self.reward_buf.size, max_step)
+        self._entries = Entries(self.schema, n_slot, max_step)
+        self._weights = np.zeros(n_slot * max_step)
+        self._tree = PriorityTree(n_slot * max_step)
         self._rings = [Ring(slot * max_step, max_step) for slot in range(n_slot)]
         self._scale = PriorityScale()
         self._generator = generator or np.random.default_rng()
         self._positive = 0
+        self._caches = Caches(n_slot, self._generator)
         self._is_closed = False
 
     @property
@@ -117,6 +104,16 @@ class ReplayMemory(MemorySettings):
                     part = {name: entries[name][begin:end] for name in entries}
                     self._push_run(self._rings[slot], part, end - begin, bool(terms[end - 1]))
                 begin = end
+            self.changed.notify_all()
+
+    def put_cache(self, slot: int, sample: Sample, total: float) -> None:
+        """Let draws take what a client has drawn of its own memory, whose weights sum to ``total``.
+
+        ValueError, which names fields, for a sample of another kind than this memory's own.
+        """
+        with self.changed:
+            self._require(sample)
+            self._caches.put(slot, sample, total)
             self.changed.notify_all()
 
     def end_episode(self, slot: int) -> None:
@@ -156,13 +153,16 @@ class ReplayMemory(MemorySettings):
             raise ValueError(f"at least 1 entry is drawn, not {count}")
         with self.changed:
             if not self.changed.wait_for(lambda: self._may_draw(count), timeout_s):
-                raise NotReady(f"{self._positive} entries can be drawn, of which {count} are asked")
+                there = len(self._caches) if self.cache_size else self._positive
+                raise NotReady(f"{there} entries can be drawn, of which {count} are asked")
             if self._is_closed:
                 raise MemoryClosed("the memory was closed")
+            if self.cache_size:
+                return self._caches.draw(count, self.reuse_cache)
             total, items, least = self._tree.total, self._positive, self._tree.least
             places, weights = self._drawn(count)
             columns = self._read(places) | {WEIGHT: weights.astype(np.float32)}
-            keys = self._episodes.numbers[places] * self.num_slot + places // self.max_step
+            keys = self._entries.numbers[places] * self.num_slot + places // self.max_step
         return Sample(keys, weights / total, columns, items, least / total)
 
     def renew(self) -> None:
@@ -170,16 +170,15 @@ class ReplayMemory(MemorySettings):
         for ring in self._rings:
             self._renew(ring, ring.oldest)
 
-    def _make_room(self, capacity: int) -> None:
-        self._columns = self.schema.rows(capacity)
-        self._rewards = self._columns[_REWARD].reshape(capacity, -1)
-        self._values = self._columns[_VALUE].reshape(capacity, self.value_buf.size)
-        self._returns = np.zeros((capacity, self.value_buf.size))
-        self._weights = np.zeros(capacity)
-        self._episodes = Episodes.of(capacity)
-        self._tree = PriorityTree(capacity)
+    def _require(self, sample: Sample) -> None:
+        """Raise ValueError unless a sample has the columns that this memory's own ones have."""
+        own = self._read(np.zeros(0, np.int64)) | {WEIGHT: np.zeros(0, np.float32)}
+        schema = Schema({name: Column(own[name].dtype, own[name].shape[1:]) for name in own})
+        schema.check(sample.columns, len(sample.keys))
 
     def _may_draw(self, count: int) -> bool:
+        if self.cache_size and not self._is_closed:
+            return len(self._caches) >= (1 if self.reuse_cache else count)
         needed = count if self.priority_decay == 0 else 1
         return self._is_closed or self._positive >= needed
 
@@ -193,29 +192,8 @@ class ReplayMemory(MemorySettings):
         return places, weights
 
     def _read(self, places: IntArray) -> dict[str, Array]:
-        found = self._rollouts(places)
-        if self.multi_step:
-            ahead = self._episodes.ahead(places, self.max_step, self.multi_step)
-            later = self._rollouts(shifted(places, ahead, self.max_step))
-            found |= {NEXT + name: array for name, array in later.items()}
-        return found
-
-    def _rollouts(self, places: IntArray) -> dict[str, Array]:
-        """Return all fields [B, rollout_len, ...] of rollouts that end at ``places`` [B]."""
-        before = self._before(places) if self.do_padding else None
-        rows = ending_at(places, self.rollout_len, self.max_step, before)
-        found = {name: column[rows] for name, column in self._columns.items()}
-        if self.frame_stack > 1:
-            frames = ending_at(rows, self.frame_stack, self.max_step, self._before(rows))
-            first = next(iter(self._columns))
-            found[first] = self._columns[first][frames]
-        shape = (*rows.shape, *self.value_buf.shape)
-        found[QVEST] = self._returns[rows].reshape(shape).astype(np.float32)
-        return found
-
-    def _before(self, places: IntArray) -> IntArray:
         oldest = np.array([ring.oldest for ring in self._rings])
-        return self._episodes.before(places, oldest[places // self.max_step])
+        return self._entries.read(places, self, oldest)
 
     def _push_run(
         self, ring: Ring, entries: Mapping[str, Array], count: int, is_term: bool
@@ -227,11 +205,8 @@ class ReplayMemory(MemorySettings):
         kept = min(count, ring.size)
         numbers = np.arange(ring.written - kept, ring.written)
         places = ring.places(numbers)
-        for name, column in self._columns.items():
-            column[places] = entries[name][count - kept :]
-        self._returns[places] = self._values[places]
-        self._episodes.numbers[places] = numbers
-        self._episodes.first[places] = episode.first
+        rest = {name: entries[name][count - kept :] for name in entries}
+        self._entries.write(places, rest, numbers, episode.first)
         self.total_steps += count
         first = self._weigh(ring, episode, kept, is_term)
         self._renew(ring, min(first, ring.written - kept - self.multi_step))
@@ -252,10 +227,10 @@ class ReplayMemory(MemorySettings):
             self._weights[places[-pushed:]] = 1.0
             return int(numbers[-pushed])
         rule = self.rule
-        rows = EpisodeRows(self._rewards, self._values, self._returns, places)
+        rows = self._entries.rows(places)
         first = traced_back(rule, rows, pushed, is_term, self.traceback_threshold)
         renewed = places[first:]
-        errors = rule.errors(self._returns[renewed], self._values[renewed])
+        errors = rule.errors(rows.returns[renewed], rows.values[renewed].astype(np.float64))
         self._weights[renewed] = self._scale.priorities(
             errors, self.priority_exponent, self.error_rate
         )
@@ -288,12 +263,3 @@ class ReplayMemory(MemorySettings):
         before = np.count_nonzero(self._tree.priorities(places))
         self._positive += int(np.count_nonzero(priorities) - before)
         self._tree.set(places, priorities)
-
-
-def as_tuples(sample: Sample) -> Batch:
-    """Return a sample as ``get_data`` does."""
-    columns = dict(sample.columns)
-    weights = columns.pop(WEIGHT)
-    fields = tuple(array for name, array in columns.items() if not name.startswith(NEXT))
-    later = tuple(array for name, array in columns.items() if name.startswith(NEXT))
-    return (fields, later, weights) if later else (fields, weights)

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from relaax.replay.memoire.batches import MemoryClosed
 from relaax.replay.memoire.clients import ClientSlots
 from relaax.replay.memoire.memory import ReplayMemory
+from relaax.replay.replay import NotReady
 from relaax.replay.schema import Schema
 from relaax.replay.selectors.selector import FloatArray, IntArray
 from relaax.replay.storage import FINAL, START, TERMINATED, Flags
@@ -90,9 +92,18 @@ class ServedMemory:
             slot.next_step = max(slot.next_step, first + len(flags))
             return slot.next_step
 
+    def put_cache(self, writer: str, sample: Sample, total: float) -> None:
+        """Take what a client has drawn of its own memory; UnknownWriter, ValueError."""
+        with self._lock:
+            slot, _ = self._clients.find(writer)
+            self._memory.put_cache(slot, sample, total)
+
     def sample(self, table: str, count: int, timeout_s: float) -> Sample:
-        """Draw entries; NotReady, MemoryClosed."""
-        return self._memory.sample(count, timeout_s)
+        """Draw entries; NotReady."""
+        try:
+            return self._memory.sample(count, timeout_s)
+        except MemoryClosed as error:  # a server that starts again may have some
+            raise NotReady(str(error)) from error
 
     def update_priorities(self, table: str, keys: IntArray, priorities: FloatArray) -> int:
         """Raise ValueError: weights are those of the errors, which the memory finds itself."""

@@ -9,9 +9,10 @@ import numpy.typing as npt
 from relaax.bridge.payloads import Buffer
 from relaax.errors import ConfigurationError
 from relaax.replay.memoire import memoire_pb2
+from relaax.replay.memoire.batches import Batch
 from relaax.replay.memoire.endpoints import Bind, Mode, is_inproc, target_of
 from relaax.replay.memoire.log_file import LogFile
-from relaax.replay.memoire.memory import Batch, ReplayMemory
+from relaax.replay.memoire.memory import ReplayMemory
 from relaax.replay.memoire.proxy import HIGH_WATER_MARK, Proxy
 from relaax.replay.memoire.served_memory import ServedMemory
 from relaax.replay.memoire.service import MemoireServicer
@@ -131,7 +132,13 @@ class ReplayMemoryServer(Proxy):
         self._closed.wait()
 
     def _handlers(self) -> list[grpc.GenericRpcHandler]:
-        memoire = MemoireServicer(self._info_of, self._write_log, self.pub_bytes, self._topics)
+        memoire = MemoireServicer(
+            info_of=self._info_of,
+            put_cache=self._served.put_cache,
+            write_log=self._write_log,
+            publish=self.pub_bytes,
+            topics=self._topics,
+        )
         return [method_handlers(ReplayServicer(self._served)), memoire.handlers()]
 
     def _info_of(self, writer: str) -> memoire_pb2.Info:
@@ -143,6 +150,9 @@ class ReplayMemoryServer(Proxy):
             entry_size=rem.entry_size,
             uuid=rem.uuid,
             columns=column_messages(rem.schema),
+            settings=rem.scalars,
+            discount_factor=rem.discount_factor,
+            reward_coeff=rem.reward_coeff,
         )
 
     def _write_log(self, writer: str, message: str) -> None:

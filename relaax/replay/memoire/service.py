@@ -9,10 +9,13 @@ from relaax.bridge.payloads import Buffer, PayloadCodec, WithPayload
 from relaax.replay import replay_pb2
 from relaax.replay.memoire import memoire_pb2
 from relaax.replay.memoire.topics import NOTHING, Message, Topics
-from relaax.replay.writers import NoFreeSlot
+from relaax.replay.service import answered
+from relaax.replay.table import Sample
+from relaax.replay.wire import sample_of
 
 SERVICE_NAME = memoire_pb2.DESCRIPTOR.services_by_name["Memoire"].full_name
 PUBLICATIONS = PayloadCodec(memoire_pb2.Publication, "data")
+CACHES = PayloadCodec(memoire_pb2.Cache, "data")
 
 #: A call waits no longer than this at the server: its thread is one of a few.
 LONGEST_WAIT_S = 2.0
@@ -47,18 +50,20 @@ class TopicServicer:
 class MemoireServicer:
     """Answers clients.
 
-    ``info_of`` gives a client its slot, ``write_log`` takes a name and a line, ``publish`` a topic
-    and a message.
+    ``info_of`` gives a client its slot; ``put_cache`` takes a name, a sample and a sum of weights,
+    ``write_log`` a name and a line, ``publish`` a topic and a message.
     """
 
     def __init__(
         self,
         info_of: Callable[[str], memoire_pb2.Info],
+        put_cache: Callable[[str, Sample, float], None],
         write_log: Callable[[str, str], None],
         publish: Callable[[str, Buffer], None],
         topics: Topics,
     ) -> None:
         self._info_of = info_of
+        self._put_cache = put_cache
         self._write_log = write_log
         self._publish = publish
         self._topics = TopicServicer(topics.newest)
@@ -67,13 +72,20 @@ class MemoireServicer:
         self, request: memoire_pb2.Client, context: grpc.ServicerContext
     ) -> memoire_pb2.Info:
         """Give a client its slot, and say what an entry is."""
-        try:
-            return self._info_of(request.writer)
-        except NoFreeSlot as error:
-            context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
-        except ValueError as error:
-            context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
-        raise AssertionError("abort raises")
+        return answered(context, lambda: self._info_of(request.writer))
+
+    def push_cache(
+        self, request: WithPayload[memoire_pb2.Cache], context: grpc.ServicerContext
+    ) -> replay_pb2.Nothing:
+        """Take what a client has drawn of its own memory."""
+        fields = request.fields
+        answered(
+            context,
+            lambda: self._put_cache(
+                fields.writer, sample_of(WithPayload(fields.items, request.payload)), fields.total
+            ),
+        )
+        return replay_pb2.Nothing()
 
     def publish(
         self, request: WithPayload[memoire_pb2.Publication], context: grpc.ServicerContext
@@ -87,10 +99,7 @@ class MemoireServicer:
         self, request: memoire_pb2.LogLine, context: grpc.ServicerContext
     ) -> replay_pb2.Nothing:
         """Write a line to the log file."""
-        try:
-            self._write_log(request.writer, request.message)
-        except ValueError as error:
-            context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+        answered(context, lambda: self._write_log(request.writer, request.message))
         return replay_pb2.Nothing()
 
     def handlers(self) -> grpc.GenericRpcHandler:
@@ -101,6 +110,9 @@ class MemoireServicer:
                 self.get_info,
                 memoire_pb2.Client.FromString,
                 memoire_pb2.Info.SerializeToString,
+            ),
+            "PushCache": unary(
+                self.push_cache, CACHES.decode, replay_pb2.Nothing.SerializeToString
             ),
             "Publish": unary(
                 self.publish, PUBLICATIONS.decode, replay_pb2.Nothing.SerializeToString

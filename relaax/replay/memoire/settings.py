@@ -95,6 +95,10 @@ class MemorySettings:
     frame_stack = Setting(1, whole(1))
     #: If above 0, draw pairs: a rollout, and the one that ends so many entries later.
     multi_step = Setting(0, whole(0))
+    #: If above 0, clients keep their entries, and send so many drawn ones at once.
+    cache_size = Setting(0, whole(0))
+    #: Draw what clients have sent until something newer comes; else each of it once.
+    reuse_cache = Setting(False, truth)
     #: How many episodes a slot keeps; 0 is as many as fit.
     max_episode = Setting(0, whole(0))
 
@@ -122,6 +126,11 @@ class MemorySettings:
     @reward_coeff.setter
     def reward_coeff(self, coefficients: Sequence[float] | float) -> None:
         self._coeff = self._by_kind("reward_coeff", coefficients)
+
+    @property
+    def scalars(self) -> dict[str, float]:
+        """What was set, but for numbers by kind of reward."""
+        return {name: float(value) for name, value in self.chosen.items()}
 
     @property
     def rule(self) -> ReturnRule:

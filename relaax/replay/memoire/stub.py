@@ -1,5 +1,6 @@
 """Calls Memoire's gRPC service."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +14,12 @@ from relaax.replay import replay_pb2
 from relaax.replay.client.stub import ReplayAway
 from relaax.replay.memoire import memoire_pb2
 from relaax.replay.memoire.entry import LAST, templates_of
-from relaax.replay.memoire.service import PUBLICATIONS, SERVICE_NAME
+from relaax.replay.memoire.service import CACHES, PUBLICATIONS, SERVICE_NAME
 from relaax.replay.memoire.topics import NOTHING, Message
 from relaax.replay.schema import Schema
-from relaax.replay.wire import schema_of
+from relaax.replay.table import Sample
+from relaax.replay.wire import items_message, schema_of
+from relaax.replay.writers import UnknownWriter
 
 #: How long a call takes at most, beside the time that it is asked to wait.
 CALL_TIMEOUT_S = 10.0
@@ -41,6 +44,8 @@ class SlotInfo:
     entry_size: int
     uuid: str
     schema: Schema
+    #: The properties of the memory, by name.
+    settings: Mapping[str, Any]
 
     @property
     def view(self) -> tuple[Array, ...]:
@@ -80,6 +85,7 @@ class MemoireStub:
         self._fetch = self._method(
             "Fetch", memoire_pb2.Topic.SerializeToString, PUBLICATIONS.decode
         )
+        self._push_cache = self._method("PushCache", CACHES.encode, replay_pb2.Nothing.FromString)
         self._publish = self._method("Publish", PUBLICATIONS.encode, replay_pb2.Nothing.FromString)
         self._write_log = self._method(
             "WriteLog", memoire_pb2.LogLine.SerializeToString, replay_pb2.Nothing.FromString
@@ -95,6 +101,11 @@ class MemoireStub:
             message.entry_size,
             message.uuid,
             schema_of(message.columns),
+            {
+                **message.settings,
+                "discount_factor": list(message.discount_factor),
+                "reward_coeff": list(message.reward_coeff),
+            },
         )
 
     def fetch(self, topic: str, known: int, timeout_s: float) -> Message | None:
@@ -105,6 +116,12 @@ class MemoireStub:
             return None
         (data,) = answer.payload or (b"",)
         return Message(answer.fields.version, data)
+
+    def push_cache(self, writer: str, sample: Sample, total: float) -> None:
+        """Send a sample of a client's own memory; UnknownWriter if it has no slot."""
+        items = items_message(sample)
+        fields = memoire_pb2.Cache(writer=writer, total=total, items=items.fields)
+        self._call(self._push_cache, WithPayload(fields, items.payload), CALL_TIMEOUT_S)
 
     def publish(self, topic: str, data: bytes) -> None:
         """Publish a message."""
@@ -128,5 +145,7 @@ class MemoireStub:
         try:
             return method(message, timeout=timeout_s)
         except grpc.RpcError as error:
+            if error.code() is grpc.StatusCode.NOT_FOUND:
+                raise UnknownWriter(error.details()) from error
             text = f"Memoire server {self.target}: {error.details()}"
             raise ReplayAway(text) if error.code() in _AWAY else BridgeError(text) from error

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterator
 from time import monotonic
 
-from relaax.replay.memoire.memory import MemoryClosed
+from relaax.replay.memoire.batches import MemoryClosed
 from relaax.replay.memoire.service import LONGEST_WAIT_S
 
 #: Pause between two questions, where a server answers at once or not at all.
