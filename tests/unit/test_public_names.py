@@ -32,8 +32,8 @@ PUBLIC = {
     "relaax.learning.rollouts": "Columns RolloutBatch RolloutStore",
     "relaax.learning.steps": "ACTION StepRecorder observations_in schema_of",
     "relaax.replay.memoire": """
-        Bind Conn MemoryClosed Mode NotReady Proxy ReplayMemory ReplayMemoryClient
-        ReplayMemoryServer
+        Bind Conn MemoryClosed Mode NotReady Proxy ReplayAway ReplayMemory
+        ReplayMemoryClient ReplayMemoryServer
     """,
     "relaax.protocol": "FrameConnection MessageConnection PeerClosed",
     "relaax.protocol.json": """

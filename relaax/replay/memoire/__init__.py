@@ -27,6 +27,7 @@
 ``log_file``       the file that clients' messages are written to
 """
 
+from relaax.replay.client.stub import ReplayAway
 from relaax.replay.memoire.batches import MemoryClosed
 from relaax.replay.memoire.client import ReplayMemoryClient
 from relaax.replay.memoire.endpoints import Bind, Conn, Mode
@@ -42,6 +43,7 @@ __all__ = [
     "Mode",
     "NotReady",
     "Proxy",
+    "ReplayAway",
     "ReplayMemory",
     "ReplayMemoryClient",
     "ReplayMemoryServer",

@@ -28,7 +28,9 @@ class Caches:
         return int((self._sizes - self._taken).sum())
 
     def put(self, slot: int, sample: Sample, total: float) -> None:
-        """Keep a sample in place of what the slot had."""
+        """Keep a sample in place of what the slot had; ValueError for one without weight."""
+        if not (len(sample.keys) and 0 < total < np.inf):
+            raise ValueError(f"{len(sample.keys)} items of a total weight of {total:g} were sent")
         self._samples[slot] = sample
         self._totals[slot] = total
         self._taken[slot], self._sizes[slot] = 0, len(sample.keys)

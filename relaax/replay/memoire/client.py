@@ -208,7 +208,7 @@ class ReplayMemoryClient:
         with self._lock:
             if self._subscriber is None:
                 self._subscriber = Subscriber(stub, self._closed)
-        return self._subscriber.next(topic, timeout_s)
+        return bytes(self._subscriber.next(topic, timeout_s).data)
 
     def pub_bytes(self, topic: str | Buffer, data: Buffer | str | None = None) -> None:
         """Publish as the server's own ``pub_bytes`` does, in a learner that is elsewhere.

@@ -35,6 +35,8 @@ class ClientSlots:
 
         NoFreeSlot; ValueError if a newer client of the same name has it.
         """
+        if not _uuid(name):
+            raise ValueError("a client needs a name")
         if name in self._replaced:
             raise ValueError(f"another client with the uuid {_uuid(name)!r} has taken its slot")
         is_new = name not in self._names

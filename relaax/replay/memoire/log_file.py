@@ -31,10 +31,10 @@ class LogFile:
         """Write a line, if there is a file; ValueError for a message that is too long."""
         if len(message) > LONGEST:
             raise ValueError(f"a message has at most {LONGEST} characters, not {len(message)}")
-        line = "\\n".join(message.rstrip("\n").splitlines())
+        line = "\\n".join(f"{uuid},{message}".rstrip("\n").splitlines())
         with self._lock:
             if self._file is not None:
-                self._file.write(f"{time():.6f},{uuid},{line}\n")
+                self._file.write(f"{time():.6f},{line}\n")
 
     def close(self) -> None:
         """Write no more."""

@@ -15,6 +15,10 @@ from relaax.replay.memoire.service import MOST_WAITING
 THREADS = 32
 
 
+#: Makes what answers calls at a port.
+Handlers = Callable[[], Sequence[grpc.GenericRpcHandler]]
+
+
 class Ports:
     """Ports by target, each opened once; ``handlers`` are made for each of them."""
 
@@ -27,9 +31,7 @@ class Ports:
         """Return how many ports are open."""
         return len(self._servers)
 
-    def open(
-        self, target: str, handlers: Callable[[], Sequence[grpc.GenericRpcHandler]], most_calls: int
-    ) -> None:
+    def open(self, target: str, handlers: Handlers, most_calls: int) -> None:
         """Answer at a target, unless a port is open there already; OSError if it is taken.
 
         Further calls than ``most_calls`` at once are refused, and tried again by their clients;

@@ -1,22 +1,20 @@
 """Passes calls on: many clients reach a server, and its messages reach them, through proxies."""
 
-import logging
 import threading
+from contextlib import suppress
 from typing import Any
 
 import grpc
 
 from relaax.bridge import channel_options
 from relaax.errors import ConfigurationError
-from relaax.replay.client.stub import ReplayAway
+from relaax.replay.memoire.batches import MemoryClosed
 from relaax.replay.memoire.endpoints import Bind, Conn, Mode, target_of
-from relaax.replay.memoire.ports import Ports
+from relaax.replay.memoire.ports import Handlers, Ports
 from relaax.replay.memoire.service import LONGEST_WAIT_S, SERVICE_NAME, TopicServicer, fetch_handler
 from relaax.replay.memoire.stub import MemoireStub
-from relaax.replay.memoire.topics import NOTHING, Message, Topics
-from relaax.replay.memoire.waits import PAUSE_S
-
-_log = logging.getLogger(__name__)
+from relaax.replay.memoire.subscriber import Subscriber
+from relaax.replay.memoire.topics import Message, Topics
 
 #: Calls at once, as Memoire's examples have it.
 HIGH_WATER_MARK = 1024
@@ -45,22 +43,12 @@ class Proxy:
 
         At most ``hwm`` calls at once.
         """
-        self._require((front_mode, Bind), (back_mode, Conn), "listens in front and calls behind")
-        forwarder = Forwarder(target_of(back_ep))
-        self._parts.append(forwarder)
-        self._ports.open(target_of(front_ep), lambda: [forwarder], hwm)
+        handlers = self._behind(front_mode, back_ep, back_mode)
+        self._ports.open(target_of(front_ep), handlers, hwm)
         self._closed.wait()
 
-    def pull_proxy_main(
-        self,
-        front_ep: str,
-        front_mode: Mode,
-        back_ep: str,
-        back_mode: Mode,
-        hwm: int = HIGH_WATER_MARK,
-    ) -> None:
-        """Pass entries and log messages on, as ``rep_proxy_main`` does."""
-        self.rep_proxy_main(front_ep, front_mode, back_ep, back_mode, hwm)
+    #: Entries and log messages take the same way.
+    pull_proxy_main = rep_proxy_main
 
     def pub_proxy_main(
         self,
@@ -86,6 +74,13 @@ class Proxy:
         for part in self._parts:
             part.close()
         self._ports.close()
+
+    def _behind(self, front_mode: Mode, back_ep: str, back_mode: Mode) -> Handlers:
+        """Return what answers the calls that come in front."""
+        self._require((front_mode, Bind), (back_mode, Conn), "listens in front and calls behind")
+        forwarder = Forwarder(target_of(back_ep))
+        self._parts.append(forwarder)
+        return lambda: [forwarder]
 
     @staticmethod
     def _require(front: tuple[Mode, Mode], back: tuple[Mode, Mode], rule: str) -> None:
@@ -131,6 +126,7 @@ class Follower:
         self._stub = MemoireStub(target)
         self._topics = Topics()
         self._closed = threading.Event()
+        self._subscriber = Subscriber(self._stub, self._closed)
         self._lock = threading.Lock()
         self._threads: dict[str, threading.Thread] = {}
 
@@ -165,14 +161,6 @@ class Follower:
             return True
 
     def _follow(self, topic: str) -> None:
-        known = NOTHING
-        while not self._closed.is_set():
-            try:
-                message = self._stub.fetch(topic, known, LONGEST_WAIT_S)
-            except (ReplayAway, ValueError) as error:  # gRPC's ValueError: the channel is closed
-                if not self._closed.wait(PAUSE_S):
-                    _log.debug("%s", error)
-                continue
-            if message is not None:
-                known = message.version
-                self._topics.put(topic, message)
+        with suppress(MemoryClosed):
+            while True:
+                self._topics.put(topic, self._subscriber.next(topic, timeout_s=None))

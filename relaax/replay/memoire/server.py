@@ -13,6 +13,7 @@ from relaax.replay.memoire.batches import Batch
 from relaax.replay.memoire.endpoints import Bind, Mode, is_inproc, target_of
 from relaax.replay.memoire.log_file import LogFile
 from relaax.replay.memoire.memory import ReplayMemory
+from relaax.replay.memoire.ports import Handlers
 from relaax.replay.memoire.proxy import HIGH_WATER_MARK, Proxy
 from relaax.replay.memoire.served_memory import ServedMemory
 from relaax.replay.memoire.service import MemoireServicer
@@ -59,23 +60,6 @@ class ReplayMemoryServer(Proxy):
         """Take entries at ``endpoint``; with ``Conn``, those of a proxy of this server."""
         self._work_at(endpoint, mode, self.pull_hwm)
 
-    def rep_proxy_main(
-        self,
-        front_ep: str,
-        front_mode: Mode,
-        back_ep: str,
-        back_mode: Mode,
-        hwm: int = HIGH_WATER_MARK,
-    ) -> None:
-        """Answer calls at ``front_ep``, or pass them on, as ``Proxy`` does.
-
-        Behind ``inproc://`` are the workers of this server itself.
-        """
-        if is_inproc(back_ep):
-            self._work_at(front_ep, front_mode, hwm)
-        else:
-            super().rep_proxy_main(front_ep, front_mode, back_ep, back_mode, hwm)
-
     def bind(self, endpoint: str, hwm: int = HIGH_WATER_MARK) -> None:
         """Answer calls at ``endpoint`` from now on; OSError if the port is taken."""
         self._ports.open(target_of(endpoint), self._handlers, hwm)
@@ -120,6 +104,12 @@ class ReplayMemoryServer(Proxy):
         self._topics.close()
         super().close()
         self._log.close()
+
+    def _behind(self, front_mode: Mode, back_ep: str, back_mode: Mode) -> Handlers:
+        """Behind ``inproc://`` are the workers of this server itself."""
+        if is_inproc(back_ep):
+            return self._handlers
+        return super()._behind(front_mode, back_ep, back_mode)
 
     def _work_at(self, endpoint: str, mode: Mode, hwm: int) -> None:
         if mode is Bind and not is_inproc(endpoint):

@@ -3,10 +3,9 @@
 import logging
 import threading
 
-from relaax.bridge.payloads import Buffer
 from relaax.replay.client.stub import ReplayAway
 from relaax.replay.memoire.stub import MemoireStub
-from relaax.replay.memoire.topics import NOTHING
+from relaax.replay.memoire.topics import NOTHING, Message
 from relaax.replay.memoire.waits import waits
 from relaax.replay.replay import NotReady
 
@@ -21,20 +20,21 @@ class Subscriber:
         self._closed = closed
         self._known: dict[str, int] = {}
 
-    def next(self, topic: str, timeout_s: float | None) -> bytes:
+    def next(self, topic: str, timeout_s: float | None) -> Message:
         """Return the newest message of a topic, and wait for it if it was returned before.
 
         NotReady after ``timeout_s``, also while the server is away; MemoryClosed.
         """
         for left_s in waits(timeout_s, self._closed):
-            data = self._newer(topic, left_s)
-            if data is not None:
-                return bytes(data)
+            message = self._newer(topic, left_s)
+            if message is not None:
+                self._known[topic] = message.version
+                return message
         raise NotReady(f"nothing new was published under {topic!r} in time")
 
-    def _newer(self, topic: str, left_s: float) -> Buffer | None:
+    def _newer(self, topic: str, left_s: float) -> Message | None:
         try:
-            message = self._stub.fetch(topic, self._known.get(topic, NOTHING), left_s)
+            return self._stub.fetch(topic, self._known.get(topic, NOTHING), left_s)
         except ReplayAway as error:
             _log.debug("waiting for %r: %s", topic, error)
             return None
@@ -42,7 +42,3 @@ class Subscriber:
             if not self._closed.is_set():
                 raise
             return None
-        if message is None:
-            return None
-        self._known[topic] = message.version
-        return message.data

@@ -57,6 +57,14 @@ def test_a_cache_of_another_kind_is_refused_by_name():
         server.put_cache(0, client.sample(2), 1.0)
 
 
+@pytest.mark.parametrize("total", [0.0, -1.0, np.inf, np.nan])
+def test_a_cache_without_a_weight_is_refused(total):
+    server, client = caching(1), memory_of(8, 1)
+    push(client, range(4), is_term=True)
+    with pytest.raises(ValueError, match="2 items of a total weight of"):
+        server.put_cache(0, client.sample(2), total)
+
+
 def test_a_client_keeps_its_entries_and_sends_what_is_drawn():
     endpoint = f"tcp://127.0.0.1:{free_port()}"
     with (

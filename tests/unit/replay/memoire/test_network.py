@@ -270,6 +270,49 @@ def test_subscribers_that_wait_take_no_thread_from_those_who_push(network):
     wait_for(lambda: len(received) == 80, "the message at all subscribers")
 
 
+def test_calls_beyond_the_high_water_mark_are_refused_and_can_be_tried_again(network):
+    endpoint = network.endpoint()
+    with closing(ReplayMemoryServer(ENTRY, 4, 1)) as server:
+        server.bind(endpoint, hwm=1)
+        waiting, actor = network.client(endpoint), network.client(endpoint)
+        network.run(lambda: waiting.sub_bytes("late", 60))
+        wait_for(lambda: not logs(actor), "a call that is refused")
+        server.pub_bytes("late", b"now")
+        wait_for(lambda: logs(actor), "a call that is answered")
+
+
+def logs(client: ReplayMemoryClient) -> bool:
+    try:
+        client.push_log("here")
+    except ReplayAway:
+        return False
+    return True
+
+
+def test_many_clients_push_beside_each_other(network):
+    endpoint = network.endpoint()
+    server = network.server(endpoint)
+    clients = [network.client(endpoint) for _ in range(4)]
+    for client in clients:
+        client.get_info()
+
+    def act(client: ReplayMemoryClient) -> None:
+        for number in range(300):
+            client.add_entry(entry(1000 * client.slot_index + number), number % 9 == 8)
+        client.flush(30)
+
+    threads = [threading.Thread(target=act, args=(client,)) for client in clients]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    server.rem.rollout_len = 64
+    fields, _ = server.get_data(100)
+    rollouts = {tuple(rollout) for rollout in fields[0].tolist()}
+    assert rollouts == {tuple(range(k * 1000 + 236, k * 1000 + 300)) for k in range(4)}
+    assert server.rem.total_steps == 1200
+
+
 def test_what_waits_ends_when_its_client_is_closed(network):
     endpoint = network.endpoint()
     network.server(endpoint)

@@ -106,6 +106,8 @@ def test_what_is_no_entry_is_refused():
         server.append("a/1", 1, 0, columns([0]), flags(START))
     with pytest.raises(ValueError, match="an entry is an action"):
         server.append("a/1", 0, 0, columns([0]), flags(START | FINAL))
+    with pytest.raises(ValueError, match="a client needs a name"):
+        server.slot_of("/1")
     with pytest.raises(ValueError, match="finds the weights of its entries itself"):
         server.update_priorities("memory", flags(0), flags(0))
 
