@@ -180,7 +180,7 @@ class ReplayWriter:
     def _part(self) -> None:
         """Let the server end the episodes of this writer now; if not, it will after the lease."""
         if self._is_open and not self.is_away:
-            with suppress(RelaaxError):
+            with suppress(RelaaxError, ValueError):  # ValueError: the channel has been closed
                 self._stub.close_writer(self._name, CLOSE_DEADLINE_S / 2)
 
     def _take(self) -> StepBatch | None:
