@@ -8,6 +8,7 @@ import grpc
 
 from relaax.bridge import channel_options
 from relaax.errors import ConfigurationError
+from relaax.replay.client.stub import ReplayAway
 from relaax.replay.memoire.batches import MemoryClosed
 from relaax.replay.memoire.endpoints import Bind, Conn, Mode, target_of
 from relaax.replay.memoire.ports import Handlers, Ports
@@ -134,7 +135,9 @@ class Follower:
         """Return the newest message of a topic, as ``Topics`` does."""
         if self._follows(topic):
             return self._topics.newest(topic, known, timeout_s)
-        return self._stub.fetch(topic, known, timeout_s)
+        with suppress(ReplayAway):
+            return self._stub.fetch(topic, known, timeout_s)
+        return None
 
     def handlers(self) -> grpc.GenericRpcHandler:
         """Return what answers subscribers."""

@@ -383,6 +383,17 @@ def test_entries_and_messages_go_through_proxies(network, tmp_path):
     assert client.sub_bytes("model", 30) == b"next"
 
 
+def test_a_topic_that_a_proxy_does_not_follow_is_passed_on(network, monkeypatch):
+    monkeypatch.setattr("relaax.replay.memoire.proxy.MOST_TOPICS", 0)
+    behind, front = network.endpoint(), network.endpoint()
+    network.proxy("pub_proxy_main", behind, Conn, front, Bind)
+    client = network.client("", sub_endpoint=front)
+    with pytest.raises(NotReady):  # while the server is away
+        client.sub_bytes("model", timeout_s=0)
+    network.server(behind).pub_bytes("model", b"1")
+    assert client.sub_bytes("model", timeout_s=30) == b"1"
+
+
 def test_a_refusal_comes_through_a_proxy_as_it_is(network):
     behind, front = network.endpoint(), network.endpoint()
     network.server(behind, n_slot=1)
