@@ -13,8 +13,10 @@
 ``selectors``      which items are drawn
 ``priority_tree``  draws in proportion to priorities
 ``limiter``        when items may be added, and when they may be drawn
+``served``         what the service calls
 ``service``        the gRPC service of a replay server
 ``wire``           what its messages mean
 ``array_bytes``    arrays one after another in bytes
 ``client``         writes to replay servers, and draws from them
+``memoire``        Memoire's replay memory, under its names
 """

@@ -31,6 +31,10 @@ PUBLIC = {
     "relaax.learning.published": "PublishedParameters PublishedService",
     "relaax.learning.rollouts": "Columns RolloutBatch RolloutStore",
     "relaax.learning.steps": "ACTION StepRecorder observations_in schema_of",
+    "relaax.replay.memoire": """
+        Bind Conn MemoryClosed Mode NotReady Proxy ReplayAway ReplayMemory
+        ReplayMemoryClient ReplayMemoryServer
+    """,
     "relaax.protocol": "FrameConnection MessageConnection PeerClosed",
     "relaax.protocol.json": """
         Act Request RewardAndAct RewardAndReset ScalarMetric ServerCodec
