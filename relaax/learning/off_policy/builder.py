@@ -1,6 +1,7 @@
 """Wires what off-policy algorithms share; their own builders hand over the rest."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -15,6 +16,7 @@ from relaax.algorithm_base import (
 )
 from relaax.learning.actor import Actor
 from relaax.learning.averaging import Averager, AveragingService
+from relaax.learning.evaluator import EvaluationParts
 from relaax.learning.exploration import NoiseSource
 from relaax.learning.exploration.parameter_noise import ParameterNoise
 from relaax.learning.model import PolicyModel
@@ -135,6 +137,12 @@ def make_actor(
         random=random,
         reward_scale=settings.reward_scale,
         exploration=None if make_noise is None else make_noise(policy, random),
+        evaluation=EvaluationParts(
+            source=parameter_server,
+            unpack=tensors.unpack,
+            make_preprocessor=lambda _: Preprocessor(settings.state_size),
+            make_noise=None if make_noise is None else partial(make_noise, policy),
+        ),
     )
 
 

@@ -1,0 +1,118 @@
+"""Connections that evaluate, with real servers: apart from training, and with scores by version."""
+
+import signal
+
+import numpy as np
+import pytest
+from event_scalars import scalars
+from processes import REPOSITORY, SMALL_DA3C, Training, wait_for
+from worker_modes import IN_BOTH_MODES, SHARED
+
+from relaax.bridge import Bridge
+from relaax.client import Client, Failure, VectorClient
+
+pytestmark = pytest.mark.integration
+
+STATE = np.zeros(4, np.float32)
+
+
+def play(client: Client, reward: float, steps: int) -> list[int]:
+    """Play an episode that earns ``reward`` in its last step; return its actions."""
+    actions = [client.init(STATE)]
+    actions += [client.send(0.0, STATE) for _ in range(steps - 1)]
+    assert client.reset(reward) == reward
+    return actions
+
+
+def stop(training: Training) -> None:
+    """End all processes, in the order in which a training ends them."""
+    for process in reversed(training.processes):
+        process.signal(signal.SIGTERM)
+    for process in training.processes:
+        process.wait()
+
+
+def with_metrics(training: Training, **section: object) -> None:
+    metrics = {"metrics-dir": str(training.directory / "metrics")}
+    training.configure({**SMALL_DA3C, **section}, metrics)
+
+
+@IN_BOTH_MODES
+def test_nothing_of_an_evaluation_is_learnt_from_or_counted(training: Training, bridge: Bridge):
+    with_metrics(training)
+    training.start_parameter_server()
+    training.start_rlx_server()
+    before = bridge.get_values()
+    with Client(training.rlx_server_url, timeout_s=60, evaluate="deterministic") as evaluating:
+        for number in range(3):
+            play(evaluating, float(number), steps=20)
+    after = bridge.get_values()
+    assert (after.version, after.global_t) == (before.version, 0)
+    np.testing.assert_array_equal(after.vector, before.vector)
+    with Client(training.rlx_server_url, timeout_s=60) as learning:
+        play(learning, 50.0, steps=20)
+        learning.init(STATE)  # the last rollout is learnt from when the next episode begins
+        wait_for(lambda: bridge.get_values().global_t == 20, "steps of the training")
+    stop(training)
+    found = scalars(training.directory / "metrics")
+    assert found["evaluation/reward"] == [(0, 0.0), (0, 1.0), (0, 2.0)]
+    assert [length for _, length in found["evaluation/length"]] == [20, 20, 20]
+    assert [score for _, score in found["episode/reward"]] == [50.0]
+
+
+@IN_BOTH_MODES
+def test_the_mode_is_always_the_same_and_samples_are_not(training: Training):
+    training.configure({**SMALL_DA3C, "learn": False})
+    training.start_parameter_server()
+    training.start_rlx_server()
+    with Client(training.rlx_server_url, timeout_s=60, evaluate="deterministic") as client:
+        assert len(set(play(client, 0.0, steps=60))) == 1
+    with Client(training.rlx_server_url, timeout_s=60, evaluate="stochastic") as client:
+        assert len(set(play(client, 0.0, steps=60))) == 2
+
+
+@SHARED
+def test_on_a_shared_worker_an_episode_keeps_its_version_while_others_learn(
+    training: Training, bridge: Bridge
+):
+    with_metrics(training, initial_learning_rate=0.01)
+    training.start_parameter_server()
+    training.start_rlx_server("--workers", "1")
+    with (
+        Client(training.rlx_server_url, timeout_s=60) as learning,
+        VectorClient(
+            training.rlx_server_url, 2, timeout_s=60, evaluate="deterministic"
+        ) as evaluating,
+    ):
+        states = np.zeros((2, 4), np.float32)
+        evaluating.init(states)
+        learning.init(STATE)
+        for _ in range(5):
+            for _ in range(40):
+                learning.send(1.0, STATE)
+            newest = float(bridge.get_values().version.number)
+            # One episode ends and the next one begins; the other one has begun with version 0.
+            evaluating.send([0.0, newest], states, terminated=[False, True])
+        evaluating.send([7.0, 0.0], states, terminated=[True, False])
+        wait_for(lambda: bridge.get_values().global_t == 5 * 40, "all steps of the training")
+    stop(training)
+    by_version = scalars(training.directory / "metrics")["evaluation/reward_by_version"]
+    assert (0, 7.0) in by_version
+    assert len(by_version) == 6
+    assert len({version for version, _ in by_version}) > 1
+    for version, newest_when_it_ended in by_version[:5]:
+        assert version <= newest_when_it_ended
+
+
+@SHARED
+def test_an_algorithm_without_evaluators_refuses_in_words(training: Training):
+    template = REPOSITORY / "relaax" / "algorithm_template"
+    training.configure({"path": str(template), "action_size": 2, "state_size": 4})
+    training.start_parameter_server()
+    training.start_rlx_server()
+    with (
+        Client(training.rlx_server_url, timeout_s=60, evaluate="stochastic") as client,
+        pytest.raises(Failure, match="cannot evaluate") as refused,
+    ):
+        client.init(STATE)
+    assert refused.value.is_refusal
