@@ -1,7 +1,9 @@
 """Connections that evaluate, with real servers: apart from training, and with scores by version."""
 
+import re
 import signal
 
+import imageio_ffmpeg
 import numpy as np
 import pytest
 from event_scalars import scalars
@@ -116,3 +118,31 @@ def test_an_algorithm_without_evaluators_refuses_in_words(training: Training):
     ):
         client.init(STATE)
     assert refused.value.is_refusal
+
+
+@IN_BOTH_MODES
+def test_the_command_evaluates_records_videos_and_says_what_came_of_it(training: Training):
+    with_metrics(training)
+    training.start_parameter_server()
+    training.start_rlx_server()
+    videos = training.directory / "videos"
+    environments = training.start_environments(
+        2, "--evaluate", "--episodes", "9", "--record-video", str(videos), "--record-every", "2",
+        "--max-videos", "2", "--env-kwargs", '{"max_episode_steps": 12}',
+    )  # fmt: skip
+    assert environments.wait() == 0
+    assert re.search(r"return of 9 episodes: mean \d+\.\d\d, standard", environments.output())
+    stop(training)
+    found = scalars(training.directory / "metrics")
+    assert len(found["evaluation/reward"]) == 9
+    assert "episode/reward" not in found
+    # The first of two environments plays five episodes, 0 to 4: of 0, 2 and 4, two are kept.
+    files = sorted(videos.iterdir())
+    assert [re.sub(r"\d{8}-\d{6}", "TIME", file.name) for file in files] == [
+        "CartPole-v1-TIME-episode-2.mp4",
+        "CartPole-v1-TIME-episode-4.mp4",
+    ]
+    lengths = {length for _, length in found["evaluation/length"]}
+    for file in files:
+        frames, _ = imageio_ffmpeg.count_frames_and_secs(str(file))
+        assert frames - 1 in lengths  # a frame before the first step, and one after each
