@@ -38,6 +38,7 @@ from relaax.algorithm_base.environment_info import EnvironmentInfo
 from relaax.algorithm_base.learner_base import LearnerBase, StepResult
 from relaax.algorithm_base.parameter_server_base import ParameterServerBase
 from relaax.algorithm_base.roles import (
+    Evaluations,
     ExperienceSink,
     FloatVector,
     GradientSink,
@@ -69,6 +70,7 @@ __all__ = [
     "EnvironmentInfo",
     "EvaluatedPolicy",
     "Evaluation",
+    "Evaluations",
     "EvaluatorBase",
     "ExperienceSink",
     "FloatVector",

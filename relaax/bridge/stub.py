@@ -9,6 +9,7 @@ import grpc
 
 from relaax.algorithm_base import (
     BridgeBase,
+    Evaluations,
     FloatVector,
     Phase,
     Publication,
@@ -139,6 +140,12 @@ class Bridge(BridgeBase):
                 lambda batch: self._stub.StoreScalarMetric(batch, timeout=self._call_timeout_s)
             )
         return self._metrics
+
+    def evaluations(self, after: int = 0) -> Evaluations:
+        """Return the scores of evaluations behind the first ``after``."""
+        query = bridge_pb2.EvaluationQuery(after=after)
+        reply: bridge_pb2.Evaluations = self._with_retries(self._stub.GetEvaluations, query)
+        return Evaluations(reply.count, list(zip(reply.iterations, reply.scores, strict=True)))
 
     def phase(self) -> Phase:
         """Return whether the training goes on."""

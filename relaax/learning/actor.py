@@ -153,7 +153,7 @@ class Actor(BatchAgentBase, Generic[BatchT]):
         actor = Actor[Any](
             preprocessor=parts.make_preprocessor(policies.filters),
             policy=policies,
-            model=self._model,
+            model=parts.model or self._model,
             distribution=self._distribution,
             columns=self._columns,
             rollouts=None,

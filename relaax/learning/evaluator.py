@@ -18,6 +18,7 @@ from relaax.algorithm_base import (
 )
 from relaax.learning.exploration import NoiseSource
 from relaax.learning.filters import Filters, Scale
+from relaax.learning.model import PolicyModel
 from relaax.learning.networks.parameters import Parameters
 from relaax.learning.policy import Policy
 from relaax.learning.preprocessor import Preprocessor
@@ -42,6 +43,8 @@ class EvaluationParts:
     make_preprocessor: Callable[[Filters], Preprocessor]
     #: The actor's own.
     filters: Filters = field(default_factory=Filters)
+    #: What chooses, where it is not the actor's own, which adds noise to its parameters.
+    model: PolicyModel | None = None
     #: Makes exploration like the actor's; None where it draws samples of a distribution.
     make_noise: Callable[[np.random.Generator], NoiseSource] | None = None
 
@@ -65,7 +68,7 @@ class PinnedPolicies:
         self.filters = parts.filters.still()
         self._unpack = parts.unpack
         #: Replaced as a whole.
-        self._newest = _Pinned(newest, self.filters.scales)
+        self._newest = _Pinned(self._clean(newest), self.filters.scales)
         self._of_slot: dict[int, _Pinned] = {}
         self._current = self._newest
 
@@ -80,6 +83,12 @@ class PinnedPolicies:
             own, scales = self.filters.separated(values.vector)
             policy = Policy(values.version, self._unpack(own), values.global_t)
             self._newest = _Pinned(policy, scales)
+
+    def _clean(self, policy: Policy) -> Policy:
+        """Return an actor's policy without the noise that it may have on its parameters."""
+        if policy.vector is None:
+            return policy
+        return Policy(policy.version, self._unpack(policy.vector), policy.global_t)
 
     def pin(self, slots: IntArray) -> None:
         """Play what begins in ``slots`` with the newest policy, to the end."""

@@ -1,7 +1,10 @@
 """Connections that evaluate, with real servers: apart from training, and with scores by version."""
 
+import json
 import re
 import signal
+from contextlib import suppress
+from pathlib import Path
 
 import imageio_ffmpeg
 import numpy as np
@@ -146,3 +149,43 @@ def test_the_command_evaluates_records_videos_and_says_what_came_of_it(training:
     for file in files:
         frames, _ = imageio_ffmpeg.count_frames_and_secs(str(file))
         assert frames - 1 in lengths  # a frame before the first step, and one after each
+
+
+@SHARED
+def test_both_the_parameter_server_and_the_learner_know_which_checkpoint_is_best(
+    training: Training,
+):
+    often = {"checkpoint-interval": 0.5, "checkpoints-to-keep": 2}
+    training.configure(SMALL_SAC, often, learner=often)
+    training.start_parameter_server()
+    training.start_learner()
+    training.start_rlx_server("--workers", "1")
+    training.start_environments(1, env="Pendulum-v1")
+    places = training.checkpoints, training.directory / "learner"
+    with Client(training.rlx_server_url, timeout_s=60, evaluate="deterministic") as client:
+
+        def evaluate(score: float) -> list[dict[str, float]]:
+            client.init(np.zeros(3, np.float32))
+            client.reset(score)
+            return [scores_in(place) for place in places]
+
+        wait_for(lambda: all(100.0 in scores.values() for scores in evaluate(100.0)), "a score")
+        best = [min(scores, key=lambda name: -scores[name]) for scores in evaluate(0.0)]
+        # Two are kept as the newest ones, and one as the best.
+        wait_for(lambda: all(len(scores) > 2 for scores in evaluate(0.0)), "others")
+    stop(training)
+    for place, name in zip(places, best, strict=True):
+        assert name in scores_in(place)
+        assert len(scores_in(place)) == 3
+    again = training.start_command("relaax-parameter-server", "--restore", "best")
+    restored = again.says(r"restored global step ([\d,]+) from").group(1).replace(",", "")
+    assert f"cp-{restored}.score.json" == best[0]
+
+
+def scores_in(place: Path) -> dict[str, float]:
+    """The scores of the checkpoints in a directory, by the names of their files."""
+    found = {}
+    for path in place.glob("cp-*.score.json"):
+        with suppress(FileNotFoundError):  # it has just been deleted
+            found[path.name] = json.loads(path.read_text())["score"]
+    return found

@@ -121,6 +121,7 @@ def make_actor(
         is_recorded=False,
         heads=config.heads,
     )
+    clean, clean_model = unpack, model
     if perturbed is not None:
         noisy = perturbed(unpack, model)
         unpack, model = noisy.unpack, noisy
@@ -139,8 +140,9 @@ def make_actor(
         exploration=None if make_noise is None else make_noise(policy, random),
         evaluation=EvaluationParts(
             source=parameter_server,
-            unpack=tensors.unpack,
+            unpack=lambda values: clean(values[:size]),
             make_preprocessor=lambda _: Preprocessor(settings.state_size),
+            model=clean_model,
             make_noise=None if make_noise is None else partial(make_noise, policy),
         ),
     )
