@@ -153,14 +153,16 @@ class Evaluator(EvaluatorBase):
         """Choose actions [A, ...], with one evaluation of the network for each policy."""
         self._policies.pin(transitions.started)
         acting = transitions.acting
-        actions = self._columns.actions(len(acting))
+        actions: Array | None = None
         for places in self._policies.groups(acting):
             part, rows = _part(transitions, places), _rows(states, places)
             chosen = np.asarray(self._actor.act(part, rows, finals))
             if len(places) == len(acting):
                 return chosen
+            if actions is None:
+                actions = np.empty((len(acting), *chosen.shape[1:]), chosen.dtype)
             actions[places] = chosen
-        return actions
+        return self._columns.actions(0) if actions is None else actions
 
     def policies(self, slots: IntArray) -> Sequence[EvaluatedPolicy | None]:
         """Return what the episodes of ``slots`` are played with."""

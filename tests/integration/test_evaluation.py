@@ -10,7 +10,7 @@ import imageio_ffmpeg
 import numpy as np
 import pytest
 from event_scalars import scalars
-from processes import REPOSITORY, SMALL_DA3C, Training, wait_for
+from processes import REPOSITORY, SMALL_DA3C, SMALL_SAC, Training, wait_for
 from worker_modes import IN_BOTH_MODES, SHARED
 
 from relaax.bridge import Bridge
