@@ -31,6 +31,7 @@ class BatchAgentBase(ABC):
         states = agent.check(what_clients_sent)                 # InvalidState closes one of them
         actions = agent.act(transitions, states, finals)        # some of all environments
         agent.close_slots(slots)                                # a connection has gone
+        evaluator = agent.evaluator(evaluation)                 # a connection evaluates
         agent.close()
 
     ``seed`` is an int below 2**32, another one for each worker on all RLX servers. An agent that

@@ -30,10 +30,10 @@ def play(client: Client, reward: float, steps: int) -> list[int]:
 
 
 def stop(training: Training) -> None:
-    """End all processes, in the order in which a training ends them."""
+    """End one process after the other, so that the last metrics find their parameter server."""
     for process in reversed(training.processes):
-        process.signal(signal.SIGTERM)
-    for process in training.processes:
+        if process.is_running():
+            process.signal(signal.SIGTERM)
         process.wait()
 
 
@@ -176,9 +176,9 @@ def test_both_the_parameter_server_and_the_learner_know_which_checkpoint_is_best
     stop(training)
     for place, name in zip(places, best, strict=True):
         assert name in scores_in(place)
-        assert len(scores_in(place)) == 3
+        assert len(list(place.glob("cp-*.safetensors"))) == 3
     again = training.start_command("relaax-parameter-server", "--restore", "best")
-    restored = again.says(r"restored global step ([\d,]+) from").group(1).replace(",", "")
+    restored = again.says(r"global step is (\d+)").group(1)
     assert f"cp-{restored}.score.json" == best[0]
 
 

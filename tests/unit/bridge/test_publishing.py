@@ -134,3 +134,10 @@ def test_scores_of_what_no_learner_has_published_are_dropped(serving):
     evaluated(service, 1, 2.0)
     evaluated(service, 2, 3.0)
     assert bridge.evaluations().scores == [(5, 3.0)]
+
+
+def test_what_is_asked_of_a_closed_stub_is_an_error_of_the_bridge(serving):
+    bridge = serving(PublishedService(PublishedParameters(INITIAL), NullMetrics()))
+    bridge.close()
+    with pytest.raises(ParameterServerAway, match="is closed"):
+        bridge.evaluations()

@@ -151,3 +151,11 @@ def test_a_score_file_that_is_none_is_ignored_with_a_warning(tmp_path, caplog):
     (tmp_path / "cp-2.score.json").write_text('{"score": NaN}')
     assert saver(tmp_path, restore="best").restore_latest().global_t == 1
     assert "cp-2.score.json" in caplog.text
+
+
+def test_while_nothing_is_learnt_after_it_what_was_saved_later_stays(tmp_path):
+    scored(tmp_path, {1: 8.0, 2: 9.0, 3: 1.0})
+    again = saver(tmp_path, restore="best")
+    again.save(again.restore_latest())
+    assert steps(tmp_path) == [1, 2, 3]
+    assert saver(tmp_path).restore_latest().global_t == 3

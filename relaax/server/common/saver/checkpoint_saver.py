@@ -44,8 +44,8 @@ class CheckpointSaver(Saver):
     has the manifest's size and sha256, and logs a warning for each checkpoint that it skips. A
     store that cannot be reached raises CheckpointError; no checkpoint is skipped for that. With
     ``restore`` it takes another one, and ConfigurationError says if there is none such. Then the
-    checkpoints after it are set aside at the next save, with ``abandoned-`` before their names:
-    the training goes on from the one that was restored.
+    checkpoints after it are set aside at the next save of another step, with ``abandoned-`` before
+    their names: the training has gone on from the one that was restored.
 
     What is best, ``scores`` say.
 
@@ -70,11 +70,17 @@ class CheckpointSaver(Saver):
         self.scores = CheckpointScores(store)
         #: What is put before the names of checkpoints at the next save, by step.
         self._set_aside_as: dict[int, str] = {}
+        #: The step that was restored, and those that were saved after it.
+        self._restored: int | None = None
+        self._later: list[int] = []
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Write a checkpoint, then delete old ones; CheckpointError if it cannot be written."""
         data = _encode(checkpoint)
         manifest = describe(checkpoint, data)
+        if checkpoint.global_t != self._restored:
+            self._set_aside_as |= dict.fromkeys(self._later, "abandoned-")
+            self._later = []
         self._set_all_aside()
         self._store.put(manifest.data, data)
         self._store.put(manifest.name(), manifest.to_bytes())
@@ -86,7 +92,7 @@ class CheckpointSaver(Saver):
 
         None where there is no checkpoint.
         """
-        self._set_aside_as = {}
+        self._set_aside_as, self._later = {}, []
         steps = _manifest_steps(self._store.names())
         self.scores.load(steps)
         for global_t in self._restore.candidates(steps, self.scores.best(), self.location()):
@@ -117,9 +123,10 @@ class CheckpointSaver(Saver):
     def _go_on_from(self, restored: Checkpoint, steps: Iterable[int]) -> None:
         """Take note of what was restored, and of what is given up with that."""
         self.scores.go_on_from(restored.global_t, restored.version)
+        self._restored = restored.global_t
         if not self._restore.is_latest:
-            later = {step: "abandoned-" for step in steps if step > restored.global_t}
-            self._set_aside_as = later | self._set_aside_as
+            later = {step for step in steps if step > restored.global_t}
+            self._later = sorted(later - self._set_aside_as.keys())
 
     def _load(self, global_t: int) -> Checkpoint:
         manifest = parse(self._store.get(manifest_name(global_t)), global_t)
