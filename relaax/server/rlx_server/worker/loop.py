@@ -17,7 +17,7 @@ from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.connection import Connection
 from relaax.server.rlx_server.worker.hello import begin
 from relaax.server.rlx_server.worker.inbox import Inbox
-from relaax.server.rlx_server.worker.responder import Answer, Request
+from relaax.server.rlx_server.worker.responder import Answer, Request, Responder
 from relaax.server.rlx_server.worker.responders import Responders
 from relaax.server.rlx_server.worker.settings import WorkerSettings
 from relaax.server.rlx_server.worker.stopping import StopRequest
@@ -138,14 +138,28 @@ class Worker:
         elif now >= self._sweep_at:
             self._sweep(now)
         if self._inbox is not None:
-            self._inbox.report(self._responders.environments + self._silent)
+            self._inbox.report(self._environments() + self._silent)
 
     def _answer(self, requests: list[Request], arrived_at: float) -> None:
-        for answer in self._responders.answer(requests, arrived_at):
+        responders = self._responders
+        answers = responders.answer if responders.evaluating else responders.training.answer
+        for answer in answers(requests, arrived_at):
             if isinstance(answer, Answer):
                 self._reply(answer)
             else:
                 self._drop(answer.connection, answer.error)
+
+    def _responder_of(self, connection: Connection) -> Responder:
+        """Return what answers a connection; in most workers there is but one."""
+        if connection.evaluation is None:
+            return self._responders.training
+        return self._responders.of(connection.evaluation)
+
+    def _environments(self) -> int:
+        responders = self._responders
+        return (
+            responders.environments if responders.evaluating else responders.training.environments
+        )
 
     def _take_from_inbox(self, descriptor: int) -> None:
         if self._inbox is None or descriptor != self._inbox.fileno():
@@ -167,7 +181,7 @@ class Worker:
             return None
         if isinstance(message, Steps):
             return self._request(connection, message)
-        self._responders.of(connection.evaluation).store(message)
+        self._responder_of(connection).store(message)
         self._go_on(connection)
         return None
 
@@ -188,7 +202,7 @@ class Worker:
     def _request(self, connection: Connection, steps: Steps) -> Request | None:
         """Return a request; None in version 1 where the time is up and an episode would begin."""
         request = Request(connection, steps)
-        responder = self._responders.of(connection.evaluation)
+        responder = self._responder_of(connection)
         if connection.time_is_up and responder.ends_episode(request):
             if not connection.knows_errors and steps.actions:
                 responder.give_up(request.slots)
@@ -266,6 +280,6 @@ class Worker:
         with suppress(OSError):  # closed by the client's machine, and gone from the poll with it
             self._poll.unregister(connection.descriptor)
         if connection.has_begun:
-            self._responders.of(connection.evaluation).close_slots(connection.slots)
+            self._responder_of(connection).close_slots(connection.slots)
         else:
             self._silent -= 1

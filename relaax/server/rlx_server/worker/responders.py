@@ -21,7 +21,8 @@ class Responders:
         self.training = Responder(make_agents, is_shared, rule)
         self._is_shared = is_shared
         self._rule = rule
-        self._evaluating: dict[Evaluation, Responder] = {}
+        #: Those that have been made; while there are none, ``training`` answers all.
+        self.evaluating: dict[Evaluation, Responder] = {}
 
     @property
     def environments(self) -> int:
@@ -32,17 +33,14 @@ class Responders:
         """Return the responder of connections that evaluate so; None for those that do not."""
         if evaluation is None:
             return self.training
-        if evaluation not in self._evaluating:
-            self._evaluating[evaluation] = EvaluationResponder(
+        if evaluation not in self.evaluating:
+            self.evaluating[evaluation] = EvaluationResponder(
                 self.training, evaluation, self._is_shared, self._rule
             )
-        return self._evaluating[evaluation]
+        return self.evaluating[evaluation]
 
     def answer(self, requests: list[Request], arrived_at: float) -> Iterator[Answer | Refusal]:
         """Yield what each request is answered with; those of one responder are joined."""
-        if not self._evaluating:
-            yield from self.training.answer(requests, arrived_at)
-            return
         by_evaluation: dict[Evaluation | None, list[Request]] = {}
         for request in requests:
             by_evaluation.setdefault(request.connection.evaluation, []).append(request)
@@ -51,9 +49,9 @@ class Responders:
 
     def close(self) -> None:
         """Store the metrics that are left and end all agents, evaluators first."""
-        for evaluating in self._evaluating.values():
+        for evaluating in self.evaluating.values():
             evaluating.close()
         self.training.close()
 
     def _all(self) -> list[Responder]:
-        return [self.training, *self._evaluating.values()]
+        return [self.training, *self.evaluating.values()]
