@@ -7,7 +7,8 @@ import pytest
 PUBLIC = {
     "relaax.algorithm_base": """
         AgentBase BatchAgentBase BridgeBase BridgeControlBase Checkpoint CheckpointMismatch
-        ConfigBase EnvironmentInfo ExperienceSink FloatVector GradientSink InvalidState LearnerBase
+        ConfigBase EnvironmentInfo EvaluatedPolicy Evaluation Evaluations EvaluatorBase
+        ExperienceSink FloatVector GradientSink InvalidState LearnerBase
         Metrics MetricsSink NullMetrics NullSaver ParameterServerBase Phase Publication
         PublishedInfo Publisher RunningParameterServer Saver Section StepCounter StepResult
         Transitions Values VariableSink VariableSource Version Wanted require_same_fingerprint

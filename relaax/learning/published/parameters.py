@@ -15,6 +15,9 @@ from relaax.learning.parameter_store import Snapshot, frozen_copy
 #: A checkpoint keeps so many bytes of a message: its tensors have the same shapes each time.
 MESSAGE_BYTES = 256
 
+#: The learner's steps are remembered for so many of the newest versions.
+MOST_VERSIONS = 100_000
+
 #: The slots of a checkpoint that say what was published.
 _TIME, _ITERATION, _MESSAGE = "published/time", "published/iteration", "published/message"
 
@@ -30,6 +33,8 @@ class PublishedParameters:
         self._vector = frozen_copy(initial)
         self._clock = clock
         self._info: PublishedInfo | None = None
+        #: By version: the learner's count of its steps; the newest of them.
+        self._iterations: dict[int, int] = {}
         self._version = 0
         self._global_t = 0
         self._is_frozen = False
@@ -78,7 +83,7 @@ class PublishedParameters:
             if self._info is None or self._info.hash != info.hash:
                 self._vector = replacement
                 self._version += 1
-            self._info = info
+            self._note(info)
         return info
 
     def read(self) -> tuple[FloatVector, int, int]:
@@ -98,6 +103,14 @@ class PublishedParameters:
             info=None if wanted is Wanted.PARAMETER else info,
             hash=info.hash,
         )
+
+    def iteration_of(self, version: int) -> int | None:
+        """Return the learner's count of its steps when it published a version, if that is known.
+
+        It is not, where the learner has gone back to an earlier step since.
+        """
+        with self._lock:
+            return self._iterations.get(version)
 
     def snapshot(self) -> Snapshot:
         """Return what a checkpoint holds."""
@@ -129,6 +142,16 @@ class PublishedParameters:
                     slots[_MESSAGE].tobytes().rstrip(b"\0").decode(errors="ignore"),
                     hash_of(self._vector),
                 )
+                self._iterations = {self._version: iteration}
+
+    def _note(self, info: PublishedInfo) -> None:
+        """Take note of what was published, under the lock."""
+        if self._info is not None and info.iteration < self._info.iteration:
+            self._iterations.clear()
+        self._info = info
+        self._iterations[self._version] = info.iteration
+        if len(self._iterations) > MOST_VERSIONS:
+            del self._iterations[next(iter(self._iterations))]
 
     def _is_over(self) -> bool:
         return self._is_frozen or self._global_t >= self._last_step

@@ -1,4 +1,5 @@
 import io
+import statistics
 
 from relaax.client.observer import EpisodeSummary
 from relaax.client.run_progress import ProgressDisplay, RunProgress
@@ -60,3 +61,14 @@ def test_on_a_terminal_the_line_is_replaced_until_the_end() -> None:
     assert shown.count("\r0 of 1 environments") == 3
     assert shown.count("\n") == 1
     assert shown.endswith("\n")
+
+
+def test_the_summary_is_of_all_episodes() -> None:
+    progress = RunProgress(1)
+    returns = [1e9 + value for value in range(150)]
+    for episode_return in returns:
+        progress.add_episode(EpisodeSummary(episode_return, 10, 0.5))
+    assert progress.summary() == (
+        f"return of 150 episodes: mean {statistics.fmean(returns):.2f}, standard deviation "
+        f"{statistics.pstdev(returns):.2f}, smallest 1000000000.00, largest 1000000149.00"
+    )
