@@ -6,19 +6,17 @@ python benchmarks/replay.py --shapes images --paths grpc --batches 256
 """
 
 import argparse
-import itertools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from processes import end_on_sigterm
 from replay_servers import replay_servers
-from replay_shapes import SHAPES, TABLE, Environments
+from replay_shapes import SHAPES, TABLE
 from report import Results, add_json, figure, parser_of
 
 from relaax.allocator import keep_memory
 from relaax.replay.client.stub import ReplayStub
-from relaax.replay.client.writer import ReplayWriter
 
 
 @dataclass(frozen=True)
