@@ -194,6 +194,8 @@ def _with_ends(flags: Flags) -> Flags:
     Some steps may have been dropped between the two.
     """
     before = np.flatnonzero(flags[1:] & START)
+    if len(before) == 0:
+        return flags
     cut = before[flags[before] & ENDS == 0]
     if len(cut) == 0:
         return flags
