@@ -8,7 +8,7 @@ from typing import Any
 
 import grpc
 from processes import kill, start_child
-from replay_shapes import SHAPES, Shape, fill, replay_of
+from replay_shapes import SHAPES, Shape, fill, replay_of, spread_priorities
 from servers import free_address
 
 from relaax.allocator import keep_memory
@@ -22,15 +22,15 @@ THREADS = 32
 
 @contextmanager
 def replay_servers(
-    shape: Shape, selector: SelectorName, count: int, capacity: int, filled: bool
+    shape: Shape, selector: SelectorName, count: int, capacity: int
 ) -> Iterator[list[str]]:
-    """Run ``count`` servers, which share ``capacity`` steps, and yield their addresses."""
+    """Run ``count`` servers, full with ``capacity`` steps together, and yield their addresses."""
     context = multiprocessing.get_context("spawn")
     urls = [free_address() for _ in range(count)]
     ready = [context.Event() for _ in urls]
     share = capacity // count
     children = [
-        start_child(context, serve, url, shape.name, selector, share, filled, event)
+        start_child(context, serve, url, shape.name, selector, share, event)
         for url, event in zip(urls, ready, strict=True)
     ]
     try:
@@ -41,14 +41,13 @@ def replay_servers(
         kill(children)
 
 
-def serve(
-    url: str, shape: str, selector: SelectorName, capacity: int, filled: bool, ready: Any
-) -> None:
+def serve(url: str, shape: str, selector: SelectorName, capacity: int, ready: Any) -> None:
     """Serve a replay until this process is killed."""
     keep_memory()
     replay = replay_of(SHAPES[shape], selector, capacity)
-    if filled:
-        fill(replay, capacity)
+    fill(replay, capacity)
+    if selector == "prioritized":
+        spread_priorities(replay)
     server = grpc.server(ThreadPoolExecutor(THREADS), options=channel_options.SERVER)
     server.add_generic_rpc_handlers((method_handlers(ReplayServicer(replay)),))
     server.add_insecure_port(url)

@@ -23,7 +23,7 @@ EPISODE_STEPS = 500
 LEASE_S = 600.0
 
 #: Steps that are stored at once where a replay is filled before it is measured.
-FILLED_AT_ONCE = 10_000
+FILLED_AT_ONCE = 1000
 
 
 @dataclass(frozen=True)

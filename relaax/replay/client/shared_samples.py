@@ -42,8 +42,8 @@ class SharedSamples:
     A sample has a segment for itself as long as any of its arrays exists. For several threads.
     """
 
-    def __init__(self) -> None:
-        self._is_possible = IS_POSSIBLE
+    def __init__(self, is_allowed: bool = True) -> None:
+        self._is_possible = IS_POSSIBLE and is_allowed
         #: By table: how many bytes of a segment an item takes.
         self._item_bytes: dict[str, float] = {}
         self._free: deque[Segment] = deque()

@@ -37,13 +37,17 @@ class ReplayAway(BridgeError):
 
 
 class ReplayStub:
-    """A replay server at ``host:port``; made after a fork, since gRPC has threads."""
+    """A replay server at ``host:port``; made after a fork, since gRPC has threads.
 
-    def __init__(self, url: str, call_timeout_s: float = 10.0) -> None:
+    Large samples of a server on the same host are put into memory of this process, unless
+    ``shares_memory`` is false.
+    """
+
+    def __init__(self, url: str, call_timeout_s: float = 10.0, shares_memory: bool = True) -> None:
         self.url = url
         self._timeout_s = call_timeout_s
         self._channel = grpc.insecure_channel(url, options=channel_options.CLIENT)
-        self._samples = SharedSamples()
+        self._samples = SharedSamples(shares_memory)
         nothing = replay_pb2.Nothing
         self._describe = self._method(
             "Describe", nothing.SerializeToString, replay_pb2.Description.FromString
