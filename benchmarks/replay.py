@@ -31,7 +31,7 @@ from pathlib import Path
 
 from processes import end_on_sigterm
 from replay_load import Sampler, append_rate, copying, drawing, rate_of, storing
-from replay_peers import BUFFER_STEPS, BaselinesBuffer, PeerMissing, reverb_python, reverb_rates
+from replay_reverb import PeerMissing, reverb_python, reverb_rates
 from replay_servers import replay_servers
 from replay_shapes import SHAPES, Shape, fill, replay_of, spread_priorities
 from report import Results, add_json, figure, parser_of
@@ -171,7 +171,7 @@ def parse() -> argparse.Namespace:
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.seconds, arguments.capacity = 0.1, 4096
-        arguments.writers, arguments.batches, arguments.shards = [2], [256], [1, 2]
+        arguments.writers, arguments.batches, arguments.shards = [2], [64], [2]
     return arguments
 
 
@@ -209,8 +209,12 @@ def measure_sb3(shape: Shape, arguments: argparse.Namespace, table: Table) -> No
     """Measure Stable-Baselines3's buffer."""
     if "sb3" not in arguments.paths:
         return
+    try:  # it takes long, and processes that are started import this module too
+        from replay_sb3 import CAPACITIES, BaselinesBuffer
+    except ImportError as error:
+        raise PeerMissing(f"Stable-Baselines3 is left out: {error}") from error
     case = Case(shape, "sb3")
-    buffer = BaselinesBuffer(shape, arguments.capacity or BUFFER_STEPS[shape.name])
+    buffer = BaselinesBuffer(shape, arguments.capacity or CAPACITIES[shape.name])
     if "append" in arguments.what:
         table.append(case, 1, lambda: table.rate(buffer.store))
     for batch in arguments.batches if "sample" in arguments.what else ():

@@ -103,6 +103,10 @@ class ReplayServicer:
         """Return counts by name."""
         return replay_pb2.Stats(values=self._replay.stats())
 
+    def forget_memory(self) -> None:
+        """Give up the memory of clients; to be called when no call is answered any more."""
+        self._segments.close()
+
     def _append(self, request: WithPayload[replay_pb2.Steps]) -> replay_pb2.Stored:
         writer = request.fields.writer
         following = [
