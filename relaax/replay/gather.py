@@ -1,5 +1,6 @@
 """Rows of columns, read into memory that is given."""
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,3 +22,10 @@ def gather(column: Array, rows: IntArray, empty: Empty = np.empty) -> Array:
     out = empty((*rows.shape, *column.shape[1:]), column.dtype)
     # Other modes look at all rows first, and write to a copy.
     return np.take(column, rows, axis=0, out=out, mode="clip")
+
+
+def joined(parts: Sequence[Array], empty: Empty = np.empty) -> Array:
+    """Return arrays [N, ...] one behind another, in what ``empty`` makes."""
+    first = parts[0]
+    out = empty((sum(len(part) for part in parts), *first.shape[1:]), first.dtype)
+    return np.concatenate(parts, out=out)

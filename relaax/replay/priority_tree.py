@@ -104,7 +104,8 @@ def _rounded_up(size: int) -> int:
 
 def _without_repetitions(nodes: IntArray) -> IntArray:
     """Return sorted ``nodes``, each once."""
-    return nodes[np.concatenate([[True], nodes[1:] != nodes[:-1]])]
+    once: IntArray = nodes[np.concatenate([[True], nodes[1:] != nodes[:-1]])]
+    return once
 
 
 def _children(level: FloatArray) -> FloatArray:

@@ -26,6 +26,9 @@ from relaax.replay.wire import ITEMS, SERVICE_NAME
 
 pytestmark = pytest.mark.skipif(not IS_POSSIBLE, reason="the system has no memfd")
 
+#: A call that is answered has no use for it.
+NO_CONTEXT = None
+
 SPAWN = multiprocessing.get_context("spawn")
 START_DEADLINE_S = 60.0
 
@@ -328,6 +331,19 @@ def test_a_server_forgets_the_memory_of_a_client_that_was_killed(monkeypatch):
         child.kill()
         wait_for(lambda: segments_of(os.getpid()) == 0, "the memory being given up")
     server.stop(0).wait()
+
+
+def test_a_server_that_is_closed_gives_the_memory_of_clients_up(segment):
+    servicer = ReplayServicer(image_replay())
+    request = replay_pb2.Request(table="windows", count=1, timeout_s=5, segment=segment.name)
+    assert segments_of(os.getpid()) == 1
+    reply = servicer.sample(request, NO_CONTEXT)
+    assert reply.payload is not None  # it does not fit
+    assert segments_of(os.getpid()) == 2
+    servicer.forget_memory()
+    del reply  # some of its arrays did fit
+    gc.collect()
+    assert segments_of(os.getpid()) == 1
 
 
 def test_a_server_that_was_killed_leaves_samples_as_they_are_and_shares_when_it_is_back():
