@@ -9,6 +9,7 @@ import numpy as np
 
 from relaax.algorithm_base import Checkpoint, LearnerBase, Saver
 from relaax.algorithm_base.checkpoint import require_same_fingerprint, require_same_shapes
+from relaax.allocator import keep_memory
 from relaax.errors import ConfigurationError
 from relaax.interval_metrics import IntervalMetrics
 from relaax.replay.replay import Replay
@@ -43,6 +44,7 @@ def _serve(arguments: list[str]) -> int:
     configuration = load_learner(arguments)
     start_logging(configuration.options.log_level)
     stop = StopSignal()
+    keep_memory()  # every batch is made of arrays of the same sizes
     with ExitStack() as resources:
         loop, watch, replay = _loop(configuration, resources)
         print(f"learning from what is delivered at {configuration.options.bind}", flush=True)
