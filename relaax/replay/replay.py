@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from relaax.replay.mixed import Mixed
 from relaax.replay.schema import Schema
 from relaax.replay.selectors.selector import FloatArray, IntArray
 from relaax.replay.storage import ENDS, FINAL, NONE, START, Flags, Storage
-from relaax.replay.table import Sample, Table
+from relaax.replay.table import Sample, Table, TableState
 from relaax.replay.writers import MissingSteps, Slot, Writers
 
 Array = npt.NDArray[Any]
@@ -20,6 +20,15 @@ Array = npt.NDArray[Any]
 
 class NotReady(Exception):
     """What was asked for is not possible yet; try again."""
+
+
+@dataclass(frozen=True)
+class ReplayState:
+    """How a table is, how many steps are stored, and how many actions ever were."""
+
+    table: TableState
+    steps: int
+    actions: int
 
 
 class Replay:
@@ -52,6 +61,10 @@ class Replay:
     def schema(self) -> Schema:
         """What a step is."""
         return self._storage.schema
+
+    def table_kinds(self) -> dict[str, str]:
+        """Return in words what the items of each table are."""
+        return {name: table.kind for name, table in self._tables.items()}
 
     def table_sizes(self) -> dict[str, int]:
         """Return how many items each table has."""
@@ -102,20 +115,31 @@ class Replay:
                 self._take(slot, {name: rows[name][new] for name in rows}, flags[new])
             return slot.next_step
 
-    def sample(self, table: str, count: int, timeout_s: float) -> Sample:
+    def sample(self, table: str, count: int, timeout_s: float, charge: int | None = None) -> Sample:
         """Draw ``count`` items of ``table``; NotReady if that is not possible within ``timeout_s``.
+
+        The ratio of the table counts them as ``charge`` draws, if given. KeyError for a table that
+        does not exist.
+        """
+        source = self._tables[table]
+        with self._changed:
+            if not self._changed.wait_for(lambda: source.may_draw(count, charge), timeout_s):
+                raise NotReady(
+                    f"{len(source)} items are in {table}, of which {count} are not ready"
+                )
+            sample = source.draw(count, charge)
+            self._changed.notify_all()
+            return sample
+
+    def watch(self, table: str, at_least: float, timeout_s: float) -> ReplayState:
+        """Wait until ``at_least`` items of ``table`` may be drawn, or ``timeout_s`` are over.
 
         KeyError for a table that does not exist.
         """
         source = self._tables[table]
         with self._changed:
-            if not self._changed.wait_for(lambda: source.may_draw(count), timeout_s):
-                raise NotReady(
-                    f"{len(source)} items are in {table}, of which {count} are not ready"
-                )
-            sample = source.draw(count)
-            self._changed.notify_all()
-            return sample
+            self._changed.wait_for(lambda: source.state().allowance >= at_least, timeout_s)
+            return ReplayState(source.state(), len(self._storage), self._actions)
 
     def update_priorities(self, table: str, keys: IntArray, priorities: FloatArray) -> int:
         """Give items of ``table`` other priorities [N]; return how many of them are gone."""

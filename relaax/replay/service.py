@@ -20,6 +20,7 @@ from relaax.replay.wire import (
     priorities_of,
     runs_of,
     schema_of,
+    state_message,
 )
 from relaax.replay.writers import MissingSteps, NoFreeSlot, UnknownWriter
 
@@ -31,6 +32,7 @@ LONGEST_WAIT_S = 2.0
 _CODES: dict[type[Exception], grpc.StatusCode] = {
     NotReady: grpc.StatusCode.RESOURCE_EXHAUSTED,
     UnknownWriter: grpc.StatusCode.NOT_FOUND,
+    KeyError: grpc.StatusCode.INVALID_ARGUMENT,
     MissingSteps: grpc.StatusCode.OUT_OF_RANGE,
     NoFreeSlot: grpc.StatusCode.UNAVAILABLE,
     ValueError: grpc.StatusCode.INVALID_ARGUMENT,
@@ -48,10 +50,11 @@ class ReplayServicer:
         self, request: replay_pb2.Nothing, context: grpc.ServicerContext
     ) -> replay_pb2.Description:
         """Say what a step is, and which tables there are."""
+        kinds = self._replay.table_kinds()
         return replay_pb2.Description(
             columns=column_messages(self._replay.schema),
             tables=[
-                replay_pb2.Table(name=name, items=items)
+                replay_pb2.Table(name=name, items=items, kind=kinds[name])
                 for name, items in self._replay.table_sizes().items()
             ],
         )
@@ -84,19 +87,35 @@ class ReplayServicer:
     ) -> WithPayload[replay_pb2.Items]:
         """Draw items."""
         timeout_s = min(request.timeout_s, LONGEST_WAIT_S)
+        charge = request.charge if request.HasField("charge") else None
         return self._answer(
             context,
-            lambda: items_message(self._replay.sample(request.table, request.count, timeout_s)),
+            lambda: items_message(
+                self._replay.sample(request.table, request.count, timeout_s, charge)
+            ),
         )
+
+    def watch(
+        self, request: replay_pb2.Watching, context: grpc.ServicerContext
+    ) -> replay_pb2.State:
+        """Wait until items may be drawn, and say how a table is."""
+        timeout_s = min(request.timeout_s, LONGEST_WAIT_S)
+        state = self._answer(
+            context, lambda: self._replay.watch(request.table, request.at_least, timeout_s)
+        )
+        return state_message(state, self._incarnation)
 
     def update_priorities(
         self, request: WithPayload[replay_pb2.Priorities], context: grpc.ServicerContext
     ) -> replay_pb2.Updated:
-        """Give items other priorities."""
+        """Give items other priorities, unless they were drawn of a store that is gone."""
+        fields = request.fields
+        if fields.incarnation not in (0, self._incarnation):
+            return replay_pb2.Updated(gone=fields.count)
         return self._answer(
             context,
             lambda: replay_pb2.Updated(
-                gone=self._replay.update_priorities(request.fields.table, *priorities_of(request))
+                gone=self._replay.update_priorities(fields.table, *priorities_of(request))
             ),
         )
 
@@ -134,6 +153,9 @@ def method_handlers(servicer: ReplayServicer) -> grpc.GenericRpcHandler:
         "Append": unary(servicer.append, STEPS.decode, replay_pb2.Stored.SerializeToString),
         "Close": unary(servicer.close, replay_pb2.Writer.FromString, nothing.SerializeToString),
         "Sample": unary(servicer.sample, replay_pb2.Request.FromString, ITEMS.encode),
+        "Watch": unary(
+            servicer.watch, replay_pb2.Watching.FromString, replay_pb2.State.SerializeToString
+        ),
         "UpdatePriorities": unary(
             servicer.update_priorities, PRIORITIES.decode, replay_pb2.Updated.SerializeToString
         ),

@@ -1,7 +1,7 @@
 """What an algorithm stores and draws, as it is configured."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -34,6 +34,11 @@ class TableSpec:
     #: After so many draws an item is removed; None keeps it.
     max_times_sampled: int | None = None
 
+    @property
+    def kind(self) -> str:
+        """What an item is and how items are drawn, in words."""
+        return f"{self.view}, {self.selector}"
+
 
 @dataclass(frozen=True)
 class MixedSpec:
@@ -52,6 +57,14 @@ class ReplaySpec:
     capacity: int
     tables: Mapping[str, TableSpec | MixedSpec]
 
+    def share(self, of: int) -> "ReplaySpec":
+        """Return what one of ``of`` servers stores, whose shares make up this one."""
+        tables = {
+            name: replace(spec, limiter=spec.limiter.share(of))
+            for name, spec in self.tables.items()
+        }
+        return replace(self, capacity=-(-self.capacity // of), tables=tables)
+
     def make(self, random: np.random.Generator, lease_s: float) -> Replay:
         """Return an empty replay, whose writers are forgotten after ``lease_s`` of silence."""
         storage = Storage(self.schema, self.capacity)
@@ -62,6 +75,7 @@ class ReplaySpec:
                 _selector(spec, storage.capacity, random.spawn(1)[0]),
                 spec.limiter,
                 spec.max_times_sampled,
+                spec.kind,
             )
             for name, spec in self.tables.items()
             if isinstance(spec, TableSpec)

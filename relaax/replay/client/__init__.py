@@ -1,5 +1,9 @@
 """The other end of a replay server.
 
-``stub``    calls one server
-``writer``  sends steps, in order, beside acting
+``stub``         calls one server
+``writer``       sends steps, in order, beside acting
+``spread``       sends the steps of each environment to one of several servers
+``sampler``      draws batches of the items of several servers
+``shard``        one of them, as the sampler knows it
+``batch_parts``  how a batch is divided among servers, and put together again
 """

@@ -1,5 +1,7 @@
 """Items in proportion to a power of their priorities."""
 
+import math
+
 import numpy as np
 
 from relaax.replay.priority_tree import PriorityTree
@@ -24,6 +26,16 @@ class Prioritized:
     def __len__(self) -> int:
         """See Selector."""
         return self._count
+
+    @property
+    def weight(self) -> float:
+        """See Selector."""
+        return self._tree.total
+
+    @property
+    def most(self) -> float:
+        """See Selector."""
+        return math.inf
 
     def add(self, rows: IntArray) -> None:
         """See Selector."""

@@ -30,6 +30,16 @@ class Queue:
         """See Selector: each is drawn for certain."""
         return 1.0
 
+    @property
+    def weight(self) -> float:
+        """See Selector."""
+        return float(self._count)
+
+    @property
+    def most(self) -> float:
+        """See Selector."""
+        return float(self._count)
+
     def add(self, rows: IntArray) -> None:
         """See Selector."""
         tickets = np.arange(self._last_ticket + 1, self._last_ticket + 1 + len(rows))

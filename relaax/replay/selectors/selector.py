@@ -28,6 +28,14 @@ class Selector(Protocol):
     def least_probability(self) -> float:
         """How probable the item is that is drawn most seldom."""
 
+    @property
+    def weight(self) -> float:
+        """What draws from several tables are divided by: the sum of the items' own weights."""
+
+    @property
+    def most(self) -> float:
+        """How many items can be drawn at once; infinite where they are drawn with replacement."""
+
     def add(self, rows: IntArray) -> None:
         """Take up ``rows`` int64 [N], which are not known yet, in this order."""
 

@@ -1,5 +1,7 @@
 """Every item as probable as every other."""
 
+import math
+
 import numpy as np
 
 from relaax.replay.selectors.dense_rows import DenseRows
@@ -21,6 +23,16 @@ class Uniform:
     def least_probability(self) -> float:
         """See Selector."""
         return 1.0 / len(self._rows)
+
+    @property
+    def weight(self) -> float:
+        """See Selector."""
+        return float(len(self._rows))
+
+    @property
+    def most(self) -> float:
+        """See Selector."""
+        return math.inf
 
     def add(self, rows: IntArray) -> None:
         """See Selector."""
