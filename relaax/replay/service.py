@@ -1,6 +1,7 @@
 """The replay server's end of its gRPC service."""
 
 import secrets
+import threading
 from collections.abc import Callable
 from typing import NoReturn, TypeVar
 
@@ -29,6 +30,10 @@ Reply = TypeVar("Reply")
 #: A call waits no longer than this at the server: its thread is one of a few.
 LONGEST_WAIT_S = 2.0
 
+#: So many calls may wait until tables take their steps; others are refused at once, to be tried
+#: again. Threads are left for those that draw, and make room.
+MOST_WAITING = 16
+
 _CODES: dict[type[Exception], grpc.StatusCode] = {
     NotReady: grpc.StatusCode.RESOURCE_EXHAUSTED,
     UnknownWriter: grpc.StatusCode.NOT_FOUND,
@@ -44,6 +49,7 @@ class ReplayServicer:
 
     def __init__(self, replay: ServedReplay) -> None:
         self._replay = replay
+        self._waiting = threading.BoundedSemaphore(MOST_WAITING)
         self._incarnation = secrets.randbits(63) + 1
 
     def describe(
@@ -73,7 +79,13 @@ class ReplayServicer:
         self, request: WithPayload[replay_pb2.Steps], context: grpc.ServicerContext
     ) -> replay_pb2.Stored:
         """Store steps."""
-        return self._answer(context, lambda: self._append(request))
+        may_wait = self._waiting.acquire(blocking=False)
+        try:
+            timeout_s = LONGEST_WAIT_S if may_wait else 0.0
+            return self._answer(context, lambda: self._append(request, timeout_s))
+        finally:
+            if may_wait:
+                self._waiting.release()
 
     def close(
         self, request: replay_pb2.Writer, context: grpc.ServicerContext
@@ -125,12 +137,12 @@ class ReplayServicer:
         """Return counts by name."""
         return replay_pb2.Stats(values=self._replay.stats())
 
-    def _append(self, request: WithPayload[replay_pb2.Steps]) -> replay_pb2.Stored:
+    def _append(
+        self, request: WithPayload[replay_pb2.Steps], timeout_s: float
+    ) -> replay_pb2.Stored:
         writer = request.fields.writer
         following = [
-            self._replay.append(
-                writer, run.environment, run.first, run.rows, run.flags, LONGEST_WAIT_S
-            )
+            self._replay.append(writer, run.environment, run.first, run.rows, run.flags, timeout_s)
             for run in runs_of(request, self._replay.schema)
         ]
         return replay_pb2.Stored(next=following)

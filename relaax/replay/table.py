@@ -1,11 +1,13 @@
 """Items over stored steps: which there are, which are drawn, and what is read of them."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from relaax.replay.array_names import below, named
 from relaax.replay.limiter import Limiter
 from relaax.replay.readiness import Readiness
 from relaax.replay.selectors.prioritized import Prioritized
@@ -157,6 +159,22 @@ class Table:
         before = len(self)
         self._selector.remove(rows)
         self.counts.evicted += before - len(self)
+
+    def contents(self) -> dict[str, Array]:
+        """Return what a table of the same kind needs to go on, by name; its storage is apart."""
+        return {
+            "counts": np.array(astuple(self.counts)),
+            "times": self._times.copy(),
+            "waiting": self._readiness.contents(),
+            **named("selector/", self._selector.contents()),
+        }
+
+    def restore(self, contents: Mapping[str, Array]) -> None:
+        """Go on from what ``contents`` has returned; the storage has been restored."""
+        self.counts = TableCounts(*contents["counts"].tolist())
+        self._times[:] = contents["times"]
+        self._readiness.restore(contents["waiting"])
+        self._selector.restore(below("selector/", contents))
 
     def _is_ready(self) -> bool:
         return len(self) >= self._limiter.min_items

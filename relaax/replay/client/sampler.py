@@ -124,7 +124,7 @@ class ShardedSampler:
             mine = known.servers == number
             is_current = known.epochs[mine] == self._shards[number].epoch % EPOCHS
             which = np.flatnonzero(mine)[is_current]
-            gone = np.count_nonzero(mine) - len(which)
+            gone = int(np.count_nonzero(mine)) - len(which)
             return gone + self._update(self._shards[number], known.keys[which], priorities[which])
 
         gone = sum(self._threads.map(update, np.unique(known.servers).tolist()))

@@ -44,7 +44,7 @@ class Shard:
         self.incarnation = 0
         #: Counts its incarnations.
         self.epoch = 0
-        self.is_away = True
+        self.is_away = False
         #: What makes it useless, such as another schema.
         self.error: RelaaxError | None = None
         self._table = table

@@ -1,7 +1,8 @@
 """What every selector does."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -44,3 +45,9 @@ class Selector(Protocol):
 
     def draw(self, count: int) -> Drawn:
         """Draw ``count`` items; there must be one at least (as many, where they are drawn once)."""
+
+    def contents(self) -> dict[str, npt.NDArray[Any]]:
+        """Return what another selector of this kind needs to go on, by name."""
+
+    def restore(self, contents: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on from what ``contents`` has returned; there must be no item yet."""

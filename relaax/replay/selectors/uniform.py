@@ -1,8 +1,11 @@
 """Every item as probable as every other."""
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from relaax.replay.selectors.dense_rows import DenseRows
 from relaax.replay.selectors.selector import Drawn, IntArray
@@ -46,3 +49,11 @@ class Uniform:
         """See Selector."""
         places = self._generator.integers(len(self._rows), size=count)
         return Drawn(self._rows.rows[places], np.full(count, 1.0 / len(self._rows)))
+
+    def contents(self) -> dict[str, npt.NDArray[Any]]:
+        """See Selector."""
+        return {"rows": self._rows.rows.copy()}
+
+    def restore(self, contents: Mapping[str, npt.NDArray[Any]]) -> None:
+        """See Selector."""
+        self.add(contents["rows"])

@@ -1,4 +1,4 @@
-"""Serves, evicts, saves and reports, until the training is over."""
+"""What is done from time to time, until the training is over."""
 
 import time
 from collections.abc import Callable, Sequence
