@@ -81,7 +81,7 @@ def stop(process: Process) -> None:
 
 
 def steps_by_slot(path: Path) -> list[np.ndarray]:
-    """The saved steps of each slot as (environment, episode, step, flags) int64 [N, 4], in order."""
+    """The saved steps of each slot: (environment, episode, step, flags) int64 [N, 4], in order."""
     saved = load_file(path)
     order = np.argsort(saved["storage/serials"])
     counts = np.rint(saved["storage/column/observation"][order] * SCALE).astype(np.int64)

@@ -8,7 +8,7 @@ import numpy as np
 
 from relaax.algorithm_base import Checkpoint, LearnerBase, Saver
 from relaax.algorithm_base.checkpoint import require_same_fingerprint, require_same_shapes
-from relaax.errors import ConfigurationError
+from relaax.errors import BridgeError, ConfigurationError
 from relaax.interval_metrics import IntervalMetrics
 from relaax.metrics import Metrics
 from relaax.replay.specs import ReplaySpec
@@ -43,7 +43,10 @@ def _serve(arguments: list[str]) -> int:
     with ExitStack() as resources:
         loop, watch, experience = _loop(configuration, resources)
         print(f"learning from {experience.place}", flush=True)
-        loop.run(stop, lambda: watch.is_over)
+        try:
+            loop.run(stop, lambda: watch.is_over)
+        except BridgeError as error:  # it refuses what this configuration makes
+            raise ConfigurationError(str(error)) from error
         came = experience.finish()
         print(f"stopped after {loop.iteration:,} steps of the learner; {came}", flush=True)
     return 0
