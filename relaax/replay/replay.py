@@ -120,13 +120,14 @@ class Replay:
         """
         self.schema.check(rows, len(flags))
         with self._changed:
+            if self._is_over:
+                return self._drop(first, len(flags))
             known = self._known_steps(writer, environment, first)
             if known < len(flags):
                 if not self._changed.wait_for(lambda: self._may_insert(len(flags)), timeout_s):
                     raise NotReady("the tables are full")
                 if self._is_over:
-                    self._dropped_steps += len(flags)
-                    return first + len(flags)
+                    return self._drop(first, len(flags))
                 # Meanwhile the same steps may have come again, and have been stored.
                 known = self._known_steps(writer, environment, first)
             slot, new = self._writers.slot(writer, environment), slice(min(known, len(flags)), None)
@@ -225,6 +226,11 @@ class Replay:
             self._writers.restore(contents["writers"])
             counts = contents["counts"].tolist()
             self._duplicate_steps, self._lost_steps, self._dropped_steps, self._actions = counts
+
+    def _drop(self, first: int, count: int) -> int:
+        """Count steps that are not stored any more; return the number of the one behind them."""
+        self._dropped_steps += count
+        return first + count
 
     def _known_steps(self, writer: str, environment: int, first: int) -> int:
         """Return how many steps from ``first`` on are stored; MissingSteps before that one."""

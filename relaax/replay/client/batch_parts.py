@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from relaax.replay.selectors.selector import FloatArray, IntArray
+from relaax.replay.selectors.selector import IntArray
 from relaax.replay.table import Sample
 
 #: So many incarnations of a server in a row have different keys.
@@ -66,22 +66,19 @@ def owned(sample: Sample, owner: Owner, weight: float) -> Sample:
     )
 
 
-def joined(parts: Sequence[Sample], axis: int) -> Sample:
-    """Return one batch of several; ``axis`` of their columns counts the items."""
+def joined(parts: Sequence[Sample], axis: int, items: int) -> Sample:
+    """Return one batch, drawn of ``items`` in all; ``axis`` of its columns counts what was drawn."""
     first, *others = parts
     if not others:
-        return first
+        return replace(first, items=items)
     return Sample(
         keys=np.concatenate([part.keys for part in parts]),
-        probabilities=_probabilities(parts),
+        probabilities=np.concatenate([part.probabilities for part in parts]),
         columns={
             name: np.concatenate([part.columns[name] for part in parts], axis)
             for name in first.columns
         },
-        items=sum(part.items for part in parts),
+        items=items,
         least_probability=min(part.least_probability for part in parts),
     )
 
-
-def _probabilities(parts: Sequence[Sample]) -> FloatArray:
-    return np.concatenate([part.probabilities for part in parts])

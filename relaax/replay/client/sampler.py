@@ -113,7 +113,9 @@ class ShardedSampler:
                     batch.charge -= share.charge
                     batch.parts += [part] if share.draws else []
         self._batch = None
-        return joined(batch.parts, self._spec.tables[table].view.item_axis)
+        with self._changed:
+            items = sum(shard.items for shard in self._shards)
+        return joined(batch.parts, self._spec.tables[table].view.item_axis, items)
 
     def update_priorities(self, table: str, keys: IntArray, priorities: FloatArray) -> int:
         """Give items other priorities [N]; return how many of them are gone, which is counted."""

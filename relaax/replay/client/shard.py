@@ -37,6 +37,8 @@ class Shard:
         self.stub = stub
         #: What draws are divided by, and how many are allowed; 0 while it does not answer.
         self.weight = self.allowance = 0.0
+        #: How many items can be drawn of it.
+        self.items = 0
         #: How many steps it holds, as far as is known, and how many it has lost.
         self.steps = self.lost = 0
         #: How many actions it has stored in all its incarnations.
@@ -76,6 +78,7 @@ class Shard:
         if not self.is_away:
             _log.warning("%s; %d steps of it cannot be drawn", error, self.steps)
         self.is_away = True
+        self.items = 0
         self.weight = self.allowance = 0.0
         self._changed.notify_all()
 
@@ -114,6 +117,7 @@ class Shard:
                 _log.warning("replay server %s answers again", self.stub.url)
             self.is_away = False
             self.weight, self.allowance = state.table.weight, state.table.allowance
+            self.items = state.table.items if self.weight else 0
             self.steps, self.actions = state.steps, state.actions
             self._changed.notify_all()
             self._changed.wait_for(lambda: self._closes or self._wanted > self.allowance, REFRESH_S)
