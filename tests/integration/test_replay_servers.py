@@ -17,6 +17,9 @@ from relaax.algorithm_base import Wanted
 from relaax.bridge import Bridge
 from relaax.errors import BridgeError
 from relaax.replay.client.stub import ReplayStub
+from relaax.replay.client.writer import ReplayWriter
+from relaax.replay.schema import Schema
+from relaax.replay.step_batch import StepBatch
 from relaax.replay.storage import START
 
 pytestmark = [pytest.mark.integration, SHARED]
@@ -98,6 +101,70 @@ def require_in_order(steps: np.ndarray) -> None:
             assert (next_episode > episode, next_step) == (True, 0)
         else:
             assert (next_episode, next_step) == (episode, step + 1)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_server_that_is_stopped_saves_all_that_it_has_acknowledged(
+    training: Training, number: signal.Signals
+):
+    url = f"127.0.0.1:{free_port()}"
+    directory = training.directory / "replay"
+    algorithm = {**SMALL_SAC, "updates_per_step": None}  # there is no learner to wait for
+    training.configure(algorithm, replay_server={"checkpoint-dir": str(directory)})
+    server = training.start_replay_server(url)
+    stub = ReplayStub(url)
+    schema, _ = stub.describe()
+    writer = ReplayWriter(ReplayStub(url), schema)
+    put(writer, schema, 0, 100)
+    wait_for(lambda: writer.waiting == 0, "an acknowledgement")
+    server.signal(number)
+    assert server.wait() == 0
+    assert "stopped; 100 steps of environments were delivered" in server.output()
+    again = training.start_replay_server(url)
+    assert "restored 100 steps from" in again.output()
+    put(writer, schema, 100, 50)
+    wait_for(lambda: writer.waiting == 0, "an acknowledgement")
+    stats = stub.stats()
+    assert (stats["steps"], stats["steps lost"], stats["writers"]) == (150, 0, 1)
+    writer.close()
+    assert stub.stats()["writers"] == 0
+    stub.close()
+
+
+def put(writer: ReplayWriter, schema: Schema, first: int, count: int) -> None:
+    """Write steps of environment 0, of which one with the number 0 begins its episode."""
+    flags = np.where(np.arange(first, first + count) == 0, START, 0).astype(np.uint8)
+    writer.put(StepBatch(np.zeros(count, np.int64), flags, schema.rows(count)))
+
+
+def test_a_server_of_other_steps_is_refused_by_the_name_of_the_column(training: Training):
+    url = f"127.0.0.1:{free_port()}"
+    training.configure({**SMALL_SAC, "state_size": [4]}, learner={"replay-servers": [url]})
+    training.start_replay_server(url)
+    training.configure(SMALL_SAC, learner={"replay-servers": [url]})
+    training.start_parameter_server()
+    learner = training.start_learner()
+    assert learner.wait() == 2
+    assert re.search(
+        rf"error: replay server {url}: column 'observation' is float32 \[4\], "
+        r"and must be float32 \[3\]",
+        learner.output(),
+    )
+
+
+def test_an_algorithm_without_a_learner_needs_no_replay_server(training: Training):
+    process = training.start_command("relaax-replay-server")
+    assert process.wait() == 2
+    assert "nothing is stored for it" in process.output()
+
+
+def test_an_address_that_is_taken_is_refused(training: Training):
+    training.configure(SMALL_SAC)
+    url = f"127.0.0.1:{free_port()}"
+    training.start_replay_server(url)
+    second = training.start_command("relaax-replay-server", "--bind", url)
+    assert second.wait() == 2
+    assert f"--bind: cannot listen at {url}" in second.output()
 
 
 def test_when_the_steps_are_done_everybody_ends_with_status_zero(

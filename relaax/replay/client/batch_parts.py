@@ -67,7 +67,7 @@ def owned(sample: Sample, owner: Owner, weight: float) -> Sample:
 
 
 def joined(parts: Sequence[Sample], axis: int, items: int) -> Sample:
-    """Return one batch, drawn of ``items`` in all; ``axis`` of its columns counts what was drawn."""
+    """Return one batch, drawn of ``items`` in all; ``axis`` of the columns counts the parts' own."""
     first, *others = parts
     if not others:
         return replace(first, items=items)
@@ -81,4 +81,3 @@ def joined(parts: Sequence[Sample], axis: int, items: int) -> Sample:
         items=items,
         least_probability=min(part.least_probability for part in parts),
     )
-
