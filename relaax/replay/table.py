@@ -1,7 +1,7 @@
 """Items over stored steps: which there are, which are drawn, and what is read of them."""
 
-from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,23 @@ class Sample:
     items: int
     #: Of the item that is drawn most seldom.
     least_probability: float
+
+
+def joined(parts: Sequence[Sample], axis: int, items: int) -> Sample:
+    """Return one batch, drawn of ``items`` in all; ``axis`` of its columns counts the parts'."""
+    first, *others = parts
+    if not others:
+        return replace(first, items=items)
+    return Sample(
+        keys=np.concatenate([part.keys for part in parts]),
+        probabilities=np.concatenate([part.probabilities for part in parts]),
+        columns={
+            name: np.concatenate([part.columns[name] for part in parts], axis)
+            for name in first.columns
+        },
+        items=items,
+        least_probability=min(part.least_probability for part in parts),
+    )
 
 
 @dataclass(frozen=True)
@@ -87,6 +104,11 @@ class Table:
     def __len__(self) -> int:
         """Return how many items can be drawn."""
         return len(self._selector)
+
+    @property
+    def item_axis(self) -> int:
+        """Which axis of the columns of samples counts the items."""
+        return self._view.item_axis
 
     @property
     def has_priorities(self) -> bool:

@@ -1,9 +1,10 @@
 """The other end of a replay server.
 
-``stub``         calls one server
-``writer``       sends steps, in order, beside acting
-``spread``       sends the steps of each environment to one of several servers
-``sampler``      draws batches of the items of several servers
-``shard``        one of them, as the sampler knows it
-``batch_parts``  how a batch is divided among servers, and put together again
+``stub``           calls one server
+``writer``         sends steps, in order, beside acting
+``spread``         sends the steps of each environment to one of several servers
+``sampler``        draws batches of the items of several servers
+``mixed_sampler``  draws batches of fixed parts of several tables of theirs
+``shard``          one of them, as the sampler knows it
+``batch_parts``    how a batch is divided among servers, and whose keys are whose
 """

@@ -1,6 +1,5 @@
-"""A batch of several replay servers: how it is divided among them, and put together again."""
+"""A batch of several replay servers: how it is divided among them, and whose keys are whose."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -63,21 +62,4 @@ def owned(sample: Sample, owner: Owner, weight: float) -> Sample:
         keys=owner.labelled(sample.keys),
         probabilities=sample.probabilities * weight,
         least_probability=sample.least_probability * weight,
-    )
-
-
-def joined(parts: Sequence[Sample], axis: int, items: int) -> Sample:
-    """Return one batch, drawn of ``items`` in all; ``axis`` of the columns counts the parts' own."""
-    first, *others = parts
-    if not others:
-        return replace(first, items=items)
-    return Sample(
-        keys=np.concatenate([part.keys for part in parts]),
-        probabilities=np.concatenate([part.probabilities for part in parts]),
-        columns={
-            name: np.concatenate([part.columns[name] for part in parts], axis)
-            for name in first.columns
-        },
-        items=items,
-        least_probability=min(part.least_probability for part in parts),
     )

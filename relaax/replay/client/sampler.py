@@ -10,13 +10,13 @@ import numpy as np
 
 from relaax.errors import ConfigurationError
 from relaax.metrics import Metrics
-from relaax.replay.client.batch_parts import EPOCHS, Owner, divided, joined, owned, read_keys
+from relaax.replay.client.batch_parts import EPOCHS, Owner, divided, owned, read_keys
 from relaax.replay.client.shard import Shard
 from relaax.replay.client.stub import ReplayAway, ReplayStub
 from relaax.replay.replay import NotReady
 from relaax.replay.selectors.selector import FloatArray, IntArray
 from relaax.replay.specs import ReplaySpec
-from relaax.replay.table import Sample
+from relaax.replay.table import Sample, joined
 
 #: A call that a server does not answer for so long has failed.
 CALL_TIMEOUT_S = 3.0
@@ -64,6 +64,7 @@ class ShardedSampler:
     ) -> None:
         self._table = table
         self._spec = spec
+        self._axis = spec.view(table).item_axis
         self._random = random
         self._changed = threading.Condition()
         self._batch: _Batch | None = None
@@ -115,7 +116,7 @@ class ShardedSampler:
         self._batch = None
         with self._changed:
             items = sum(shard.items for shard in self._shards)
-        return joined(batch.parts, self._spec.tables[table].view.item_axis, items)
+        return joined(batch.parts, self._axis, items)
 
     def update_priorities(self, table: str, keys: IntArray, priorities: FloatArray) -> int:
         """Give items other priorities [N]; return how many of them are gone, which is counted."""

@@ -9,8 +9,9 @@ import numpy as np
 from relaax.address import Address
 from relaax.errors import ConfigurationError
 from relaax.metrics import Metrics
+from relaax.replay.client.mixed_sampler import MixedSampler
 from relaax.replay.client.sampler import ShardedSampler
-from relaax.replay.specs import ReplaySpec
+from relaax.replay.specs import MixedSpec, ReplaySpec
 from relaax.server.common.replay_port import LINGER_S, ReplayPort
 from relaax.server.learner.loop import SampleSource
 
@@ -88,7 +89,9 @@ class ReplayServers:
     ) -> None:
         urls = [str(address) for address in addresses]
         self.place = f"what is delivered at {', '.join(urls)}"
-        self.source = ShardedSampler(urls, table, spec, random)
+        is_mixed = isinstance(spec.tables[table], MixedSpec)
+        make = MixedSampler if is_mixed else ShardedSampler
+        self.source = make(urls, table, spec, random)
         self._metrics = metrics
 
     def steps_to_count(self) -> int:

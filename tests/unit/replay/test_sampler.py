@@ -8,11 +8,12 @@ from scipy import stats
 
 from relaax.errors import ConfigurationError
 from relaax.metrics import Metrics
+from relaax.replay.client.mixed_sampler import MixedSampler
 from relaax.replay.client.sampler import ShardedSampler
 from relaax.replay.limiter import Limiter
 from relaax.replay.replay import NotReady
 from relaax.replay.schema import Column, Schema
-from relaax.replay.specs import ReplaySpec, TableSpec
+from relaax.replay.specs import MixedSpec, ReplaySpec, TableSpec
 from relaax.replay.views import Transitions, Windows
 
 
@@ -260,3 +261,32 @@ def test_how_the_servers_are_is_reported(shards):
         "replay/priorities of gone items": 0,
     }
     assert shards.sampler.actions == 30
+
+
+MIXED = ReplaySpec(
+    SCHEMA,
+    4096,
+    {
+        "newest": TableSpec(Transitions(), "lifo"),
+        "all": TableSpec(Transitions(), "prioritized"),
+        "mixed": MixedSpec({"newest": 0.25, "all": 0.75}),
+    },
+)
+
+
+@pytest.mark.parametrize("shards", [{"spec": MIXED}], indirect=True)
+def test_a_mixed_batch_has_its_fractions_over_all_servers(shards):
+    shards.write(0, 0, 40)
+    shards.write(1, 1000, 40)
+    shards.wait_for_items(40, 40)
+    urls = [server.url for server in shards.servers]
+    sampler = MixedSampler(urls, "mixed", MIXED, np.random.default_rng(2))
+    try:
+        sample = sampler.sample("mixed", 16, 5.0)
+        assert sample.columns["source"].tolist() == [0] * 4 + [1] * 12
+        assert sample.items == 160
+        assert len(set(sample.columns["action"][:4].tolist())) == 4  # each once
+        assert sampler.update_priorities("mixed", sample.keys, np.ones(16)) == 0
+        assert sampler.actions == 80
+    finally:
+        sampler.close()
