@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from counting_environment import SCALE
-from processes import REPOSITORY, Process, Training, free_port, wait_for
+from processes import REPOSITORY, SMALL_SAC, Process, Training, free_port, wait_for
 from safetensors.numpy import load_file
 from worker_modes import SHARED
 
@@ -23,12 +23,6 @@ from relaax.replay.step_batch import StepBatch
 from relaax.replay.storage import START
 
 pytestmark = [pytest.mark.integration, SHARED]
-
-SMALL_SAC = {
-    "path": str(REPOSITORY / "algorithms" / "sac"), "state_size": [3], "action_size": 1,
-    "action_low": -2, "action_high": 2, "hidden_layers": [8], "batch_size": 16,
-    "learning_starts": 20, "updates_per_step": 0.25, "replay_size": 100_000, "seed": 1,
-}  # fmt: skip
 
 COUNTING = "counting_environment:Counting-v0"
 

@@ -8,11 +8,11 @@ from time import monotonic
 
 import numpy as np
 
-from relaax.errors import ConfigurationError
+from relaax.errors import BridgeError, ConfigurationError
 from relaax.metrics import Metrics
 from relaax.replay.client.batch_parts import EPOCHS, Owner, divided, owned, read_keys
 from relaax.replay.client.shard import Shard
-from relaax.replay.client.stub import ReplayAway, ReplayStub
+from relaax.replay.client.stub import ReplayStub
 from relaax.replay.replay import NotReady
 from relaax.replay.selectors.selector import FloatArray, IntArray
 from relaax.replay.specs import ReplaySpec
@@ -146,14 +146,22 @@ class ShardedSampler:
             while (missing := self._missing(batch.charge)) > 0:
                 left = deadline - monotonic()
                 if left <= 0:
-                    raise NotReady(f"{missing:g} draws of {self._table} are not allowed yet")
+                    return self._payments(batch.charge, missing)
                 for shard in self._shards:
                     shard.want(shard.allowance + -(-missing // len(self._shards)))
                 self._changed.wait(left)
-            shares = self._divided(batch)
-            for share in shares:
-                share.shard.spend(share.charge)
-            return shares
+            return self._divided(batch.draws, batch.charge)
+
+    def _payments(self, charge: int, missing: float) -> list[_Share]:
+        """Pay what is allowed now, without draws; NotReady if nothing is.
+
+        A server that is ahead by less than a batch would otherwise take no steps, and wait for
+        draws that never come.
+        """
+        allowed = int(min(charge, sum(shard.allowance for shard in self._shards)))
+        if allowed < 1:
+            raise NotReady(f"{missing:g} draws of {self._table} are not allowed yet")
+        return self._divided(0, allowed)
 
     def _missing(self, charge: int) -> float:
         """Return how much more must be allowed, 1 at least while nothing can be drawn."""
@@ -164,29 +172,34 @@ class ShardedSampler:
             return max(charge, 1)
         return charge - sum(shard.allowance for shard in self._shards)
 
-    def _divided(self, batch: _Batch) -> list[_Share]:
+    def _divided(self, draws: int, charge: int) -> list[_Share]:
+        """Return what each server is asked for, which it is not allowed any more from now on."""
         weights = np.array([shard.weight for shard in self._shards])
         allowed = np.array([shard.allowance for shard in self._shards])
-        draws = divided(batch.draws, weights, self._random.random())
-        paying = np.where(np.isinf(allowed), weights, 0) if np.isinf(allowed).any() else allowed
-        charges = divided(batch.charge, paying, 0.0) if batch.charge else np.zeros_like(draws)
-        return [
+        if np.isinf(allowed).any():
+            allowed = np.where(np.isinf(allowed), weights, 0)
+        to_draw = divided(draws, weights, self._random.random())
+        to_pay = divided(charge, allowed, 0.0) if charge else np.zeros_like(to_draw)
+        shares = [
             _Share(
                 shard,
                 Owner(number, shard.epoch, len(self._shards)),
-                int(draws[number]),
-                int(charges[number]),
+                int(to_draw[number]),
+                int(to_pay[number]),
                 shard.weight / float(weights.sum()),
             )
             for number, shard in enumerate(self._shards)
-            if draws[number] or charges[number]
+            if to_draw[number] or to_pay[number]
         ]
+        for share in shares:
+            share.shard.spend(share.charge)
+        return shares
 
     def _draw(self, share: _Share) -> Sample | None:
         """Return a part of the batch; None if the server does not give it."""
         try:
             sample = share.shard.stub.sample(self._table, share.draws, 0.0, share.charge)
-        except ReplayAway as error:
+        except BridgeError as error:  # however a server dies
             with self._changed:
                 share.shard.note_away(error)
             return None
@@ -201,7 +214,9 @@ class ShardedSampler:
             return 0
         try:
             return shard.stub.update_priorities(self._table, keys, priorities, shard.incarnation)
-        except ReplayAway:  # it is asked for nothing more until it answers
+        except BridgeError as error:
+            with self._changed:
+                shard.note_away(error)
             return len(keys)
 
     def _require(self, stub: ReplayStub) -> None:

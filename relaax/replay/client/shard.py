@@ -4,9 +4,9 @@ import logging
 import threading
 from collections.abc import Callable
 
-from relaax.errors import RelaaxError
-from relaax.replay.client.stub import ReplayAway, ReplayStub
-from relaax.replay.replay import ReplayState
+from relaax.errors import BridgeError, ConfigurationError
+from relaax.replay.client.stub import ReplayStub
+from relaax.replay.replay import NotReady, ReplayState
 
 _log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class Shard:
         self.epoch = 0
         self.is_away = False
         #: What makes it useless, such as another schema.
-        self.error: RelaaxError | None = None
+        self.error: ConfigurationError | None = None
         self._table = table
         self._require = require
         self._changed = changed
@@ -93,20 +93,25 @@ class Shard:
     def _run(self) -> None:
         while not self._closes:
             try:
-                state, incarnation = self.stub.watch(self._table, self._wanted, WATCH_S)
-                if incarnation != self.incarnation:
-                    self._require(self.stub)
-            except ReplayAway as error:
+                self._ask()
+            except (BridgeError, NotReady) as error:
                 with self._changed:
                     self.note_away(error)
                     self._changed.wait_for(lambda: self._closes, REFRESH_S)
-            except RelaaxError as error:
+            except ConfigurationError as error:
                 with self._changed:
                     self.error = error
                     self._changed.notify_all()
                 return
-            else:
-                self._note(state, incarnation)
+
+    def _ask(self) -> None:
+        """Wait until as much may be drawn as is wanted, and take note of how the table is."""
+        if self.incarnation == 0 or self.is_away:
+            self._require(self.stub)
+        state, incarnation = self.stub.watch(self._table, self._wanted, WATCH_S)
+        if self.incarnation not in (0, incarnation) and not self.is_away:
+            self._require(self.stub)
+        self._note(state, incarnation)
 
     def _note(self, state: ReplayState, incarnation: int) -> None:
         """Take note of what the server has answered; wait until it should be asked again."""

@@ -30,7 +30,13 @@ from relaax.replay.writers import MissingSteps, UnknownWriter
 
 Array = npt.NDArray[Any]
 
-_AWAY = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
+#: INTERNAL is what a connection that breaks within an answer may come to.
+_AWAY = (
+    grpc.StatusCode.UNAVAILABLE,
+    grpc.StatusCode.DEADLINE_EXCEEDED,
+    grpc.StatusCode.CANCELLED,
+    grpc.StatusCode.INTERNAL,
+)
 
 
 class ReplayAway(BridgeError):

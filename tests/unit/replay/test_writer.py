@@ -177,7 +177,8 @@ def test_a_restored_server_takes_what_follows_and_counts_what_it_has_lost(server
 
 
 def test_writers_that_wait_leave_threads_for_those_that_draw(monkeypatch):
-    monkeypatch.setattr(service, "MOST_WAITING", 2)
+    monkeypatch.setattr(service, "MOST_WAITING", 2)  # of four threads
+    monkeypatch.setattr(service, "LONGEST_WAIT_S", 60.0)
     full = Server(limiter=Limiter(min_items=1, samples_per_insert=1.0, error_buffer=1.0))
     writers = [ReplayWriter(ReplayStub(full.url), SCHEMA) for _ in range(6)]
     for number, writer in enumerate(writers):
