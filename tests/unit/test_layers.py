@@ -44,6 +44,12 @@ MAY_IMPORT = {
         "relaax/replay",
         "relaax/server/common",
     ),
+    "relaax/server/replay_server": (
+        "relaax/algorithm_base",
+        "relaax/bridge",
+        "relaax/replay",
+        "relaax/server/common",
+    ),
     # The launcher prints the parameter server's progress in one line.
     "relaax/server/launcher": ("relaax/server/common", "relaax/server/parameter_server"),
     "environments": ("relaax/client",),

@@ -13,14 +13,17 @@ from relaax.server.common.configuration.load import (
     AlgorithmSection,
     LearnerConfiguration,
     ParameterServerConfiguration,
+    ReplayServerConfiguration,
     RlxServerConfiguration,
     load_learner,
     load_parameter_server,
+    load_replay_server,
     load_rlx_server,
 )
 from relaax.server.common.configuration.options import (
     LearnerOptions,
     ParameterServerOptions,
+    ReplayServerOptions,
     RlxServerOptions,
     S3Location,
 )
@@ -31,12 +34,15 @@ __all__ = [
     "LearnerOptions",
     "ParameterServerConfiguration",
     "ParameterServerOptions",
+    "ReplayServerConfiguration",
+    "ReplayServerOptions",
     "RlxServerConfiguration",
     "RlxServerOptions",
     "S3Location",
     "leave_undisturbed",
     "load_learner",
     "load_parameter_server",
+    "load_replay_server",
     "load_rlx_server",
     "run_command",
 ]
