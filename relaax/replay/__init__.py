@@ -12,6 +12,7 @@
 ``views``          what is read of the steps around an item: transitions, windows, stacks of frames
 ``selectors``      which items are drawn
 ``priority_tree``  draws in proportion to priorities
+``times``          how long it takes to do what
 ``limiter``        when items may be added, and when they may be drawn
 ``service``        the gRPC service of a replay server
 ``wire``           what its messages mean

@@ -13,6 +13,7 @@ from relaax.replay.schema import Schema
 from relaax.replay.selectors.selector import FloatArray, IntArray
 from relaax.replay.storage import ENDS, FINAL, NONE, START, Flags, Storage
 from relaax.replay.table import Sample, Table
+from relaax.replay.times import Times
 from relaax.replay.writers import MissingSteps, Slot, Writers
 
 Array = npt.NDArray[Any]
@@ -38,6 +39,8 @@ class Replay:
         self._storage = storage
         self._tables = tables
         self._writers = writers
+        #: How long inserting and drawing take, without waiting; the service adds what it does.
+        self.times = Times()
         self._changed = threading.Condition()
         self._duplicate_steps = 0
         self._actions = 0
@@ -99,7 +102,8 @@ class Replay:
             slot, new = self._writers.slot(writer, environment), slice(min(known, len(flags)), None)
             self._duplicate_steps += new.start or 0
             if known < len(flags):
-                self._take(slot, {name: rows[name][new] for name in rows}, flags[new])
+                with self.times.of("insert"):
+                    self._take(slot, {name: rows[name][new] for name in rows}, flags[new])
             return slot.next_step
 
     def sample(self, table: str, count: int, timeout_s: float) -> Sample:
@@ -113,7 +117,8 @@ class Replay:
                 raise NotReady(
                     f"{len(source)} items are in {table}, of which {count} are not ready"
                 )
-            sample = source.draw(count)
+            with self.times.of("sample"):
+                sample = source.draw(count)
             self._changed.notify_all()
             return sample
 
@@ -140,10 +145,12 @@ class Replay:
         with self._changed:
             counts: dict[str, float] = {
                 "steps": len(self._storage),
+                "capacity": self._storage.capacity,
                 "steps stored": self._storage.stored,
                 "steps twice": self._duplicate_steps,
                 "actions stored": self._actions,
                 "writers": len(self._writers),
+                **self.times.counts(),
             }
             for name, table in self._tables.items():
                 counts[f"{name}/items"] = len(table)

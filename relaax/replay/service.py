@@ -82,10 +82,11 @@ class ReplayServicer:
     ) -> WithPayload[replay_pb2.Items]:
         """Draw items."""
         timeout_s = min(request.timeout_s, LONGEST_WAIT_S)
-        return self._answer(
-            context,
-            lambda: items_message(self._replay.sample(request.table, request.count, timeout_s)),
+        sample = self._answer(
+            context, lambda: self._replay.sample(request.table, request.count, timeout_s)
         )
+        with self._replay.times.of("serialize"):
+            return items_message(sample)
 
     def update_priorities(
         self, request: WithPayload[replay_pb2.Priorities], context: grpc.ServicerContext

@@ -25,6 +25,7 @@ from pathlib import Path
 from honcho.environ import Procfile, parse_procfile
 
 from relaax.errors import ConfigurationError
+from relaax.live_lines import ASKED_BY
 from relaax.server.launcher.live_printer import LivePrinter
 from relaax.server.launcher.new_algorithm import next_steps, write_new_algorithm
 from relaax.server.launcher.process_manager import ProcessManager
@@ -93,7 +94,7 @@ def _run(procfile: Procfile) -> int:
     printer = LivePrinter(sys.stdout)
     manager = ProcessManager(printer)
     for name, command in procfile.processes.items():
-        manager.add_process(name, command, env=_environment())
+        manager.add_process(name, command, env=_environment(printer.interval_s))
     try:
         manager.loop()
     finally:
@@ -106,10 +107,13 @@ def _stop_when_the_terminal_closes() -> None:
         signal.signal(signal.SIGHUP, lambda number, frame: signal.raise_signal(signal.SIGTERM))
 
 
-def _environment() -> dict[str, str]:
-    """Return variables that put this Python's commands first in PATH and its output unbuffered."""
+def _environment(interval_s: float) -> dict[str, str]:
+    """Return variables that put this Python's commands first in PATH and its output unbuffered.
+
+    And that ask for a live line every ``interval_s`` seconds.
+    """
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    return {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "true"}
+    return {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "true", ASKED_BY: str(interval_s)}
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from relaax.algorithm_base import Checkpoint, LearnerBase, Saver
 from relaax.algorithm_base.checkpoint import require_same_fingerprint, require_same_shapes
 from relaax.errors import ConfigurationError
 from relaax.interval_metrics import IntervalMetrics
+from relaax.live_lines import LiveLineWriter
 from relaax.replay.replay import Replay
 from relaax.server.common.algorithm_loader import load_algorithm, make_config
 from relaax.server.common.checkpoint_place import saver_of, store_of
@@ -22,8 +23,10 @@ from relaax.server.common.configuration import (
 )
 from relaax.server.common.logs import start_logging
 from relaax.server.common.stop_signal import StopSignal
+from relaax.server.learner.learner_line import LearnerLine
 from relaax.server.learner.loop import LearnerLoop
 from relaax.server.learner.publishing import PublishClock, PublishRule
+from relaax.server.learner.replay_metrics import ReplayMetrics
 from relaax.server.learner.replay_port import ReplayPort
 from relaax.server.learner.training_watch import TrainingWatch
 
@@ -86,6 +89,7 @@ def _loop(
         raise ConfigurationError(f"--bind: {error}") from error
     learner.connected(bridge)
     watch = resources.enter_context(closing(TrainingWatch(bridge, lambda: replay.actions)))
+    tending = [replay.reclaim, ReplayMetrics(replay.stats, bridge.metrics()).store]
     loop = LearnerLoop(
         learner,
         replay,
@@ -96,8 +100,10 @@ def _loop(
         options.checkpoint_interval,
         first_iteration=iteration,
         depth=options.prefetch,
-        tend=replay.reclaim,
+        tend=lambda: [tend() for tend in tending],
     )
+    line = LearnerLine(lambda: loop.iteration, replay.stats)
+    tending.append(LiveLineWriter("learner", line.figures).write_if_due)
     return loop, watch, replay
 
 
