@@ -213,9 +213,12 @@ def _gradients_message(
 
 
 def _info_of(message: bridge_pb2.Published) -> PublishedInfo:
-    return PublishedInfo(message.time, message.iteration, message.message, message.hash)
+    age_s = message.age if message.HasField("age") else None
+    return PublishedInfo(message.time, message.iteration, message.message, message.hash, age_s)
 
 
 def _values_of(reply: WithVector[bridge_pb2.Values]) -> Values:
     fields = reply.fields
-    return Values(Version(fields.version, fields.incarnation), fields.global_t, reply.vector)
+    version = Version(fields.version, fields.incarnation)
+    age_s = fields.age if fields.HasField("age") else None
+    return Values(version, fields.global_t, reply.vector, age_s)

@@ -2,7 +2,8 @@
 
 import logging
 import threading
-from typing import Generic, TypeVar
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeVar
 
 from relaax.algorithm_base import ExperienceSink, VariableSink, VariableSource
 from relaax.errors import BridgeError
@@ -18,13 +19,21 @@ BatchT_contra = TypeVar("BatchT_contra", contravariant=True)
 class PolicyPuller:
     """Asks ``source`` every ``interval_s`` seconds, on a thread of its own; hands on what is new.
 
-    While the source is away, actors go on with what they have.
+    While the source is away, actors go on with what they have. ``on_update`` is called with the age
+    of what is new, if that is known.
     """
 
-    def __init__(self, source: VariableSource, sink: VariableSink, interval_s: float = 0.1) -> None:
+    def __init__(
+        self,
+        source: VariableSource,
+        sink: VariableSink,
+        interval_s: float = 0.1,
+        on_update: Callable[[float | None], object] = lambda age_s: None,
+    ) -> None:
         self._source = source
         self._sink = sink
         self._interval_s = interval_s
+        self._on_update = on_update
         self._closes = threading.Event()
         self._thread = threading.Thread(target=self._run, name="policy puller", daemon=True)
         self._thread.start()
@@ -42,12 +51,28 @@ class PolicyPuller:
             except BridgeError as error:
                 _log.warning("acting with the parameters before: %s", error)
                 continue
+            is_new = known is not None and values.version != known
             known = values.version
             self._sink.publish(values)
+            if is_new:
+                self._on_update(values.age_s)
+
+
+class UseCounter(Protocol[BatchT_contra]):
+    """Counts how parameters are used, such as ``PolicyUse``."""
+
+    def acted(self, rollouts: BatchT_contra) -> None:
+        """Take note of what was done with the parameters in use."""
+
+    def updated(self, age_s: float | None) -> None:
+        """Take note that other parameters are in use, which were published so long ago."""
 
 
 class PullingSink(Generic[BatchT_contra]):
-    """An ``ExperienceSink`` that hands on to another one, and pulls the parameters meanwhile."""
+    """An ``ExperienceSink`` that hands on to another one, and pulls the parameters meanwhile.
+
+    ``use`` counts what is done with them.
+    """
 
     def __init__(
         self,
@@ -55,9 +80,12 @@ class PullingSink(Generic[BatchT_contra]):
         source: VariableSource,
         policy: VariableSink,
         interval_s: float = 0.1,
+        use: UseCounter[BatchT_contra] | None = None,
     ) -> None:
         self._sink = sink
-        self._puller = PolicyPuller(source, policy, interval_s)
+        self._use = use
+        on_update = (lambda age_s: None) if use is None else use.updated
+        self._puller = PolicyPuller(source, policy, interval_s, on_update)
 
     def warm_up(self) -> None:
         """Let the sink prepare."""
@@ -65,6 +93,8 @@ class PullingSink(Generic[BatchT_contra]):
 
     def put(self, rollouts: BatchT_contra) -> None:
         """Hand on."""
+        if self._use is not None:
+            self._use.acted(rollouts)
         self._sink.put(rollouts)
 
     def close(self) -> None:

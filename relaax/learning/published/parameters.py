@@ -5,6 +5,7 @@ import hashlib
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -26,9 +27,18 @@ class PublishedParameters:
     called by many threads at once.
     """
 
-    def __init__(self, initial: FloatVector, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        initial: FloatVector,
+        clock: Callable[[], float] = time.time,
+        stopwatch: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._vector = frozen_copy(initial)
         self._clock = clock
+        #: Never runs backwards, as ``clock`` may.
+        self._stopwatch = stopwatch
+        #: By it, when something was published last; None if this process has not seen it.
+        self._published_at: float | None = None
         self._info: PublishedInfo | None = None
         self._version = 0
         self._global_t = 0
@@ -78,8 +88,13 @@ class PublishedParameters:
             if self._info is None or self._info.hash != info.hash:
                 self._vector = replacement
                 self._version += 1
-            self._info = info
+            self._info, self._published_at = info, self._stopwatch()
         return info
+
+    def age_s(self) -> float | None:
+        """Return how many seconds ago something was published; None before, and after a restart."""
+        at = self._published_at
+        return None if at is None else self._stopwatch() - at
 
     def read(self) -> tuple[FloatVector, int, int]:
         """Return parameters (float32 [size], read-only), version and global step, which agree."""
@@ -95,7 +110,7 @@ class PublishedParameters:
         is_known = wanted is Wanted.INFO or known_hash == info.hash
         return Publication(
             vector=None if is_known else vector,
-            info=None if wanted is Wanted.PARAMETER else info,
+            info=None if wanted is Wanted.PARAMETER else replace(info, age_s=self.age_s()),
             hash=info.hash,
         )
 
