@@ -79,6 +79,7 @@ class Bridge(BridgeBase):
             f"/{SERVICE_NAME}/Fetch", bridge_pb2.Query.SerializeToString, PUBLICATIONS.decode
         )
         self._metrics: MetricsSender | None = None
+        self._is_closed = False
 
     def increment_global_t(self, steps: int = 1) -> int:
         """Add environment steps to the global step and return it."""
@@ -146,7 +147,8 @@ class Bridge(BridgeBase):
         return _PHASES.get(reply.phase, Phase.TRAINING)
 
     def close(self) -> None:
-        """Send the metrics that are left and close the channel."""
+        """Send the metrics that are left and close the channel; calls that wait end with it."""
+        self._is_closed = True
         if self._metrics is not None:
             self._metrics.close()
         self._channel.close()
@@ -183,6 +185,8 @@ class Bridge(BridgeBase):
                 return call(message, timeout=timeout_s, wait_for_ready=True)
             except grpc.RpcError as error:
                 self._require_away(error)
+                if self._is_closed:
+                    raise ParameterServerAway("the connection was closed meanwhile") from error
                 if time.monotonic() > deadline:
                     raise ParameterServerAway(
                         f"parameter server {self._url} was away for {self._retry_for_s:g} s"

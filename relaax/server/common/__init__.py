@@ -9,5 +9,6 @@
 ``stop_signal``         a stop that signals ask for
 ``saver``               checkpoints in a directory or in AWS S3
 ``aws``                 access to AWS S3
-``logs``                the format of the log
+``logs``                the log, on standard error and in a file
+``log_file``            a file that several processes write, line by line
 """

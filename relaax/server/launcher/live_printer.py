@@ -7,6 +7,7 @@ from typing import Any, TextIO
 from honcho.printer import Printer
 
 from relaax.live_lines import GROUPS, LiveLine, combined
+from relaax.server.launcher.process_log import ProcessLog
 from relaax.server.launcher.progress_view import ProgressView
 from relaax.server.parameter_server.progress import PREFIX, can_draw_on
 
@@ -17,15 +18,17 @@ ROWS_INTERVAL_S, LINES_INTERVAL_S = 2.0, 10.0
 class LivePrinter(Printer):  # type: ignore[misc]  # honcho has no types
     """Prints the output of processes; on a terminal, the training's progress stays below it.
 
-    So does a line for each group of processes, such as learners; see ``relaax.live_lines``.
+    So does a line for each group of processes, such as learners; see ``relaax.live_lines``. All
+    goes into the ``log``, too.
 
     When the output cannot be written any more (the terminal was closed, or ``| head`` has ended),
     the processes save and stop as after SIGTERM. Otherwise they would go on training unseen.
     """
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, log: ProcessLog | None = None) -> None:
         super().__init__(output=stream, colour=can_draw_on(stream))
         self._stream = stream
+        self._log = log
         self._view = ProgressView(stream) if can_draw_on(stream) else None
         self._progress = ""
         #: The newest live line of each process, by its name.
@@ -37,9 +40,14 @@ class LivePrinter(Printer):  # type: ignore[misc]  # honcho has no types
         return LINES_INTERVAL_S if self._view is None else ROWS_INTERVAL_S
 
     def write(self, message: Any) -> None:
-        """Print one message of a process."""
+        """Print one message of a process, and write it into the log."""
+        data = message.data
+        text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
+        if self._log is not None:
+            for line in text.splitlines():
+                self._log.write(message.name, message.time, line)
         try:
-            self._print(message)
+            self._print(message, text.rstrip())
         except OSError:
             self._discard_further_output()
             signal.raise_signal(signal.SIGTERM)
@@ -54,14 +62,12 @@ class LivePrinter(Printer):  # type: ignore[misc]  # honcho has no types
         self._progress = ""
         self._lines.clear()
 
-    def _print(self, message: Any) -> None:
-        data = message.data
-        line = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
+    def _print(self, message: Any, line: str) -> None:
         if self._view is None:
             super().write(message)
             return
         self._stream.write(self._view.erase())
-        if not self._keep(message.name, line.rstrip()):
+        if not self._keep(message.name, line):
             super().write(message)
         drawn = self._view.draw(self._progress, self._groups())
         print(drawn, end="", file=self._stream, flush=True)

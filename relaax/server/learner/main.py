@@ -43,7 +43,8 @@ def main() -> int:
 
 def _serve(arguments: list[str]) -> int:
     configuration = load_learner(arguments)
-    start_logging(configuration.options.log_level)
+    options = configuration.options
+    start_logging(options.log_level, options.log_file, "relaax-learner")
     stop = StopSignal()
     with ExitStack() as resources:
         loop, watch, replay = _loop(configuration, resources)

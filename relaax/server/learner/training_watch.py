@@ -49,7 +49,8 @@ class TrainingWatch:
                 self._report()
                 self._phase = self._bridge.phase()
             except BridgeError as error:  # both are tried again
-                _log.warning("%s", error)
+                if not self._closes.is_set():
+                    _log.warning("%s", error)
 
     def _report(self) -> None:
         steps = self._steps()

@@ -51,7 +51,8 @@ def main() -> int:
 
 def _serve(arguments: list[str]) -> int:
     configuration = load_parameter_server(arguments)
-    start_logging(configuration.options.log_level)
+    options = configuration.options
+    start_logging(options.log_level, options.log_file, "relaax-parameter-server")
     stop = StopSignal()
     if configuration.options.replica_of is not None:
         return _replicate(configuration, configuration.options.replica_of, stop)

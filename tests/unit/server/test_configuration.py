@@ -65,6 +65,7 @@ class TestValues:
         assert dict(found) == {
             "bind": Address("localhost", 7000),
             "log_level": "WARNING",
+            "log_file": None,
             "checkpoint_dir": None,
             "checkpoint_aws_s3": None,
             "checkpoint_interval": 900.0,
@@ -84,6 +85,7 @@ class TestValues:
             "parameter_server": Address("localhost", 7000),
             "learner": Address("localhost", 7002),
             "log_level": "WARNING",
+            "log_file": None,
             "workers": "connection",
             "timeout": None,
             "worker_memory": None,

@@ -24,6 +24,12 @@ from relaax.errors import ConfigurationError
 #: environment before the RLX server has set its number of threads.
 MAX_FRAME_BYTES = 64 * 1024 * 1024
 
+#: The help of the option that all servers have.
+LOG_FILE = (
+    "write the log into this file, too, with the name of the process in each line; all servers may "
+    "write into the same one"
+)
+
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 Workers = Literal["connection", "auto"] | PositiveInt
 
@@ -126,6 +132,7 @@ class ParameterServerOptions(_Options):
     log_level: LevelOption = _option(
         "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
     )
+    log_file: FileOption | None = _option(None, LOG_FILE)
     checkpoint_dir: DirectoryOption | None = _option(None, "directory of checkpoints")
     checkpoint_aws_s3: S3Option | None = _option(None, "AWS S3 bucket and key of checkpoints")
     checkpoint_interval: SecondsOption = _option(900.0, "seconds between checkpoints")
@@ -176,6 +183,7 @@ class LearnerOptions(_Options):
     log_level: LevelOption = _option(
         "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
     )
+    log_file: FileOption | None = _option(None, LOG_FILE)
     checkpoint_dir: DirectoryOption | None = _option(
         None, "directory of the learner's own checkpoints, another one than the parameter server's"
     )
@@ -220,6 +228,7 @@ class RlxServerOptions(_Options):
     log_level: LevelOption = _option(
         "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
     )
+    log_file: FileOption | None = _option(None, LOG_FILE)
     workers: Annotated[Workers, BeforeValidator(_workers), Flag("connection|auto|N")] = _option(
         "connection",
         "how many processes serve the environments: 'connection' forks one for each connection; a "
