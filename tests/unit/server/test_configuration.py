@@ -73,6 +73,7 @@ class TestValues:
             "metrics_dir": None,
             "run_name": None,
             "metrics_aws_s3": None,
+            "wandb_project": None,
             "aws_keys": None,
             "goal_return": None,
             "goal_episodes": 100,

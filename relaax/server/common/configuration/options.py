@@ -75,7 +75,7 @@ def _path(value: Any) -> Any:
 
 def _name(value: Any) -> Any:
     if not isinstance(value, str) or value in ("", "..") or Path(value).name != value:
-        raise ValueError("must be a name for a directory, without '/'")
+        raise ValueError("must be a name, without '/'")
     return value
 
 
@@ -145,6 +145,11 @@ class ParameterServerOptions(_Options):
     )
     metrics_aws_s3: S3Option | None = _option(
         None, "AWS S3 bucket and key that the files of --metrics-dir are copied to"
+    )
+    wandb_project: Annotated[str, BeforeValidator(_name), Flag("NAME")] | None = _option(
+        None,
+        "hand the metrics to this project of Weights & Biases, too; nothing is sent with the "
+        "environment variable WANDB_MODE=offline",
     )
     aws_keys: FileOption | None = _option(
         None,
