@@ -96,3 +96,10 @@ def test_values_that_gradients_move_cannot_be_published(serving):
     with pytest.raises(BridgeError, match="moved by gradients, and not published"):
         bridge.publish_values(VECTOR, 1)
     assert bridge.fetch(Wanted.BOTH) == Publication(None, None, "")
+
+
+def test_the_age_of_what_was_published_comes_with_it(bridge):
+    assert bridge.get_values().age_s is None
+    bridge.publish_values(VECTOR, 1)
+    first, second = bridge.get_values().age_s, bridge.fetch(Wanted.INFO).info.age_s
+    assert 0 <= first <= second
