@@ -66,10 +66,14 @@ class SharedLogFile(RotatingFileHandler):
             super().emit(record)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
-        """Say once that the log cannot be written: as on a full disk, more would fail."""
+        """Say once that the log cannot be written, and open it anew for the next record."""
+        reason = sys.exc_info()[1]
+        stream, self.stream = self.stream, None  # type: ignore[assignment]  # as FileHandler does
+        if stream is not None:
+            with suppress(OSError):  # what it still holds cannot be written either
+                stream.close()
         if not self._is_failing and sys.stderr is not None:
             self._is_failing = True
-            reason = sys.exc_info()[1]
             print(f"cannot write the log {self.baseFilename}: {reason}", file=sys.stderr)
 
     @contextmanager
