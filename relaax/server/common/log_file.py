@@ -68,7 +68,7 @@ class SharedLogFile(RotatingFileHandler):
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
         """Say once that the log cannot be written, and open it anew for the next record."""
         reason = sys.exc_info()[1]
-        stream, self.stream = self.stream, None  # type: ignore[assignment]  # as FileHandler does
+        stream, self.stream = self.stream, None
         if stream is not None:
             with suppress(OSError):  # what it still holds cannot be written either
                 stream.close()

@@ -89,10 +89,12 @@ def test_without_a_key_the_error_says_what_to_do_and_nothing_is_asked(monkeypatc
 
 
 class Run:
-    def __init__(self):
-        self.logged, self.finished = [], False
+    def __init__(self, error=None):
+        self.logged, self.finished, self.error = [], False, error
 
     def log(self, values):
+        if self.error is not None:
+            raise self.error
         self.logged.append(values)
 
     def finish(self):
@@ -116,13 +118,15 @@ def test_values_of_one_step_are_one_row():
 
 
 def test_a_run_that_fails_is_logged_once_and_stops_nothing(caplog):
-    log = WandbLog(SimpleNamespace())
+    run = Run(error=OSError("the service is gone"))
+    log = WandbLog(run)
     for step in range(5):
         log.write(scalar("a", 1.0, step))
     log.close()
     assert [record.getMessage() for record in caplog.records] == [
         "cannot hand metrics to Weights & Biases"
     ]
+    assert run.finished
 
 
 def test_every_place_gets_every_value():

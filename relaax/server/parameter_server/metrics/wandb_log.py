@@ -54,7 +54,7 @@ class WandbLog:
     def close(self) -> None:
         """End the run."""
         self.flush()
-        self._try(lambda: self._run.finish())
+        self._try(self._run.finish)
 
     def _try(self, call: Callable[[], object]) -> None:
         try:
@@ -69,8 +69,8 @@ class WandbWriter(QueuedMetrics):
     """A run of ``project`` at Weights & Biases; see ``QueuedMetrics``.
 
     Nothing is sent where WANDB_MODE is ``offline``. Files are written below ``directory``, the
-    working directory by default. ``parameters`` are the run's configuration. Of this machine the name
-    is told, and neither its load nor its code.
+    working directory by default. ``parameters`` are the run's configuration. Of this machine the
+    name is told, and neither its load nor its code.
 
     ConfigurationError if the package is not installed, and if there is no API key.
     """
