@@ -10,6 +10,7 @@ one line for each group: figures are added up, and those that are no amounts (``
 import math
 import os
 import re
+import select
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -84,7 +85,8 @@ def combined(lines: Sequence[LiveLine]) -> LiveLine:
 class LiveLineWriter:
     """Writes the line of this process every so many seconds, if ``relaax-train`` asks for it.
 
-    ``figures`` returns what it says. Whoever owns the process's loop calls ``write_if_due``.
+    ``figures`` returns what it says. ``write_if_due`` belongs into the process's loop. It never
+    waits: a line for which a pipe has no room is left out.
     """
 
     def __init__(
@@ -106,7 +108,13 @@ class LiveLineWriter:
         if self._interval_s is None or self._clock() < self._due:
             return
         self._due = self._clock() + self._interval_s
-        print(LiveLine(self._group, tuple(self._figures())), file=self._stream, flush=True)
+        if not _has_room(self._stream):
+            return
+        line = LiveLine(self._group, tuple(self._figures()))
+        try:
+            print(line, file=self._stream, flush=True)
+        except OSError:  # what reads it has ended: this process goes on
+            self._interval_s = None
 
 
 def asked_interval_s(variables: Mapping[str, str] = os.environ) -> float | None:
@@ -116,6 +124,14 @@ def asked_interval_s(variables: Mapping[str, str] = os.environ) -> float | None:
     except ValueError:
         return None
     return interval_s if 0 < interval_s < math.inf else None
+
+
+def _has_room(stream: TextIO) -> bool:
+    """Return whether a line can be written now; a pipe says no when what reads it was stopped."""
+    try:
+        return bool(select.select([], [stream.fileno()], [], 0)[1])
+    except (OSError, ValueError):  # no file of the system, or closed: writing will show it
+        return True
 
 
 def _combined(same: Sequence[Figure]) -> Figure:

@@ -5,7 +5,13 @@ import threading
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
-from relaax.algorithm_base import ExperienceSink, VariableSink, VariableSource
+from relaax.algorithm_base import (
+    ExperienceSink,
+    Values,
+    VariableSink,
+    VariableSource,
+    Version,
+)
 from relaax.errors import BridgeError
 
 _log = logging.getLogger(__name__)
@@ -19,21 +25,13 @@ BatchT_contra = TypeVar("BatchT_contra", contravariant=True)
 class PolicyPuller:
     """Asks ``source`` every ``interval_s`` seconds, on a thread of its own; hands on what is new.
 
-    While the source is away, actors go on with what they have. ``on_update`` is called with the age
-    of what is new, if that is known.
+    While the source is away, actors go on with what they have.
     """
 
-    def __init__(
-        self,
-        source: VariableSource,
-        sink: VariableSink,
-        interval_s: float = 0.1,
-        on_update: Callable[[float | None], object] = lambda age_s: None,
-    ) -> None:
+    def __init__(self, source: VariableSource, sink: VariableSink, interval_s: float = 0.1) -> None:
         self._source = source
         self._sink = sink
         self._interval_s = interval_s
-        self._on_update = on_update
         self._closes = threading.Event()
         self._thread = threading.Thread(target=self._run, name="policy puller", daemon=True)
         self._thread.start()
@@ -51,11 +49,8 @@ class PolicyPuller:
             except BridgeError as error:
                 _log.warning("acting with the parameters before: %s", error)
                 continue
-            is_new = known is not None and values.version != known
             known = values.version
             self._sink.publish(values)
-            if is_new:
-                self._on_update(values.age_s)
 
 
 class UseCounter(Protocol[BatchT_contra]):
@@ -84,8 +79,9 @@ class PullingSink(Generic[BatchT_contra]):
     ) -> None:
         self._sink = sink
         self._use = use
-        on_update = (lambda age_s: None) if use is None else use.updated
-        self._puller = PolicyPuller(source, policy, interval_s, on_update)
+        if use is not None:
+            policy = _CountedUpdates(policy, use.updated)
+        self._puller = PolicyPuller(source, policy, interval_s)
 
     def warm_up(self) -> None:
         """Let the sink prepare."""
@@ -101,3 +97,19 @@ class PullingSink(Generic[BatchT_contra]):
         """End pulling, and close the sink."""
         self._puller.close()
         self._sink.close()
+
+
+class _CountedUpdates:
+    """A ``VariableSink`` that hands on to another one, and says how old new values are."""
+
+    def __init__(self, sink: VariableSink, on_update: Callable[[float | None], object]) -> None:
+        self._sink = sink
+        self._on_update = on_update
+        self._known: Version | None = None
+
+    def publish(self, values: Values) -> None:
+        """Hand on; the first values are those that there were before, and no update."""
+        self._sink.publish(values)
+        if self._known not in (None, values.version):
+            self._on_update(values.age_s)
+        self._known = values.version

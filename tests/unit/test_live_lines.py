@@ -1,6 +1,7 @@
 """What processes say of themselves in one line, and what a group of them says."""
 
 import io
+import os
 
 import pytest
 
@@ -85,3 +86,35 @@ def test_where_it_is_not_asked_for_nothing_is_written(monkeypatch):
 @pytest.mark.parametrize("text", ["", "soon", "0", "-1", "nan", "inf"])
 def test_an_interval_that_is_no_time_asks_for_nothing(text):
     assert asked_interval_s({ASKED_BY: text}) is None
+
+
+@pytest.fixture(name="pipe")
+def _pipe():
+    """The two ends of a pipe."""
+    reader, writer = os.pipe()
+    with open(reader, "rb", buffering=0) as output, open(writer, "w", buffering=1) as stream:
+        yield output, stream
+
+
+def written_to(stream, monkeypatch):
+    monkeypatch.setenv(ASKED_BY, "2")
+    now = iter(range(0, 1_000_000, 10))
+    return LiveLineWriter("replay", lambda: [Figure(1, "steps")], stream, lambda: next(now))
+
+
+def test_a_pipe_that_is_not_read_does_not_stop_the_process(pipe, monkeypatch):
+    output, stream = pipe
+    writer = written_to(stream, monkeypatch)
+    for _ in range(20_000):
+        writer.write_if_due()
+    assert set(output.read(1000).splitlines()[:-1]) == {b"replay: steps 1"}
+
+
+def test_an_output_that_is_closed_does_not_end_the_process(pipe, monkeypatch):
+    output, stream = pipe
+    writer = written_to(stream, monkeypatch)
+    output.close()
+    writer.write_if_due()
+    writer.write_if_due()
+    with pytest.raises(BrokenPipeError):
+        stream.close()  # what could not be written is still there

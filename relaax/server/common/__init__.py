@@ -8,6 +8,7 @@
 ``checkpoint_place``    where a process keeps its checkpoints
 ``stop_signal``         a stop that signals ask for
 ``saver``               checkpoints in a directory or in AWS S3
+``replay_metrics``      the metrics of a replay, made of what it counts
 ``aws``                 access to AWS S3
 ``logs``                the log, on standard error and in a file
 ``log_file``            a file that several processes write, line by line

@@ -7,6 +7,5 @@
 ``training_watch`` counts steps, and asks whether the training is over
 ``replay_port``    the gRPC port of a replay
 ``measurements``   how long the loop does what
-``replay_metrics`` the metrics of a replay, made of what it counts
 ``learner_line``   what a learner says in the live line of its group
 """

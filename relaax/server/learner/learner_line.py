@@ -7,7 +7,10 @@ from relaax.live_lines import Figure
 
 
 class LearnerLine:
-    """Makes figures of the ``iteration`` of the learner, and of what its replay has counted."""
+    """Makes figures of the ``iteration`` of the learner, and of what its replay has counted.
+
+    Where the replay is elsewhere, ``stats`` returns nothing.
+    """
 
     def __init__(
         self,
@@ -18,7 +21,7 @@ class LearnerLine:
         self._iteration = iteration
         self._stats = stats
         self._clock = clock
-        self._began_with, self._acted_before = iteration(), stats()["actions stored"]
+        self._began_with, self._acted_before = iteration(), stats().get("actions stored", 0.0)
         self._seen = (clock(), self._began_with)
 
     def figures(self) -> list[Figure]:
@@ -31,8 +34,9 @@ class LearnerLine:
             Figure(iteration, "updates"),
             Figure((iteration - before) / max(now - then, 1e-9), "updates/s"),
         ]
-        steps = stats["actions stored"] - self._acted_before
+        steps = stats.get("actions stored", 0.0) - self._acted_before
         if steps > 0:
             figures.append(Figure((iteration - self._began_with) / steps, "updates per step"))
-        figures.append(Figure(stats["steps"], "steps stored", of=stats["capacity"]))
+        if "capacity" in stats:
+            figures.append(Figure(stats["steps"], "steps stored", of=stats["capacity"]))
         return figures

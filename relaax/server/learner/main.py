@@ -22,11 +22,11 @@ from relaax.server.common.configuration import (
     run_command,
 )
 from relaax.server.common.logs import start_logging
+from relaax.server.common.replay_metrics import ReplayMetrics
 from relaax.server.common.stop_signal import StopSignal
 from relaax.server.learner.learner_line import LearnerLine
 from relaax.server.learner.loop import LearnerLoop
 from relaax.server.learner.publishing import PublishClock, PublishRule
-from relaax.server.learner.replay_metrics import ReplayMetrics
 from relaax.server.learner.replay_port import ReplayPort
 from relaax.server.learner.training_watch import TrainingWatch
 

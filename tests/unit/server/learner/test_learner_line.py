@@ -40,3 +40,10 @@ def test_before_the_first_step_there_is_no_ratio():
 def test_a_learner_that_was_restored_counts_the_ratio_from_its_start():
     training = Training(iteration=10_000)
     assert "updates per step 2 |" in training.after(1.0, 200, 100)
+
+
+def test_where_the_replay_is_elsewhere_the_line_is_about_the_learner_alone():
+    now = [0.0]
+    line = LearnerLine(lambda: int(10 * now[0]), dict, lambda: now[0])
+    now[0] = 2.0
+    assert str(LiveLine("learner", tuple(line.figures()))) == "learner: updates 20 | updates/s 10"

@@ -5,10 +5,11 @@ import pytest
 from replay_cases import SCHEMA, steps
 from stored_metrics import StoredMetrics
 
+from relaax.live_lines import LiveLine
 from relaax.replay.limiter import Limiter
 from relaax.replay.specs import ReplaySpec, TableSpec
 from relaax.replay.views import Transitions
-from relaax.server.learner.replay_metrics import ReplayMetrics
+from relaax.server.common.replay_metrics import ReplayMetrics
 
 
 class Case:
@@ -88,3 +89,13 @@ def test_a_replay_that_has_started_again_has_no_negative_rates(caplog):
     assert not any("per second" in name or "load" in name for name in found)
     assert "started again" in caplog.text
     assert case.after(1.0, steps_stored=30)["replay/steps in per second"] == 10.0
+
+
+def test_a_live_line_says_what_there_is_and_how_fast_it_comes_and_goes(replay):
+    case = Case(replay.stats())
+    replay.open_writer("one", SCHEMA)
+    replay.append("one", 0, 0, *steps(0, 50))
+    replay.sample("all", 20, 0.0)
+    case.after(2.0, **replay.stats())
+    line = LiveLine("replay", tuple(case.metrics.figures()))
+    assert str(line) == "replay: steps stored 50 of 256 | steps/s 25 | items/s 10"

@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 
+from relaax.live_lines import Figure
 from relaax.metrics import Metrics
 
 _log = logging.getLogger(__name__)
@@ -20,7 +21,8 @@ class ReplayMetrics:
 
     Rates and loads are made of the differences, by this process's own clock that never runs
     backwards: no two machines' clocks are compared. A count that has become smaller is of a replay
-    that has started again; then nothing is stored about the time before.
+    that has started again; then nothing is stored about the time before. ``group`` is put before
+    all names.
     """
 
     def __init__(
@@ -28,11 +30,14 @@ class ReplayMetrics:
         stats: Callable[[], Mapping[str, float]],
         metrics: Metrics,
         clock: Callable[[], float] = time.monotonic,
+        group: str = "replay",
     ) -> None:
         self._stats = stats
         self._metrics = metrics
+        self._group = group
         self._clock = clock
         self._seen, self._seen_at = _Counts(stats()), clock()
+        self._newest: dict[str, float] = {}
 
     def store(self) -> None:
         """Store what has happened since the call before; to be called about once a second."""
@@ -47,7 +52,16 @@ class ReplayMetrics:
         else:
             _log.warning("the replay has started again: its rates of this second are not stored")
         for name, value in values.items():
-            self._metrics.scalar(f"replay/{name}", value)
+            self._metrics.scalar(f"{self._group}/{name}", value)
+        self._newest = values
+
+    def figures(self) -> list[Figure]:
+        """Return what a live line says: what there is, and the rates of the last second."""
+        figures = [Figure(self._seen["steps"], "steps stored", of=self._seen["capacity"])]
+        for name, what in (("steps in per second", "steps/s"), ("items out per second", "items/s")):
+            if name in self._newest:
+                figures.append(Figure(self._newest[name], what))
+        return figures
 
 
 class _Counts:
