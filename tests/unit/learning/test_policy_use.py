@@ -1,7 +1,6 @@
 """What actors do with published parameters: Surreal's list (seed 000, "Actor")."""
 
 import numpy as np
-import pytest
 from stored_metrics import StoredMetrics
 
 from relaax.learning.policy_use import PolicyUse
@@ -17,39 +16,31 @@ def steps(*flags):
     return StepBatch(np.arange(len(flags)), np.array(flags, np.uint8), {})
 
 
-@pytest.fixture(name="clock")
-def _clock():
-    return [0.0]
+class Case:
+    def __init__(self):
+        self.now, self.stored = 0.0, StoredMetrics()
+        self.use = PolicyUse(self.stored, lambda: self.now)
+
+    def updated_after(self, seconds, age_s):
+        self.now += seconds
+        self.use.updated(age_s)
+        return self.stored.newest()
 
 
-@pytest.fixture(name="stored")
-def _stored():
-    return StoredMetrics()
+def test_actions_and_episodes_are_counted_between_updates():
+    case = Case()
+    case.use.acted(steps(START, 0, 0, TERMINATED))
+    case.use.acted(steps(START, 0, TERMINATED))
+    assert case.updated_after(0.5, age_s=0.5) == {}
+    case.use.acted(steps(START))
+    assert case.updated_after(0.5, age_s=1.5) == {DELAY: 1.0, ACTIONS: 4.0, EPISODES: 1.0}
 
 
-@pytest.fixture(name="use")
-def _use(stored, clock):
-    return PolicyUse(stored, lambda: clock[0])
+def test_a_step_in_which_an_episode_was_cut_off_is_no_action():
+    case = Case()
+    case.use.acted(steps(0, FINAL))
+    assert case.updated_after(1.0, age_s=0.0) == {DELAY: 0.0, ACTIONS: 1, EPISODES: 1}
 
 
-def test_actions_and_episodes_are_counted_between_updates(use, stored, clock):
-    use.acted(steps(START, 0, 0, TERMINATED))
-    use.acted(steps(START, 0, TERMINATED))
-    use.updated(0.5)
-    use.acted(steps(START))
-    clock[0] = 1.0
-    use.updated(1.5)
-    assert stored.newest() == {DELAY: 1.0, ACTIONS: 4.0, EPISODES: 1.0}
-
-
-def test_a_step_in_which_an_episode_was_cut_off_is_no_action(use, stored, clock):
-    use.acted(steps(0, FINAL))
-    clock[0] = 1.0
-    use.updated(0.0)
-    assert stored.newest() == {DELAY: 0.0, ACTIONS: 1, EPISODES: 1}
-
-
-def test_an_age_that_is_not_known_is_not_stored(use, stored, clock):
-    clock[0] = 1.0
-    use.updated(None)
-    assert stored.newest() == {ACTIONS: 0, EPISODES: 0}
+def test_an_age_that_is_not_known_is_not_stored():
+    assert Case().updated_after(1.0, age_s=None) == {ACTIONS: 0, EPISODES: 0}
