@@ -7,6 +7,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from processes import wait_for
 from stored_metrics import StoredMetrics
 
 from relaax.errors import ConfigurationError
@@ -34,6 +35,10 @@ def records(path):
             parts = b""
 
 
+def kinds_of(found):
+    return {record.WhichOneof("record_type") for record in found}
+
+
 def rows_of(found):
     """What the run has logged: a dict of names and values for each step."""
     for record in found:
@@ -59,6 +64,7 @@ def test_an_offline_run_has_the_metrics_by_global_step_and_the_parameters(offlin
     writer.scalar("server/connections", 4)
     writer.close()
     (path,) = tmp_path.glob("metrics/wandb/offline-run-*/*.wandb")
+    wait_for(lambda: "exit" in kinds_of(records(path)), "the end of the run's file")
     found = list(records(path))
     (run,) = [record.run for record in found if record.WhichOneof("record_type") == "run"]
     assert (run.project, run.display_name, run.run_group) == ("pendulum", "run one", "run one")

@@ -75,7 +75,7 @@ def _path(value: Any) -> Any:
 
 def _name(value: Any) -> Any:
     if not isinstance(value, str) or value in ("", "..") or Path(value).name != value:
-        raise ValueError("must be a name, without '/'")
+        raise ValueError("must be a name for a directory, without '/'")
     return value
 
 
