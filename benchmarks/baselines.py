@@ -18,11 +18,11 @@ import no_tensorboard  # noqa: F401 - before Stable-Baselines3
 import stable_baselines3
 import torch
 from atari_games import GAMES, stacked_games
-from learning_cases import CASES, MOST_STEPS, PPO_ATARI
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.sb2_compat.rmsprop_tf_like import RMSpropTFLike
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+from zoo_settings import MOST_STEPS, PPO_ATARI, PPO_CARTPOLE
 
 ENVIRONMENTS = 8
 
@@ -69,7 +69,7 @@ BOXING: dict[str, tuple[Any, dict[str, Any]]] = {
 
 CARTPOLE: dict[str, tuple[Any, dict[str, Any]]] = {
     "A2C": (stable_baselines3.A2C, {"ent_coef": 0.0}),
-    "PPO": (stable_baselines3.PPO, CASES["cartpole"].ppo.settings),
+    "PPO": (stable_baselines3.PPO, PPO_CARTPOLE.settings),
 }
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-#: Points are means over so many episodes, or over all if there are fewer yet.
+#: Points are means over so many episodes, unless a training says otherwise, or over all if there
+#: are fewer yet.
 EPISODES = 100
 
 #: More points than a plot can show are left out.
@@ -23,6 +24,17 @@ class Episode:
     #: Since the environments were started.
     seconds: float
     reward: float
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a training is, and what has ended since it was said before."""
+
+    steps: int
+    seconds: float
+    ended: list[Episode]
+    #: The mean return of what was learnt, evaluated; only at the end, if at all.
+    evaluation: float | None = None
 
 
 @dataclass(frozen=True)
@@ -45,6 +57,9 @@ class Curve:
     steps: int
     seconds: float
     points: list[Point]
+    #: The mean return of what was learnt in the end, with actions that are not drawn; None where it
+    #: was not evaluated.
+    evaluation: float | None = None
 
     def at_steps(self, steps: float) -> float:
         """Return the mean return after so many steps; NaN before the first episode has ended."""
@@ -63,9 +78,9 @@ def curve_of(row: Mapping[str, Any]) -> Curve:
     return Curve(**{**row, "points": [Point(**point) for point in row["points"]]})
 
 
-def points_of(episodes: Iterable[Episode]) -> list[Point]:
-    """Return the mean of the last 100 returns at the end of episodes, of evenly chosen ones."""
-    latest: deque[float] = deque(maxlen=EPISODES)
+def points_of(episodes: Iterable[Episode], count: int = EPISODES) -> list[Point]:
+    """Return the mean of the last ``count`` returns at the end of episodes, evenly chosen."""
+    latest: deque[float] = deque(maxlen=count)
     points = []
     for episode in episodes:
         latest.append(episode.reward)

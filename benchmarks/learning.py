@@ -1,21 +1,25 @@
-"""Return against environment steps and seconds, beside Stable-Baselines3's PPO in the same run.
+"""Return against environment steps and seconds, beside Stable-Baselines3 in the same run.
 
     make install-benchmarks                 # Stable-Baselines3, PyTorch, Box2D, MuJoCo
     python benchmarks/learning.py           # all but the Atari games, 3 seeds; takes hours
     python benchmarks/learning.py --environments pendulum --seeds 1 --baselines none
+    python benchmarks/learning.py --environments sac_pendulum sac_halfcheetah
     python benchmarks/learning.py --environments boxing --seeds 1
     python benchmarks/learning.py --read one.json another.json      # trainings of earlier runs
 
-RELAAX runs the configuration in config/ of each environment with servers and environments in
-processes of their own, connected over TCP. The clock starts with the environments, when the servers
-are up. An episode counts with the most steps that can have been taken when it ended, those on
-their way to an update included. Stable-Baselines3 runs in one process, with the clock around
-``learn``, and the settings of RL Baselines3 Zoo.
+RELAAX runs the configuration in config/ of each environment with servers, its learner if it has
+one, and environments in processes of their own, connected over TCP. The clock starts with the
+environments, when the servers are up. An episode counts with the most steps that can have been
+taken when it ended, those included that are still to be learnt from, delivered or counted.
+Stable-Baselines3 runs the same algorithm in one process, with the clock around ``learn`` and the
+settings of RL Baselines3 Zoo; DA3C, which it does not have, is compared with its PPO.
 
 A training is cut at the ``max_global_step`` of the configuration, and after the time that
 ``learning_cases.py`` gives to its environment, or ``--seconds``. Returns are means of the last 100
-episodes of the training itself, so with actions that are drawn from the policy. The table compares
-both at the steps and at the seconds that all of their trainings have reached, and at a quarter.
+episodes of the training itself, so with actions that explore; of the last 10 for the algorithms
+that learn from few steps. What these have learnt in the end is evaluated in 100 more episodes, with
+actions that are not drawn, and the clock stopped. The table compares both programs at the steps and
+at the seconds that all of their trainings have reached, and at a quarter.
 """
 
 import argparse
@@ -27,17 +31,19 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
-from curves import EPISODES, Curve, Episode, curve_of, points_of
+from curves import Curve, Episode, Progress, curve_of, points_of
 from launch import workers_of
-from learning_cases import CASES
+from learning_cases import CASES, Case
+from learning_runs import relaax_episodes
 from learning_table import table
 from processes import end_on_sigterm, running
-from relaax_runs import change_of, relaax_episodes
+from relaax_runs import change_of
 from report import RESULTS, Results, add_json, parser_of
 
-#: Programs, as the table and the plot name them.
-OURS, PPO = "RELAAX", "PPO (SB3)"
+#: RELAAX, as the table and the plot name it.
+OURS = "RELAAX"
 
 #: What is trained on by default.
 WITHOUT_ATARI = [name for name, case in CASES.items() if not case.is_atari]
@@ -49,7 +55,7 @@ PROGRESS_S = 15.0
 def main() -> None:
     arguments = parse()
     end_on_sigterm()
-    baseline_trains = "ppo" in arguments.baselines and not arguments.read
+    baseline_trains = arguments.baselines != "none" and not arguments.read
     if baseline_trains and importlib.util.find_spec("stable_baselines3") is None:
         sys.exit(
             "Stable-Baselines3 is not installed: run `make install-benchmarks`, "
@@ -72,14 +78,20 @@ def parse() -> argparse.Namespace:
                         "Atari games)")  # fmt: skip
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3], metavar="N",
                         help="default 1 2 3")  # fmt: skip
+    parser.add_argument("--steps", type=int, metavar="N",
+                        help="most that one training takes (default: max_global_step of its "
+                        "configuration)")  # fmt: skip
     parser.add_argument("--seconds", type=float, metavar="S",
                         help="most that one training takes (default: that of its environment, "
                         "60 to 1800)")  # fmt: skip
     parser.add_argument("--baseline-seconds", type=float, metavar="S",
-                        help="most that one training of PPO takes (default: as RELAAX's)"
-                        )  # fmt: skip
-    parser.add_argument("--baselines", choices=("ppo", "none"), default="ppo",
+                        help="most that one training of Stable-Baselines3 takes (default: as "
+                        "RELAAX's)")  # fmt: skip
+    parser.add_argument("--baselines", choices=("sb3", "none"), default="sb3",
                         help="none runs RELAAX alone")  # fmt: skip
+    parser.add_argument("--evaluation-episodes", type=int, metavar="N",
+                        help="with actions that are not drawn, at the end (default: 100 of what "
+                        "has a learner, and 0 else)")  # fmt: skip
     parser.add_argument("--threads", type=int, metavar="T",
                         help="of PyTorch (default: 1, and 2 for images, which was faster on two "
                         "cores)")  # fmt: skip
@@ -105,57 +117,69 @@ def earlier(paths: Iterable[Path]) -> list[Curve]:
 
 def trainings(arguments: argparse.Namespace) -> Iterator[Curve]:
     """Run all trainings, both programs in turn."""
-    programs = (OURS, PPO) if "ppo" in arguments.baselines else (OURS,)
-    for name, seed, program in itertools.product(arguments.environments, arguments.seeds, programs):
-        yield train(name, program, seed, arguments)
+    for name, seed in itertools.product(arguments.environments, arguments.seeds):
+        yield train(name, OURS, seed, arguments)
+        if arguments.baselines != "none":
+            yield train(name, baseline_of(CASES[name]), seed, arguments)
+
+
+def baseline_of(case: Case) -> str:
+    """Return Stable-Baselines3's algorithm, as the table and the plot name it."""
+    return f"{case.baseline.algorithm} (SB3)"
 
 
 def train(name: str, program: str, seed: int, arguments: argparse.Namespace) -> Curve:
     """Run one training, and print how it goes."""
-    run = relaax_episodes if program == OURS else ppo_episodes
-    most_seconds = arguments.seconds or CASES[name].seconds
-    if program == PPO:
+    run = relaax_episodes if program == OURS else baseline_episodes
+    case = CASES[name]
+    most_seconds = arguments.seconds or case.seconds
+    if program != OURS:
         most_seconds = arguments.baseline_seconds or most_seconds
     label = f"{name}, {program}, seed {seed}"
     episodes: list[Episode] = []
-    reached, shown_s = (0, 0.0), 0.0
-    for steps, seconds, ended in run(name, seed, most_seconds, arguments):
-        reached = steps, seconds
-        episodes += ended
-        if seconds >= shown_s + PROGRESS_S:
-            shown_s = seconds
-            print(progress(label, reached, episodes), flush=True)
-    print(progress(label, reached, episodes), "at the end", flush=True)
-    return Curve(name, program, seed, *reached, points_of(episodes))
+    reached, shown_s = Progress(0, 0.0, []), 0.0
+    for reached in run(name, seed, most_seconds, arguments):
+        episodes += reached.ended
+        if reached.seconds >= shown_s + PROGRESS_S:
+            shown_s = reached.seconds
+            print(as_line(label, reached, episodes[-case.episodes :]), flush=True)
+    print(as_line(label, reached, episodes[-case.episodes :]), "at the end", flush=True)
+    points = points_of(episodes, case.episodes)
+    return Curve(name, program, seed, reached.steps, reached.seconds, points, reached.evaluation)
 
 
-def progress(label: str, reached: tuple[int, float], episodes: list[Episode]) -> str:
-    latest = [episode.reward for episode in episodes[-EPISODES:]]
-    mean = f"{statistics.fmean(latest):9.2f}" if latest else f"{'-':>9}"
-    return f"{label}: {reached[0]:>10,} steps, {reached[1]:>5.0f} s, return {mean}"
+def as_line(label: str, reached: Progress, latest: list[Episode]) -> str:
+    mean = f"{statistics.fmean(each.reward for each in latest):9.2f}" if latest else f"{'-':>9}"
+    line = f"{label}: {reached.steps:>10,} steps, {reached.seconds:>5.0f} s, return {mean}"
+    return line if reached.evaluation is None else f"{line}, evaluated {reached.evaluation:9.2f}"
 
 
-def ppo_episodes(
+def baseline_episodes(
     name: str, seed: int, most_seconds: float, arguments: argparse.Namespace
-) -> Iterator[tuple[int, float, list[Episode]]]:
-    """Train with Stable-Baselines3; yield steps, seconds and what has ended then."""
+) -> Iterator[Progress]:
+    """Train with Stable-Baselines3; yield how far it is, and what has ended then."""
     command = [
         sys.executable, Path(__file__).parent / "learning_baselines.py", name, "--seed", str(seed),
         "--seconds", str(most_seconds),
     ]  # fmt: skip
-    if arguments.threads:
-        command += ["--threads", str(arguments.threads)]
+    for option in ("steps", "threads", "evaluation_episodes"):
+        if (value := getattr(arguments, option)) is not None:
+            command += [f"--{option.replace('_', '-')}", str(value)]
     with running(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None  # noqa: S101 - for mypy
         for line in process.stdout:
-            if not line.startswith(b"{"):
-                continue
-            found = json.loads(line)
-            ended = [] if found["reward"] is None else [Episode(**found)]
-            yield found["steps"], found["seconds"], ended
+            if line.startswith(b"{"):
+                yield progress_of(json.loads(line))
         process.wait()
     if process.returncode != 0:
-        sys.exit("PPO of Stable-Baselines3 has failed; its messages are above")
+        sys.exit("Stable-Baselines3 has failed; its messages are above")
+
+
+def progress_of(found: dict[str, Any]) -> Progress:
+    """Return what a line of ``learning_baselines.py`` says."""
+    steps, seconds, reward = found["steps"], found["seconds"], found["reward"]
+    ended = [] if reward is None else [Episode(steps, seconds, reward)]
+    return Progress(steps, seconds, ended, found["evaluation"])
 
 
 def plot(curves: list[Curve], path: Path) -> None:

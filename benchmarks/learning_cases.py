@@ -1,46 +1,35 @@
-"""The environments of learning.py, with RELAAX's configurations and PPO's settings."""
+"""The environments of learning.py, with RELAAX's configurations and what they are compared with."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from curves import EPISODES
 from launch import REPOSITORY
+from zoo_settings import (
+    DQN_CARTPOLE,
+    DQN_LUNAR_LANDER,
+    PPO_ATARI,
+    PPO_BIPEDAL_WALKER,
+    PPO_CARTPOLE,
+    PPO_HALF_CHEETAH,
+    PPO_IMAGE_AND_VECTOR,
+    PPO_LUNAR_LANDER,
+    PPO_PENDULUM,
+    SAC_HALF_CHEETAH,
+    SAC_PENDULUM,
+    TD3_PENDULUM,
+    Baseline,
+)
 
 from relaax.server.common.configuration.yaml_reader import read_yaml
 
 #: Of the environment in this folder; its name for Gymnasium begins with its module.
 IMAGE_AND_VECTOR = "image_and_vector:ImageAndVector-v0"
 
-
-def falling(initial: float, steps: int) -> Callable[[float], float]:
-    """Return the Zoo's linear schedule over ``steps``, and a tenth of ``initial`` after them.
-
-    It needs the steps that are given to ``learn`` to be ``MOST_STEPS``.
-    """
-
-    def at(left: float) -> float:
-        done = (1 - left) * MOST_STEPS
-        return initial * max(1 - done / steps, 0.1)
-
-    return at
-
-
-#: Given to ``learn``; a training is cut before that.
-MOST_STEPS = 10_000_000
-
-
-@dataclass(frozen=True)
-class PPO:
-    """Settings of Stable-Baselines3's PPO."""
-
-    environments: int
-    settings: dict[str, Any]
-    policy: str = "MlpPolicy"
-    #: Whether observations and rewards go through VecNormalize, with the same discount.
-    normalize: bool = False
-    #: Of PyTorch: one or two, whichever was faster on two cores.
-    threads: int = 1
+#: Options of a learner that a measurement gives itself.
+_OF_PLACES = ("--bind", "--parameter-server", "--checkpoint-dir")
 
 
 @dataclass(frozen=True)
@@ -50,13 +39,17 @@ class Case:
     env_id: str
     #: In config/.
     config: str
-    ppo: PPO
+    baseline: Baseline
     #: Most that one training takes.
     seconds: float
     #: RELAAX's, and how many of them share a connection and a process.
     environments: int = 8
     per_connection: int = 8
     env_kwargs: dict[str, Any] = field(default_factory=dict)
+    #: A return of the training is the mean of so many episodes.
+    episodes: int = EPISODES
+    #: What was learnt is evaluated for so many episodes at the end.
+    evaluation_episodes: int = 0
 
     @property
     def is_atari(self) -> bool:
@@ -73,79 +66,32 @@ class Case:
         """After how many steps a training is cut: those of the configuration."""
         return int(float(read_yaml(self.config_path)["algorithm"]["max_global_step"]))
 
+    @property
+    def learner_options(self) -> dict[str, Any] | None:
+        """The learner's options but for addresses and places, by name without dashes.
 
-_LUNAR_LANDER = PPO(
-    16,
-    {
-        "n_steps": 1024,
-        "batch_size": 64,
-        "gae_lambda": 0.98,
-        "gamma": 0.999,
-        "n_epochs": 4,
-        "ent_coef": 0.01,
-    },
+        None where there is no learner.
+        """
+        section = read_yaml(self.config_path).get("relaax-learner")
+        if section is None:
+            return None
+        chosen = {key: value for key, value in section.items() if key not in _OF_PLACES}
+        return {key.removeprefix("--"): value for key, value in chosen.items()}
+
+
+#: Most of these make much of few steps: four clients, and an evaluation, since a training of a
+#: hundred episodes has no hundred good ones.
+_with_learner = partial(
+    Case, seconds=900, environments=4, per_connection=1, episodes=10, evaluation_episodes=100
 )
 
-PPO_ATARI = PPO(
-    8,
-    {
-        "n_steps": 128,
-        "n_epochs": 4,
-        "batch_size": 256,
-        "learning_rate": 2.5e-4,
-        "clip_range": 0.1,
-        "vf_coef": 0.5,
-        "ent_coef": 0.01,
-    },
-    policy="CnnPolicy",
-    threads=2,
-)
-
-#: By the names of ``--environments``. PPO's settings are those of RL Baselines3 Zoo
-#: (hyperparams/ppo.yml): LunarLander-v2's and HalfCheetah-v3's, which are the latest that it has,
-#: and Atari's, without a schedule; also for the image and the vector, which it does not know.
-CASES: dict[str, Case] = {
-    "cartpole": Case(
-        "CartPole-v1",
-        "da3c_cartpole_fast.yaml",
-        PPO(
-            8,
-            {
-                "n_steps": 32,
-                "batch_size": 256,
-                "gae_lambda": 0.8,
-                "gamma": 0.98,
-                "n_epochs": 20,
-                "ent_coef": 0.0,
-                "learning_rate": falling(0.001, 100_000),
-                "clip_range": falling(0.2, 100_000),
-            },
-        ),
-        seconds=60,
-    ),
-    "pendulum": Case(
-        "Pendulum-v1",
-        "da3c_cont_pendulum.yaml",
-        PPO(
-            4,
-            {
-                "n_steps": 1024,
-                "gae_lambda": 0.95,
-                "gamma": 0.9,
-                "n_epochs": 10,
-                "ent_coef": 0.0,
-                "learning_rate": 1e-3,
-                "clip_range": 0.2,
-                "use_sde": True,
-                "sde_sample_freq": 4,
-            },
-        ),
-        seconds=120,
-    ),
+_ALL = {
+    "cartpole": Case("CartPole-v1", "da3c_cartpole_fast.yaml", PPO_CARTPOLE, seconds=60),
+    "pendulum": Case("Pendulum-v1", "da3c_cont_pendulum.yaml", PPO_PENDULUM, seconds=120),
     "lunarlander": Case(
         "LunarLander-v3",
         "da3c_lunarlander.yaml",
-        _LUNAR_LANDER,
+        PPO_LUNAR_LANDER,
         environments=16,
         per_connection=16,
         seconds=180,
@@ -153,7 +99,7 @@ CASES: dict[str, Case] = {
     "lunarlander-continuous": Case(
         "LunarLander-v3",
         "da3c_cont_lunarlander.yaml",
-        _LUNAR_LANDER,
+        PPO_LUNAR_LANDER,
         environments=16,
         per_connection=16,
         env_kwargs={"continuous": True},
@@ -162,56 +108,25 @@ CASES: dict[str, Case] = {
     "bipedalwalker": Case(
         "BipedalWalker-v3",
         "da3c_cont_bipedalwalker.yaml",
-        PPO(
-            32,
-            {
-                "n_steps": 2048,
-                "batch_size": 64,
-                "gae_lambda": 0.95,
-                "gamma": 0.999,
-                "n_epochs": 10,
-                "ent_coef": 0.0,
-                "learning_rate": 3e-4,
-                "clip_range": 0.18,
-            },
-            normalize=True,
-        ),
+        PPO_BIPEDAL_WALKER,
         environments=16,
         seconds=360,
     ),
     "halfcheetah": Case(
-        "HalfCheetah-v5",
-        "da3c_cont_halfcheetah.yaml",
-        PPO(
-            1,
-            {
-                "n_steps": 512,
-                "batch_size": 64,
-                "gae_lambda": 0.92,
-                "gamma": 0.98,
-                "n_epochs": 20,
-                "ent_coef": 0.000401762,
-                "learning_rate": 2.0633e-05,
-                "clip_range": 0.1,
-                "max_grad_norm": 0.8,
-                "vf_coef": 0.58096,
-                "policy_kwargs": {
-                    "log_std_init": -2,
-                    "ortho_init": False,
-                    "activation_fn": "ReLU",
-                    "net_arch": {"pi": [256, 256], "vf": [256, 256]},
-                },
-            },
-            normalize=True,
-        ),
-        seconds=480,
+        "HalfCheetah-v5", "da3c_cont_halfcheetah.yaml", PPO_HALF_CHEETAH, seconds=480
     ),
     "image-and-vector": Case(
-        IMAGE_AND_VECTOR,
-        "da3c_image_and_vector.yaml",
-        replace(PPO_ATARI, policy="MultiInputPolicy"),
-        seconds=120,
+        IMAGE_AND_VECTOR, "da3c_image_and_vector.yaml", PPO_IMAGE_AND_VECTOR, seconds=120
     ),
     "boxing": Case("ALE/Boxing-v5", "da3c_ale_boxing.yaml", PPO_ATARI, seconds=1800),
     "pong": Case("ALE/Pong-v5", "da3c_ale_pong.yaml", PPO_ATARI, seconds=1800),
+    "sac_pendulum": _with_learner("Pendulum-v1", "sac_pendulum.yaml", SAC_PENDULUM),
+    "td3_pendulum": _with_learner("Pendulum-v1", "td3_pendulum.yaml", TD3_PENDULUM),
+    "dqn_cartpole": _with_learner("CartPole-v1", "dqn_cartpole.yaml", DQN_CARTPOLE),
+    "dqn_lunarlander": _with_learner("LunarLander-v3", "dqn_lunarlander.yaml", DQN_LUNAR_LANDER),
+    "sac_halfcheetah": _with_learner("HalfCheetah-v5", "sac_halfcheetah.yaml", SAC_HALF_CHEETAH),
+    "ppo_halfcheetah": _with_learner("HalfCheetah-v5", "ppo_halfcheetah.yaml", PPO_HALF_CHEETAH),
 }
+
+#: By the names of ``--environments``: those whose configuration this checkout has.
+CASES: dict[str, Case] = {name: case for name, case in _ALL.items() if case.config_path.is_file()}

@@ -24,7 +24,7 @@ def draw(curves: Sequence[Curve], path: Path) -> None:
         for axis, panel in zip(("steps", "seconds"), panels, strict=True):
             _fill(panel, axis, shown)
             panel.set(xlabel=axis, title=environment)
-        panels[0].set_ylabel("mean return of 100 episodes")
+        panels[0].set_ylabel("mean return of the latest episodes")
         panels[0].legend()
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=80)

@@ -14,23 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from curves import Episode
-from event_files import EventFiles
 from launch import CONNECTION, REPOSITORY, Launch, Workers, option_for
-from learning_cases import CASES, Case
 from processes import running
 from servers import running_servers, temporary_directory
 from steps import dropped_rollouts, global_step
 
-from relaax.learning.actor_critic import ActorCriticSettings
-from relaax.metrics import EPISODE_REWARD
 from relaax.server.common.configuration.yaml_reader import read_yaml
 
 ENVIRONMENTS = REPOSITORY / "environments" / "OpenAI_Gym"
 BOXING_ID = "ALE/Boxing-v5"
-
-#: Seconds between two readings of the event files.
-_LOOK_INTERVAL_S = 1.0
 
 #: A key of the algorithm's section, its parents before it, and its value.
 Change = tuple[list[str], Any]
@@ -67,7 +59,8 @@ def configuration(arguments: argparse.Namespace) -> tuple[dict[str, Any], Worker
     section = {
         key: value for key, value in shipped["algorithm"].items() if key not in ("path", "name")
     }
-    section["path"] = str(REPOSITORY / "algorithms" / Path(shipped["algorithm"]["path"]).name)
+    named = shipped["algorithm"].get("name") or Path(shipped["algorithm"]["path"]).name
+    section["path"] = str(REPOSITORY / "algorithms" / named)
     for (*parents, key), value in arguments.changes:
         place = section
         for parent in parents:
@@ -116,66 +109,9 @@ def train_relaax(seed: int, arguments: argparse.Namespace) -> Trained:
         )
 
 
-def relaax_episodes(
-    name: str, seed: int, most_seconds: float, arguments: argparse.Namespace
-) -> Iterator[tuple[int, float, list[Episode]]]:
-    """Train on an environment of ``CASES``; yield steps, seconds and what has ended since before.
-
-    The global step is known when an episode ends, and at the end.
-    """
-    case = CASES[name]
-    section, workers = configuration(
-        argparse.Namespace(
-            config=case.config_path, changes=arguments.changes, workers=arguments.workers
-        )
-    )
-    with temporary_directory() as directory:
-        metrics = Path(directory) / "metrics"
-        options = {"metrics-dir": str(metrics)}
-        with running_servers(
-            Path(directory), {**section, "seed": seed}, launch_with(workers, seed), options
-        ) as servers:
-            began, began_wall, seconds = time.monotonic(), time.time(), 0.0
-            files, steps, uncounted = EventFiles(metrics), 0, most_uncounted(section, case)
-            with environments(
-                servers.rlx_server_url,
-                case.env_id,
-                case.per_connection,
-                seed,
-                count=case.environments,
-                env_kwargs=case.env_kwargs,
-            ) as played:
-                while is_running(servers.parameter_server, played):
-                    ended = ended_episodes(files, began_wall, uncounted)
-                    steps = max([steps, *(episode.steps for episode in ended)])
-                    seconds = time.monotonic() - began
-                    yield steps, seconds, ended
-                    if seconds >= most_seconds:
-                        break
-                    time.sleep(_LOOK_INTERVAL_S)
-        log = (Path(directory) / "relaax-parameter-server.log").read_text()
-        ended = ended_episodes(files, began_wall, uncounted)
-        yield steps_at_the_end(log), min(seconds, most_seconds), ended
-
-
 def launch_with(workers: Workers, seed: int) -> Launch:
     """Return a launch whose workers draw the same random numbers in each run of ``seed``."""
     return Launch(options={**option_for(workers), "seed": seed})
-
-
-def most_uncounted(section: dict[str, Any], case: Case) -> int:
-    """Return how many steps can have been taken that the global step does not count yet.
-
-    The global step counts them when they have been learnt from. Before that they are in rollouts
-    that are filled, that wait for an update, or, where acting goes on meanwhile, that are learnt
-    from.
-    """
-    defaults = {key: field.default for key, field in ActorCriticSettings.model_fields.items()}
-    chosen = {**defaults, **section}
-    waiting = 2 * chosen["rollouts_per_update"]
-    if chosen["wait_for_learning"] == "always":
-        waiting = max(chosen["least_rollouts_per_update"], case.environments)
-    return int((waiting + case.environments) * chosen["episode_len"])
 
 
 def steps_at_the_end(log: str) -> int:
@@ -184,28 +120,6 @@ def steps_at_the_end(log: str) -> int:
     if not said:
         raise RuntimeError(f"the parameter server has failed; it said:\n{log}")
     return int(said[-1].replace(",", ""))
-
-
-def is_running(parameter_server: subprocess.Popen[bytes], played: subprocess.Popen[bytes]) -> bool:
-    """Return whether the training goes on; RuntimeError if the environments have failed."""
-    if parameter_server.poll() is not None:
-        return False
-    if played.poll() not in (None, 0):
-        raise RuntimeError("the environments have failed; their messages are above")
-    return True
-
-
-def ended_episodes(files: EventFiles, began_wall_s: float, uncounted: int) -> list[Episode]:
-    """Return the episodes that were written to event files since the call before.
-
-    They are dated with the global step and ``uncounted`` steps more.
-    """
-    return [
-        Episode(event.step + uncounted, event.wall_time - began_wall_s, value.simple_value)
-        for event in files.new()
-        for value in event.summary.value
-        if value.tag == EPISODE_REWARD
-    ]
 
 
 def wait_for_end(

@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +27,13 @@ ATARI: dict[str, Any] = {"action_size": 18, "state_size": [84, 84], "history_len
 
 @dataclass(frozen=True)
 class Servers:
-    """A parameter server and an RLX server that are running."""
+    """A parameter server and an RLX server that are running, and a learner where it needs one."""
 
     parameter_server: subprocess.Popen[bytes]
     rlx_server: subprocess.Popen[bytes]
     parameter_server_url: str
     rlx_server_url: str
+    learner: subprocess.Popen[bytes] | None = None
 
 
 #: Below those that the system gives to outgoing connections: one of these could take a port between
@@ -54,35 +56,40 @@ def running_servers(
     algorithm: dict[str, Any],
     launch: Launch,
     parameter_server: dict[str, Any] | None = None,
+    learner: dict[str, Any] | None = None,
 ) -> Iterator[Servers]:
-    """Start both servers with DA3C, and stop them and all that they started at the end.
+    """Start the servers, and stop them and all that they started at the end.
 
-    ``algorithm`` is its section of the configuration, ``parameter_server`` more options of that
-    server, by name without dashes. Configuration, logs and metrics are in ``directory``, and may be
-    read after the end. RuntimeError shows the log of a server that does not start.
+    ``algorithm`` is its section of the configuration, of DA3C if it has no ``path``;
+    ``parameter_server`` more options of that server, by name without dashes; ``learner`` likewise,
+    or None for no learner. Configuration, logs and metrics are in ``directory``, and may be read
+    after the end. RuntimeError shows the log of a server that does not start.
     """
     urls = free_address(), free_address()
     configuration = directory / "benchmark.yaml"
     sections = {
-        "relaax-parameter-server": _with_dashes({"bind": urls[0], **(parameter_server or {})}),
-        "relaax-rlx-server": _with_dashes(
-            {
-                "bind": urls[1],
-                "parameter-server": urls[0],
-                "worker-memory": 16,
-                "log-level": "INFO",
-                **launch.options,
-            }
-        ),
-        "algorithm": {"path": str(launch.checkout / "algorithms" / "da3c"), **algorithm},
+        "relaax-parameter-server": {"bind": urls[0], **(parameter_server or {})},
+        "relaax-rlx-server": {
+            "bind": urls[1],
+            "parameter-server": urls[0],
+            "worker-memory": 16,
+            "log-level": "INFO",
+            **launch.options,
+        },
     }
-    configuration.write_text(yaml.safe_dump(sections))
-    with (
-        _running("relaax-parameter-server", configuration, launch.checkout) as first,
-        _running("relaax-rlx-server", configuration, launch.checkout) as second,
-    ):
-        _wait_until(directory / "relaax-rlx-server.log", "serving at", second)
-        yield Servers(first, second, *urls)
+    if learner is not None:
+        at = free_address()
+        sections["relaax-learner"] = {"bind": at, "parameter-server": urls[0], **learner}
+        sections["relaax-rlx-server"]["learner"] = at
+    content: dict[str, Any] = {name: _with_dashes(each) for name, each in sections.items()}
+    content["algorithm"] = {"path": str(launch.checkout / "algorithms" / "da3c"), **algorithm}
+    configuration.write_text(yaml.safe_dump(content))
+    with contextlib.ExitStack() as resources:
+        start = partial(_started, resources, configuration, launch.checkout)
+        first = start("relaax-parameter-server")
+        learns = None if learner is None else start("relaax-learner", "learning from")
+        second = start("relaax-rlx-server", "serving at")
+        yield Servers(first, second, *urls, learns)
 
 
 def temporary_directory() -> tempfile.TemporaryDirectory[str]:
@@ -94,23 +101,29 @@ def _with_dashes(options: dict[str, Any]) -> dict[str, Any]:
     return {f"--{key}": value for key, value in options.items()}
 
 
-@contextlib.contextmanager
-def _running(
-    command: str, configuration: Path, checkout: Path
-) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a server of ``checkout``; its log lies beside its configuration."""
-    directory = configuration.parent
-    with (
-        (directory / f"{command}.log").open("wb") as log,
+def _started(
+    resources: contextlib.ExitStack,
+    configuration: Path,
+    checkout: Path,
+    command: str,
+    said: str = "",
+) -> subprocess.Popen[bytes]:
+    """Start a server of ``checkout``, and wait until it has ``said`` that it serves.
+
+    Its log lies beside its configuration.
+    """
+    log = configuration.parent / f"{command}.log"
+    process = resources.enter_context(
         running(
             [COMMANDS / command, "--config", configuration],
-            cwd=directory,
-            stdout=log,
+            cwd=log.parent,
+            stdout=resources.enter_context(log.open("wb")),
             stderr=subprocess.STDOUT,
             env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONPATH": str(checkout)},
-        ) as process,
-    ):
-        yield process
+        )
+    )
+    _wait_until(log, said, process)
+    return process
 
 
 def _wait_until(log: Path, said: str, process: subprocess.Popen[bytes]) -> None:

@@ -6,6 +6,7 @@ The words that all layers share:
 ``relaax.observations``      one array, or several arrays by name
 ``relaax.spaces``            what observations and actions look like
 ``relaax.errors``            what is raised
+``relaax.evaluation``        how an environment evaluates, and which policy
 ``relaax.metrics``           where scalars go
 ``relaax.failure_log``       what an algorithm's code raises, with its traceback once
 ``relaax.hints``             the name that was probably meant

@@ -1,8 +1,8 @@
 """The metrics interface that parameter server, agent and environment share.
 
 A name is ``group/name``: TensorBoard shows a section for each group. The service's own groups are
-``episode``, ``learner``, ``replay``, ``inference``, ``server`` and ``parameter server``; what a
-client sends is in ``client``.
+``episode``, ``evaluation``, ``learner``, ``replay``, ``inference``, ``server`` and ``parameter
+server``; what a client sends is in ``client``.
 """
 
 from abc import ABC, abstractmethod
@@ -10,12 +10,21 @@ from abc import ABC, abstractmethod
 #: The sum of an episode's rewards; the goal of a training is measured by it.
 EPISODE_REWARD = "episode/reward"
 
+#: The same of an episode that was an evaluation, at the global step of the policy that played it.
+EVALUATION_REWARD = "evaluation/reward"
+
+#: The same at the version of that policy: checkpoints are compared by these.
+EVALUATION_REWARD_OF = "evaluation/reward by version"
+
 #: How many environments a worker serves, and on how many connections: what follows is the worker's
 #: own name. The parameter server adds these numbers up.
 ENVIRONMENTS_OF, CONNECTIONS_OF = "server/environments of ", "server/connections of "
 
 #: What is put before the names that clients choose.
 OF_CLIENT = "client/"
+
+#: The same for clients that evaluate.
+OF_EVALUATING_CLIENT = "evaluation/client "
 
 
 class Metrics(ABC):

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from relaax.algorithm_base.checkpoint import Checkpoint
-from relaax.server.common.saver import CheckpointSaver, DirectoryStore
+from relaax.server.common.saver import CheckpointSaver, DirectoryStore, Restore
 
 FINGERPRINT = {
     "algorithm": "da3c",
@@ -29,8 +29,10 @@ def checkpoint(global_t: int, value: float | None = None) -> Checkpoint:
     )
 
 
-def saver(directory: Path, keep: int = 5) -> CheckpointSaver:
-    return CheckpointSaver(DirectoryStore(directory), keep)
+def saver(
+    directory: Path, keep: int = 5, keep_best: int = 0, restore: str = "latest"
+) -> CheckpointSaver:
+    return CheckpointSaver(DirectoryStore(directory), keep, keep_best, Restore.parse(restore))
 
 
 def data_file(directory: Path, global_t: int) -> Path:
@@ -47,4 +49,5 @@ def restored_step(directory: Path) -> int | None:
 
 
 def steps(directory: Path) -> list[int]:
-    return sorted(int(path.name[3:-5]) for path in directory.glob("cp-*.json"))
+    names = [path.name[3:-5] for path in directory.glob("cp-*.json")]
+    return sorted(int(name) for name in names if not name.endswith(".score"))

@@ -32,6 +32,12 @@ SMALL_DA3C = {
     "seed": 1,
 }
 
+SMALL_SAC = {
+    "path": str(REPOSITORY / "algorithms" / "sac"), "state_size": [3], "action_size": 1,
+    "action_low": -2, "action_high": 2, "hidden_layers": [8], "batch_size": 16,
+    "learning_starts": 20, "updates_per_step": 0.25, "replay_size": 10_000, "seed": 1,
+}  # fmt: skip
+
 
 def wait_for(condition: Callable[[], Any], what: str, deadline_s: float = DEADLINE_S) -> Any:
     """Return the first true value of ``condition``; fail when the deadline passes."""

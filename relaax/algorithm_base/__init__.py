@@ -8,7 +8,7 @@ network, ``BridgeControl`` brings a transport of its own, and ``prepare_to_fork`
 heavy, so that all workers share it.
 
 ``agent_base``             the algorithm's logic for one environment
-``batch_agent_base``       the same for many at once
+``batch_agent_base``       the same for many at once, learning or evaluating
 ``learner_base``           what learns from batches of experience, in a process of its own
 ``parameter_server_base``  the owner of the global parameters
 ``bridge_base``            the transport between them
@@ -20,7 +20,7 @@ heavy, so that all workers share it.
 """
 
 from relaax.algorithm_base.agent_base import AgentBase
-from relaax.algorithm_base.batch_agent_base import BatchAgentBase
+from relaax.algorithm_base.batch_agent_base import BatchAgentBase, EvaluatorBase
 from relaax.algorithm_base.bridge_base import (
     BridgeBase,
     BridgeControlBase,
@@ -38,6 +38,7 @@ from relaax.algorithm_base.environment_info import EnvironmentInfo
 from relaax.algorithm_base.learner_base import LearnerBase, StepResult
 from relaax.algorithm_base.parameter_server_base import ParameterServerBase
 from relaax.algorithm_base.roles import (
+    Evaluations,
     ExperienceSink,
     FloatVector,
     GradientSink,
@@ -54,6 +55,7 @@ from relaax.algorithm_base.roles import (
 )
 from relaax.algorithm_base.section import Section
 from relaax.errors import CheckpointMismatch, InvalidState
+from relaax.evaluation import EvaluatedPolicy, Evaluation
 from relaax.metrics import Metrics, NullMetrics
 from relaax.steps import Transitions
 
@@ -66,6 +68,10 @@ __all__ = [
     "CheckpointMismatch",
     "ConfigBase",
     "EnvironmentInfo",
+    "EvaluatedPolicy",
+    "Evaluation",
+    "Evaluations",
+    "EvaluatorBase",
     "ExperienceSink",
     "FloatVector",
     "GradientSink",

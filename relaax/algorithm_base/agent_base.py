@@ -6,6 +6,8 @@ from typing import Any
 from relaax.algorithm_base.bridge_base import BridgeBase
 from relaax.algorithm_base.config_base import ConfigBase
 from relaax.algorithm_base.environment_info import EnvironmentInfo
+from relaax.errors import InvalidState
+from relaax.evaluation import EvaluatedPolicy, Evaluation
 from relaax.metrics import Metrics
 
 
@@ -35,13 +37,28 @@ class AgentBase(ABC):
     An ``Agent`` that takes an argument ``seed`` is given an int from 0 to 2**32 - 1 there, another
     one for each agent of a worker and, in all likelihood, on all RLX servers, so that agents of one
     configuration do not all draw the same numbers.
-    ``connected`` says more of the environment.
+    ``connected`` says more of the environment, and ``evaluate`` that it is to learn nothing.
     """
 
     def __init__(self, config: ConfigBase, parameter_server: BridgeBase) -> None:
         """Keep the configuration and the stub; called in the worker, after the fork."""
         self.config = config
         self.parameter_server = parameter_server
+
+    def evaluate(self, evaluation: Evaluation) -> None:
+        """Learn nothing, count no step, and play each episode with one policy from now on.
+
+        Called at most once, before ``connected``, for an environment that evaluates. By default
+        InvalidState: the agent cannot do so, and the connection is refused with these words.
+        """
+        raise InvalidState("the algorithm of this server cannot evaluate: its agent only learns")
+
+    def policy(self) -> EvaluatedPolicy | None:
+        """Return what the episode is played with, after ``evaluate``; None, by default, if unknown.
+
+        Scores of an unknown policy are shown at the step at which they come.
+        """
+        return None
 
     def connected(self, environment: EnvironmentInfo) -> None:
         """Take what is known of the environment; called once, before the first state comes."""

@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.algorithm_base.environment_info import EnvironmentInfo
+from relaax.errors import InvalidState
+from relaax.evaluation import EvaluatedPolicy, Evaluation
 from relaax.observations import Observations
 from relaax.steps import States, Transitions
 
@@ -29,6 +31,7 @@ class BatchAgentBase(ABC):
         states = agent.check(what_clients_sent)                 # InvalidState closes one of them
         actions = agent.act(transitions, states, finals)        # some of all environments
         agent.close_slots(slots)                                # a connection has gone
+        evaluator = agent.evaluator(evaluation)                 # a connection evaluates
         agent.close()
 
     ``seed`` is an int below 2**32, another one for each worker on all RLX servers. An agent that
@@ -88,6 +91,34 @@ class BatchAgentBase(ABC):
         this returns. What a client sent must not make this fail.
         """
 
+    def evaluator(self, evaluation: Evaluation) -> "EvaluatorBase":
+        """Return what acts for environments that evaluate; it is closed before this agent is.
+
+        By default InvalidState: the algorithm has no evaluator, and a connection that wants to
+        evaluate is refused with these words.
+        """
+        raise InvalidState("the algorithm of this server cannot evaluate: its agent only learns")
+
     @abstractmethod
     def close(self) -> None:
         """Release what the agent holds."""
+
+
+class EvaluatorBase(BatchAgentBase):
+    """A batch agent that learns nothing, and plays each episode with one policy.
+
+    ``BatchAgentBase.evaluator`` returns one. Its slots are its own: they are not those of the agent
+    that has returned it. It counts no step at the parameter server.
+    """
+
+    @property
+    def learns(self) -> bool:
+        """Return False."""
+        return False
+
+    @abstractmethod
+    def policies(self, slots: IntArray) -> Sequence[EvaluatedPolicy | None]:
+        """Return what the episodes of ``slots`` are played with; None where that is not known.
+
+        It is asked for when episodes have ended, before ``act`` begins the next ones.
+        """

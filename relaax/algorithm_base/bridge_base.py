@@ -5,6 +5,7 @@ from enum import Enum
 from typing import Protocol
 
 from relaax.algorithm_base.roles import (
+    Evaluations,
     FloatVector,
     Publication,
     PublishedInfo,
@@ -74,6 +75,14 @@ class BridgeBase(ABC):
         The values come only if they are not those of ``known_hash``.
         """
         return Publication(None, None, "")
+
+    def evaluations(self, after: int = 0) -> Evaluations:
+        """Return the scores of evaluations of what was published, behind the first ``after``.
+
+        With a count that is larger than that of this parameter server, which has started again,
+        all are returned. By default there are none.
+        """
+        return Evaluations(0)
 
     def phase(self) -> Phase:
         """Return whether the training goes on."""

@@ -4,6 +4,7 @@ A part is handed the roles that it needs and no more. One object may play severa
 of a bridge is a ``StepCounter``, a ``VariableSource`` and a ``GradientSink``.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol, TypeVar
@@ -74,6 +75,16 @@ class Publication:
     info: PublishedInfo | None
     #: Of the values; empty where nothing was published yet.
     hash: str
+
+
+@dataclass(frozen=True)
+class Evaluations:
+    """Scores of evaluated policies, for the learner that has published them."""
+
+    #: How many there have been so far: what to ask with for those that follow.
+    count: int
+    #: The learner's count of its steps when it published the policy, and an episode's score.
+    scores: Sequence[tuple[int, float]] = ()
 
 
 class StepCounter(Protocol):

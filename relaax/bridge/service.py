@@ -9,6 +9,7 @@ import grpc
 import numpy as np
 
 from relaax.algorithm_base import (
+    Evaluations,
     GradientSink,
     Metrics,
     Phase,
@@ -51,6 +52,9 @@ class Service(StepCounter, VariableSource, GradientSink, Publisher, Protocol):
 
     def fetch(self, wanted: Wanted, known_hash: str) -> Publication:
         """Return what was published last, as far as it is wanted."""
+
+    def evaluations(self, after: int) -> Evaluations:
+        """Return the scores of evaluations behind the first ``after``."""
 
     def metrics(self) -> Metrics:
         """Return where the workers' scalars go."""
@@ -106,6 +110,12 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
         """Return what was published last, as far as it is asked for."""
         return self._answer(context, lambda: self._fetch(request))
 
+    def GetEvaluations(  # noqa: N802
+        self, request: bridge_pb2.EvaluationQuery, context: grpc.ServicerContext
+    ) -> bridge_pb2.Evaluations:
+        """Return the scores of evaluations that the caller does not have."""
+        return self._answer(context, lambda: self._evaluations(request))
+
     def StoreScalarMetric(  # noqa: N802
         self, request: bridge_pb2.ScalarMetrics, context: grpc.ServicerContext
     ) -> bridge_pb2.Nothing:
@@ -131,6 +141,11 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
         except Exception as error:  # whatever an algorithm's own code raises
             self._failures.add("a call from a worker", error)
             _refuse(context, error)
+
+    def _evaluations(self, request: bridge_pb2.EvaluationQuery) -> bridge_pb2.Evaluations:
+        found = self._service.evaluations(request.after)
+        iterations, scores = zip(*found.scores, strict=True) if found.scores else ((), ())
+        return bridge_pb2.Evaluations(count=found.count, iterations=iterations, scores=scores)
 
     def _store(self, request: bridge_pb2.ScalarMetrics) -> bridge_pb2.Nothing:
         metrics = self._service.metrics()
@@ -206,6 +221,7 @@ def method_handlers(servicer: ParameterServerServicer) -> grpc.GenericRpcHandler
     """
     small = (
         ("IncrementGlobalT", bridge_pb2.Steps, bridge_pb2.GlobalStep),
+        ("GetEvaluations", bridge_pb2.EvaluationQuery, bridge_pb2.Evaluations),
         ("StoreScalarMetric", bridge_pb2.ScalarMetrics, bridge_pb2.Nothing),
         ("GetStatus", bridge_pb2.Nothing, bridge_pb2.Status),
     )

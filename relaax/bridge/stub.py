@@ -9,6 +9,7 @@ import grpc
 
 from relaax.algorithm_base import (
     BridgeBase,
+    Evaluations,
     FloatVector,
     Phase,
     Publication,
@@ -141,6 +142,12 @@ class Bridge(BridgeBase):
             )
         return self._metrics
 
+    def evaluations(self, after: int = 0) -> Evaluations:
+        """Return the scores of evaluations behind the first ``after``."""
+        query = bridge_pb2.EvaluationQuery(after=after)
+        reply: bridge_pb2.Evaluations = self._with_retries(self._stub.GetEvaluations, query)
+        return Evaluations(reply.count, list(zip(reply.iterations, reply.scores, strict=True)))
+
     def phase(self) -> Phase:
         """Return whether the training goes on."""
         reply: bridge_pb2.Status = self._with_retries(self._stub.GetStatus, bridge_pb2.Nothing())
@@ -151,6 +158,7 @@ class Bridge(BridgeBase):
         self._is_closed = True
         if self._metrics is not None:
             self._metrics.close()
+        self._is_closed = True
         self._channel.close()
 
     def _try_to_apply(
@@ -183,7 +191,11 @@ class Bridge(BridgeBase):
         while True:
             try:
                 return call(message, timeout=timeout_s, wait_for_ready=True)
-            except grpc.RpcError as error:
+            except (grpc.RpcError, ValueError) as error:
+                if self._is_closed:  # another thread has closed it, and a channel says ValueError
+                    raise ParameterServerAway(f"the way to {self._url} is closed") from error
+                if isinstance(error, ValueError):
+                    raise
                 self._require_away(error)
                 if self._is_closed:
                     raise ParameterServerAway("the connection was closed meanwhile") from error

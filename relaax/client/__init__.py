@@ -24,6 +24,7 @@ How Gymnasium environments are driven:
 ``gymnasium_observations``                          observations as arrays, one or several by name
 ``gymnasium_actions``, ``gymnasium_numbers``        actions of any space; of one that is not nested
 ``runner_options``, ``gymnasium_tasks``             the command line; what each process does
+``gymnasium_video``                                   episodes as MP4 files
 ``run_environments``                                the whole run, from start to exit status
 ``environment_processes``, ``child_process``        both ends of a process
 ``observer``, ``run_progress``                      what is reported, and shown

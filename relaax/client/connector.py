@@ -12,6 +12,7 @@ from relaax.client.failure import Failure
 from relaax.client.retry_policy import RetryPolicy
 from relaax.client.server_connection import ServerConnection
 from relaax.client.transport import Transport
+from relaax.evaluation import Evaluation
 from relaax.protocol import binary
 from relaax.protocol.binary import Hello
 
@@ -72,11 +73,11 @@ class Connector:
         one. OldServer is raised for one that did so twice and has never answered a hello.
         """
         payload = binary.encode_hello(hello)
-        connection = self._welcomed(payload)
+        connection = self._welcomed(payload, hello.evaluate)
         if connection is None and not self._was_welcomed:
             if self._retry.wait(_PAUSE_BEFORE_SECOND_HELLO_S):
                 raise self._refused()
-            connection = self._welcomed(payload)
+            connection = self._welcomed(payload, hello.evaluate)
             if connection is None:
                 raise OldServer
         if connection is None:
@@ -124,11 +125,11 @@ class Connector:
         else:
             self._retry.pause_after_attempt(connection.loss)
 
-    def _welcomed(self, hello: bytes) -> ServerConnection | None:
+    def _welcomed(self, hello: bytes, evaluation: Evaluation | None) -> ServerConnection | None:
         """Connect and say hello; return None when the server closes and gives no reason."""
         connection = self.connect()
         with self._logged_if_it_takes_long():
-            return connection if connection.greet(hello) else None
+            return connection if connection.greet(hello, evaluation) else None
 
     @contextlib.contextmanager
     def _logged_if_it_takes_long(self) -> Iterator[None]:

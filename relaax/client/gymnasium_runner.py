@@ -23,16 +23,18 @@ def run_command(options: RunnerOptions, make_environment: EnvironmentFactory) ->
     """Run the environments, a process for each connection, and return the exit status.
 
     ConfigurationError when several environments share a connection and ``make_environment`` has no
-    method ``vector`` (``relaax.client.gymnasium_factory``).
+    method ``vector`` (``relaax.client.gymnasium_factory``), or when these are to be recorded.
     """
     if options.per_connection == 1:
         task: ProcessTask = SingleEnvironmentTask(options, make_environment)
+    elif options.video is not None:
+        raise ConfigurationError("--record-video needs --per-connection 1")
     elif hasattr(make_environment, "vector"):
         task = VectorEnvironmentsTask(options, make_environment)
     else:
         raise ConfigurationError("--per-connection needs a factory with a method 'vector'")
     sizes = [len(numbers) for numbers in options.connections]
-    return run_environments(task, sizes, options.rlx_server)
+    return run_environments(task, sizes, options.rlx_server, evaluates=options.evaluate is not None)
 
 
 def main(argv: list[str] | None = None) -> int:

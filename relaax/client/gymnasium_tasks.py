@@ -6,7 +6,11 @@ from dataclasses import dataclass
 from relaax.client.child_process import ProcessReport
 from relaax.client.environment_runner import GymnasiumRunner
 from relaax.client.gymnasium_actions import action_space_as_json
-from relaax.client.gymnasium_factory import EnvironmentFactory, VectorEnvironmentFactory
+from relaax.client.gymnasium_factory import (
+    Environment,
+    EnvironmentFactory,
+    VectorEnvironmentFactory,
+)
 from relaax.client.gymnasium_observations import observation_space_as_json
 from relaax.client.rlx_client import Client
 from relaax.client.run_result import RunOutcome, RunResult
@@ -27,7 +31,7 @@ class SingleEnvironmentTask:
         """Play the share of process ``index``."""
         options = self.options
         try:
-            environment = self.make_environment()
+            environment = self._made(index)
         except Exception as error:  # an environment may raise anything; the parent prints it
             return _unusable(options, error)
         seed = None if options.seed is None else options.seed + index
@@ -40,12 +44,23 @@ class SingleEnvironmentTask:
                     environment=options.env,
                     observation_space=observation_space_as_json(environment.observation_space),
                     action_space=action_space_as_json(environment.action_space),
+                    evaluate=options.evaluate,
                 )
                 open_ones.enter_context(client)
                 runner = GymnasiumRunner(environment, client, seed=seed, observer=report)
             except ConfigurationError as error:
                 return _unusable(options, error)
             return runner.run(options.episodes_of(index))
+
+    def _made(self, index: int) -> Environment:
+        """Return the environment of process ``index``; the first one may be recorded."""
+        environment, video = self.make_environment(), self.options.video
+        if video is None or index > 0:
+            return environment
+        # Gymnasium's recorder is not needed by environments that are not recorded.
+        from relaax.client.gymnasium_video import EpisodeRecorder
+
+        return EpisodeRecorder(environment, video, self.options.env)
 
 
 @dataclass(frozen=True)
@@ -75,6 +90,7 @@ class VectorEnvironmentsTask:
                     environment=options.env,
                     observation_space=observation_space_as_json(observed),
                     action_space=action_space_as_json(acted),
+                    evaluate=options.evaluate,
                 )
                 open_ones.enter_context(client)
                 runner = VectorRunner(environments, client, seed=seed, observer=report)

@@ -29,6 +29,7 @@ from relaax.client.failure import Failure, not_connected
 from relaax.client.retry_policy import RetryPolicy
 from relaax.client.sessions import BinarySession, JsonSession, Session, as_row
 from relaax.client.transport import TcpTransport, Transport
+from relaax.evaluation import Evaluation
 from relaax.metrics import Metrics
 from relaax.protocol.binary import Hello
 from relaax.spaces import Space, space_of
@@ -39,6 +40,9 @@ _log = logging.getLogger(__name__)
 
 #: The versions of the protocol.
 Version = Literal[1, 2]
+
+#: How to evaluate: with the policy's mode, or with samples.
+Evaluate = Literal["deterministic", "stochastic"] | Evaluation
 
 
 class Client:
@@ -61,6 +65,9 @@ class Client:
     of numbers and no dict of such, and with a server that closes at every hello and has never
     answered one; ``protocol`` asks for one of them. ``environment`` (at most 255 characters) and
     the spaces are sent to the server, which refuses what does not fit its configuration.
+    With ``evaluate`` the server plays each episode with one policy, "deterministic" by its mode and
+    "stochastic" with samples; it keeps the scores and learns from nothing. That needs version 2,
+    and a server that promises it: ``init`` raises ``Failure`` for any other.
     ``transport`` opens the connections; if omitted, they go over TCP.
     """
 
@@ -76,10 +83,15 @@ class Client:
         environment: str = "",
         observation_space: Space | None = None,
         action_space: Space | None = None,
+        evaluate: Evaluate | None = None,
         transport: Transport | None = None,
     ) -> None:
         if protocol not in (None, 1, 2):
             raise ValueError(f"protocol must be 1 or 2, is {protocol!r}")
+        if evaluate is not None:
+            if protocol == 1:
+                raise ValueError("version 1 of the protocol cannot evaluate")
+            protocol = 2
         self._connector = Connector(
             Address.parse(rlx_server_url),
             transport or TcpTransport(),
@@ -90,6 +102,7 @@ class Client:
         self._environment = environment
         self._observation_space = observation_space
         self._action_space = action_space
+        self._evaluation = None if evaluate is None else Evaluation(evaluate)
         self._run_id = secrets.token_hex(16)
         self._session: Session | None = None
 
@@ -165,7 +178,9 @@ class Client:
             space = self._observation_space
             if space is None and observations is not None:
                 space = space_of(as_row(observations))
-            hello = Hello(self._run_id, self._environment, 1, space, self._action_space)
+            hello = Hello(
+                self._run_id, self._environment, 1, space, self._action_space, self._evaluation
+            )
             try:
                 return BinarySession(self._connector.greet(hello))
             except OldServer as closed:

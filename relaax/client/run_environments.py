@@ -14,10 +14,13 @@ from relaax.client.run_result import RunOutcome
 _POLL_S = 0.2
 
 
-def run_environments(task: ProcessTask, sizes: Sequence[int], server: str) -> int:
+def run_environments(
+    task: ProcessTask, sizes: Sequence[int], server: str, evaluates: bool = False
+) -> int:
     """Do ``task`` in a process for each of ``sizes`` and return the exit status.
 
-    sizes: how many environments each process has. server: its address, for messages.
+    sizes: how many environments each process has. server: its address, for messages. evaluates:
+    whether what the episodes came to is shown at the end.
 
     The status is that of ``conclude``. SIGINT and SIGTERM end the processes, and so does an
     environment that cannot be made or used.
@@ -30,6 +33,8 @@ def run_environments(task: ProcessTask, sizes: Sequence[int], server: str) -> in
             display.refresh()
     if not processes.has(RunOutcome.UNUSABLE):
         display.finish()
+    if evaluates and progress.episodes:
+        print(progress.summary(), flush=True)
     return conclude(
         processes.results,
         server,

@@ -1,5 +1,6 @@
 """The progress of a run, as one line on a terminal."""
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable
@@ -26,11 +27,28 @@ class RunProgress:
         self.episodes = 0
         self.steps = 0
         self._returns: deque[float] = deque(maxlen=_RETURNS_AVERAGED)
+        #: Of all returns: their mean, the sum of squared distances from it, and the extremes.
+        self._mean = self._squares = 0.0
+        self._smallest, self._largest = math.inf, -math.inf
 
     def add_episode(self, summary: EpisodeSummary) -> None:
         """Count an episode that is over."""
         self.episodes += 1
-        self._returns.append(summary.episode_return)
+        value = summary.episode_return
+        self._returns.append(value)
+        # Welford 1962, "Note on a Method for Calculating Corrected Sums of Squares and Products".
+        distance = value - self._mean
+        self._mean += distance / self.episodes
+        self._squares += distance * (value - self._mean)
+        self._smallest, self._largest = min(self._smallest, value), max(self._largest, value)
+
+    def summary(self) -> str:
+        """Return in words what all episodes came to; there is at least one."""
+        deviation = math.sqrt(self._squares / self.episodes)
+        return (
+            f"return of {self.episodes} episodes: mean {self._mean:.2f}, standard deviation "
+            f"{deviation:.2f}, smallest {self._smallest:.2f}, largest {self._largest:.2f}"
+        )
 
     def line(self, steps_per_second: float) -> str:
         """Return the progress in words."""

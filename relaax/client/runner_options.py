@@ -3,11 +3,24 @@
 import argparse
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from relaax.address import Address
 from relaax.client.backoff import Backoff
 from relaax.errors import ConfigurationError
+from relaax.evaluation import Evaluation
+
+
+@dataclass(frozen=True)
+class VideoOptions:
+    """Which episodes are recorded, and where."""
+
+    directory: Path
+    #: The first episode is recorded, and each one that comes so many after it.
+    every: int = 10
+    #: So many of the newest files are kept.
+    most: int = 10
 
 
 @dataclass(frozen=True)
@@ -22,6 +35,10 @@ class RunnerOptions:
     backoff: Backoff
     per_connection: int
     env_kwargs: dict[str, Any]
+    #: How to evaluate; None trains.
+    evaluate: Evaluation | None = None
+    #: What is recorded of the first environment; None records nothing.
+    video: VideoOptions | None = None
 
     @property
     def environments(self) -> int:
@@ -93,6 +110,35 @@ def build_parser(description: str) -> argparse.ArgumentParser:
         help="give up after N failed connections in a row (default %(default)s)",
     )
     parser.add_argument(
+        "--evaluate",
+        nargs="?",
+        type=Evaluation,
+        const=Evaluation.DETERMINISTIC,
+        metavar="{deterministic,stochastic}",
+        help="learn nothing: play each episode with one policy, by its mode (deterministic, the "
+        "default) or with samples, and show the mean return at the end",
+    )
+    parser.add_argument(
+        "--record-video",
+        type=Path,
+        metavar="DIR",
+        help="record episodes of the first environment as MP4 files (needs relaax[video])",
+    )
+    parser.add_argument(
+        "--record-every",
+        type=_positive,
+        default=VideoOptions.every,
+        metavar="N",
+        help="record every N-th episode, beginning with the first (default %(default)s)",
+    )
+    parser.add_argument(
+        "--max-videos",
+        type=_positive,
+        default=VideoOptions.most,
+        metavar="M",
+        help="keep the M newest files (default %(default)s)",
+    )
+    parser.add_argument(
         "--env-kwargs",
         type=_json_object,
         default={},
@@ -103,7 +149,11 @@ def build_parser(description: str) -> argparse.ArgumentParser:
 
 
 def options_of(arguments: argparse.Namespace) -> RunnerOptions:
-    """Return the shared options among ``arguments``."""
+    """Return the shared options among ``arguments``; what is recorded is rendered as pictures."""
+    video, env_kwargs = None, arguments.env_kwargs
+    if arguments.record_video is not None:
+        video = VideoOptions(arguments.record_video, arguments.record_every, arguments.max_videos)
+        env_kwargs = {"render_mode": "rgb_array", **env_kwargs}
     return RunnerOptions(
         rlx_server=arguments.rlx_server,
         env=arguments.env,
@@ -112,7 +162,9 @@ def options_of(arguments: argparse.Namespace) -> RunnerOptions:
         episodes=arguments.episodes,
         backoff=Backoff(attempts=arguments.attempts),
         per_connection=arguments.per_connection,
-        env_kwargs=arguments.env_kwargs,
+        env_kwargs=env_kwargs,
+        evaluate=arguments.evaluate,
+        video=video,
     )
 
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from relaax.address import Address
 from relaax.client.failure import Failure, not_connected
 from relaax.errors import ProtocolError
+from relaax.evaluation import Evaluation
 from relaax.observations import Observations
 from relaax.protocol import MessageConnection, binary
 from relaax.protocol.binary import Answers, ClientCodec
@@ -46,13 +47,19 @@ class ServerConnection:
         """How long ago it was opened, in seconds."""
         return time.monotonic() - self._opened_at
 
-    def greet(self, hello: bytes) -> bool:
+    def greet(self, hello: bytes, evaluation: Evaluation | None = None) -> bool:
         """Say hello; return True for a welcome, False when the server closes and gives no reason.
 
-        Failure for any other answer. The connection stays open after a welcome alone.
+        Failure for any other answer, and for a server that does not promise the ``evaluation`` that
+        the hello asks for. The connection stays open after a welcome alone.
         """
         try:
-            self._decoded(self._reply_to(hello), binary.decode_welcome)
+            welcome = self._decoded(self._reply_to(hello), binary.decode_welcome)
+            if evaluation is not None and welcome.evaluate is not evaluation:
+                raise Failure(
+                    f"{self._server} does not know of evaluations, and would learn from this one",
+                    binary.ErrorCode.MISMATCH,
+                )
         except _ClosedWithoutAWord:
             self.close()
             return False

@@ -25,8 +25,10 @@ from relaax.client.checks import checked_flags, checked_rewards, checked_rows, c
 from relaax.client.connector import Connector, OldServer, Timeouts
 from relaax.client.failure import Failure, not_connected
 from relaax.client.retry_policy import RetryPolicy
+from relaax.client.rlx_client import Evaluate
 from relaax.client.server_connection import StepsSession
 from relaax.client.transport import TcpTransport, Transport
+from relaax.evaluation import Evaluation
 from relaax.metrics import Metrics
 from relaax.observations import Observations
 from relaax.protocol import binary
@@ -60,6 +62,7 @@ class VectorClient:
         environment: str = "",
         observation_space: Space | None = None,
         action_space: Space | None = None,
+        evaluate: Evaluate | None = None,
         transport: Transport | None = None,
     ) -> None:
         if not 1 <= environments <= binary.MAX_ENVIRONMENTS:
@@ -77,6 +80,7 @@ class VectorClient:
         self._environment = environment
         self._observation_space = observation_space
         self._action_space = action_space
+        self._evaluation = None if evaluate is None else Evaluation(evaluate)
         self._run_id = secrets.token_hex(16)
         self._session: StepsSession | None = None
 
@@ -176,7 +180,14 @@ class VectorClient:
         return self._session.ask(steps)
 
     def _connect(self, space: Space) -> StepsSession:
-        hello = Hello(self._run_id, self._environment, self.environments, space, self._action_space)
+        hello = Hello(
+            self._run_id,
+            self._environment,
+            self.environments,
+            space,
+            self._action_space,
+            self._evaluation,
+        )
         try:
             return StepsSession(self._connector.greet(hello), self.environments)
         except OldServer as closed:

@@ -2,6 +2,7 @@
 
 Acting
 ``actor``               chooses actions for many environments, and hands their rollouts on
+``evaluator``           the same with one policy for each episode, and nothing is learnt
 ``agent``               the same for one environment, as in the seed
 ``preprocessor``        checks states and stacks them into observations
 ``filters``             states with mean 0 and standard deviation 1, the same in all workers

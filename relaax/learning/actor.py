@@ -6,13 +6,21 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from relaax.algorithm_base import BatchAgentBase, ExperienceSink, Transitions
+from relaax.algorithm_base import (
+    BatchAgentBase,
+    Evaluation,
+    EvaluatorBase,
+    ExperienceSink,
+    Transitions,
+)
 from relaax.learning.arrays import padded_size, zero_padded
 from relaax.learning.distributions.base import ActionHead
-from relaax.learning.exploration import IndependentNoise, NoiseSource
+from relaax.learning.evaluator import EvaluationParts, Evaluator, PinnedPolicies
+from relaax.learning.exploration import IndependentNoise, NoiseSource, NoNoise
 from relaax.learning.filters import ZFilter
+from relaax.learning.learner import NoLearner
 from relaax.learning.model import PolicyModel
-from relaax.learning.policy import CurrentPolicy, Policy
+from relaax.learning.policy import Policy, PolicyHolder
 from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.recorder import Recorder
 from relaax.learning.rollouts import Columns
@@ -36,13 +44,13 @@ class Actor(BatchAgentBase, Generic[BatchT]):
     were multiplied by ``reward_scale``, and with ``clip_rewards`` were cut to [-1, 1] after that.
     Actions are returned cut to ``action_bounds``, lowest and highest; likelihoods and rollouts are
     those of the actions as they were drawn. Each draw has noise of its own, unless ``exploration``
-    makes other noise.
+    makes other noise. With parts for ``evaluation`` it makes evaluators.
     """
 
     def __init__(
         self,
         preprocessor: Preprocessor,
-        policy: CurrentPolicy,
+        policy: PolicyHolder,
         model: PolicyModel,
         distribution: ActionHead,
         columns: Columns,
@@ -55,6 +63,7 @@ class Actor(BatchAgentBase, Generic[BatchT]):
         action_bounds: tuple[Array, Array] | None = None,
         most_at_once: int = MOST_AT_ONCE,
         exploration: NoiseSource | None = None,
+        evaluation: EvaluationParts | None = None,
     ) -> None:
         self._preprocessor = preprocessor
         self._policy = policy
@@ -70,6 +79,7 @@ class Actor(BatchAgentBase, Generic[BatchT]):
         self._reward_filter = reward_filter
         self._action_bounds = action_bounds
         self._most_at_once = most_at_once
+        self._evaluation = evaluation
         self._capacity = 0
         self._recurrent_state = columns.recurrent_state(0)
         self._is_recurrent = self._recurrent_state.shape[-1] > 0
@@ -129,6 +139,31 @@ class Actor(BatchAgentBase, Generic[BatchT]):
             self._hand_over(self._rollouts.observe(slots, begun, starts))
         actions = self._choose(slots, observations)
         return actions if self._action_bounds is None else np.clip(actions, *self._action_bounds)
+
+    def evaluator(self, evaluation: Evaluation) -> EvaluatorBase:
+        """Return what acts with the same network for environments that evaluate."""
+        parts = self._evaluation
+        if parts is None:
+            return super().evaluator(evaluation)
+        policies = PinnedPolicies(self._policy.current, parts)
+        random = self._random.spawn(1)[0]
+        exploration: NoiseSource | None = NoNoise(self._distribution)
+        if evaluation is Evaluation.STOCHASTIC:
+            exploration = None if parts.make_noise is None else parts.make_noise(random)
+        actor = Actor[Any](
+            preprocessor=parts.make_preprocessor(policies.filters),
+            policy=policies,
+            model=parts.model or self._model,
+            distribution=self._distribution,
+            columns=self._columns,
+            rollouts=None,
+            experience=NoLearner(),
+            random=random,
+            action_bounds=self._action_bounds,
+            most_at_once=self._most_at_once,
+            exploration=exploration,
+        )
+        return Evaluator(actor, policies, parts.source, self._columns)
 
     def close(self) -> None:
         """End what learns."""

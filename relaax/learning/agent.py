@@ -4,7 +4,15 @@ from typing import Any
 
 import numpy as np
 
-from relaax.algorithm_base import AgentBase, InvalidState, Metrics
+from relaax.algorithm_base import (
+    AgentBase,
+    BatchAgentBase,
+    EvaluatedPolicy,
+    Evaluation,
+    EvaluatorBase,
+    InvalidState,
+    Metrics,
+)
 from relaax.learning.actor import Actor
 from relaax.observations import mapped
 from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, read_transitions
@@ -18,12 +26,23 @@ class SingleAgent(AgentBase):
 
     def __init__(self, actor: Actor[Any], metrics: Metrics) -> None:
         # Without the base class's own, which keeps a configuration for those that read it.
-        self._actor = actor
+        self._learner: BatchAgentBase = actor
+        self._actor: BatchAgentBase = actor
+        self._evaluator: EvaluatorBase | None = None
         self._metrics = metrics
         self._is_running = np.zeros(1, np.bool_)
         self._dtypes: Any = None
         self._score = 0.0
         actor.open(_SLOT)
+
+    def evaluate(self, evaluation: Evaluation) -> None:
+        """Let the actor's evaluator act from now on."""
+        self._actor = self._evaluator = self._learner.evaluator(evaluation)
+        self._actor.open(_SLOT)
+
+    def policy(self) -> EvaluatedPolicy | None:
+        """Return what the episode is played with, of an agent that evaluates."""
+        return None if self._evaluator is None else self._evaluator.policies(_SLOT)[0]
 
     def act(self, state: Any) -> Any:
         """Start an episode; one that was going on was cut off in its last state."""
@@ -54,8 +73,10 @@ class SingleAgent(AgentBase):
         return self._metrics
 
     def close(self) -> None:
-        """End the actor."""
-        self._actor.close()
+        """End the actor, and its evaluator."""
+        if self._evaluator is not None:
+            self._evaluator.close()
+        self._learner.close()
 
     def _step(self, flags: int, reward: float, states: Any, finals: Any = _NO_STATES) -> Any:
         """Return the action as an int or an array; None at an episode's end."""

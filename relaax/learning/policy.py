@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from relaax.algorithm_base import FloatVector, Values, Version
 from relaax.learning.networks.parameters import Parameters
@@ -13,6 +14,18 @@ class Policy:
 
     version: Version
     parameters: Parameters
+    #: The global step when it came.
+    global_t: int = 0
+    #: What the parameters were made of, where that is kept.
+    vector: FloatVector | None = None
+
+
+class PolicyHolder(Protocol):
+    """What says which policy to act with."""
+
+    @property
+    def current(self) -> Policy:
+        """The policy."""
 
 
 class CurrentPolicy:
@@ -28,7 +41,7 @@ class CurrentPolicy:
         self._unpack = unpack
         #: The global step as it was last heard of, which may be a moment ago.
         self.global_t = values.global_t
-        self.current = Policy(values.version, unpack(values.vector))
+        self.current = self._policy(values, values.vector)
 
     def publish(self, values: Values) -> None:
         """Act and learn with ``values`` from now on, unless they are the ones in use.
@@ -37,4 +50,7 @@ class CurrentPolicy:
         """
         self.global_t = values.global_t
         if values.vector is not None:
-            self.current = Policy(values.version, self._unpack(values.vector))
+            self.current = self._policy(values, values.vector)
+
+    def _policy(self, values: Values, vector: FloatVector) -> Policy:
+        return Policy(values.version, self._unpack(vector), values.global_t, vector)

@@ -14,8 +14,10 @@
 ``priority_tree``  draws in proportion to priorities
 ``times``          how long it takes to do what
 ``limiter``        when items may be added, and when they may be drawn
+``served``         what the service calls
 ``service``        the gRPC service of a replay server
 ``wire``           what its messages mean
 ``array_bytes``    arrays one after another in bytes
 ``client``         writes to replay servers, and draws from them
+``memoire``        Memoire's replay memory, under its names
 """

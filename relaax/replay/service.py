@@ -8,7 +8,8 @@ import grpc
 
 from relaax.bridge.payloads import WithPayload
 from relaax.replay import replay_pb2
-from relaax.replay.replay import NotReady, Replay
+from relaax.replay.replay import NotReady
+from relaax.replay.served import ServedReplay
 from relaax.replay.wire import (
     ITEMS,
     PRIORITIES,
@@ -20,7 +21,7 @@ from relaax.replay.wire import (
     runs_of,
     schema_of,
 )
-from relaax.replay.writers import MissingSteps, UnknownWriter
+from relaax.replay.writers import MissingSteps, NoFreeSlot, UnknownWriter
 
 Reply = TypeVar("Reply")
 
@@ -31,14 +32,15 @@ _CODES: dict[type[Exception], grpc.StatusCode] = {
     NotReady: grpc.StatusCode.RESOURCE_EXHAUSTED,
     UnknownWriter: grpc.StatusCode.NOT_FOUND,
     MissingSteps: grpc.StatusCode.OUT_OF_RANGE,
+    NoFreeSlot: grpc.StatusCode.UNAVAILABLE,
     ValueError: grpc.StatusCode.INVALID_ARGUMENT,
 }
 
 
 class ReplayServicer:
-    """Turns gRPC messages into calls of a ``Replay``, and back."""
+    """Turns gRPC messages into calls of a replay, and back."""
 
-    def __init__(self, replay: Replay) -> None:
+    def __init__(self, replay: ServedReplay) -> None:
         self._replay = replay
         self._incarnation = secrets.randbits(63) + 1
 
@@ -116,10 +118,7 @@ class ReplayServicer:
         return replay_pb2.Stored(next=following)
 
     def _answer(self, context: grpc.ServicerContext, call: Callable[[], Reply]) -> Reply:
-        try:
-            return call()
-        except tuple(_CODES) as error:
-            _refuse(context, error)
+        return answered(context, call)
 
 
 def method_handlers(servicer: ReplayServicer) -> grpc.GenericRpcHandler:
@@ -144,6 +143,14 @@ def method_handlers(servicer: ReplayServicer) -> grpc.GenericRpcHandler:
         ),
     }
     return grpc.method_handlers_generic_handler(SERVICE_NAME, handlers)
+
+
+def answered(context: grpc.ServicerContext, call: Callable[[], Reply]) -> Reply:
+    """Return what ``call`` returns; end the RPC with a status for what it raises."""
+    try:
+        return call()
+    except tuple(_CODES) as error:
+        _refuse(context, error)
 
 
 def _refuse(context: grpc.ServicerContext, error: Exception) -> NoReturn:

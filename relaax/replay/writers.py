@@ -14,6 +14,10 @@ class MissingSteps(RelaaxError):
     """Steps came before others that must be stored first."""
 
 
+class NoFreeSlot(RelaaxError):
+    """Other writers have all slots; one becomes free when a writer ends or is silent."""
+
+
 @dataclass
 class Slot:
     """One environment of a writer."""

@@ -4,7 +4,7 @@ import re
 import signal
 
 import pytest
-from processes import REPOSITORY, Training, wait_for
+from processes import SMALL_SAC, Training, wait_for
 from worker_modes import IN_BOTH_MODES
 
 from relaax.algorithm_base import Wanted
@@ -12,12 +12,6 @@ from relaax.bridge import Bridge
 from relaax.replay.client.stub import ReplayStub
 
 pytestmark = [pytest.mark.integration, IN_BOTH_MODES]
-
-SMALL_SAC = {
-    "path": str(REPOSITORY / "algorithms" / "sac"), "state_size": [3], "action_size": 1,
-    "action_low": -2, "action_high": 2, "hidden_layers": [8], "batch_size": 16,
-    "learning_starts": 20, "updates_per_step": 0.25, "replay_size": 10_000, "seed": 1,
-}  # fmt: skip
 
 
 def test_when_the_steps_are_done_everybody_ends_with_status_zero(training: Training):

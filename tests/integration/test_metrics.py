@@ -1,13 +1,10 @@
 """Metrics of all three sources end in TensorBoard event files."""
 
 import math
-import struct
-from collections import defaultdict
-from pathlib import Path
 
 import pytest
+from event_scalars import scalars
 from processes import SMALL_DA3C, Training
-from tensorboardX.proto import event_pb2
 from worker_modes import IN_BOTH_MODES
 
 pytestmark = [pytest.mark.integration, IN_BOTH_MODES]
@@ -44,21 +41,6 @@ OF_INFERENCE = {
     for what in ("batch_size", "queue_wait", "time")
     for which in ("", "_min", "_p50", "_p99", "_max")
 }
-
-
-def scalars(directory: Path) -> dict[str, list[tuple[int, float]]]:
-    """Steps and values by tag. A record: length, its checksum, an Event, and its checksum."""
-    found = defaultdict(list)
-    for path in directory.rglob("events.out.tfevents.*"):
-        data, offset = path.read_bytes(), 0
-        while offset < len(data):
-            (length,) = struct.unpack_from("<Q", data, offset)
-            event = event_pb2.Event.FromString(data[offset + 12 : offset + 12 + length])
-            for value in event.summary.value:
-                if value.HasField("simple_value"):
-                    found[value.tag].append((event.step, value.simple_value))
-            offset += 16 + length
-    return found
 
 
 def test_every_metric_of_a_training_is_stored_at_its_step(training: Training):

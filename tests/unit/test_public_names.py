@@ -7,7 +7,8 @@ import pytest
 PUBLIC = {
     "relaax.algorithm_base": """
         AgentBase BatchAgentBase BridgeBase BridgeControlBase Checkpoint CheckpointMismatch
-        ConfigBase EnvironmentInfo ExperienceSink FloatVector GradientSink InvalidState LearnerBase
+        ConfigBase EnvironmentInfo EvaluatedPolicy Evaluation Evaluations EvaluatorBase
+        ExperienceSink FloatVector GradientSink InvalidState LearnerBase
         Metrics MetricsSink NullMetrics NullSaver ParameterServerBase Phase Publication
         PublishedInfo Publisher RunningParameterServer Saver Section StepCounter StepResult
         Transitions Values VariableSink VariableSource Version Wanted require_same_fingerprint
@@ -31,6 +32,10 @@ PUBLIC = {
     "relaax.learning.published": "PublishedParameters PublishedService",
     "relaax.learning.rollouts": "Columns RolloutBatch RolloutStore",
     "relaax.learning.steps": "ACTION StepRecorder observations_in schema_of",
+    "relaax.replay.memoire": """
+        Bind Conn MemoryClosed Mode NotReady Proxy ReplayAway ReplayMemory
+        ReplayMemoryClient ReplayMemoryServer
+    """,
     "relaax.protocol": "FrameConnection MessageConnection PeerClosed",
     "relaax.protocol.json": """
         Act Request RewardAndAct RewardAndReset ScalarMetric ServerCodec

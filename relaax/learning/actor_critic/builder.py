@@ -19,7 +19,8 @@ from relaax.learning.actor import Actor
 from relaax.learning.actor_critic.config import ActorCriticConfig
 from relaax.learning.agent import SingleAgent
 from relaax.learning.background_learner import BackgroundLearner
-from relaax.learning.filters import ParameterSource
+from relaax.learning.evaluator import EvaluationParts
+from relaax.learning.filters import Filters, ParameterSource
 from relaax.learning.gathering import GatheringSink
 from relaax.learning.learner import Learner, NoLearner
 from relaax.learning.model import GradientModel, Objective
@@ -128,9 +129,7 @@ def make_batch_agent(
         learns_in_background,
     )
     return Actor(
-        preprocessor=Preprocessor(
-            settings.inputs, settings.history_len, settings.mask, filters.states
-        ),
+        preprocessor=_preprocessor(config, filters),
         policy=policy,
         model=policy_of(
             network,
@@ -149,7 +148,18 @@ def make_batch_agent(
         reward_scale=settings.reward_scale,
         reward_filter=filters.rewards,
         action_bounds=config.action_bounds(),
+        evaluation=EvaluationParts(
+            source=parameter_server,
+            unpack=tensors.unpack,
+            make_preprocessor=lambda filters: _preprocessor(config, filters),
+            filters=filters,
+        ),
     )
+
+
+def _preprocessor(config: ActorCriticConfig, filters: Filters) -> Preprocessor:
+    settings = config.settings
+    return Preprocessor(settings.inputs, settings.history_len, settings.mask, filters.states)
 
 
 def make_gradients(

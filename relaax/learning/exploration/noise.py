@@ -43,3 +43,20 @@ class IndependentNoise:
     def draw(self, slots: IntArray) -> FloatArray:
         """See NoiseSource."""
         return self._head.noise(self._random, len(slots))
+
+
+class NoNoise:
+    """Makes zeros, so that each choice is the best known action: the mode of a distribution."""
+
+    def __init__(self, head: ActionHead) -> None:
+        self._shape = head.noise(np.random.default_rng(0), 1).shape[1:]
+
+    def grow(self, capacity: int) -> None:
+        """See NoiseSource."""
+
+    def start(self, slots: IntArray) -> None:
+        """See NoiseSource."""
+
+    def draw(self, slots: IntArray) -> FloatArray:
+        """See NoiseSource."""
+        return np.zeros((len(slots), *self._shape), np.float32)

@@ -14,13 +14,14 @@ from relaax.learning.filters.filtered_bridge import FilteredBridge, ParameterSou
 from relaax.learning.filters.filters import Filters
 from relaax.learning.filters.merging import MergingOptimizer
 from relaax.learning.filters.statistics import initial_statistics
-from relaax.learning.filters.z_filter import ZFilter
+from relaax.learning.filters.z_filter import Scale, ZFilter
 
 __all__ = [
     "FilteredBridge",
     "Filters",
     "MergingOptimizer",
     "ParameterSource",
+    "Scale",
     "ZFilter",
     "initial_statistics",
 ]

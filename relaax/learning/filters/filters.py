@@ -1,13 +1,13 @@
 """Which filters an algorithm has."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from relaax.algorithm_base import FloatVector
 from relaax.learning.filters.filtered_bridge import FilteredBridge, ParameterSource
 from relaax.learning.filters.merging import MergingOptimizer
 from relaax.learning.filters.statistics import initial_statistics
-from relaax.learning.filters.z_filter import ZFilter
+from relaax.learning.filters.z_filter import Scale, ZFilter
 from relaax.learning.optimizers import Optimizer
 
 
@@ -15,14 +15,45 @@ class Filters:
     """The filters of one worker, or what a parameter server knows of them.
 
     ``states``: how many numbers each filtered observation has, by name; ``UNNAMED`` for the only
-    one. With ``rewards`` these are divided by their root mean square.
+    one. With ``rewards`` these are divided by their root mean square. With ``gathers`` false they
+    filter alone: what they see is no part of any statistics.
     """
 
-    def __init__(self, states: Mapping[str, int] | None = None, rewards: bool = False) -> None:
+    def __init__(
+        self, states: Mapping[str, int] | None = None, rewards: bool = False, gathers: bool = True
+    ) -> None:
         #: By the observation's name.
-        self.states = {name: ZFilter(width) for name, width in sorted((states or {}).items())}
-        self.rewards = ZFilter(1, subtracts_mean=False) if rewards else None
+        self.states = {
+            name: ZFilter(width, gathers=gathers) for name, width in sorted((states or {}).items())
+        }
+        self.rewards = ZFilter(1, subtracts_mean=False, gathers=gathers) if rewards else None
         self._all = [*self.states.values(), *([self.rewards] if self.rewards else [])]
+
+    @property
+    def scales(self) -> Sequence[Scale]:
+        """What each of them filters by."""
+        return [each.scale for each in self._all]
+
+    def use(self, scales: Sequence[Scale]) -> None:
+        """Filter by ``scales`` from now on."""
+        for each, scale in zip(self._all, scales, strict=True):
+            each.scale = scale
+
+    def separated(self, vector: FloatVector) -> tuple[FloatVector, Sequence[Scale]]:
+        """Return the network's own part of a vector, and what its tail filters by."""
+        begin = len(vector) - sum(each.length for each in self._all)
+        own, scales = vector[:begin], []
+        for each in self._all:
+            scales.append(each.scale_of(vector[begin : begin + each.length]))
+            begin += each.length
+        return own, scales
+
+    def still(self) -> "Filters":
+        """Return filters of the same numbers, by the same scales, that gather nothing."""
+        widths = {name: each.width for name, each in self.states.items()}
+        still = Filters(widths, self.rewards is not None, gathers=False)
+        still.use(self.scales)
+        return still
 
     def bridged(self, bridge: ParameterSource) -> ParameterSource:
         """Return ``bridge`` as the network sees it, without the statistics behind its vector."""

@@ -36,7 +36,7 @@ LEAST_DEVIATION = 1e-4
 
 
 @dataclass(frozen=True)
-class _Scale:
+class Scale:
     """What numbers are filtered by; float32 [D] each, or one number for all."""
 
     lowest: Limit
@@ -47,7 +47,7 @@ class _Scale:
 
 
 #: As long as nothing is known.
-_FIRST = _Scale(np.float32(-MOST_AT_FIRST), np.float32(MOST_AT_FIRST), np.float32(0), np.float32(1))
+_FIRST = Scale(np.float32(-MOST_AT_FIRST), np.float32(MOST_AT_FIRST), np.float32(0), np.float32(1))
 
 
 class ZFilter:
@@ -60,17 +60,20 @@ class ZFilter:
     for rewards: to subtract their mean would pay or punish long episodes. A reward that is always
     1 stays 1.
 
+    With ``gathers`` false nothing is gathered: what is filtered is no part of any statistics.
+
     Numbers that are very far away are gathered as nearer ones: at first beyond ``MOST_AT_FIRST``,
     then farther than ``MOST_GATHERED_DEVIATIONS`` from the mean, and always beyond ``MOST``.
     """
 
-    def __init__(self, width: int, subtracts_mean: bool = True) -> None:
+    def __init__(self, width: int, subtracts_mean: bool = True, gathers: bool = True) -> None:
         self.width = width
         self._subtracts_mean = subtracts_mean
+        self._gathers = gathers
         self._gathered: DoubleArray = initial_statistics(width).astype(np.float64)
         self._changes = threading.Lock()
-        #: Replaced as a whole.
-        self._scale = _FIRST
+        #: What it filters by; replaced as a whole.
+        self.scale = _FIRST
 
     @property
     def length(self) -> int:
@@ -82,9 +85,9 @@ class ZFilter:
 
         Before any statistics are in use the rows are returned as they are, but for the limits.
         """
-        scale = self._scale
+        scale = self.scale
         near = np.clip(rows, scale.lowest, scale.highest)
-        if len(rows):
+        if len(rows) and self._gathers:
             added = statistics_of(near)
             with self._changes:
                 merge(self._gathered, added)
@@ -104,14 +107,19 @@ class ZFilter:
 
     def use(self, statistics: FloatVector) -> None:
         """Filter by ``statistics`` [length] from now on, unless nothing has been seen yet."""
+        if statistics[0] >= 2:
+            self.scale = self.scale_of(statistics)
+
+    def scale_of(self, statistics: FloatVector) -> Scale:
+        """Return what ``statistics`` [length] filter by."""
         if statistics[0] < 2:
-            return
+            return _FIRST
         mean, variance = np.split(statistics[1:], 2)
         center = mean if self._subtracts_mean else np.zeros_like(mean)
         size = np.sqrt(variance + np.square(mean - center))
         deviation = np.maximum(size, np.float32(LEAST_DEVIATION))
         reach = deviation * np.float32(MOST_GATHERED_DEVIATIONS)
-        self._scale = _Scale(
+        return Scale(
             lowest=np.maximum(center - reach, np.float32(-MOST)),
             highest=np.minimum(center + reach, np.float32(MOST)),
             center=center,

@@ -1,6 +1,7 @@
 """Wires what off-policy algorithms share; their own builders hand over the rest."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -15,6 +16,7 @@ from relaax.algorithm_base import (
 )
 from relaax.learning.actor import Actor
 from relaax.learning.averaging import Averager, AveragingService
+from relaax.learning.evaluator import EvaluationParts
 from relaax.learning.exploration import NoiseSource
 from relaax.learning.exploration.parameter_noise import ParameterNoise
 from relaax.learning.model import PolicyModel
@@ -120,6 +122,7 @@ def make_actor(
         is_recorded=False,
         heads=config.heads,
     )
+    clean, clean_model = unpack, model
     if perturbed is not None:
         noisy = perturbed(unpack, model)
         unpack, model = noisy.unpack, noisy
@@ -138,6 +141,13 @@ def make_actor(
         random=random,
         reward_scale=settings.reward_scale,
         exploration=None if make_noise is None else make_noise(policy, random),
+        evaluation=EvaluationParts(
+            source=parameter_server,
+            unpack=lambda values: clean(values[:size]),
+            make_preprocessor=lambda _: Preprocessor(settings.state_size),
+            model=clean_model,
+            make_noise=None if make_noise is None else partial(make_noise, policy),
+        ),
     )
 
 

@@ -16,6 +16,9 @@ from relaax.learning.parameter_store import Snapshot, frozen_copy
 #: A checkpoint keeps so many bytes of a message: its tensors have the same shapes each time.
 MESSAGE_BYTES = 256
 
+#: The learner's steps are remembered for so many of the newest versions.
+MOST_VERSIONS = 100_000
+
 #: The slots of a checkpoint that say what was published.
 _TIME, _ITERATION, _MESSAGE = "published/time", "published/iteration", "published/message"
 
@@ -40,6 +43,8 @@ class PublishedParameters:
         #: By it, when something was published last; None if this process has not seen it.
         self._published_at: float | None = None
         self._info: PublishedInfo | None = None
+        #: By version: the learner's count of its steps; the newest of them.
+        self._iterations: dict[int, int] = {}
         self._version = 0
         self._global_t = 0
         self._is_frozen = False
@@ -88,7 +93,8 @@ class PublishedParameters:
             if self._info is None or self._info.hash != info.hash:
                 self._vector = replacement
                 self._version += 1
-            self._info, self._published_at = info, self._stopwatch()
+            self._note(info)
+            self._published_at = self._stopwatch()
         return info
 
     def age_s(self) -> float | None:
@@ -113,6 +119,14 @@ class PublishedParameters:
             info=None if wanted is Wanted.PARAMETER else replace(info, age_s=self.age_s()),
             hash=info.hash,
         )
+
+    def iteration_of(self, version: int) -> int | None:
+        """Return the learner's count of its steps when it published a version, if that is known.
+
+        It is not, where the learner has gone back to an earlier step since.
+        """
+        with self._lock:
+            return self._iterations.get(version)
 
     def snapshot(self) -> Snapshot:
         """Return what a checkpoint holds."""
@@ -144,6 +158,16 @@ class PublishedParameters:
                     slots[_MESSAGE].tobytes().rstrip(b"\0").decode(errors="ignore"),
                     hash_of(self._vector),
                 )
+                self._iterations = {self._version: iteration}
+
+    def _note(self, info: PublishedInfo) -> None:
+        """Take note of what was published, under the lock."""
+        if self._info is not None and info.iteration < self._info.iteration:
+            self._iterations.clear()
+        self._info = info
+        self._iterations[self._version] = info.iteration
+        if len(self._iterations) > MOST_VERSIONS:
+            del self._iterations[next(iter(self._iterations))]
 
     def _is_over(self) -> bool:
         return self._is_frozen or self._global_t >= self._last_step

@@ -2,6 +2,7 @@
 
 from relaax.algorithm_base import (
     BridgeBase,
+    Evaluations,
     FloatVector,
     Metrics,
     Publication,
@@ -10,6 +11,7 @@ from relaax.algorithm_base import (
     Version,
     Wanted,
 )
+from relaax.learning.published.evaluations import EvaluationLog
 from relaax.learning.published.parameters import PublishedParameters
 
 
@@ -18,7 +20,7 @@ class PublishedService(BridgeBase):
 
     def __init__(self, parameters: PublishedParameters, metrics: Metrics) -> None:
         self._parameters = parameters
-        self._metrics = metrics
+        self._metrics = EvaluationLog(metrics, parameters)
 
     def increment_global_t(self, steps: int = 1) -> int:
         """Add environment steps to the global step and return it."""
@@ -44,6 +46,10 @@ class PublishedService(BridgeBase):
     def fetch(self, wanted: Wanted, known_hash: str = "") -> Publication:
         """Return what was published last, as far as it is wanted."""
         return self._parameters.fetch(wanted, known_hash)
+
+    def evaluations(self, after: int = 0) -> Evaluations:
+        """Return the scores of evaluations behind the first ``after``."""
+        return self._metrics.after(after)
 
     def metrics(self) -> Metrics:
         """Return where scalars go."""

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.errors import ProtocolError
+from relaax.evaluation import Evaluation
 from relaax.protocol.binary.arrays import Block, block_length, decode_block, encode_block
 from relaax.protocol.connection import Payload
 from relaax.protocol.nesting import require_few_levels
@@ -99,6 +100,8 @@ class Hello:
     #: None where it is not told.
     observation_space: Space | None = None
     action_space: Space | None = None
+    #: How it evaluates; None of one that is learnt from.
+    evaluate: Evaluation | None = None
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,8 @@ class Welcome:
     #: What the server's configuration asks for; None where any will do.
     observation_space: Space | None = None
     action_space: Space | None = None
+    #: As in the hello; None of a server that does not know of evaluations, and learns from all.
+    evaluate: Evaluation | None = None
 
 
 @dataclass(frozen=True)
@@ -149,6 +154,7 @@ def encode_hello(hello: Hello) -> bytes:
         "environments": hello.environments,
         "observation_space": hello.observation_space,
         "action_space": hello.action_space,
+        **_evaluation_member(hello.evaluate),
     }
     return _HELLO + _VERSION_FIELD.pack(VERSION, 0) + json.dumps(body).encode()
 
@@ -172,6 +178,7 @@ def decode_hello(payload: Payload) -> Hello:
         environments=environments,
         observation_space=_space(body, "observation_space"),
         action_space=_space(body, "action_space"),
+        evaluate=_evaluation(body),
     )
 
 
@@ -181,6 +188,7 @@ def encode_welcome(welcome: Welcome) -> bytes:
         "version": VERSION,
         "observation_space": welcome.observation_space,
         "action_space": welcome.action_space,
+        **_evaluation_member(welcome.evaluate),
     }
     return bytes([_WELCOME]) + json.dumps(body).encode()
 
@@ -189,7 +197,9 @@ def decode_welcome(payload: Payload) -> Welcome:
     """Return the welcome in ``payload``; raises Error when the server refuses instead."""
     _expect(payload, _WELCOME, "a welcome")
     body = _decode_json(payload[1:], "a welcome")
-    return Welcome(_space(body, "observation_space"), _space(body, "action_space"))
+    return Welcome(
+        _space(body, "observation_space"), _space(body, "action_space"), _evaluation(body)
+    )
 
 
 def encode_steps(steps: Steps) -> bytes:
@@ -405,6 +415,22 @@ def _text(body: dict[str, Any], key: str) -> str:
 
 def _is_short_text(text: str) -> bool:
     return len(text) <= MAX_TEXT_CHARACTERS and is_text(text)
+
+
+def _evaluation_member(evaluation: Evaluation | None) -> dict[str, str]:
+    """Return the member ``evaluate``; none for what is learnt from, as before there was one."""
+    return {} if evaluation is None else {"evaluate": evaluation.value}
+
+
+def _evaluation(body: dict[str, Any]) -> Evaluation | None:
+    value = body.get("evaluate")
+    if value is None:
+        return None
+    for evaluation in Evaluation:
+        if value == evaluation.value:
+            return evaluation
+    known = " or ".join(repr(evaluation.value) for evaluation in Evaluation)
+    raise ProtocolError(f"evaluate is {known}, not {value!r:.40}")
 
 
 def _space(body: dict[str, Any], key: str) -> Space | None:

@@ -51,6 +51,7 @@ class ReplayStub:
             "Open", replay_pb2.Opening.SerializeToString, replay_pb2.Opened.FromString
         )
         self._append = self._method("Append", STEPS.encode, replay_pb2.Stored.FromString)
+        self._close = self._method("Close", replay_pb2.Writer.SerializeToString, nothing.FromString)
         self._sample = self._method("Sample", replay_pb2.Request.SerializeToString, ITEMS.decode)
         self._update = self._method(
             "UpdatePriorities", PRIORITIES.encode, replay_pb2.Updated.FromString
@@ -81,6 +82,10 @@ class ReplayStub:
         message = steps_message(writer, runs, flags, columns)
         return list(self._call(self._append, message).next)
 
+    def close_writer(self, writer: str, timeout_s: float) -> None:
+        """Let no more be written by ``writer``: its unfinished episodes end at once."""
+        self._call(self._close, replay_pb2.Writer(writer=writer), timeout_s)
+
     def sample(self, table: str, count: int, timeout_s: float) -> Sample:
         """Draw items; NotReady where there are not enough within ``timeout_s``."""
         request = replay_pb2.Request(table=table, count=count, timeout_s=timeout_s)
@@ -102,9 +107,9 @@ class ReplayStub:
     def _method(self, name: str, encode: Any, decode: Any) -> Any:
         return self._channel.unary_unary(f"/{SERVICE_NAME}/{name}", encode, decode)
 
-    def _call(self, method: Any, message: Any) -> Any:
+    def _call(self, method: Any, message: Any, timeout_s: float | None = None) -> Any:
         try:
-            return method(message, timeout=self._timeout_s)
+            return method(message, timeout=timeout_s or self._timeout_s)
         except grpc.RpcError as error:
             raise self._meaning(error) from error
 

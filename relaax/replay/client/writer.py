@@ -5,11 +5,13 @@ import secrets
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from time import monotonic
 
 import numpy as np
 import numpy.typing as npt
 
+from relaax.errors import RelaaxError
 from relaax.replay import replay_pb2
 from relaax.replay.client.stub import ReplayAway, ReplayStub
 from relaax.replay.replay import NotReady
@@ -42,7 +44,8 @@ class ReplayWriter:
     At most about ``most_waiting`` steps wait. When there are so many, ``put`` waits for room, until
     the server has not answered for ``timeout_s``. After that, or at once if it ``drops``, steps are
     dropped to the end of their episodes. On the thread that sends, ``on_dropped`` is called with
-    the number of steps that were dropped since it was called before.
+    the number of steps that were dropped since it was called before. ``name`` is the writer's, and
+    no other's; drawn if omitted.
     """
 
     def __init__(
@@ -53,10 +56,11 @@ class ReplayWriter:
         drops: bool = False,
         timeout_s: float = 5.0,
         on_dropped: Callable[[int], object] = lambda steps: None,
+        name: str | None = None,
     ) -> None:
         self._stub = stub
         self._schema = schema
-        self._name = secrets.token_hex(16)
+        self._name = name or secrets.token_hex(16)
         self._most_waiting = most_waiting
         self._drops = drops
         self._timeout_s = timeout_s
@@ -87,6 +91,11 @@ class ReplayWriter:
         """How many steps wait to be acknowledged."""
         return self._waiting
 
+    @property
+    def is_away(self) -> bool:
+        """Whether the server does not answer what waits to be sent."""
+        return self._away_since is not None
+
     def warm_up(self) -> None:
         """Do nothing."""
 
@@ -105,8 +114,19 @@ class ReplayWriter:
             self._waiting += len(kept.flags)
             self._changed.notify_all()
 
+    def flush(self, timeout_s: float) -> bool:
+        """Wait until all steps are acknowledged; return False if they are not in time.
+
+        Raise the error that ended the thread.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: not self._waiting or self._error, timeout_s)
+            if self._error is not None:
+                raise self._error
+            return self._waiting == 0
+
     def close(self) -> None:
-        """Send what waits, up to a deadline, and end the thread."""
+        """Send what waits, up to a deadline, and end the thread; the server forgets the writer."""
         with self._changed:
             self._closes = True
             self._changed.notify_all()
@@ -154,6 +174,14 @@ class ReplayWriter:
             with self._changed:
                 self._error = error
                 self._changed.notify_all()
+        finally:
+            self._part()
+
+    def _part(self) -> None:
+        """Let the server end the episodes of this writer now; if not, it will after the lease."""
+        if self._is_open and not self.is_away:
+            with suppress(RelaaxError, ValueError):  # ValueError: the channel has been closed
+                self._stub.close_writer(self._name, CLOSE_DEADLINE_S / 2)
 
     def _take(self) -> StepBatch | None:
         """Wait for enough steps and return them; None when there will be none."""

@@ -3,10 +3,16 @@
 import logging
 from pathlib import Path
 
-from relaax.algorithm_base import NullSaver, Saver
+from relaax.algorithm_base import NullSaver
 from relaax.server.common.aws import aws_session, s3_client
 from relaax.server.common.configuration import S3Location
-from relaax.server.common.saver import BlobStore, CheckpointSaver, DirectoryStore, S3Store
+from relaax.server.common.saver import (
+    BlobStore,
+    CheckpointSaver,
+    DirectoryStore,
+    Restore,
+    S3Store,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -20,9 +26,14 @@ def store_of(
     return None if directory is None else DirectoryStore(directory)
 
 
-def saver_of(store: BlobStore | None, keep: int) -> Saver:
-    """Return what keeps the ``keep`` newest checkpoints; warn where there is no place for them."""
+def saver_of(
+    store: BlobStore | None, keep: int, keep_best: int = 0, restore: str = "latest"
+) -> CheckpointSaver | NullSaver:
+    """Return what keeps the ``keep`` newest and the ``keep_best`` best checkpoints.
+
+    Warn where there is no place for them. ``restore`` is what ``Restore`` reads.
+    """
     if store is not None:
-        return CheckpointSaver(store, keep)
+        return CheckpointSaver(store, keep, keep_best, Restore.parse(restore))
     _log.warning("no checkpoint will be saved: give --checkpoint-dir or --checkpoint-aws-s3")
     return NullSaver()

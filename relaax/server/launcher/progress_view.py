@@ -94,6 +94,8 @@ def _bar(progress: TrainingProgress) -> Table:
 def _figures(progress: TrainingProgress) -> Text:
     """Return what 80 columns have room for: steps, return, environments and connections."""
     parts = [progress.steps(), progress.returns()]
+    if progress.mean_evaluation is not None:
+        parts.append(progress.evaluated())
     if progress.environments is not None:
         parts.append(progress.connected())
     return Text(" | ".join(parts), no_wrap=True, overflow="crop")

@@ -23,6 +23,7 @@ from relaax.server.common.configuration import (
 )
 from relaax.server.common.logs import start_logging
 from relaax.server.common.replay_metrics import ReplayMetrics
+from relaax.server.common.saver import CheckpointSaver
 from relaax.server.common.stop_signal import StopSignal
 from relaax.server.learner.learner_line import LearnerLine
 from relaax.server.learner.loop import LearnerLoop
@@ -77,7 +78,11 @@ def _loop(
     learner = algorithm.make_learner(config, seed)
     resources.callback(learner.close)
     store = store_of(options.checkpoint_dir, options.checkpoint_aws_s3, options.aws_keys)
-    saver = saver_of(store, options.checkpoints_to_keep)
+    saver = saver_of(store, options.checkpoints_to_keep, options.keep_best, options.restore)
+    on_score = None
+    if isinstance(saver, CheckpointSaver):
+        resources.callback(saver.close)
+        on_score = saver.scores.add
     fingerprint = {"learner of": section.directory.name}
     iteration = _restore(learner, saver, fingerprint)
     random = np.random.default_rng(secrets.randbits(64) if seed is None else [seed, 1])
@@ -89,7 +94,9 @@ def _loop(
     except OSError as error:
         raise ConfigurationError(f"--bind: {error}") from error
     learner.connected(bridge)
-    watch = resources.enter_context(closing(TrainingWatch(bridge, lambda: replay.actions)))
+    watch = resources.enter_context(
+        closing(TrainingWatch(bridge, lambda: replay.actions, on_score))
+    )
     tending = [replay.reclaim, ReplayMetrics(replay.stats, bridge.metrics()).store]
     loop = LearnerLoop(
         learner,

@@ -21,13 +21,20 @@ class TrainingWatch:
 
     ``steps`` returns how many have been delivered so far. It has a thread of its own until it is
     closed: nothing else waits while the parameter server is away, and what was delivered meanwhile
-    is counted when it is back.
+    is counted when it is back. ``on_score`` is called on it with what evaluations of published
+    policies came to: with the learner's step, and the score.
     """
 
-    def __init__(self, bridge: BridgeBase, steps: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        bridge: BridgeBase,
+        steps: Callable[[], int],
+        on_score: Callable[[int, float], object] | None = None,
+    ) -> None:
         self._bridge = bridge
         self._steps = steps
-        self._reported = 0
+        self._on_score = on_score
+        self._reported = self._scored = 0
         self._phase = Phase.TRAINING
         self._closes = threading.Event()
         self._thread = threading.Thread(target=self._run, name="training watch", daemon=True)
@@ -47,10 +54,19 @@ class TrainingWatch:
         while not self._closes.wait(INTERVAL_S):
             try:
                 self._report()
+                self._take_scores()
                 self._phase = self._bridge.phase()
-            except BridgeError as error:  # both are tried again
+            except BridgeError as error:  # all is tried again
                 if not self._closes.is_set():
                     _log.warning("%s", error)
+
+    def _take_scores(self) -> None:
+        if self._on_score is None:
+            return
+        found = self._bridge.evaluations(self._scored)
+        self._scored = found.count
+        for step, score in found.scores:
+            self._on_score(step, score)
 
     def _report(self) -> None:
         steps = self._steps()

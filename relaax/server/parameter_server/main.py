@@ -14,7 +14,7 @@ from relaax.algorithm_base import (
 from relaax.allocator import keep_memory
 from relaax.bridge import Bridge, BridgeControl
 from relaax.errors import ConfigurationError
-from relaax.metrics import CONNECTIONS_OF, ENVIRONMENTS_OF
+from relaax.metrics import CONNECTIONS_OF, ENVIRONMENTS_OF, EVALUATION_REWARD
 from relaax.server.common.algorithm_loader import Algorithm, load_algorithm, make_config
 from relaax.server.common.aws import aws_session, object_key, s3_client
 from relaax.server.common.checkpoint_place import saver_of, store_of
@@ -26,9 +26,11 @@ from relaax.server.common.configuration import (
     run_command,
 )
 from relaax.server.common.logs import start_logging
+from relaax.server.common.saver import CheckpointSaver
 from relaax.server.common.stop_signal import StopSignal
 from relaax.server.parameter_server.metrics import (
     EpisodeReturns,
+    EvaluationScores,
     EventWriter,
     S3Mirror,
     SeveralMetrics,
@@ -42,6 +44,9 @@ from relaax.server.parameter_server.return_plot import PlotLabels
 from relaax.server.parameter_server.training_monitor import TrainingMonitor
 
 _log = logging.getLogger(__name__)
+
+#: How many of the latest evaluations the progress line shows the mean of.
+EVALUATIONS_SHOWN = 20
 
 
 def main() -> int:
@@ -97,10 +102,14 @@ def _monitor(configuration: ParameterServerConfiguration, resources: ExitStack) 
     returns = EpisodeReturns(writer, options.goal_episodes)
     environments = WorkerCount(returns, ENVIRONMENTS_OF)
     connections = WorkerCount(environments, CONNECTIONS_OF)
+    evaluations = EpisodeReturns(connections, EVALUATIONS_SHOWN, EVALUATION_REWARD)
     store = store_of(options.checkpoint_dir, options.checkpoint_aws_s3, options.aws_keys)
-    parameter_server: ParameterServerBase = algorithm.ParameterServer(
-        config, saver_of(store, options.checkpoints_to_keep), connections
-    )
+    saver = saver_of(store, options.checkpoints_to_keep, options.keep_best, options.restore)
+    metrics: Metrics = evaluations
+    if isinstance(saver, CheckpointSaver):
+        metrics = EvaluationScores(metrics, saver.scores.add)
+        resources.callback(saver.close)
+    parameter_server: ParameterServerBase = algorithm.ParameterServer(config, saver, metrics)
     resources.callback(parameter_server.close)
     global_step.parameter_server = parameter_server
     _log.info("looking for a checkpoint in %s", parameter_server.checkpoint_location())
@@ -122,6 +131,7 @@ def _monitor(configuration: ParameterServerConfiguration, resources: ExitStack) 
         keeps_serving=options.keep_serving,
         environments=environments,
         connections=connections,
+        evaluations=evaluations,
         curve=curve,
     )
 

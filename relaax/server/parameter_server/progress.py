@@ -18,6 +18,7 @@ ERASE_LINE = "\r\x1b[K"
 _LINE = re.compile(
     rf"{PREFIX}step (?P<global_t>[\d,]+)(?: of (?P<last_t>[\d,]+))? at (?P<rate>-?[\d,]+)/s \| "
     r"return (?P<mean>\S+)(?: of (?P<goal>\S+))? \((?P<episodes>\d+) episodes?\) \| "
+    r"(?:evaluated (?P<evaluation>\S+) \((?P<evaluations>\d+) episodes?\) \| )?"
     r"(?:(?P<environments>\d+) environments?(?: on (?P<connections>\d+) connections?)? \| )?"
     r"(?P<checkpoints>\d+) checkpoints?"
     r"(?: \| (?:at most )?(?P<hours>\d+):(?P<minutes>\d\d):(?P<seconds>\d\d) left)?"
@@ -56,6 +57,9 @@ class TrainingProgress:
     connections: int | None = None
     #: Until ``last_t``; None if that is not known.
     seconds_left: int | None = None
+    #: Mean return of the latest evaluations, and how many they are; None before the first one.
+    mean_evaluation: float | None = None
+    evaluations: int = 0
 
     @classmethod
     def parse(cls, line: str) -> Self | None:
@@ -86,6 +90,8 @@ class TrainingProgress:
             environments=int(found["environments"]) if found["environments"] else None,
             connections=int(found["connections"]) if found["connections"] else None,
             seconds_left=left,
+            mean_evaluation=float(found["evaluation"]) if found["evaluation"] else None,
+            evaluations=int(found["evaluations"] or 0),
         )
 
     def __str__(self) -> str:
@@ -94,6 +100,8 @@ class TrainingProgress:
             f"{self.steps()} at {rate}",
             f"{self.returns()} ({counted(self.episodes, 'episode')})",
         ]
+        if self.mean_evaluation is not None:
+            parts.append(f"{self.evaluated()} ({counted(self.evaluations, 'episode')})")
         if self.environments is not None:
             parts.append(self.connected())
         parts.append(counted(self.checkpoints, "checkpoint"))
@@ -110,6 +118,10 @@ class TrainingProgress:
         """Return the mean return, and its goal if there is one."""
         mean = "-" if self.mean_return is None else f"{self.mean_return:.1f}"
         return f"return {mean}" + ("" if self.goal_return is None else f" of {self.goal_return:g}")
+
+    def evaluated(self) -> str:
+        """Return the mean return of the latest evaluations; there is one at least."""
+        return f"evaluated {self.mean_evaluation:.1f}"
 
     def connected(self) -> str:
         """Return how many environments there are, and on how many connections if that is known."""

@@ -47,7 +47,8 @@ class TrainingMonitor:
     ``goal_return`` (if omitted, no return ends it), or at a signal. A checkpoint is saved every
     ``checkpoint_interval_s`` seconds, and at the end. With ``keeps_serving`` the values are served
     after the end, until a signal comes. ``environments`` and ``connections`` say how many there
-    are. ``curve`` keeps the mean return beside the checkpoints.
+    are, ``evaluations`` what evaluations come to. ``curve`` keeps the mean return beside the
+    checkpoints.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class TrainingMonitor:
         keeps_serving: bool = False,
         environments: WorkerCount | None = None,
         connections: WorkerCount | None = None,
+        evaluations: EpisodeReturns | None = None,
         curve: ReturnCurve | None = None,
     ) -> None:
         self._parameter_server = parameter_server
@@ -73,6 +75,7 @@ class TrainingMonitor:
         self._keeps_serving = keeps_serving
         self._environments = environments
         self._connections = connections
+        self._evaluations = evaluations
         self._curve = curve
         last_t = parameter_server.max_global_step()
         self._last_t = None if last_t is None or not math.isfinite(last_t) else int(last_t)
@@ -203,6 +206,8 @@ class TrainingMonitor:
             steps_per_s=self._steps_per_s,
             mean_return=self._returns.mean(),
             episodes=self._returns.size(),
+            mean_evaluation=None if self._evaluations is None else self._evaluations.mean(),
+            evaluations=0 if self._evaluations is None else self._evaluations.size(),
             checkpoints=self._checkpoints,
             last_t=last_t,
             goal_return=self._goal_return,

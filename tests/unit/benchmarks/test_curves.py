@@ -3,7 +3,7 @@
 import itertools
 import json
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 from curves import EPISODES, MOST_POINTS, Curve, Episode, Point, curve_of, points_of
@@ -22,6 +22,11 @@ def test_only_the_latest_episodes_count():
     old = [Episode(step, step / 10, -1000.0) for step in range(EPISODES)]
     new = [Episode(1000 + step, 100.0 + step, 7.0) for step in range(EPISODES)]
     assert points_of(old + new)[-1] == Point(1000 + EPISODES - 1, 100.0 + EPISODES - 1, 7.0)
+
+
+def test_fewer_episodes_count_where_a_training_has_few():
+    episodes = [Episode(step, float(step), step) for step in range(30)]
+    assert points_of(episodes, 10)[-1].mean_return == 24.5
 
 
 @pytest.mark.parametrize("episodes", [MOST_POINTS, MOST_POINTS + 1, 10 * MOST_POINTS + 3])
@@ -48,6 +53,13 @@ def test_before_the_first_episode_has_ended_there_is_no_return():
     assert math.isnan(curve((10, 1.0, -5.0)).at_seconds(0.5))
 
 
-def test_a_curve_comes_back_from_json_as_it_was():
-    before = curve((10, 1.0, -5.0), (20, 2.0, 3.0))
+@pytest.mark.parametrize("evaluation", [None, -150.0])
+def test_a_curve_comes_back_from_json_as_it_was(evaluation):
+    before = replace(curve((10, 1.0, -5.0), (20, 2.0, 3.0)), evaluation=evaluation)
     assert curve_of(json.loads(json.dumps(asdict(before)))) == before
+
+
+def test_a_curve_that_was_written_before_there_were_evaluations_is_read():
+    row = asdict(curve((10, 1.0, -5.0)))
+    del row["evaluation"]
+    assert curve_of(row).evaluation is None

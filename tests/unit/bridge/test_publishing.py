@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 from processes import free_port
 
-from relaax.algorithm_base import NullMetrics, Publication, Wanted
+from relaax.algorithm_base import Evaluations, NullMetrics, Publication, Wanted
 from relaax.bridge import Bridge, BridgeControl, stub
 from relaax.errors import BridgeError, ParameterServerAway
 from relaax.learning.optimizers import SGD
 from relaax.learning.parameter_service import ParameterService
 from relaax.learning.parameter_store import ParameterStore
 from relaax.learning.published import PublishedParameters, PublishedService
+from relaax.metrics import EVALUATION_REWARD_OF
 
 INITIAL = np.zeros(3, np.float32)
 VECTOR = np.array([1.5, -2.0, 0.25], np.float32)
@@ -103,3 +104,47 @@ def test_the_age_of_what_was_published_comes_with_it(bridge):
     bridge.publish_values(VECTOR, 1)
     first, second = bridge.get_values().age_s, bridge.fetch(Wanted.INFO).info.age_s
     assert 0 <= first <= second
+
+
+def evaluated(service, version, score):
+    service.metrics().scalar(EVALUATION_REWARD_OF, score, version)
+
+
+def test_a_learner_gets_each_score_once_with_its_own_step(serving):
+    service = PublishedService(PublishedParameters(INITIAL), NullMetrics())
+    bridge = serving(service)
+    assert bridge.evaluations() == Evaluations(0, [])
+    bridge.publish_values(VECTOR, 7)
+    bridge.publish_values(2 * VECTOR, 9)
+    for version, score in ((1, 10.0), (2, 20.0), (1, 11.0)):
+        evaluated(service, version, score)
+    assert bridge.evaluations() == Evaluations(3, [(7, 10.0), (9, 20.0), (7, 11.0)])
+    evaluated(service, 2, 21.0)
+    assert bridge.evaluations(3) == Evaluations(4, [(9, 21.0)])
+    assert bridge.evaluations(4) == Evaluations(4, [])
+
+
+def test_after_a_restart_of_the_parameter_server_scores_are_counted_anew(serving):
+    service = PublishedService(PublishedParameters(INITIAL), NullMetrics())
+    bridge = serving(service)
+    bridge.publish_values(VECTOR, 7)
+    evaluated(service, 1, 10.0)
+    assert bridge.evaluations(after=100) == Evaluations(1, [(7, 10.0)])
+
+
+def test_scores_of_what_no_learner_has_published_are_dropped(serving):
+    service = PublishedService(PublishedParameters(INITIAL), NullMetrics())
+    bridge = serving(service)
+    evaluated(service, 0, 1.0)
+    bridge.publish_values(VECTOR, 7)
+    bridge.publish_values(2 * VECTOR, 5)  # the learner has gone back to a checkpoint
+    evaluated(service, 1, 2.0)
+    evaluated(service, 2, 3.0)
+    assert bridge.evaluations().scores == [(5, 3.0)]
+
+
+def test_what_is_asked_of_a_closed_stub_is_an_error_of_the_bridge(serving):
+    bridge = serving(PublishedService(PublishedParameters(INITIAL), NullMetrics()))
+    bridge.close()
+    with pytest.raises(ParameterServerAway, match="is closed"):
+        bridge.evaluations()

@@ -1,4 +1,5 @@
 import io
+import statistics
 
 from relaax.client.observer import EpisodeSummary
 from relaax.client.run_progress import ProgressDisplay, RunProgress
@@ -78,3 +79,14 @@ def test_relaax_train_gets_a_live_line_as_often_as_it_asks(monkeypatch) -> None:
         "environments: connected 3 of 4 | episodes 0 | steps/s 50",
         "environments: connected 3 of 4 | episodes 1 | steps/s 25 | mean return 9.50",
     ]
+
+
+def test_the_summary_is_of_all_episodes() -> None:
+    progress = RunProgress(1)
+    returns = [1e9 + value for value in range(150)]
+    for episode_return in returns:
+        progress.add_episode(EpisodeSummary(episode_return, 10, 0.5))
+    assert progress.summary() == (
+        f"return of 150 episodes: mean {statistics.fmean(returns):.2f}, standard deviation "
+        f"{statistics.pstdev(returns):.2f}, smallest 1000000000.00, largest 1000000149.00"
+    )

@@ -1,9 +1,11 @@
 import re
+from pathlib import Path
 
 import pytest
 
 from relaax.client.backoff import Backoff
-from relaax.client.runner_options import parse_options
+from relaax.client.runner_options import VideoOptions, parse_options
+from relaax.evaluation import Evaluation
 
 REQUIRED = ["--rlx-server", "localhost:7001", "--env", "CartPole-v1"]
 
@@ -81,3 +83,25 @@ def test_bad_arguments_are_status_2_and_say_why(
         parse_options(arguments)
     assert caught.value.code == 2
     assert re.search(message, capsys.readouterr().err)
+
+
+@pytest.mark.parametrize(
+    ("given", "evaluation"),
+    [
+        ((), None),
+        (("--evaluate",), Evaluation.DETERMINISTIC),
+        (("--evaluate", "deterministic"), Evaluation.DETERMINISTIC),
+        (("--evaluate", "stochastic"), Evaluation.STOCHASTIC),
+    ],
+)
+def test_how_to_evaluate(given: tuple[str, ...], evaluation: Evaluation | None) -> None:
+    assert parse_options([*given, *REQUIRED]).evaluate is evaluation
+
+
+def test_what_is_recorded_is_rendered_as_pictures() -> None:
+    options = parse_options([*REQUIRED, "--record-video", "here", "--max-videos", "3"])
+    assert options.video == VideoOptions(Path("here"), every=10, most=3)
+    assert options.env_kwargs == {"render_mode": "rgb_array"}
+    kwargs = ("--env-kwargs", '{"render_mode": "rgb_array_list"}')
+    options = parse_options([*REQUIRED, "--record-video", "here", *kwargs])
+    assert options.env_kwargs == {"render_mode": "rgb_array_list"}

@@ -70,6 +70,8 @@ class TestValues:
             "checkpoint_aws_s3": None,
             "checkpoint_interval": 900.0,
             "checkpoints_to_keep": 5,
+            "keep_best": 1,
+            "restore": "latest",
             "metrics_dir": None,
             "run_name": None,
             "metrics_aws_s3": None,

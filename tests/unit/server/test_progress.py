@@ -43,6 +43,11 @@ def test_the_line_shows_the_progress_against_the_goal():
     )
 
 
+def test_the_return_of_evaluations_is_shown_beside_that_of_the_training():
+    shown = str(replace(FULL, mean_evaluation=480.04, evaluations=20))
+    assert " | return 437.2 of 475 (100 episodes) | evaluated 480.0 (20 episodes) | 8 env" in shown
+
+
 def test_without_a_goal_return_the_time_left_is_no_limit():
     assert str(replace(FULL, goal_return=None)).endswith(" | 0:01:39 left")
 
@@ -55,6 +60,8 @@ def test_without_a_goal_return_the_time_left_is_no_limit():
         replace(FULL, mean_return=-20.5, goal_return=-1.5, seconds_left=100 * 3600),
         replace(FULL, last_t=None, seconds_left=None),
         TrainingProgress(0, 0, None, 0, 0),
+        replace(FULL, mean_evaluation=-3.5, evaluations=1),
+        TrainingProgress(7, 0, None, 0, 0, mean_evaluation=500.0, evaluations=20),
         TrainingProgress(7, 0, None, 0, 3, environments=0),
         TrainingProgress(7, 0, 1.0, 1, 1, environments=1),
         TrainingProgress(7, 0, 1.0, 1, 1, environments=1, connections=1),

@@ -121,3 +121,9 @@ def test_a_bar_without_an_end_is_not_one_that_has_not_begun(resize, monkeypatch)
 def test_where_output_has_no_unicode_the_bar_has_none():
     stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     assert ProgressView(stream).draw(LINE).isascii()
+
+
+def test_what_evaluations_come_to_is_shown_among_the_figures(resize):
+    resize(100)
+    line = LINE.replace("| 8 env", "| evaluated 481.9 (20 episodes) | 8 env")
+    assert "return 437.2 of 475 | evaluated 481.9 | 8 environments" in view().draw(line)

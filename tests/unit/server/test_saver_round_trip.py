@@ -14,7 +14,9 @@ from relaax.errors import CheckpointError, ConfigurationError
 
 
 def test_the_package_exports_these_names():
-    assert package.__all__ == ["BlobStore", "CheckpointSaver", "DirectoryStore", "S3Store"]
+    assert package.__all__ == [
+        "BlobStore", "CheckpointSaver", "CheckpointScores", "DirectoryStore", "Restore", "S3Store",
+    ]  # fmt: skip
 
 
 def test_a_checkpoint_comes_back_as_it_was_saved(tmp_path):

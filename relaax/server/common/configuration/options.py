@@ -1,6 +1,7 @@
 """The options of both servers. A field is a YAML key and a command-line flag at once."""
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -29,6 +30,9 @@ LOG_FILE = (
     "write the log into this file, too, with the name of the process in each line; all servers may "
     "write into the same one"
 )
+
+#: The latest checkpoint, the N-th before it, the best one, or the one of a step.
+RESTORABLE = re.compile(r"(latest|best)|latest-([1-9][0-9]*)|(0|[1-9][0-9]*)")
 
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 Workers = Literal["connection", "auto"] | PositiveInt
@@ -101,6 +105,14 @@ def _workers(value: Any) -> Any:
     return number
 
 
+def _restore(value: Any) -> Any:
+    """Take a number for its text, and check it."""
+    text = str(_no_bool(_count(value)))
+    if not RESTORABLE.fullmatch(text):
+        raise ValueError(f"must be latest, latest-N, best or a step, is {value!r}")
+    return text
+
+
 AddressOption = Annotated[Address, BeforeValidator(_address), Flag("HOST:PORT")]
 S3Option = Annotated[S3Location, BeforeValidator(_s3_location), Flag(("BUCKET", "KEY"))]
 DirectoryOption = Annotated[Path, BeforeValidator(_path), Flag("DIR")]
@@ -108,6 +120,8 @@ FileOption = Annotated[Path, BeforeValidator(_path), Flag("FILE")]
 LevelOption = Annotated[LogLevel, Flag("LEVEL")]
 SecondsOption = Annotated[PositiveFloat, BeforeValidator(_no_bool), Flag("SECONDS")]
 CountOption = Annotated[PositiveInt, BeforeValidator(_count), Flag("N")]
+WholeOption = Annotated[NonNegativeInt, BeforeValidator(_count), Flag("N")]
+RestoreOption = Annotated[str, BeforeValidator(_restore), Flag("latest|latest-N|best|STEP")]
 SwitchOption = Annotated[bool, Flag(())]
 
 
@@ -137,6 +151,12 @@ class ParameterServerOptions(_Options):
     checkpoint_aws_s3: S3Option | None = _option(None, "AWS S3 bucket and key of checkpoints")
     checkpoint_interval: SecondsOption = _option(900.0, "seconds between checkpoints")
     checkpoints_to_keep: CountOption = _option(5, "how many of the latest checkpoints are kept")
+    keep_best: WholeOption = _option(
+        1, "how many of the checkpoints with the best scores of evaluations are kept, too"
+    )
+    restore: RestoreOption = _option(
+        "latest", "which checkpoint to begin with: the latest, the N-th before it, the best, a step"
+    )
     metrics_dir: DirectoryOption | None = _option(None, "directory of TensorBoard event files")
     run_name: Annotated[str, BeforeValidator(_name), Flag("NAME")] | None = _option(
         None,
@@ -195,6 +215,12 @@ class LearnerOptions(_Options):
     checkpoint_aws_s3: S3Option | None = _option(None, "AWS S3 bucket and key of checkpoints")
     checkpoint_interval: SecondsOption = _option(900.0, "seconds between checkpoints")
     checkpoints_to_keep: CountOption = _option(5, "how many of the latest checkpoints are kept")
+    keep_best: WholeOption = _option(
+        1, "how many of the checkpoints with the best scores of evaluations are kept, too"
+    )
+    restore: RestoreOption = _option(
+        "latest", "which checkpoint to begin with: the latest, the N-th before it, the best, a step"
+    )
     aws_keys: FileOption | None = _option(
         None, "YAML file with the keys 'access' and 'secret' for AWS S3"
     )
@@ -266,7 +292,7 @@ class RlxServerOptions(_Options):
             return self.worker_memory
         return 128.0 if self.workers == "connection" else 1.0
 
-    seed: Annotated[NonNegativeInt, BeforeValidator(_count), Flag("N")] | None = _option(
+    seed: WholeOption | None = _option(
         None,
         "where the random numbers of this server's workers begin, another number for each RLX "
         "server; by default it is made of the host name and the port",

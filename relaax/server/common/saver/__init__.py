@@ -1,6 +1,8 @@
 """Checkpoints in a directory or in AWS S3.
 
 ``checkpoint_saver``  decides which checkpoints are written, accepted and kept
+``scores``            how good the policies of checkpoints are, by evaluations
+``restoring``         which checkpoint a process begins with
 ``manifest``          the JSON text that describes and verifies a checkpoint
 ``store``             ``BlobStore``: the interface to the place that holds the bytes
 ``directory_store``   blobs as files
@@ -9,7 +11,16 @@
 
 from relaax.server.common.saver.checkpoint_saver import CheckpointSaver
 from relaax.server.common.saver.directory_store import DirectoryStore
+from relaax.server.common.saver.restoring import Restore
 from relaax.server.common.saver.s3_store import S3Store
+from relaax.server.common.saver.scores import CheckpointScores
 from relaax.server.common.saver.store import BlobStore
 
-__all__ = ["BlobStore", "CheckpointSaver", "DirectoryStore", "S3Store"]
+__all__ = [
+    "BlobStore",
+    "CheckpointSaver",
+    "CheckpointScores",
+    "DirectoryStore",
+    "Restore",
+    "S3Store",
+]

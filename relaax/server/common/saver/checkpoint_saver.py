@@ -1,6 +1,7 @@
 """Writes checkpoints, restores the latest, and deletes old ones."""
 
 import logging
+from collections.abc import Iterable
 
 import numpy as np
 from safetensors import SafetensorError
@@ -16,6 +17,8 @@ from relaax.server.common.saver.manifest import (
     step_of_data,
     step_of_manifest,
 )
+from relaax.server.common.saver.restoring import Restore
+from relaax.server.common.saver.scores import CheckpointScores, score_name, step_of_score
 from relaax.server.common.saver.store import BlobStore
 
 _log = logging.getLogger(__name__)
@@ -33,53 +36,97 @@ class CheckpointSaver(Saver):
        them. Their bytes remain, so that a person can inspect them.
     2. The data blob is written, then the manifest. A kill between the two leaves an orphan: a data
        blob that is named by no manifest. It is not a checkpoint.
-    3. All but the ``keep`` newest checkpoints are deleted, and all orphans. The checkpoint just
-       written always stays. A failure in this stage is a warning: the new checkpoint is safe.
+    3. All but the ``keep`` newest and the ``keep_best`` best checkpoints are deleted, and all
+       orphans. The checkpoint just written always stays. A failure in this stage is a warning: the
+       new checkpoint is safe.
 
     Restoring changes nothing. It takes the highest step whose manifest can be read and whose data
     has the manifest's size and sha256, and logs a warning for each checkpoint that it skips. A
-    store that cannot be reached raises CheckpointError; no checkpoint is skipped for that.
+    store that cannot be reached raises CheckpointError; no checkpoint is skipped for that. With
+    ``restore`` it takes another one, and ConfigurationError says if there is none such. Then the
+    checkpoints after it are set aside at the next save of another step, with ``abandoned-`` before
+    their names: the training has gone on from the one that was restored.
+
+    What is best, ``scores`` say.
 
     Not thread-safe. Only one process at a time may save to a store.
     """
 
-    def __init__(self, store: BlobStore, keep: int = 5) -> None:
+    def __init__(
+        self,
+        store: BlobStore,
+        keep: int = 5,
+        keep_best: int = 0,
+        restore: Restore | None = None,
+    ) -> None:
         if keep < 1:
             raise ConfigurationError(
                 f"the number of checkpoints to keep must be 1 or more, is {keep}"
             )
         self._store = store
         self._keep = keep
-        self._skipped: list[int] = []
+        self._keep_best = keep_best
+        self._restore = restore or Restore()
+        self.scores = CheckpointScores(store)
+        #: What is put before the names of checkpoints at the next save, by step.
+        self._set_aside_as: dict[int, str] = {}
+        #: The step that was restored, and those that were saved after it.
+        self._restored: int | None = None
+        self._later: list[int] = []
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Write a checkpoint, then delete old ones; CheckpointError if it cannot be written."""
         data = _encode(checkpoint)
         manifest = describe(checkpoint, data)
-        self._set_skipped_aside()
+        if checkpoint.global_t != self._restored:
+            self._set_aside_as |= dict.fromkeys(self._later, "abandoned-")
+            self._later = []
+        self._set_all_aside()
         self._store.put(manifest.data, data)
         self._store.put(manifest.name(), manifest.to_bytes())
+        self._score(manifest)
         self._delete_old(manifest)
 
     def restore_latest(self) -> Checkpoint | None:
-        """Return the newest undamaged checkpoint, or None where there is none."""
-        self._skipped = []
-        for global_t in sorted(_manifest_steps(self._store.names()), reverse=True):
+        """Return the newest undamaged checkpoint, or what else is to be restored.
+
+        None where there is no checkpoint.
+        """
+        self._set_aside_as, self._later = {}, []
+        steps = _manifest_steps(self._store.names())
+        self.scores.load(steps)
+        for global_t in self._restore.candidates(steps, self.scores.best(), self.location()):
             try:
-                return self._load(global_t)
+                checkpoint = self._load(global_t)
+                self._go_on_from(checkpoint, steps)
+                return checkpoint
             except DamagedCheckpoint as damage:
-                self._skipped.append(global_t)
+                self._set_aside_as[global_t] = "damaged-"
                 _log.warning(
                     "skipping the damaged checkpoint %s in %s: %s",
                     manifest_name(global_t),
                     self.location(),
                     damage,
                 )
+        if steps and not self._restore.is_latest:
+            raise ConfigurationError(f"--restore: no such checkpoint in {self.location()} is whole")
         return None
+
+    def close(self) -> None:
+        """Write the scores of evaluations that have ended since the last save."""
+        self._write_scores()
 
     def location(self) -> str:
         """Return the store's location."""
         return self._store.location()
+
+    def _go_on_from(self, restored: Checkpoint, steps: Iterable[int]) -> None:
+        """Take note of what was restored, and of what is given up with that."""
+        self.scores.go_on_from(restored.global_t, restored.version)
+        self._restored = restored.global_t
+        if not self._restore.is_latest:
+            later = {step for step in steps if step > restored.global_t}
+            self._later = sorted(later - self._set_aside_as.keys())
 
     def _load(self, global_t: int) -> Checkpoint:
         manifest = parse(self._store.get(manifest_name(global_t)), global_t)
@@ -87,23 +134,36 @@ class CheckpointSaver(Saver):
         manifest.verify(data)
         return _decode(manifest, data)
 
-    def _set_skipped_aside(self) -> None:
-        for global_t in self._skipped:
+    def _score(self, written: CheckpointManifest) -> None:
+        """Score the new checkpoint, and those whose evaluations have come late."""
+        self.scores.saved(written.global_t, written.version)
+        self._write_scores()
+
+    def _write_scores(self) -> None:
+        try:
+            self.scores.write()
+        except CheckpointError as error:
+            _log.warning("cannot write a score: %s", error)
+
+    def _set_all_aside(self) -> None:
+        for global_t, prefix in self._set_aside_as.items():
             try:
-                self._set_aside(global_t)
+                self._set_aside(global_t, prefix)
             except CheckpointError as error:
                 _log.warning(
-                    "cannot set the damaged checkpoint of step %d aside: %s", global_t, error
-                )
-        self._skipped = []
+                    "cannot set the %s checkpoint of step %d aside: %s",
+                    prefix.rstrip("-"), global_t, error,
+                )  # fmt: skip
+        self.scores.forget(self._set_aside_as)
+        self._set_aside_as = {}
 
-    def _set_aside(self, global_t: int) -> None:
+    def _set_aside(self, global_t: int, prefix: str) -> None:
         names = set(self._store.names())
         # The manifest is renamed last: while it is there, its data is not deleted as an orphan.
         data = sorted(name for name in names if step_of_data(name) == global_t)
-        for name in [*data, manifest_name(global_t)]:
+        for name in [score_name(global_t), *data, manifest_name(global_t)]:
             if name in names:
-                self._store.rename(name, _free_name(f"damaged-{name}", names))
+                self._store.rename(name, _free_name(f"{prefix}{name}", names))
 
     def _delete_old(self, written: CheckpointManifest) -> None:
         try:
@@ -111,11 +171,16 @@ class CheckpointSaver(Saver):
         except CheckpointError as error:
             _log.warning("cannot look for checkpoints to delete: %s", error)
             return
-        others = sorted(_manifest_steps(names) - {written.global_t}, reverse=True)
-        kept = {written.global_t, *others[: self._keep - 1]}
+        steps = _manifest_steps(names)
+        others = sorted(steps - {written.global_t}, reverse=True)
+        best = [step for step in self.scores.best() if step in steps][: self._keep_best]
+        kept = {written.global_t, *others[: self._keep - 1], *best}
         retired = set(others) - kept
         not_deleted = {step for step in sorted(retired) if not self._delete(manifest_name(step))}
-        for name in self._orphans(names, kept | not_deleted, written):
+        kept |= not_deleted
+        self.scores.forget(retired - not_deleted)
+        scores_of_none = [name for name in names if step_of_score(name) not in {None, *kept}]
+        for name in [*self._orphans(names, kept, written), *scores_of_none]:
             self._delete(name)
 
     def _orphans(self, names: list[str], kept: set[int], written: CheckpointManifest) -> list[str]:

@@ -8,12 +8,14 @@
 ``event_file``         one event file
 ``run_description``    the configuration, as TensorBoard shows it
 ``episode_returns``    the returns of the last episodes, taken from the passing metrics
+``evaluation_scores``  the scores of evaluations by version, taken from there too
 ``worker_count``       how many environments and connections there are, taken from there too
 ``s3_mirror``          copies event files to AWS S3
 ``without_torch``      keeps tensorboardX from importing PyTorch
 """
 
 from relaax.server.parameter_server.metrics.episode_returns import EpisodeReturns
+from relaax.server.parameter_server.metrics.evaluation_scores import EvaluationScores
 from relaax.server.parameter_server.metrics.event_writer import EventWriter
 from relaax.server.parameter_server.metrics.run_description import describe_run
 from relaax.server.parameter_server.metrics.s3_mirror import S3Mirror
@@ -23,6 +25,7 @@ from relaax.server.parameter_server.metrics.worker_count import WorkerCount
 
 __all__ = [
     "EpisodeReturns",
+    "EvaluationScores",
     "EventWriter",
     "S3Mirror",
     "SeveralMetrics",

@@ -3,6 +3,8 @@
 ``process``       what runs in a worker's process, for one connection or for many
 ``loop``          the event loop: reads, sends, closes, and never waits for a client
 ``responder``     turns the steps of all connections that are ready into answers
+``responders``    one responder for what is learnt from, and one for each kind of evaluation
+``evaluations``   the responder of what evaluates: its scores, by policy
 ``states``        states of several requests: which can be joined
 ``connection``    what belongs to one connection
 ``action_rule``   which actions an algorithm may return

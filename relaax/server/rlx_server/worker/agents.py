@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relaax.algorithm_base import AgentBase, BatchAgentBase, BridgeBase, EnvironmentInfo
+from relaax.algorithm_base import (
+    AgentBase,
+    BatchAgentBase,
+    BridgeBase,
+    EnvironmentInfo,
+    EvaluatedPolicy,
+    Evaluation,
+    EvaluatorBase,
+)
 from relaax.errors import AgentError, RelaaxError
 from relaax.failure_log import FailureLog, in_words
 from relaax.observations import Observations
@@ -60,13 +68,22 @@ class SeparateAgents(BatchAgentBase):
         try:
             with self._failing_as("making the agent"):
                 for _ in slots:
-                    made.append(self._make_agent(self._made))
-                    self._made += 1
+                    made.append(self._next_agent())
         except BaseException:
             for agent in made:
                 _close(agent)
             raise
         self._agents.update(zip(slots.tolist(), made, strict=True))
+
+    def evaluator(self, evaluation: Evaluation) -> EvaluatorBase:
+        """Return agents that evaluate; InvalidState will say so if they cannot."""
+        return SeparateEvaluators(self._next_agent, evaluation, self._failures)
+
+    def _next_agent(self) -> AgentBase:
+        """Make an agent, with a number that no other one has."""
+        agent = self._make_agent(self._made)
+        self._made += 1
+        return agent
 
     def connected(self, slots: IntArray, environments: Sequence[EnvironmentInfo]) -> None:
         """Introduce each environment to its agent."""
@@ -135,6 +152,33 @@ class SeparateAgents(BatchAgentBase):
         for agent in self._agents.values():
             _close(agent)
         self._agents.clear()
+
+
+class SeparateEvaluators(SeparateAgents, EvaluatorBase):
+    """An agent for each environment, which is told to evaluate before all else."""
+
+    def __init__(
+        self,
+        make_agent: Callable[[], AgentBase],
+        evaluation: Evaluation,
+        failures: FailureLog,
+    ) -> None:
+        super().__init__(lambda _: _evaluating(make_agent(), evaluation), failures)
+
+    def policies(self, slots: IntArray) -> list[EvaluatedPolicy | None]:
+        """Ask one agent after the other."""
+        with self._failing_as("the agent"):
+            return [self._agents[slot].policy() for slot in slots.tolist()]
+
+
+def _evaluating(agent: AgentBase, evaluation: Evaluation) -> AgentBase:
+    """Return ``agent``, told to evaluate; it is closed if it cannot."""
+    try:
+        agent.evaluate(evaluation)
+    except BaseException:
+        _close(agent)
+        raise
+    return agent
 
 
 def _rows_of(states: dict[str, Array]) -> Iterator[dict[str, Any]]:

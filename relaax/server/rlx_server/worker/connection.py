@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from relaax.algorithm_base import Evaluation
 from relaax.errors import AgentError, InvalidState, NoRoom, ProtocolError
 from relaax.protocol import MessageConnection, PeerClosed, binary, json
 from relaax.protocol.binary import ErrorCode, Metric
@@ -49,6 +50,8 @@ class Connection:
         self.has_begun = False
         #: Whether the client has said hello: version 1 has no word for an error.
         self.knows_errors = False
+        #: How its environments evaluate; None where they are learnt from.
+        self.evaluation: Evaluation | None = None
         #: int64 [environments]: what the worker calls the connection's environments.
         self.slots = _NO_SLOTS
         #: Whether the connection is closed as soon as everything is sent.

@@ -70,13 +70,13 @@ class Episodes:
             return _NO_SCORES
         scores = self._rewards[transitions.ended]
         self._end(transitions.ended)
-        self._end(transitions.given_up)
+        self._give_up(transitions.given_up)
         self._start(transitions.started)
         return scores
 
     def give_up(self, slots: IntArray) -> None:
         """Count the episodes that go on in ``slots`` as over."""
-        self._end(slots[self._is_running[slots]])
+        self._give_up(slots[self._is_running[slots]])
 
     def store_if_due(self) -> None:
         """Store the means of episodes when a second is over."""
@@ -92,16 +92,22 @@ class Episodes:
         self._lengths[slots] = 0
         self._started_at[slots] = self._clock()
 
+    def _give_up(self, slots: IntArray) -> None:
+        """Take note of episodes that have come to no end of their own."""
+        self._end(slots)
+
     def _end(self, slots: IntArray) -> None:
         """Store the episodes' metrics; nothing for one without a single step."""
         now = self._clock()
         self._is_running[slots] = False
-        for slot in slots.tolist():
-            reward, length = float(self._rewards[slot]), int(self._lengths[slot])
-            if length == 0 or not np.isfinite(reward):
-                continue
-            seconds = now - float(self._started_at[slot])
-            self._metrics.scalar(EPISODE_REWARD, reward)
-            self._means.add("episode/length", length)
-            self._means.add("episode/time", seconds)
-            self._means.add("episode/reward per time", reward / max(seconds, 1e-9))
+        for slot in slots.reshape(-1, 1):
+            reward, length = float(self._rewards[slot[0]]), int(self._lengths[slot[0]])
+            if length and np.isfinite(reward):
+                self._store(slot, reward, length, now - float(self._started_at[slot[0]]))
+
+    def _store(self, slot: IntArray, reward: float, length: int, seconds: float) -> None:
+        """Store the metrics of the episode that has ended in ``slot`` [1]."""
+        self._metrics.scalar(EPISODE_REWARD, reward)
+        self._means.add("episode/length", length)
+        self._means.add("episode/time", seconds)
+        self._means.add("episode/reward per time", reward / max(seconds, 1e-9))

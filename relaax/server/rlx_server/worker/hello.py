@@ -47,7 +47,7 @@ def begin(settings: WorkerSettings, first: Payload) -> Beginning:
 
 def _welcome(config: ConfigBase, hello: Hello) -> Welcome:
     """Return the welcome to ``hello``; InvalidState when its spaces do not fit."""
-    expected = Welcome(config.observation_space(), config.action_space())
+    expected = Welcome(config.observation_space(), config.action_space(), hello.evaluate)
     for what, announced, wanted, are_different in (
         ("observations", hello.observation_space, expected.observation_space, differ),
         ("actions", hello.action_space, expected.action_space, actions_differ),

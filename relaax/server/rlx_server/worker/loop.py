@@ -18,6 +18,7 @@ from relaax.server.rlx_server.worker.connection import Connection
 from relaax.server.rlx_server.worker.hello import begin
 from relaax.server.rlx_server.worker.inbox import Inbox
 from relaax.server.rlx_server.worker.responder import Answer, Request, Responder
+from relaax.server.rlx_server.worker.responders import Responders
 from relaax.server.rlx_server.worker.settings import WorkerSettings
 from relaax.server.rlx_server.worker.stopping import StopRequest
 from relaax.steps import Steps
@@ -56,7 +57,7 @@ class Worker:
         self._stop = stop
         self._inbox = inbox
         self._rule = ActionRule(settings.config.action_space(), settings.algorithm_name)
-        self._responder = Responder(make_agents, is_shared=inbox is not None, rule=self._rule)
+        self._responders = Responders(make_agents, is_shared=inbox is not None, rule=self._rule)
         #: By descriptor.
         self._connections: dict[int, Connection] = {}
         #: Connections whose next message has been read already, so that no descriptor shows it.
@@ -87,7 +88,7 @@ class Worker:
     def run(self) -> None:
         """Serve until asked to stop, or until there is no more to do."""
         if self._inbox is not None:
-            self._responder.prepare()
+            self._responders.training.prepare()
             self._inbox.report(0)
         self._stop.serves = True
         while self._goes_on():
@@ -106,7 +107,7 @@ class Worker:
         for connection in list(self._connections.values()):
             self._close(connection)
         self._poll.close()
-        self._responder.close()
+        self._responders.close()
 
     def _goes_on(self) -> bool:
         if self._stop.reason is not None:
@@ -115,7 +116,7 @@ class Worker:
 
     def _turn(self) -> None:
         """Handle what has come, and answer all steps among it together."""
-        if len(self._connections) > 1 and not self._responder.learns:
+        if len(self._connections) > 1 and not self._responders.training.learns:
             os.sched_yield()  # more messages come meanwhile: see BatchAgentBase.learns
         arrived, self._buffered = self._buffered, {}
         for descriptor, event in self._poll.poll(0 if arrived else SWEEP_S):
@@ -137,14 +138,28 @@ class Worker:
         elif now >= self._sweep_at:
             self._sweep(now)
         if self._inbox is not None:
-            self._inbox.report(self._responder.environments + self._silent)
+            self._inbox.report(self._environments() + self._silent)
 
     def _answer(self, requests: list[Request], arrived_at: float) -> None:
-        for answer in self._responder.answer(requests, arrived_at):
+        responders = self._responders
+        answers = responders.answer if responders.evaluating else responders.training.answer
+        for answer in answers(requests, arrived_at):
             if isinstance(answer, Answer):
                 self._reply(answer)
             else:
                 self._drop(answer.connection, answer.error)
+
+    def _responder_of(self, connection: Connection) -> Responder:
+        """Return what answers a connection; in most workers there is but one."""
+        if connection.evaluation is None:
+            return self._responders.training
+        return self._responders.of(connection.evaluation)
+
+    def _environments(self) -> int:
+        responders = self._responders
+        return (
+            responders.environments if responders.evaluating else responders.training.environments
+        )
 
     def _take_from_inbox(self, descriptor: int) -> None:
         if self._inbox is None or descriptor != self._inbox.fileno():
@@ -166,7 +181,7 @@ class Worker:
             return None
         if isinstance(message, Steps):
             return self._request(connection, message)
-        self._responder.store(message)
+        self._responder_of(connection).store(message)
         self._go_on(connection)
         return None
 
@@ -174,7 +189,9 @@ class Worker:
         """Take the first message; return whether it is one like those that follow."""
         connection.knows_errors = binary.is_hello(first)
         beginning = begin(self._settings, first)
-        connection.slots = self._responder.open(beginning.hello)
+        evaluation = beginning.hello.evaluate
+        connection.slots = self._responders.of(evaluation).open(beginning.hello)
+        connection.evaluation = evaluation
         connection.codec, connection.has_begun = beginning.codec, True
         self._silent -= 1
         if beginning.welcome is None:
@@ -185,9 +202,10 @@ class Worker:
     def _request(self, connection: Connection, steps: Steps) -> Request | None:
         """Return a request; None in version 1 where the time is up and an episode would begin."""
         request = Request(connection, steps)
-        if connection.time_is_up and self._responder.ends_episode(request):
+        responder = self._responder_of(connection)
+        if connection.time_is_up and responder.ends_episode(request):
             if not connection.knows_errors and steps.actions:
-                self._responder.give_up(request.slots)
+                responder.give_up(request.slots)
                 self._close(connection)
                 return None
             connection.is_leaving = True
@@ -238,7 +256,8 @@ class Worker:
     def _sweep(self, now: float) -> None:
         """Close connections whose messages take too long, and say how many others there are."""
         self._sweep_at = now + SWEEP_S
-        self._responder.note_connected(len(self._connections) - self._silent)
+        training = [c for c in self._connections.values() if c.has_begun and c.evaluation is None]
+        self._responders.training.note_connected(len(training))
         for connection in list(self._connections.values()):
             try:
                 connection.messages.require_progress(now)
@@ -261,6 +280,6 @@ class Worker:
         with suppress(OSError):  # closed by the client's machine, and gone from the poll with it
             self._poll.unregister(connection.descriptor)
         if connection.has_begun:
-            self._responder.close_slots(connection.slots)
+            self._responder_of(connection).close_slots(connection.slots)
         else:
             self._silent -= 1

@@ -82,6 +82,9 @@ class Responder:
     any of them is there. ``rule`` says which actions may be returned; if omitted, any may.
     """
 
+    #: What is put before the names of clients' own metrics.
+    _of_client = OF_CLIENT
+
     def __init__(
         self, make_agents: Callable[[], Agents], is_shared: bool, rule: ActionRule | None = None
     ) -> None:
@@ -104,8 +107,7 @@ class Responder:
             self._agents = self._make_agents()
             self.learns = self._agents.batch_agent.learns
             self._metrics: Metrics = self._agents.stub.metrics()
-            self._episodes = Episodes(self._metrics)
-            self._measurements = Measurements(self._metrics, self._is_shared)
+            self._episodes, self._measurements = self._counts(self._agents)
         return self._agents
 
     def open(self, hello: Hello) -> IntArray:
@@ -172,7 +174,7 @@ class Responder:
 
     def store(self, metric: Metric) -> None:
         """Store a client's own metric, under a name that is none of the service's."""
-        self._metrics.scalar(OF_CLIENT + metric.name, metric.y, metric.x)
+        self._metrics.scalar(self._of_client + metric.name, metric.y, metric.x)
 
     def answer(self, requests: list[Request], arrived_at: float) -> Iterator[Answer | Refusal]:
         """Yield what each request is answered with; they arrived at ``arrived_at``."""
@@ -190,7 +192,15 @@ class Responder:
         if self._agents is not None:
             self._episodes.close()
             self._measurements.close()
-            self._agents.close()
+            self._end(self._agents)
+
+    def _counts(self, agents: Agents) -> tuple[Episodes, Measurements]:
+        """Return what counts episodes, and what measures the worker."""
+        metrics = agents.stub.metrics()
+        return Episodes(metrics), Measurements(metrics, self._is_shared)
+
+    def _end(self, agents: Agents) -> None:
+        agents.close()
 
     def _answer(self, requests: list[Request], arrived_at: float) -> Iterator[Answer | Refusal]:
         """Answer requests together; each for itself where one of them cannot be used.

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from relaax.errors import ProtocolError
+from relaax.evaluation import Evaluation
 from relaax.protocol import binary
 from relaax.protocol.binary import (
     Error,
@@ -82,6 +83,19 @@ def test_hello_and_welcome_arrive_as_they_were():
     assert binary.decode_welcome(binary.encode_welcome(welcome)) == welcome
 
 
+@pytest.mark.parametrize("evaluate", Evaluation)
+def test_an_evaluation_is_asked_for_and_promised_by_a_member_of_its_own(evaluate):
+    hello, welcome = Hello("a", "", evaluate=evaluate), Welcome(evaluate=evaluate)
+    assert binary.decode_hello(binary.encode_hello(hello)) == hello
+    assert binary.decode_welcome(binary.encode_welcome(welcome)) == welcome
+    assert json.loads(binary.encode_hello(hello)[8:])["evaluate"] == evaluate.value
+
+
+def test_what_trains_says_what_it_said_before_there_were_evaluations():
+    assert b"evaluate" not in binary.encode_hello(Hello("a", ""))
+    assert b"evaluate" not in binary.encode_welcome(Welcome())
+
+
 def test_members_that_are_not_known_are_ignored():
     payload = b"\x01RLX\x02\0\0\0" + json.dumps({"run_id": "a", "colour": "red"}).encode()
     assert binary.decode_hello(payload) == Hello("a", "", 1)
@@ -135,6 +149,8 @@ def test_steps_that_contradict_themselves_are_refused(changed, environments, rea
         (b'{"run_id": 5}', "run_id is a string"),
         (json.dumps({"environment": "x" * 256}).encode(), "at most 255 characters"),
         (b'{"a":' * 65 + b"5" + b"}" * 65, "JSON is nested too deeply: at most 64 levels"),
+        (b'{"evaluate": "now"}', "evaluate is 'deterministic' or 'stochastic', not 'now'"),
+        (b'{"evaluate": true}', "evaluate is 'deterministic' or 'stochastic', not True"),
         (b'{"action_space": 5}', "action_space is an object or null"),
     ],
 )

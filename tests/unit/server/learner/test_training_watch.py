@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 
-from relaax.algorithm_base import Phase
+from relaax.algorithm_base import Evaluations, Phase
 from relaax.errors import BridgeError
 from relaax.server.learner import training_watch
 from relaax.server.learner.training_watch import TrainingWatch
@@ -13,6 +13,7 @@ from relaax.server.learner.training_watch import TrainingWatch
 
 class Bridge:
     def __init__(self):
+        self.scores = []
         self.added, self.current, self.is_away = [], Phase.TRAINING, False
         self.was_asked = threading.Semaphore(0)
 
@@ -22,6 +23,9 @@ class Bridge:
             raise BridgeError("away")
         self.added.append(steps)
         return sum(self.added)
+
+    def evaluations(self, after):
+        return Evaluations(len(self.scores), self.scores[after:])
 
     def phase(self):
         self.was_asked.release()
@@ -71,3 +75,13 @@ def test_a_training_that_is_served_or_closed_is_over(phase, is_over):
         bridge.wait()
         assert watch.is_over == is_over
     assert bridge.added == []
+
+
+def test_each_score_of_an_evaluation_is_handed_on_once():
+    bridge, taken = Bridge(), []
+    bridge.scores = [(10, 1.0), (20, 2.0)]
+    with closing(TrainingWatch(bridge, lambda: 0, lambda *score: taken.append(score))):
+        bridge.wait()
+        bridge.scores.append((30, 3.0))
+        bridge.wait()
+    assert taken == [(10, 1.0), (20, 2.0), (30, 3.0)]

@@ -1,0 +1,50 @@
+"""Memoire's replay memory (seed 001) under its names.
+
+``server``         ``ReplayMemoryServer``: a memory that clients reach
+``client``         ``ReplayMemoryClient``: an actor's end
+``proxy``          ``Proxy``: passes calls on, and messages
+``memory``         ``ReplayMemory``: entries of many clients, drawn by their errors, in rollouts
+``settings``       the properties of a memory that may be set
+``entry``          what an entry is
+``entries``        the entries of all slots as columns, and what is read of them
+``returns``        returns of steps, and how far the news of later ones reach back
+``priorities``     how much more often a step is drawn whose value was wrong
+``ring``           the entries of a slot, and the episodes in it
+``rollouts``       which entries a draw reads
+``draws``          draws of entries whose weights fall
+``batches``        what is drawn, as Memoire's users have it
+``caches``         what clients have drawn of their own memories
+``local_memory``   a client's own memory
+``clients``        which client has which slot
+``served_memory``  a memory as the gRPC service of experience calls it
+``service``        the server's end of Memoire's gRPC service
+``stub``           calls that service
+``subscriber``     receives what a server publishes
+``waits``          waiting for a server, up to a deadline
+``ports``          the gRPC ports of a server or proxy
+``endpoints``      endpoints as Memoire's users write them
+``topics``         the newest message of each topic
+``log_file``       the file that clients' messages are written to
+"""
+
+from relaax.replay.client.stub import ReplayAway
+from relaax.replay.memoire.batches import MemoryClosed
+from relaax.replay.memoire.client import ReplayMemoryClient
+from relaax.replay.memoire.endpoints import Bind, Conn, Mode
+from relaax.replay.memoire.memory import ReplayMemory
+from relaax.replay.memoire.proxy import Proxy
+from relaax.replay.memoire.server import ReplayMemoryServer
+from relaax.replay.replay import NotReady
+
+__all__ = [
+    "Bind",
+    "Conn",
+    "MemoryClosed",
+    "Mode",
+    "NotReady",
+    "Proxy",
+    "ReplayAway",
+    "ReplayMemory",
+    "ReplayMemoryClient",
+    "ReplayMemoryServer",
+]

@@ -1,0 +1,64 @@
+"""What an entry is: fields of the user's own, then reward, probability and value."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.errors import ConfigurationError
+from relaax.replay.schema import Column, Schema
+
+Array = npt.NDArray[Any]
+
+#: The last fields of an entry.
+LAST = ("reward", "prob", "value")
+
+#: What is drawn beside an entry's fields: its return, and the weight by which it was drawn.
+QVEST, WEIGHT = "qvest", "weight"
+
+#: Before the names of the entries ``multi_step`` later.
+NEXT = "next "
+
+
+def names_of(count: int) -> list[str]:
+    """Return the names of an entry's ``count`` fields."""
+    return [f"entry[{number}]" for number in range(count - len(LAST))] + list(LAST)
+
+
+def schema_of(entry: Sequence[npt.ArrayLike]) -> Schema:
+    """Return the types and shapes of an entry's fields."""
+    arrays = [np.asarray(part) for part in entry]
+    if len(arrays) <= len(LAST):
+        raise ConfigurationError(
+            "an entry has at least one field, and after it the reward, the probability and the "
+            f"value; this one has {len(arrays)} fields"
+        )
+    columns = [Column(array.dtype, array.shape) for array in arrays]
+    return Schema(dict(zip(names_of(len(arrays)), columns, strict=True)))
+
+
+def require_rewards(schema: Schema) -> None:
+    """Raise ConfigurationError unless reward, probability and value are what Memoire takes."""
+    reward, prob, value = (schema.columns[name] for name in LAST)
+    for name in LAST:
+        if schema.columns[name].dtype != np.float32:
+            raise ConfigurationError(
+                f"{name} must be of float32, is of {schema.columns[name].dtype}"
+            )
+    if prob.shape != ():
+        raise ConfigurationError(f"prob must be a number, of shape [], has {list(prob.shape)}")
+    if len(reward.shape) > 1 or 0 in reward.shape:
+        raise ConfigurationError(
+            f"reward must be a number or a vector, has shape {list(reward.shape)}"
+        )
+    if 0 not in value.shape and value.shape != reward.shape:
+        raise ConfigurationError(
+            f"value must have the reward's shape {list(reward.shape)} or be empty, has "
+            f"{list(value.shape)}"
+        )
+
+
+def templates_of(schema: Schema) -> tuple[Array, ...]:
+    """Return an array of zeros for each field."""
+    return tuple(np.zeros(column.shape, column.dtype) for column in schema.columns.values())

@@ -1,0 +1,85 @@
+"""Every bundled algorithm can evaluate: by its mode, without noise of any kind, or with samples."""
+
+from contextlib import closing
+
+import numpy as np
+import pytest
+from learning_parts import Driven, Kept
+from processes import REPOSITORY
+
+from relaax.algorithm_base import EvaluatedPolicy, Evaluation, NullMetrics, NullSaver
+from relaax.server.common.algorithm_loader import load_algorithm
+from relaax.server.common.algorithm_location import bundled_algorithms
+from relaax.steps import START, Steps
+
+COUNT = 64
+STATES = np.zeros((COUNT, 3), np.float32)
+
+DISCRETE = {"state_size": [3], "action_size": 2, "hidden_layers": [8], "seed": 1}
+CONTINUOUS = {**DISCRETE, "action_size": 1, "action_low": -2, "action_high": 2}
+
+#: By algorithm: its section.
+SECTIONS = {
+    "da3c": {**DISCRETE, "episode_len": 5},
+    "da3c_cont": {**DISCRETE, "action_size": 1, "episode_len": 5, "lstm": False},
+    "ddpg": CONTINUOUS,
+    "dqn": {**DISCRETE, "exploration": {"start": 1.0, "end": 1.0}},
+    "sac": CONTINUOUS,
+}
+
+NOISY = {**CONTINUOUS, "exploration": {"type": "normal", "sigma": 0.5}}
+PERTURBED = {**CONTINUOUS, "exploration": {"type": "parameters", "sigma": 1.0}}
+
+
+def agent_of(name, section, experience):
+    algorithm = load_algorithm(REPOSITORY / "algorithms" / name)
+    config = algorithm.Config(section)
+    bridge = algorithm.ParameterServer(config, NullSaver(), NullMetrics()).bridge()
+    values = (config, bridge, 1, False)
+    if algorithm.has_learner:
+        return bridge, algorithm.make_batch_agent(*values, experience=experience)
+    return bridge, algorithm.make_batch_agent(*values)
+
+
+def played(evaluator):
+    """The actions of many environments that see the same, in two steps."""
+    driven = Driven(evaluator)
+    slots = driven.open(COUNT)
+
+    def act(flag):
+        rewards = np.zeros(COUNT)
+        flags = np.full(COUNT, flag, np.uint8)
+        return driven.act(Steps(slots, flags, rewards, STATES, STATES[:0]))
+
+    return np.concatenate([act(START), act(0)])
+
+
+def cases():
+    missing = set(bundled_algorithms()) - set(SECTIONS)
+    assert not missing, f"{missing} have no section here"
+    return [*SECTIONS.items(), ("ddpg", NOISY)]
+
+
+@pytest.mark.parametrize(("name", "section"), cases())
+def test_the_mode_is_without_noise_and_samples_are_not(name, section):
+    kept = Kept()
+    bridge, agent = agent_of(name, section, kept)
+    with closing(agent):
+        with closing(agent.evaluator(Evaluation.DETERMINISTIC)) as evaluator:
+            actions = played(evaluator)
+            assert len(np.unique(actions)) == 1
+            assert evaluator.policies(np.array([0])) == [EvaluatedPolicy(0, 0)]
+        with closing(agent.evaluator(Evaluation.STOCHASTIC)) as evaluator:
+            assert len(np.unique(played(evaluator))) > 1
+    assert kept.rollouts == []
+    assert bridge.increment_global_t(0) == 0
+
+
+@pytest.mark.parametrize("evaluation", Evaluation)
+def test_noise_on_parameters_is_no_part_of_an_evaluation(evaluation):
+    actions = []
+    for section in ({**CONTINUOUS, "exploration": {"sigma": 0.0}}, PERTURBED):
+        _, agent = agent_of("ddpg", section, Kept())
+        with closing(agent), closing(agent.evaluator(evaluation)) as evaluator:
+            actions.append(played(evaluator))
+    np.testing.assert_array_equal(*actions)
