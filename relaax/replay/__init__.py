@@ -10,6 +10,7 @@
 ``mixed``          batches that are made of parts of several tables
 ``readiness``      when steps have become items
 ``views``          what is read of the steps around an item: transitions, windows, stacks of frames
+``gather``         rows of columns, read into memory that is given
 ``selectors``      which items are drawn
 ``priority_tree``  draws in proportion to priorities
 ``times``          how long it takes to do what
@@ -17,6 +18,7 @@
 ``served``         what the service calls
 ``service``        the gRPC service of a replay server
 ``wire``           what its messages mean
+``segments``       samples through memory that both ends share
 ``array_bytes``    arrays one after another in bytes
 ``client``         writes to replay servers, and draws from them
 ``memoire``        Memoire's replay memory, under its names

@@ -1,5 +1,6 @@
 """Arrays one after another in bytes, without gaps, little-endian."""
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ Form = tuple[np.dtype[Any], tuple[int, ...]]
 
 def written(arrays: Iterable[Array]) -> list[memoryview]:
     """Return the bytes of arrays, of which those that are contiguous are not copied."""
-    return [_plain(array).reshape(-1).view(np.uint8).data for array in arrays]
+    return [plain(array).reshape(-1).view(np.uint8).data for array in arrays]
 
 
 def size_of(forms: Iterable[Form]) -> int:
@@ -34,10 +35,11 @@ def read(data: memoryview, forms: Sequence[Form]) -> list[Array]:
     return arrays
 
 
+def plain(array: Array) -> Array:
+    """Return an array as it is sent, contiguous and little-endian; itself if it is so."""
+    return np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+
+
 def _bytes_of(form: Form) -> int:
     dtype, shape = form
-    return dtype.itemsize * int(np.prod(shape, dtype=np.int64))
-
-
-def _plain(array: Array) -> Array:
-    return np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+    return dtype.itemsize * math.prod(shape)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from relaax.errors import ConfigurationError
+from relaax.replay.gather import Empty, joined
 from relaax.replay.selectors.selector import FloatArray, IntArray
 from relaax.replay.table import Sample, Table, TableCounts
 
@@ -53,8 +54,8 @@ class Mixed:
     def appended(self, slot: int, rows: IntArray) -> None:
         """See Table: the tables take them up."""
 
-    def draw(self, count: int) -> Sample:
-        """Draw ``count`` items, those of each table together; ``may_draw`` must hold."""
+    def draw(self, count: int, *, empty: Empty = np.empty) -> Sample:
+        """Draw ``count`` items, those of each table together; see Table."""
         parts = self._parts(count)
         samples = [
             table.draw(part) for table, part in zip(self._tables, parts, strict=True) if part
@@ -62,7 +63,7 @@ class Mixed:
         self._drawn += count
         names = samples[0].columns
         columns = {
-            name: np.concatenate([sample.columns[name] for sample in samples]) for name in names
+            name: joined([sample.columns[name] for sample in samples], empty) for name in names
         }
         columns[SOURCE] = np.repeat(np.arange(len(parts), dtype=np.uint8), parts)
         return Sample(

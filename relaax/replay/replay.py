@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from relaax.replay.gather import Empty
 from relaax.replay.mixed import Mixed
 from relaax.replay.schema import Schema
 from relaax.replay.selectors.selector import FloatArray, IntArray
@@ -106,10 +107,12 @@ class Replay:
                     self._take(slot, {name: rows[name][new] for name in rows}, flags[new])
             return slot.next_step
 
-    def sample(self, table: str, count: int, timeout_s: float) -> Sample:
+    def sample(
+        self, table: str, count: int, timeout_s: float, *, empty: Empty = np.empty
+    ) -> Sample:
         """Draw ``count`` items of ``table``; NotReady if that is not possible within ``timeout_s``.
 
-        KeyError for a table that does not exist.
+        Large arrays lie in what ``empty`` makes. KeyError for a table that does not exist.
         """
         source = self._tables[table]
         with self._changed:
@@ -118,7 +121,7 @@ class Replay:
                     f"{len(source)} items are in {table}, of which {count} are not ready"
                 )
             with self.times.of("sample"):
-                sample = source.draw(count)
+                sample = source.draw(count, empty=empty)
             self._changed.notify_all()
             return sample
 
@@ -198,6 +201,8 @@ def _with_ends(flags: Flags) -> Flags:
     Some steps may have been dropped between the two.
     """
     before = np.flatnonzero(flags[1:] & START)
+    if len(before) == 0:
+        return flags
     cut = before[flags[before] & ENDS == 0]
     if len(cut) == 0:
         return flags

@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+import numpy as np
 import numpy.typing as npt
 
+from relaax.replay.gather import Empty
 from relaax.replay.schema import Schema
 from relaax.replay.selectors.selector import FloatArray, IntArray
 from relaax.replay.storage import Flags
@@ -45,8 +47,10 @@ class ServedReplay(Protocol):
         """Store steps [N, ...]; return the number of the step that must come next."""
         ...
 
-    def sample(self, table: str, count: int, timeout_s: float) -> Sample:
-        """Draw items."""
+    def sample(
+        self, table: str, count: int, timeout_s: float, *, empty: Empty = np.empty
+    ) -> Sample:
+        """Draw items; large arrays may lie in what ``empty`` makes."""
         ...
 
     def update_priorities(self, table: str, keys: IntArray, priorities: FloatArray) -> int:

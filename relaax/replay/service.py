@@ -9,6 +9,8 @@ import grpc
 from relaax.bridge.payloads import WithPayload
 from relaax.replay import replay_pb2
 from relaax.replay.replay import NotReady
+from relaax.replay.segments.mapped_segments import MappedSegments
+from relaax.replay.segments.messages import placed_message
 from relaax.replay.served import ServedReplay
 from relaax.replay.wire import (
     ITEMS,
@@ -42,6 +44,7 @@ class ReplayServicer:
 
     def __init__(self, replay: ServedReplay) -> None:
         self._replay = replay
+        self._segments = MappedSegments()
         self._incarnation = secrets.randbits(63) + 1
 
     def describe(
@@ -83,12 +86,7 @@ class ReplayServicer:
         self, request: replay_pb2.Request, context: grpc.ServicerContext
     ) -> WithPayload[replay_pb2.Items]:
         """Draw items."""
-        timeout_s = min(request.timeout_s, LONGEST_WAIT_S)
-        sample = self._answer(
-            context, lambda: self._replay.sample(request.table, request.count, timeout_s)
-        )
-        with self._replay.times.of("serialize"):
-            return items_message(sample)
+        return self._answer(context, lambda: self._sample(request))
 
     def update_priorities(
         self, request: WithPayload[replay_pb2.Priorities], context: grpc.ServicerContext
@@ -107,6 +105,10 @@ class ReplayServicer:
         """Return counts by name."""
         return replay_pb2.Stats(values=self._replay.stats())
 
+    def forget_memory(self) -> None:
+        """Give up the memory of clients; to be called when no call is answered any more."""
+        self._segments.close()
+
     def _append(self, request: WithPayload[replay_pb2.Steps]) -> replay_pb2.Stored:
         writer = request.fields.writer
         following = [
@@ -116,6 +118,16 @@ class ReplayServicer:
             for run in runs_of(request, self._replay.schema)
         ]
         return replay_pb2.Stored(next=following)
+
+    def _sample(self, request: replay_pb2.Request) -> WithPayload[replay_pb2.Items]:
+        timeout_s = min(request.timeout_s, LONGEST_WAIT_S)
+        room = self._segments.room(request.segment) if request.HasField("segment") else None
+        if room is None:
+            sample = self._replay.sample(request.table, request.count, timeout_s)
+            with self._replay.times.of("serialize"):
+                return items_message(sample)
+        sample = self._replay.sample(request.table, request.count, timeout_s, empty=room.empty)
+        return placed_message(sample, room)
 
     def _answer(self, context: grpc.ServicerContext, call: Callable[[], Reply]) -> Reply:
         return answered(context, call)

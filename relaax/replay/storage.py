@@ -161,6 +161,8 @@ class Storage:
 def _positions(flags: Flags, first: int) -> IntArray:
     """Return positions int64 [N] within their episodes; ``first`` is that of the first row."""
     count = np.arange(len(flags))
+    if not (flags & START).any():
+        return count + first
     starts = np.where(flags & START != 0, count, -1)
     latest = np.maximum.accumulate(starts)
     return np.where(latest >= 0, count - latest, count + first)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from relaax.replay.gather import Empty
 from relaax.replay.limiter import Limiter
 from relaax.replay.readiness import Readiness
 from relaax.replay.selectors.prioritized import Prioritized
@@ -89,15 +90,15 @@ class Table:
         self._selector.add(items)
         self.counts.inserted += len(items)
 
-    def draw(self, count: int) -> Sample:
-        """Draw ``count`` items and read them; ``may_draw`` must hold."""
+    def draw(self, count: int, *, empty: Empty = np.empty) -> Sample:
+        """Draw ``count`` items and read them into what ``empty`` makes; ``may_draw`` must hold."""
         items, least_probability = len(self), self._selector.least_probability
         drawn = self._selector.draw(count)
         self.counts.drawn += count
         sample = Sample(
             keys=self._keys(drawn.rows),
             probabilities=drawn.probabilities,
-            columns=self._view.read(self._storage, drawn.rows),
+            columns=self._view.read(self._storage, drawn.rows, empty),
             items=items,
             least_probability=least_probability,
         )

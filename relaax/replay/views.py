@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.observations import SEPARATOR
+from relaax.replay.gather import Empty, gather
 from relaax.replay.storage import ENDS, FINAL, NONE, START, TERMINATED, Storage
 
 Array = npt.NDArray[Any]
@@ -28,8 +29,8 @@ class View(Protocol):
     def items(self, storage: Storage, rows: IntArray) -> BoolArray:
         """Return which of ``rows`` [N] are an item's, once enough rows follow: bool [N]."""
 
-    def read(self, storage: Storage, rows: IntArray) -> dict[str, Array]:
-        """Return the items of ``rows`` [N] as arrays by name."""
+    def read(self, storage: Storage, rows: IntArray, empty: Empty = np.empty) -> dict[str, Array]:
+        """Return the items of ``rows`` [N] as arrays by name, the large ones made by ``empty``."""
 
 
 def rows_ahead(storage: Storage, rows: IntArray, length: int) -> tuple[IntArray, BoolArray]:
@@ -97,7 +98,7 @@ class Transitions:
         taken: BoolArray = storage.flags[rows] & FINAL == 0
         return taken
 
-    def read(self, storage: Storage, rows: IntArray) -> dict[str, Array]:
+    def read(self, storage: Storage, rows: IntArray, empty: Empty = np.empty) -> dict[str, Array]:
         """See View."""
         found, belongs = rows_ahead(storage, rows, self.steps)
         flags = storage.flags[found[:-1]]
@@ -112,19 +113,19 @@ class Transitions:
         }
         for name, column in storage.columns.items():
             if self._is_observed(name):
-                transition[name] = self._stacked(storage, column, rows)
-                transition[f"next_{name}"] = self._stacked(storage, column, found[-1])
+                transition[name] = self._stacked(storage, column, rows, empty)
+                transition[f"next_{name}"] = self._stacked(storage, column, found[-1], empty)
             elif name != self.reward:
-                transition[name] = column[rows]
+                transition[name] = gather(column, rows, empty)
         return transition
 
     def _is_observed(self, name: str) -> bool:
         return name == self.observation or name.startswith(f"{self.observation}{SEPARATOR}")
 
-    def _stacked(self, storage: Storage, column: Array, rows: IntArray) -> Array:
-        if self.stack == 1:
-            return column[rows]
-        return column[rows_behind(storage, rows, self.stack - 1)[0].T]
+    def _stacked(self, storage: Storage, column: Array, rows: IntArray, empty: Empty) -> Array:
+        if self.stack > 1:
+            rows = rows_behind(storage, rows, self.stack - 1)[0].T
+        return gather(column, rows, empty)
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,7 @@ class Windows:
         chosen: BoolArray = taken & (storage.positions[rows] % self.stride == 0)
         return chosen
 
-    def read(self, storage: Storage, rows: IntArray) -> dict[str, Array]:
+    def read(self, storage: Storage, rows: IntArray, empty: Empty = np.empty) -> dict[str, Array]:
         """See View."""
         after, is_after = rows_ahead(storage, rows, self.length)
         found, belongs = after, is_after
@@ -166,7 +167,7 @@ class Windows:
             before, is_before = rows_behind(storage, rows, self.burn_in)
             found = np.concatenate([before[:-1], after])
             belongs = np.concatenate([is_before[:-1], is_after])
-        window = {name: column[found] for name, column in storage.columns.items()}
+        window = {name: gather(column, found, empty) for name, column in storage.columns.items()}
         window["flags"] = storage.flags[found]
         window["valid"] = belongs & (window["flags"] & FINAL == 0)
         return window

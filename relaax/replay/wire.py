@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from relaax.bridge.payloads import PayloadCodec, WithPayload
 from relaax.replay import replay_pb2
-from relaax.replay.array_bytes import read, written
+from relaax.replay.array_bytes import Form, read, written
 from relaax.replay.schema import Column, Schema
 from relaax.replay.selectors.selector import FloatArray, IntArray
 from relaax.replay.storage import Flags
@@ -80,24 +80,41 @@ def runs_of(message: WithPayload[replay_pb2.Steps], schema: Schema) -> Iterator[
 
 def items_message(sample: Sample) -> WithPayload[replay_pb2.Items]:
     """Return a sample as a message."""
-    arrays = {"key": sample.keys, "probability": sample.probabilities, **sample.columns}
-    fields = replay_pb2.Items(
+    return WithPayload(fields_of(sample), written(arrays_of(sample)))
+
+
+def arrays_of(sample: Sample) -> list[Array]:
+    """Return the arrays of a sample in the order in which a message names them."""
+    return [sample.keys, sample.probabilities, *sample.columns.values()]
+
+
+def fields_of(sample: Sample) -> replay_pb2.Items:
+    """Return a sample as a message, but for the contents of its arrays."""
+    names = ["key", "probability", *sample.columns]
+    return replay_pb2.Items(
         arrays=[
             replay_pb2.Array(name=name, dtype=array.dtype.str, shape=array.shape)
-            for name, array in arrays.items()
+            for name, array in zip(names, arrays_of(sample), strict=True)
         ],
         items=sample.items,
         least_probability=sample.least_probability,
     )
-    return WithPayload(fields, written(arrays.values()))
+
+
+def forms_of(fields: replay_pb2.Items) -> list[Form]:
+    """Return the forms of the arrays that a message names."""
+    return [(np.dtype(array.dtype), tuple(array.shape)) for array in fields.arrays]
 
 
 def sample_of(message: WithPayload[replay_pb2.Items]) -> Sample:
     """Return the sample of a message; its arrays lie in the message, and are read-only."""
-    fields = message.fields
-    forms = [(np.dtype(array.dtype), tuple(array.shape)) for array in fields.arrays]
     (data,) = message.payload or (memoryview(b""),)
-    arrays = dict(zip((a.name for a in fields.arrays), read(memoryview(data), forms), strict=True))
+    return sample_with(message.fields, read(memoryview(data), forms_of(message.fields)))
+
+
+def sample_with(fields: replay_pb2.Items, contents: Sequence[Array]) -> Sample:
+    """Return the sample of a message whose arrays have these ``contents``."""
+    arrays = dict(zip((array.name for array in fields.arrays), contents, strict=True))
     return Sample(
         keys=arrays.pop("key"),
         probabilities=arrays.pop("probability"),

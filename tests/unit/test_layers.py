@@ -53,6 +53,7 @@ MAY_IMPORT = {
         "relaax/client",
         "relaax/learning",
         "relaax/protocol",
+        "relaax/replay",
         "relaax/server/common",
         "relaax/server/parameter_server",
     ),

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from relaax.bridge import channel_options
 from relaax.errors import BridgeError
 from relaax.replay import replay_pb2
+from relaax.replay.client.shared_samples import SharedSamples
 from relaax.replay.replay import NotReady
 from relaax.replay.schema import Schema
 from relaax.replay.selectors.selector import FloatArray, IntArray
@@ -21,7 +22,6 @@ from relaax.replay.wire import (
     STEPS,
     column_messages,
     priorities_message,
-    sample_of,
     schema_of,
     steps_message,
 )
@@ -37,12 +37,17 @@ class ReplayAway(BridgeError):
 
 
 class ReplayStub:
-    """A replay server at ``host:port``; made after a fork, since gRPC has threads."""
+    """A replay server at ``host:port``; made after a fork, since gRPC has threads.
 
-    def __init__(self, url: str, call_timeout_s: float = 10.0) -> None:
+    Large samples of a server on the same host are put into memory of this process, unless
+    ``shares_memory`` is false.
+    """
+
+    def __init__(self, url: str, call_timeout_s: float = 10.0, shares_memory: bool = True) -> None:
         self.url = url
         self._timeout_s = call_timeout_s
         self._channel = grpc.insecure_channel(url, options=channel_options.CLIENT)
+        self._samples = SharedSamples(shares_memory)
         nothing = replay_pb2.Nothing
         self._describe = self._method(
             "Describe", nothing.SerializeToString, replay_pb2.Description.FromString
@@ -89,7 +94,7 @@ class ReplayStub:
     def sample(self, table: str, count: int, timeout_s: float) -> Sample:
         """Draw items; NotReady where there are not enough within ``timeout_s``."""
         request = replay_pb2.Request(table=table, count=count, timeout_s=timeout_s)
-        return sample_of(self._call(self._sample, request))
+        return self._samples.sample(request, lambda asked: self._call(self._sample, asked))
 
     def update_priorities(self, table: str, keys: IntArray, priorities: FloatArray) -> int:
         """Give items other priorities; return how many of them are gone."""
@@ -103,6 +108,7 @@ class ReplayStub:
     def close(self) -> None:
         """Close the channel."""
         self._channel.close()
+        self._samples.close()
 
     def _method(self, name: str, encode: Any, decode: Any) -> Any:
         return self._channel.unary_unary(f"/{SERVICE_NAME}/{name}", encode, decode)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from relaax.replay.gather import Empty
 from relaax.replay.memoire.batches import MemoryClosed
 from relaax.replay.memoire.clients import ClientSlots
 from relaax.replay.memoire.memory import ReplayMemory
@@ -98,7 +99,9 @@ class ServedMemory:
             slot, _ = self._clients.find(writer)
             self._memory.put_cache(slot, sample, total)
 
-    def sample(self, table: str, count: int, timeout_s: float) -> Sample:
+    def sample(
+        self, table: str, count: int, timeout_s: float, *, empty: Empty = np.empty
+    ) -> Sample:
         """Draw entries; NotReady."""
         try:
             return self._memory.sample(count, timeout_s)

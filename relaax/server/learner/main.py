@@ -9,6 +9,7 @@ import numpy as np
 
 from relaax.algorithm_base import Checkpoint, LearnerBase, Saver
 from relaax.algorithm_base.checkpoint import require_same_fingerprint, require_same_shapes
+from relaax.allocator import keep_memory
 from relaax.errors import ConfigurationError
 from relaax.interval_metrics import IntervalMetrics
 from relaax.live_lines import LiveLineWriter
@@ -47,6 +48,7 @@ def _serve(arguments: list[str]) -> int:
     options = configuration.options
     start_logging(options.log_level, options.log_file, "relaax-learner")
     stop = StopSignal()
+    keep_memory()  # every batch is made of arrays of the same sizes
     with ExitStack() as resources:
         loop, watch, replay = _loop(configuration, resources)
         print(f"learning from what is delivered at {configuration.options.bind}", flush=True)

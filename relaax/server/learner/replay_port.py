@@ -19,7 +19,8 @@ class ReplayPort:
 
     def __init__(self, address: Address, replay: Replay) -> None:
         self._server = grpc.server(ThreadPoolExecutor(THREADS), options=channel_options.SERVER)
-        self._server.add_generic_rpc_handlers((method_handlers(ReplayServicer(replay)),))
+        self._servicer = ReplayServicer(replay)
+        self._server.add_generic_rpc_handlers((method_handlers(self._servicer),))
         try:
             require_free(address)
             self._server.add_insecure_port(str(address))
@@ -30,3 +31,4 @@ class ReplayPort:
     def close(self, grace_s: float = 1.0) -> None:
         """Refuse new calls, and close when the running ones are done, or after ``grace_s``."""
         self._server.stop(grace_s).wait()
+        self._servicer.forget_memory()

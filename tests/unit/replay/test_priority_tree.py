@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from relaax.replay.priority_tree import PriorityTree
+from relaax.replay.priority_tree import MOST_CHANGED, PriorityTree
 
 
 @pytest.mark.parametrize("capacity", [1, 2, 15, 16, 17, 256, 257, 5000])
@@ -42,6 +42,19 @@ def test_a_place_without_priority_is_never_found() -> None:
     sums = np.array([0.0, 0.05, 0.1, 0.15, 0.3, np.nextafter(0.3, 1), 1e9])
 
     assert set(tree.find(sums).tolist()) == {3, 50}
+
+
+@pytest.mark.parametrize("changes", [1, MOST_CHANGED, MOST_CHANGED + 1])
+def test_a_priority_counts_as_it_was_set_last(changes: int) -> None:
+    tree = PriorityTree(40)
+    for change in range(changes):
+        tree.set(np.array([change % 40]), [1.0 + change % 7])
+    tree.set(np.zeros(0, np.int64), [])
+    tree.set(np.arange(40), np.arange(40.0))
+
+    assert tree.total == 780
+    assert tree.least == 1
+    np.testing.assert_array_equal(tree.find(np.array([0.0, 1.0, 779.0])), [1, 2, 39])
 
 
 def test_an_empty_tree_has_no_least_priority() -> None:

@@ -1,0 +1,31 @@
+"""Rows of columns, read into memory that is given."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+IntArray = npt.NDArray[np.int64]
+
+
+class Empty(Protocol):
+    """Makes room for arrays; ``numpy.empty`` is one."""
+
+    def __call__(self, shape: tuple[int, ...], dtype: np.dtype[Any], /) -> Array:
+        """Return an array of any content."""
+
+
+def gather(column: Array, rows: IntArray, empty: Empty = np.empty) -> Array:
+    """Return ``column[rows]``, [*rows.shape, ...], in what ``empty`` makes; ``rows`` must exist."""
+    out = empty((*rows.shape, *column.shape[1:]), column.dtype)
+    # Other modes look at all rows first, and write to a copy.
+    return np.take(column, rows, axis=0, out=out, mode="clip")
+
+
+def joined(parts: Sequence[Array], empty: Empty = np.empty) -> Array:
+    """Return arrays [N, ...] one behind another, in what ``empty`` makes."""
+    first = parts[0]
+    out = empty((sum(len(part) for part in parts), *first.shape[1:]), first.dtype)
+    return np.concatenate(parts, out=out)

@@ -1,0 +1,7 @@
+"""Samples through memory that a client and a replay server on one host share.
+
+``segment``          the client's memory, and its name
+``room``             arrays one behind another in it
+``mapped_segments``  the server's end: opens what clients name, and forgets what they have given up
+``messages``         the reply that says where in a segment its arrays lie
+"""
