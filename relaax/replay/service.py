@@ -12,6 +12,7 @@ from relaax.replay.replay import NotReady
 from relaax.replay.segments.mapped_segments import MappedSegments
 from relaax.replay.segments.messages import placed_message
 from relaax.replay.served import ServedReplay
+from relaax.replay.times import Times
 from relaax.replay.wire import (
     ITEMS,
     PRIORITIES,
@@ -40,10 +41,11 @@ _CODES: dict[type[Exception], grpc.StatusCode] = {
 
 
 class ReplayServicer:
-    """Turns gRPC messages into calls of a replay, and back."""
+    """Turns gRPC messages into calls of a replay, and back; ``times`` counts how long that takes."""
 
-    def __init__(self, replay: ServedReplay) -> None:
+    def __init__(self, replay: ServedReplay, times: Times | None = None) -> None:
         self._replay = replay
+        self._times = times or Times()
         self._segments = MappedSegments()
         self._incarnation = secrets.randbits(63) + 1
 
@@ -124,7 +126,7 @@ class ReplayServicer:
         room = self._segments.room(request.segment) if request.HasField("segment") else None
         if room is None:
             sample = self._replay.sample(request.table, request.count, timeout_s)
-            with self._replay.times.of("serialize"):
+            with self._times.of("serialize"):
                 return items_message(sample)
         sample = self._replay.sample(request.table, request.count, timeout_s, empty=room.empty)
         return placed_message(sample, room)
