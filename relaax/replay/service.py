@@ -41,7 +41,7 @@ _CODES: dict[type[Exception], grpc.StatusCode] = {
 
 
 class ReplayServicer:
-    """Turns gRPC messages into calls of a replay, and back; ``times`` counts how long that takes."""
+    """Turns gRPC messages into calls of a replay, and back; ``times`` counts how long it takes."""
 
     def __init__(self, replay: ServedReplay, times: Times | None = None) -> None:
         self._replay = replay
