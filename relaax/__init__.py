@@ -11,6 +11,7 @@ The words that all layers share:
 ``relaax.failure_log``       what an algorithm's code raises, with its traceback once
 ``relaax.hints``             the name that was probably meant
 ``relaax.interval_metrics``  one point a second of what happens thousands of times a second
+``relaax.live_lines``        what a process says of itself in one line that is shown live
 ``relaax.address``           HOST:PORT
 ``relaax.allocator``         how the C library keeps memory
 

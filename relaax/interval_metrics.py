@@ -22,14 +22,24 @@ class IntervalMetrics:
         self._metrics = metrics
         self._interval_s = interval_s
         self._clock = clock
-        self._due = clock() + interval_s
+        self._began_at = clock()
+        self._due = self._began_at + interval_s
         self._sums: dict[str, tuple[float, int]] = {}
+        self._amounts: dict[str, float] = {}
         self._distributions: dict[str, list[float]] = {}
 
     def add(self, name: str, value: float, times: int = 1) -> None:
         """Add a value, so many times; what is stored is the mean."""
         total, count = self._sums.get(name, (0.0, 0))
         self._sums[name] = (total + value * times, count + times)
+
+    def per_second(self, name: str, amount: float) -> None:
+        """Add an amount; what is stored is the sum by second, from then on once an interval.
+
+        Of seconds in which something was done it is the share of all time, from 0 to 1. After half
+        an interval or less there is too little to tell, and nothing is stored.
+        """
+        self._amounts[name] = self._amounts.get(name, 0.0) + amount
 
     def spread(self, name: str, values: Iterable[float]) -> None:
         """Add values; what is stored is mean, min, max, and the 50th and 99th percentiles."""
@@ -46,9 +56,17 @@ class IntervalMetrics:
             self._metrics.scalar(name, total / count, x)
         for name, values in self._distributions.items():
             self._store_spread(name, np.array(values), x)
+        now = self._clock()
+        self._store_rates(now - self._began_at, x)
         self._sums.clear()
         self._distributions.clear()
-        self._due = self._clock() + self._interval_s
+        self._began_at, self._due = now, now + self._interval_s
+
+    def _store_rates(self, seconds: float, x: float | None) -> None:
+        for name, amount in self._amounts.items():
+            if seconds > self._interval_s / 2:
+                self._metrics.scalar(name, amount / seconds, x)
+            self._amounts[name] = 0.0
 
     def _store_spread(self, name: str, values: npt.NDArray[Any], x: float | None) -> None:
         if not len(values):

@@ -1,8 +1,8 @@
 """The metrics interface that parameter server, agent and environment share.
 
 A name is ``group/name``: TensorBoard shows a section for each group. The service's own groups are
-``episode``, ``evaluation``, ``learner``, ``inference`` and ``server``; what a client sends is in
-``client``.
+``episode``, ``evaluation``, ``learner``, ``replay``, ``inference``, ``server`` and ``parameter
+server``; what a client sends is in ``client``.
 """
 
 from abc import ABC, abstractmethod

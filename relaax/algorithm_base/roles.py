@@ -5,7 +5,7 @@ of a bridge is a ``StepCounter``, a ``VariableSource`` and a ``GradientSink``.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol, TypeVar
 
@@ -34,6 +34,9 @@ class Values:
     global_t: int
     #: float32 [size]; None means that the caller holds this version already.
     vector: FloatVector | None
+    #: Seconds since they were published, by the clock of what served them when it answered; None
+    #: where that is not known.
+    age_s: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,9 @@ class PublishedInfo:
     message: str
     #: Of the values: the same values have the same one, others have another.
     hash: str
+    #: Seconds since then, by the same clock when it answered; None where that is not known. Unlike
+    #: ``time`` it may be compared on another machine.
+    age_s: float | None = field(default=None, compare=False)
 
 
 class Wanted(Enum):

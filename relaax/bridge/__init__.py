@@ -6,6 +6,7 @@ An algorithm uses it unless it exports a ``BridgeControl`` of its own; the objec
 ``control``          makes both ends
 ``stub``             the worker's end
 ``service``          the parameter server's end; it calls roles
+``traffic``          counts its calls and their bytes
 ``payloads``         messages that carry many bytes, without protobuf's copies of them
 ``vectors``          those that carry a vector
 ``metrics_sender``   sends a worker's metrics without making it wait

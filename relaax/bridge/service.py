@@ -23,6 +23,7 @@ from relaax.algorithm_base import (
     Wanted,
 )
 from relaax.bridge import bridge_pb2, bridge_pb2_grpc
+from relaax.bridge.traffic import Traffic
 from relaax.bridge.vectors import GRADIENTS, PUBLICATIONS, SERVICE_NAME, VALUES, WithVector
 from relaax.errors import ParameterServerAway
 from relaax.failure_log import FailureLog, in_words
@@ -75,6 +76,7 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
         self._service = service
         self._incarnation = secrets.randbits(63) + 1
         self._failures = FailureLog(_log)
+        self._traffic = Traffic(service.metrics)
 
     def IncrementGlobalT(  # noqa: N802
         self, request: bridge_pb2.Steps, context: grpc.ServicerContext
@@ -94,8 +96,7 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
         self, request: bridge_pb2.Known, context: grpc.ServicerContext
     ) -> WithVector[bridge_pb2.Values]:
         """Return the values, or "not modified"."""
-        known = self._version_of(request)
-        return self._answer(context, lambda: self._values_message(self._service.get(known)))
+        return self._answer(context, lambda: self._get_values(request))
 
     def Publish(  # noqa: N802
         self, request: WithVector[bridge_pb2.Publication], context: grpc.ServicerContext
@@ -153,6 +154,7 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
         return bridge_pb2.Nothing()
 
     def _apply(self, request: WithVector[bridge_pb2.Gradients]) -> WithVector[bridge_pb2.Values]:
+        self._traffic.received("gradients", request.vector)
         fields, computed_with = request.fields, None
         if fields.HasField("computed_with"):
             computed_with = self._version_of(fields.computed_with)
@@ -164,7 +166,12 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
             return WithVector(bridge_pb2.Values(incarnation=self._incarnation), None)
         return self._values_message(values)
 
+    def _get_values(self, request: bridge_pb2.Known) -> WithVector[bridge_pb2.Values]:
+        self._traffic.received("reads")
+        return self._values_message(self._service.get(self._version_of(request)))
+
     def _publish(self, request: WithVector[bridge_pb2.Publication]) -> bridge_pb2.Published:
+        self._traffic.received("publishes", request.vector)
         info = request.fields.info
         vector = _NOTHING if request.vector is None else request.vector
         published = self._service.publish_values(vector, info.iteration, info.message)
@@ -174,7 +181,9 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
         wanted = _WANTED.get(request.what)
         if wanted is None:
             raise ValueError("a query asks for INFO, PARAMETER or BOTH")
+        self._traffic.received(f"fetches of {wanted.value}")
         found = self._service.fetch(wanted, request.hash)
+        self._traffic.sent(found.vector)
         info = None if found.info is None else published_message(found.info)
         return WithVector(bridge_pb2.Publication(info=info, hash=found.hash), found.vector)
 
@@ -184,10 +193,12 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
         return Version(known.version, known.incarnation)
 
     def _values_message(self, values: Values) -> WithVector[bridge_pb2.Values]:
+        self._traffic.sent(values.vector)
         fields = bridge_pb2.Values(
             incarnation=self._incarnation,
             version=values.version.number,
             global_t=values.global_t,
+            age=values.age_s,
         )
         return WithVector(fields, values.vector)
 
@@ -195,7 +206,11 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
 def published_message(info: PublishedInfo) -> bridge_pb2.Published:
     """Return what is known of values that were published as a message."""
     return bridge_pb2.Published(
-        time=info.time, iteration=info.iteration, message=info.message, hash=info.hash
+        time=info.time,
+        iteration=info.iteration,
+        message=info.message,
+        hash=info.hash,
+        age=info.age_s,
     )
 
 

@@ -154,7 +154,8 @@ class Bridge(BridgeBase):
         return _PHASES.get(reply.phase, Phase.TRAINING)
 
     def close(self) -> None:
-        """Send the metrics that are left and close the channel."""
+        """Send the metrics that are left and close the channel; calls that wait end with it."""
+        self._is_closed = True
         if self._metrics is not None:
             self._metrics.close()
         self._is_closed = True
@@ -196,6 +197,8 @@ class Bridge(BridgeBase):
                 if isinstance(error, ValueError):
                     raise
                 self._require_away(error)
+                if self._is_closed:
+                    raise ParameterServerAway("the connection was closed meanwhile") from error
                 if time.monotonic() > deadline:
                     raise ParameterServerAway(
                         f"parameter server {self._url} was away for {self._retry_for_s:g} s"
@@ -226,9 +229,12 @@ def _gradients_message(
 
 
 def _info_of(message: bridge_pb2.Published) -> PublishedInfo:
-    return PublishedInfo(message.time, message.iteration, message.message, message.hash)
+    age_s = message.age if message.HasField("age") else None
+    return PublishedInfo(message.time, message.iteration, message.message, message.hash, age_s)
 
 
 def _values_of(reply: WithVector[bridge_pb2.Values]) -> Values:
     fields = reply.fields
-    return Values(Version(fields.version, fields.incarnation), fields.global_t, reply.vector)
+    version = Version(fields.version, fields.incarnation)
+    age_s = fields.age if fields.HasField("age") else None
+    return Values(version, fields.global_t, reply.vector, age_s)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TextIO
 
 from relaax.client.observer import EpisodeSummary
+from relaax.live_lines import Figure, LiveLine, asked_interval_s
 
 _RETURNS_AVERAGED = 100
 _TERMINAL_INTERVAL_S = 0.5
@@ -60,11 +61,23 @@ class RunProgress:
             f"{steps_per_second:.0f} steps/s"
         )
 
+    def live_line(self, steps_per_second: float) -> str:
+        """Return the progress as ``relaax-train`` shows it."""
+        figures = [
+            Figure(self.connected, "connected", of=self.environments),
+            Figure(self.episodes, "episodes"),
+            Figure(round(steps_per_second), "steps/s"),
+        ]
+        if self._returns:
+            figures.append(Figure(sum(self._returns) / len(self._returns), "mean return"))
+        return str(LiveLine("environments", tuple(figures)))
+
 
 class ProgressDisplay:
     """Shows the progress: on a terminal in one line, elsewhere as a new line every 10 s.
 
-    The first one comes after 2 s at most.
+    The first one comes after 2 s at most. Where ``relaax-train`` asks for live lines, there is one
+    as often as it says.
     """
 
     def __init__(
@@ -74,7 +87,10 @@ class ProgressDisplay:
         self._stream = stream
         self._clock = clock
         self._is_terminal = stream.isatty()
-        self._interval_s = _TERMINAL_INTERVAL_S if self._is_terminal else _LOG_INTERVAL_S
+        asked_s = None if self._is_terminal else asked_interval_s()
+        self._is_live = asked_s is not None
+        usual_s = _TERMINAL_INTERVAL_S if self._is_terminal else _LOG_INTERVAL_S
+        self._interval_s = usual_s if asked_s is None else asked_s
         self._shown_at = clock()
         self._show_at = self._shown_at + min(_FIRST_AFTER_S, self._interval_s)
         self._steps_shown = 0
@@ -94,7 +110,8 @@ class ProgressDisplay:
     def _show(self) -> None:
         now = self._clock()
         steps = self._progress.steps - self._steps_shown
-        line = self._progress.line(steps / max(now - self._shown_at, 1e-3))
+        words = self._progress.live_line if self._is_live else self._progress.line
+        line = words(steps / max(now - self._shown_at, 1e-3))
         self._shown_at, self._steps_shown = now, self._progress.steps
         self._show_at = now + self._interval_s
         if self._is_terminal:

@@ -2,9 +2,16 @@
 
 import logging
 import threading
-from typing import Generic, TypeVar
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeVar
 
-from relaax.algorithm_base import ExperienceSink, VariableSink, VariableSource
+from relaax.algorithm_base import (
+    ExperienceSink,
+    Values,
+    VariableSink,
+    VariableSource,
+    Version,
+)
 from relaax.errors import BridgeError
 
 _log = logging.getLogger(__name__)
@@ -46,8 +53,21 @@ class PolicyPuller:
             self._sink.publish(values)
 
 
+class UseCounter(Protocol[BatchT_contra]):
+    """Counts how parameters are used, such as ``PolicyUse``."""
+
+    def acted(self, rollouts: BatchT_contra) -> None:
+        """Take note of what was done with the parameters in use."""
+
+    def updated(self, age_s: float | None) -> None:
+        """Take note that other parameters are in use, which were published so long ago."""
+
+
 class PullingSink(Generic[BatchT_contra]):
-    """An ``ExperienceSink`` that hands on to another one, and pulls the parameters meanwhile."""
+    """An ``ExperienceSink`` that hands on to another one, and pulls the parameters meanwhile.
+
+    ``use`` counts what is done with them.
+    """
 
     def __init__(
         self,
@@ -55,8 +75,12 @@ class PullingSink(Generic[BatchT_contra]):
         source: VariableSource,
         policy: VariableSink,
         interval_s: float = 0.1,
+        use: UseCounter[BatchT_contra] | None = None,
     ) -> None:
         self._sink = sink
+        self._use = use
+        if use is not None:
+            policy = _CountedUpdates(policy, use.updated)
         self._puller = PolicyPuller(source, policy, interval_s)
 
     def warm_up(self) -> None:
@@ -65,9 +89,27 @@ class PullingSink(Generic[BatchT_contra]):
 
     def put(self, rollouts: BatchT_contra) -> None:
         """Hand on."""
+        if self._use is not None:
+            self._use.acted(rollouts)
         self._sink.put(rollouts)
 
     def close(self) -> None:
         """End pulling, and close the sink."""
         self._puller.close()
         self._sink.close()
+
+
+class _CountedUpdates:
+    """A ``VariableSink`` that hands on to another one, and says how old new values are."""
+
+    def __init__(self, sink: VariableSink, on_update: Callable[[float | None], object]) -> None:
+        self._sink = sink
+        self._on_update = on_update
+        self._known: Version | None = None
+
+    def publish(self, values: Values) -> None:
+        """Hand on; the first values are those that there were before, and no update."""
+        self._sink.publish(values)
+        if self._known not in (None, values.version):
+            self._on_update(values.age_s)
+        self._known = values.version

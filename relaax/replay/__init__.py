@@ -13,6 +13,7 @@
 ``gather``         rows of columns, read into memory that is given
 ``selectors``      which items are drawn
 ``priority_tree``  draws in proportion to priorities
+``times``          how long it takes to do what
 ``limiter``        when items may be added, and when they may be drawn
 ``served``         what the service calls
 ``service``        the gRPC service of a replay server

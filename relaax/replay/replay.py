@@ -17,6 +17,7 @@ from relaax.replay.schema import Schema
 from relaax.replay.selectors.selector import FloatArray, IntArray
 from relaax.replay.storage import ENDS, FINAL, NONE, START, Flags, Storage
 from relaax.replay.table import Sample, Table, TableState
+from relaax.replay.times import Times
 from relaax.replay.writers import MissingSteps, Slot, Writers
 
 Array = npt.NDArray[Any]
@@ -55,6 +56,8 @@ class Replay:
         self._storage = storage
         self._tables = tables
         self._writers = writers
+        #: How long inserting and drawing take, without waiting; the service adds what it does.
+        self.times = Times()
         self._changed = threading.Condition()
         self._duplicate_steps = 0
         self._lost_steps = 0
@@ -134,7 +137,8 @@ class Replay:
             slot, new = self._writers.slot(writer, environment), slice(min(known, len(flags)), None)
             self._duplicate_steps += new.start or 0
             if known < len(flags):
-                self._take(slot, {name: rows[name][new] for name in rows}, flags[new])
+                with self.times.of("insert"):
+                    self._take(slot, {name: rows[name][new] for name in rows}, flags[new])
             slot.may_have_gap = False
             return slot.next_step
 
@@ -158,7 +162,8 @@ class Replay:
                 raise NotReady(
                     f"{len(source)} items are in {table}, of which {count} are not ready"
                 )
-            sample = source.draw(count, charge, empty=empty)
+            with self.times.of("sample"):
+                sample = source.draw(count, charge, empty=empty)
             self._changed.notify_all()
             return sample
 
@@ -207,7 +212,12 @@ class Replay:
                 "steps evicted": self._storage.evicted,
                 "actions stored": self._actions,
             }
-            sizes: dict[str, float] = {"steps": len(self._storage), "writers": len(self._writers)}
+            sizes: dict[str, float] = {
+                "steps": len(self._storage),
+                "capacity": self._storage.capacity,
+                "writers": len(self._writers),
+                **self.times.counts(),
+            }
             for name, table in self._tables.items():
                 sizes[f"{name}/items"] = len(table)
                 totals |= {f"{name}/{key}": value for key, value in asdict(table.counts).items()}

@@ -14,6 +14,7 @@ from relaax.replay.replay import NotReady
 from relaax.replay.segments.mapped_segments import MappedSegments
 from relaax.replay.segments.messages import placed_message
 from relaax.replay.served import ServedReplay
+from relaax.replay.times import Times
 from relaax.replay.wire import (
     ITEMS,
     PRIORITIES,
@@ -48,10 +49,11 @@ _CODES: dict[type[Exception], grpc.StatusCode] = {
 
 
 class ReplayServicer:
-    """Turns gRPC messages into calls of a replay, and back."""
+    """Turns gRPC messages into calls of a replay, and back; ``times`` counts how long it takes."""
 
-    def __init__(self, replay: ServedReplay) -> None:
+    def __init__(self, replay: ServedReplay, times: Times | None = None) -> None:
         self._replay = replay
+        self._times = times or Times()
         self._segments = MappedSegments()
         self._waiting = threading.BoundedSemaphore(MOST_WAITING)
         self._incarnation = secrets.randbits(63) + 1
@@ -153,9 +155,11 @@ class ReplayServicer:
         charge = request.charge if request.HasField("charge") else None
         draw = partial(self._replay.sample, request.table, request.count, timeout_s, charge)
         room = self._segments.room(request.segment) if request.HasField("segment") else None
-        return (
-            items_message(draw()) if room is None else placed_message(draw(empty=room.empty), room)
-        )
+        if room is not None:
+            return placed_message(draw(empty=room.empty), room)
+        sample = draw()
+        with self._times.of("serialize"):
+            return items_message(sample)
 
     def _answer(self, context: grpc.ServicerContext, call: Callable[[], Reply]) -> Reply:
         return answered(context, call)

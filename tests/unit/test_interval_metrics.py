@@ -1,15 +1,7 @@
 import pytest
+from stored_metrics import StoredMetrics
 
 from relaax.interval_metrics import IntervalMetrics
-from relaax.metrics import Metrics
-
-
-class Stored(Metrics):
-    def __init__(self):
-        self.values = {}
-
-    def scalar(self, name, y, x=None):
-        self.values.setdefault(name, []).append((y, x))
 
 
 @pytest.fixture(name="clock")
@@ -19,7 +11,7 @@ def _clock():
 
 @pytest.fixture(name="stored")
 def _stored():
-    return Stored()
+    return StoredMetrics()
 
 
 @pytest.fixture(name="metrics")
@@ -56,3 +48,26 @@ def test_an_empty_spread_stores_nothing(metrics, stored):
     metrics.spread("wait", ())
     metrics.store()
     assert stored.values == {}
+
+
+class TestRates:
+    def test_an_amount_is_stored_by_second_of_the_time_that_has_passed(
+        self, metrics, stored, clock
+    ):
+        for amount in (1, 2, 3):
+            metrics.per_second("bytes", amount)
+        clock[0] = 1.5
+        metrics.store_if_due()
+        assert stored.values == {"bytes": [(4.0, None)]}
+
+    def test_where_nothing_happens_any_more_it_falls_to_zero(self, metrics, stored, clock):
+        metrics.per_second("bytes", 5)
+        for clock[0] in (1.0, 2.0):
+            metrics.store_if_due()
+        assert [y for y, _ in stored.values["bytes"]] == [5.0, 0.0]
+
+    def test_a_moment_after_the_last_time_there_is_too_little_to_tell(self, metrics, stored, clock):
+        metrics.per_second("bytes", 5)
+        clock[0] = 0.1
+        metrics.store()
+        assert stored.values == {}

@@ -11,8 +11,7 @@ REPOSITORY = Path(__file__).parent.parent.parent
 #: The modules that every layer shares. They import one another and nothing else of the package.
 WORDS = (
     "relaax.address", "relaax.allocator", "relaax.errors", "relaax.evaluation",
-    "relaax.failure_log", "relaax.hints",
-    "relaax.interval_metrics",
+    "relaax.failure_log", "relaax.hints", "relaax.interval_metrics", "relaax.live_lines",
     "relaax.metrics", "relaax.observations", "relaax.spaces", "relaax.steps", "relaax.__version__",
 )  # fmt: skip
 

@@ -29,6 +29,7 @@ from relaax.learning.parameter_server import ParameterServer, Store
 from relaax.learning.parameter_service import ParameterService
 from relaax.learning.parameter_store import ParameterStore
 from relaax.learning.policy import CurrentPolicy
+from relaax.learning.policy_use import PolicyUse
 from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.published import PublishedParameters, PublishedService
 from relaax.learning.pulling import PullingSink
@@ -134,7 +135,9 @@ def make_actor(
         distribution=actions,
         columns=config.columns,
         rollouts=StepRecorder(config.columns),
-        experience=PullingSink(experience, parameter_server, policy),
+        experience=PullingSink(
+            experience, parameter_server, policy, use=PolicyUse(parameter_server.metrics())
+        ),
         random=random,
         reward_scale=settings.reward_scale,
         exploration=None if make_noise is None else make_noise(policy, random),

@@ -5,6 +5,7 @@ import hashlib
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -29,9 +30,18 @@ class PublishedParameters:
     called by many threads at once.
     """
 
-    def __init__(self, initial: FloatVector, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        initial: FloatVector,
+        clock: Callable[[], float] = time.time,
+        stopwatch: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._vector = frozen_copy(initial)
         self._clock = clock
+        #: Never runs backwards, as ``clock`` may.
+        self._stopwatch = stopwatch
+        #: By it, when something was published last; None if this process has not seen it.
+        self._published_at: float | None = None
         self._info: PublishedInfo | None = None
         #: By version: the learner's count of its steps; the newest of them.
         self._iterations: dict[int, int] = {}
@@ -84,7 +94,13 @@ class PublishedParameters:
                 self._vector = replacement
                 self._version += 1
             self._note(info)
+            self._published_at = self._stopwatch()
         return info
+
+    def age_s(self) -> float | None:
+        """Return how many seconds ago something was published; None before, and after a restart."""
+        at = self._published_at
+        return None if at is None else self._stopwatch() - at
 
     def read(self) -> tuple[FloatVector, int, int]:
         """Return parameters (float32 [size], read-only), version and global step, which agree."""
@@ -100,7 +116,7 @@ class PublishedParameters:
         is_known = wanted is Wanted.INFO or known_hash == info.hash
         return Publication(
             vector=None if is_known else vector,
-            info=None if wanted is Wanted.PARAMETER else info,
+            info=None if wanted is Wanted.PARAMETER else replace(info, age_s=self.age_s()),
             hash=info.hash,
         )
 

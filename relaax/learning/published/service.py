@@ -34,7 +34,8 @@ class PublishedService(BridgeBase):
         """Return the parameters, without their vector when ``known`` is current."""
         vector, version, global_t = self._parameters.read()
         is_current = known is not None and known.number == version
-        return Values(Version(version), global_t, None if is_current else vector)
+        age_s = self._parameters.age_s()
+        return Values(Version(version), global_t, None if is_current else vector, age_s)
 
     def publish_values(
         self, vector: FloatVector, iteration: int, message: str = ""

@@ -10,6 +10,8 @@
 ``training_watch``      counts steps, and asks whether the training is over
 ``stop_signal``         a stop that signals ask for
 ``saver``               checkpoints in a directory or in AWS S3
+``replay_metrics``      the metrics of a replay, made of what it counts
 ``aws``                 access to AWS S3
-``logs``                the format of the log
+``logs``                the log, on standard error and in a file
+``log_file``            a file that several processes write, line by line
 """

@@ -22,7 +22,7 @@ class ReplayPort:
 
     def __init__(self, address: Address, replay: Replay) -> None:
         self._server = grpc.server(ThreadPoolExecutor(THREADS), options=channel_options.SERVER)
-        self._servicer = ReplayServicer(replay)
+        self._servicer = ReplayServicer(replay, replay.times)
         self._server.add_generic_rpc_handlers((method_handlers(self._servicer),))
         try:
             require_free(address)

@@ -57,7 +57,8 @@ class TrainingWatch:
                 self._take_scores()
                 self._phase = self._bridge.phase()
             except BridgeError as error:  # all is tried again
-                _log.warning("%s", error)
+                if not self._closes.is_set():
+                    _log.warning("%s", error)
 
     def _take_scores(self) -> None:
         if self._on_score is None:

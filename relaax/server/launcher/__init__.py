@@ -4,5 +4,6 @@
 ``new_algorithm``    writes a small algorithm into a folder
 ``process_manager``  starts the processes, and stops all when one exits
 ``live_printer``     prints their output, with the training's progress below it
+``process_log``      writes it into a file, too
 ``progress_view``    the progress as rows of a terminal: a bar and figures
 """

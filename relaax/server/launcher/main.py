@@ -25,8 +25,10 @@ from pathlib import Path
 from honcho.environ import Procfile, parse_procfile
 
 from relaax.errors import ConfigurationError
+from relaax.live_lines import ASKED_BY
 from relaax.server.launcher.live_printer import LivePrinter
 from relaax.server.launcher.new_algorithm import next_steps, write_new_algorithm
+from relaax.server.launcher.process_log import ProcessLog, log_beside_checkpoints
 from relaax.server.launcher.process_manager import ProcessManager
 
 _DESCRIPTION = """\
@@ -42,7 +44,8 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.new_algorithm is not None:
         return _write_algorithm(parser, arguments.new_algorithm)
-    return _run(_procfile(parser, arguments.procfile))
+    procfile = _procfile(parser, arguments.procfile)
+    return _run(procfile, _log(parser, arguments.log_file, procfile))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -61,7 +64,25 @@ def _parser() -> argparse.ArgumentParser:
         metavar="DIR",
         help="write a small algorithm, its YAML file and its Procfile into a new folder",
     )
+    parser.add_argument(
+        "--log-file",
+        type=Path,
+        metavar="FILE",
+        help="write what all processes log and print into this file, with time, process and level "
+        "in each line (default: the file log in the folder of the parameter server's "
+        "--checkpoint-dir or --metrics-dir)",
+    )
     return parser
+
+
+def _log(
+    parser: argparse.ArgumentParser, given: Path | None, procfile: Procfile
+) -> ProcessLog | None:
+    path = given or log_beside_checkpoints(procfile.processes.values())
+    try:
+        return None if path is None else ProcessLog(path)
+    except OSError as error:
+        parser.error(f"cannot write the log {path}: {error.strerror}; --log-file names another")
 
 
 def _write_algorithm(parser: argparse.ArgumentParser, directory: Path) -> int:
@@ -86,18 +107,20 @@ def _procfile(parser: argparse.ArgumentParser, path: Path) -> Procfile:
     return procfile
 
 
-def _run(procfile: Procfile) -> int:
+def _run(procfile: Procfile, log: ProcessLog | None) -> int:
     _stop_when_the_terminal_closes()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # what a process prints must not end the training
-    printer = LivePrinter(sys.stdout)
+    printer = LivePrinter(sys.stdout, log)
     manager = ProcessManager(printer)
     for name, command in procfile.processes.items():
-        manager.add_process(name, command, env=_environment())
+        manager.add_process(name, command, env=_environment(printer.interval_s))
     try:
         manager.loop()
     finally:
         printer.close()
+        if log is not None:
+            log.close()
     return manager.exit_status()
 
 
@@ -106,10 +129,13 @@ def _stop_when_the_terminal_closes() -> None:
         signal.signal(signal.SIGHUP, lambda number, frame: signal.raise_signal(signal.SIGTERM))
 
 
-def _environment() -> dict[str, str]:
-    """Return variables that put this Python's commands first in PATH and its output unbuffered."""
+def _environment(interval_s: float) -> dict[str, str]:
+    """Return variables that put this Python's commands first in PATH and its output unbuffered.
+
+    And that ask for a live line every ``interval_s`` seconds.
+    """
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    return {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "true"}
+    return {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "true", ASKED_BY: str(interval_s)}
 
 
 if __name__ == "__main__":

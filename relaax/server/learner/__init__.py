@@ -5,4 +5,6 @@
 ``prefetcher``     batches that are ready before they are asked for
 ``publishing``     when to publish
 ``experience``     where its samples come from: a replay of its own, or replay servers
+``measurements``   how long the loop does what
+``learner_line``   what a learner says in the live line of its group
 """

@@ -1,7 +1,7 @@
 """Where a learner's samples come from: a replay of its own, or replay servers."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -12,6 +12,7 @@ from relaax.metrics import Metrics
 from relaax.replay.client.mixed_sampler import MixedSampler
 from relaax.replay.client.sampler import ShardedSampler
 from relaax.replay.specs import MixedSpec, ReplaySpec
+from relaax.server.common.replay_metrics import ReplayMetrics
 from relaax.server.common.replay_port import LINGER_S, ReplayPort
 from relaax.server.learner.loop import SampleSource
 
@@ -30,6 +31,9 @@ class Experience(Protocol):
     def steps_to_count(self) -> int:
         """Return how many steps this process must report to the parameter server."""
 
+    def stats(self) -> Mapping[str, float]:
+        """Return what a replay of this process has counted; nothing of other processes."""
+
     def tend(self) -> None:
         """Do what is due; called once a second."""
 
@@ -47,7 +51,12 @@ class OwnReplay:
     """
 
     def __init__(
-        self, spec: ReplaySpec, random: np.random.Generator, lease_s: float, bind: Address
+        self,
+        spec: ReplaySpec,
+        random: np.random.Generator,
+        lease_s: float,
+        bind: Address,
+        metrics: Metrics,
     ) -> None:
         self.source = spec.make(random, lease_s)
         self.place = f"what is delivered at {bind}"
@@ -55,14 +64,20 @@ class OwnReplay:
             self._port = ReplayPort(bind, self.source)
         except OSError as error:
             raise ConfigurationError(f"--bind: {error}") from error
+        self._metrics = ReplayMetrics(self.source.stats, metrics)
 
     def steps_to_count(self) -> int:
         """See Experience: all that were delivered."""
         return self.source.actions
 
+    def stats(self) -> Mapping[str, float]:
+        """See Experience."""
+        return self.source.stats()
+
     def tend(self) -> None:
         """See Experience."""
         self.source.reclaim()
+        self._metrics.store()
 
     def finish(self) -> str:
         """See Experience: take, and drop, what still comes for a while."""
@@ -97,6 +112,10 @@ class ReplayServers:
     def steps_to_count(self) -> int:
         """See Experience: none."""
         return 0
+
+    def stats(self) -> Mapping[str, float]:
+        """See Experience: nothing."""
+        return {}
 
     def tend(self) -> None:
         """See Experience."""

@@ -16,6 +16,7 @@ from relaax.interval_metrics import IntervalMetrics
 from relaax.replay.replay import NotReady
 from relaax.replay.table import Sample
 from relaax.server.common.stop_signal import Stop
+from relaax.server.learner.measurements import LearnerMeasurements
 from relaax.server.learner.prefetcher import Prefetcher
 from relaax.server.learner.publishing import PublishClock
 
@@ -46,6 +47,9 @@ class _Batch:
 
     keys: npt.NDArray[np.int64]
     prepared: Any
+    #: Seconds that drawing took, with the wait for enough items, and preparing.
+    sample_s: float
+    prepare_s: float
 
 
 class LearnerLoop:
@@ -72,7 +76,7 @@ class LearnerLoop:
         self._source = source
         self._publisher = publisher
         self._publish_clock = publish_clock
-        self._metrics = metrics
+        self._measured = LearnerMeasurements(metrics)
         self._save = save
         self._checkpoint_interval_s = checkpoint_interval_s
         self._depth = depth
@@ -92,7 +96,7 @@ class LearnerLoop:
             self._save_or_warn()
             raise
         self._save(self.iteration)
-        self._metrics.store()
+        self._measured.store()
         self._publish()
 
     def _learn(self, batches: Prefetcher[_Batch], is_over: Callable[[], bool]) -> None:
@@ -110,34 +114,38 @@ class LearnerLoop:
 
     def _learn_from(self, batches: Prefetcher[_Batch]) -> None:
         """Take one step, if a batch is ready or becomes so."""
-        asked = time.perf_counter()
-        batch = batches.get(_WAIT_S)
+        with self._measured.phase("fetch"):
+            batch = batches.get(_WAIT_S)
         if batch is not None:
-            self._metrics.add("learner/fetch time", time.perf_counter() - asked)
+            self._measured.add("learner/batches ready", batches.depth)
             self._step(batch)
+        self._measured.store_if_due()
 
     def _fetch(self) -> _Batch | None:
         """Draw a batch and prepare it; None if there are not enough items yet."""
+        asked = time.perf_counter()
         try:
             sample = self._source.sample(self._learner.table, self._learner.batch_size, _WAIT_S)
         except NotReady:
             return None
-        return _Batch(sample.keys, self._learner.prepare(sample))
+        drawn = time.perf_counter()
+        prepared = self._learner.prepare(sample)
+        return _Batch(sample.keys, prepared, drawn - asked, time.perf_counter() - drawn)
 
     def _step(self, batch: _Batch) -> None:
-        began = time.perf_counter()
-        result = self._learner.step(batch.prepared)
+        with self._measured.phase("learn"):
+            result = self._learner.step(batch.prepared)
         self.iteration += 1
-        self._metrics.add("learner/learn time", time.perf_counter() - began)
+        self._measured.add("learner/sample time", batch.sample_s)
+        self._measured.add("learner/prepare time", batch.prepare_s)
         for name, term in result.terms.items():
-            self._metrics.add(f"learner/{name}", term)
+            self._measured.add(f"learner/{name}", term)
         if result.priorities is not None:
             self._source.update_priorities(self._learner.table, batch.keys, result.priorities)
         if self._publish_clock.is_due(self.iteration):
-            began = time.perf_counter()
-            self._publish()
-            self._metrics.add("learner/publish time", time.perf_counter() - began)
-        self._metrics.store_if_due()
+            with self._measured.phase("publish"):
+                self._publish()
+        self._measured.updated(len(batch.keys))
 
     def _publish(self) -> None:
         if not self._learner.publishes:

@@ -11,6 +11,7 @@ from relaax.algorithm_base.checkpoint import require_same_fingerprint, require_s
 from relaax.allocator import keep_memory
 from relaax.errors import BridgeError, ConfigurationError
 from relaax.interval_metrics import IntervalMetrics
+from relaax.live_lines import LiveLineWriter
 from relaax.metrics import Metrics
 from relaax.replay.specs import ReplaySpec
 from relaax.server.common.algorithm_loader import load_algorithm, make_config
@@ -23,9 +24,11 @@ from relaax.server.common.configuration import (
     run_command,
 )
 from relaax.server.common.logs import start_logging
+from relaax.server.common.saver import CheckpointSaver
 from relaax.server.common.stop_signal import StopSignal
 from relaax.server.common.training_watch import TrainingWatch
 from relaax.server.learner.experience import Experience, OwnReplay, ReplayServers
+from relaax.server.learner.learner_line import LearnerLine
 from relaax.server.learner.loop import LearnerLoop
 from relaax.server.learner.publishing import PublishClock, PublishRule
 
@@ -39,7 +42,8 @@ def main() -> int:
 
 def _serve(arguments: list[str]) -> int:
     configuration = load_learner(arguments)
-    start_logging(configuration.options.log_level)
+    options = configuration.options
+    start_logging(options.log_level, options.log_file, "relaax-learner")
     stop = StopSignal()
     keep_memory()  # every batch is made of arrays of the same sizes
     with ExitStack() as resources:
@@ -70,7 +74,11 @@ def _loop(
     learner = algorithm.make_learner(config, seed)
     resources.callback(learner.close)
     store = store_of(options.checkpoint_dir, options.checkpoint_aws_s3, options.aws_keys)
-    saver = saver_of(store, options.checkpoints_to_keep)
+    saver = saver_of(store, options.checkpoints_to_keep, options.keep_best, options.restore)
+    on_score = None
+    if isinstance(saver, CheckpointSaver):
+        resources.callback(saver.close)
+        on_score = saver.scores.add
     fingerprint = {"learner of": section.directory.name}
     iteration = _restore(learner, saver, fingerprint)
     random = np.random.default_rng(secrets.randbits(64) if seed is None else [seed, 1])
@@ -81,7 +89,10 @@ def _loop(
     )
     resources.callback(experience.close)
     learner.connected(bridge)
-    watch = resources.enter_context(closing(TrainingWatch(bridge, experience.steps_to_count)))
+    watch = resources.enter_context(
+        closing(TrainingWatch(bridge, experience.steps_to_count, on_score))
+    )
+    tending = [experience.tend]
     loop = LearnerLoop(
         learner,
         experience.source,
@@ -92,8 +103,10 @@ def _loop(
         options.checkpoint_interval,
         first_iteration=iteration,
         depth=options.prefetch,
-        tend=experience.tend,
+        tend=lambda: [tend() for tend in tending],
     )
+    line = LearnerLine(lambda: loop.iteration, experience.stats)
+    tending.append(LiveLineWriter("learner", line.figures).write_if_due)
     return loop, watch, experience
 
 
@@ -106,7 +119,7 @@ def _experience(
 ) -> Experience:
     """Return replay servers, if they are named, or else a replay in this process."""
     if options.replay_servers is None:
-        return OwnReplay(spec, random, options.lease, options.bind)
+        return OwnReplay(spec, random, options.lease, options.bind, metrics)
     return ReplayServers(options.replay_servers, table, spec, random, metrics)
 
 

@@ -3,11 +3,11 @@
 import logging
 import sys
 from contextlib import ExitStack, closing
+from pathlib import Path
 
 from relaax.address import Address
 from relaax.algorithm_base import (
     Metrics,
-    NullMetrics,
     ParameterServerBase,
     RunningParameterServer,
 )
@@ -33,6 +33,8 @@ from relaax.server.parameter_server.metrics import (
     EvaluationScores,
     EventWriter,
     S3Mirror,
+    SeveralMetrics,
+    WandbWriter,
     WorkerCount,
     describe_run,
 )
@@ -56,7 +58,8 @@ def main() -> int:
 
 def _serve(arguments: list[str]) -> int:
     configuration = load_parameter_server(arguments)
-    start_logging(configuration.options.log_level)
+    options = configuration.options
+    start_logging(options.log_level, options.log_file, "relaax-parameter-server")
     stop = StopSignal()
     if configuration.options.replica_of is not None:
         return _replicate(configuration, configuration.options.replica_of, stop)
@@ -165,11 +168,32 @@ def _metrics(
     configuration: ParameterServerConfiguration, global_step: _GlobalStep, resources: ExitStack
 ) -> Metrics:
     options = configuration.options
-    if options.metrics_dir is None:
-        if options.metrics_aws_s3 is not None:
-            raise ConfigurationError("--metrics-aws-s3 needs --metrics-dir, whose files it copies")
-        return NullMetrics()
-    directory = options.metrics_dir / configuration.run_name
+    places: list[Metrics] = []
+    if options.metrics_dir is not None:
+        places.append(_event_files(configuration, options.metrics_dir, global_step, resources))
+    elif options.metrics_aws_s3 is not None:
+        raise ConfigurationError("--metrics-aws-s3 needs --metrics-dir, whose files it copies")
+    if options.wandb_project is not None:
+        wandb = WandbWriter(
+            options.wandb_project,
+            configuration.run_name,
+            global_step,
+            configuration.algorithm.parameters,
+            options.metrics_dir,
+        )
+        resources.callback(wandb.close)
+        places.append(wandb)
+    return SeveralMetrics(places)
+
+
+def _event_files(
+    configuration: ParameterServerConfiguration,
+    metrics_dir: Path,
+    global_step: _GlobalStep,
+    resources: ExitStack,
+) -> Metrics:
+    options = configuration.options
+    directory = metrics_dir / configuration.run_name
     written = options.model_dump(by_alias=True, exclude_unset=True)
     algorithm = configuration.algorithm
     description = describe_run(

@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from collections import OrderedDict
+from dataclasses import replace
 
 from relaax.algorithm_base import (
     BridgeBase,
@@ -53,6 +54,8 @@ class ReplicaService(BridgeBase):
         #: The primary's versions by their own numbers; the oldest are forgotten.
         self._versions: OrderedDict[int, Version] = OrderedDict()
         self._publication = Publication(None, None, "")
+        #: When the values were pulled last, by a clock that never runs backwards.
+        self._pulled_at = time.monotonic()
         self._values = primary.get()
         self._versions[0] = self._values.version
         self._fetch()
@@ -82,7 +85,8 @@ class ReplicaService(BridgeBase):
         with self._lock:
             version, vector = Version(self._number), self._values.vector
             is_known = known is not None and known.number == self._number
-            return Values(version, self._values.global_t, None if is_known else vector)
+            age_s = self._age_s(self._values.age_s)
+            return Values(version, self._values.global_t, None if is_known else vector, age_s)
 
     def publish_values(
         self, vector: FloatVector, iteration: int, message: str = ""
@@ -94,9 +98,10 @@ class ReplicaService(BridgeBase):
         """Return what was published last, as far as it is wanted."""
         found = self._publication
         is_known = wanted is Wanted.INFO or known_hash == found.hash
+        info = None if wanted is Wanted.PARAMETER else found.info
         return Publication(
             vector=None if is_known else found.vector,
-            info=None if wanted is Wanted.PARAMETER else found.info,
+            info=None if info is None else replace(info, age_s=self._age_s(info.age_s)),
             hash=found.hash,
         )
 
@@ -121,8 +126,9 @@ class ReplicaService(BridgeBase):
 
     def _take(self, values: Values) -> None:
         with self._lock:
+            self._pulled_at = time.monotonic()
             if values.vector is None:
-                self._values = Values(values.version, values.global_t, self._values.vector)
+                self._values = replace(values, vector=self._values.vector)
                 return
             self._values = values
             self._number += 1
@@ -134,6 +140,10 @@ class ReplicaService(BridgeBase):
         found = self._primary.fetch(Wanted.BOTH, self._publication.hash)
         vector = self._publication.vector if found.vector is None else found.vector
         self._publication = Publication(vector, found.info, found.hash)
+
+    def _age_s(self, pulled: float | None) -> float | None:
+        """Return the age of what had that age when it was pulled; None if it is not known."""
+        return None if pulled is None else pulled + time.monotonic() - self._pulled_at
 
     def _version_of(self, computed_with: Version | None) -> Version | None:
         """Return the primary's version; one that it refuses, if it is not known any more."""

@@ -3,5 +3,4 @@
 ``main``      the command
 ``tasks``     what is done from time to time, until the training is over
 ``contents``  saves what the replay holds, and restores it
-``meter``     how the replay is, as metrics
 """

@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 
 from relaax.errors import ConfigurationError
+from relaax.live_lines import LiveLineWriter
 from relaax.replay.replay import Replay
 from relaax.replay.specs import ReplaySpec
 from relaax.server.common.algorithm_loader import Algorithm, load_algorithm, make_config
@@ -23,12 +24,12 @@ from relaax.server.common.configuration import (
     run_command,
 )
 from relaax.server.common.logs import start_logging
+from relaax.server.common.replay_metrics import ReplayMetrics
 from relaax.server.common.replay_port import LINGER_S, ReplayPort
 from relaax.server.common.saver import CheckpointSaver
 from relaax.server.common.stop_signal import StopSignal
 from relaax.server.common.training_watch import TrainingWatch
 from relaax.server.replay_server.contents import Contents
-from relaax.server.replay_server.meter import ReplayMeter
 from relaax.server.replay_server.tasks import Task, run_tasks
 
 #: How often writers whose lease is over are looked for, and metrics are stored.
@@ -45,7 +46,7 @@ def main() -> int:
 def _serve(arguments: list[str]) -> int:
     configuration = load_replay_server(arguments)
     options = configuration.options
-    start_logging(options.log_level)
+    start_logging(options.log_level, options.log_file, "relaax-replay-server")
     stop = StopSignal()
     with ExitStack() as resources:
         algorithm = load_algorithm(configuration.algorithm.directory)
@@ -57,9 +58,9 @@ def _serve(arguments: list[str]) -> int:
         resources.callback(bridge.close)
         port = resources.enter_context(closing(_port(options, replay)))
         watch = resources.enter_context(closing(TrainingWatch(bridge, _new_actions(replay))))
-        meter = ReplayMeter(replay, bridge.metrics(), options.own_name)
+        metrics = ReplayMetrics(replay.stats, bridge.metrics(), group=f"replay {options.own_name}")
         print(f"storing what is delivered at {options.bind}", flush=True)
-        run_tasks(_tasks(options, replay, meter, contents), stop, lambda: watch.is_over)
+        run_tasks(_tasks(options, replay, metrics, contents), stop, lambda: watch.is_over)
         if watch.is_over:
             replay.end()
             time.sleep(LINGER_S)
@@ -100,9 +101,10 @@ def _new_actions(replay: Replay) -> Callable[[], int]:
 
 
 def _tasks(
-    options: ReplayServerOptions, replay: Replay, meter: ReplayMeter, contents: Contents | None
+    options: ReplayServerOptions, replay: Replay, metrics: ReplayMetrics, contents: Contents | None
 ) -> list[Task]:
-    tasks = [Task(TEND_S, replay.reclaim), Task(TEND_S, meter.store)]
+    line = LiveLineWriter("replay", metrics.figures)
+    tasks = [Task(TEND_S, do) for do in (replay.reclaim, metrics.store, line.write_if_due)]
     if options.evict_after is not None:
         tasks.append(Task(options.evict_interval, partial(replay.evict, options.evict_after)))
     if contents is not None:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
+from relaax.server.common.logs import name_process
+
 _log = logging.getLogger(__name__)
 
 #: How long children may take to stop before they are killed.
@@ -130,6 +132,7 @@ class Children:
         """Never returns: a child must not fall back into its parent's loop."""
         exit_code = 1
         try:
+            name_process(name)
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, which decides

@@ -36,7 +36,7 @@ def _serve(arguments: list[str]) -> int:
     from relaax.server.rlx_server.wiring import rlx_server
 
     options = configuration.options
-    start_logging(options.log_level)
+    start_logging(options.log_level, options.log_file, "relaax-rlx-server")
     if not hasattr(select, "epoll"):
         raise ConfigurationError("relaax-rlx-server needs Linux; clients run anywhere")
     try:

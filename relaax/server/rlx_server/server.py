@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Protocol
 
 from relaax.address import Address
+from relaax.live_lines import Figure, LiveLineWriter
 from relaax.server.rlx_server.admission import AdmissionDecision
 from relaax.server.rlx_server.children import END_OF_TRAINING, STOP, Children, ExitedChild
 from relaax.server.rlx_server.watcher import TRAINING_IS_OVER
@@ -46,6 +47,10 @@ class Workers(Protocol):
     @property
     def is_open(self) -> bool:
         """Whether connections can be taken now."""
+
+    @property
+    def pids(self) -> list[int]:
+        """The workers that run."""
 
     def start_due(self) -> None:
         """Start what should run and does not, if it is time to."""
@@ -88,6 +93,10 @@ class RlxServer:
         self._stops = False
         self._is_over = False
         self._exit_status = 0
+        #: Connections that were given to a worker, and those that were refused.
+        self._accepted = self._refused = 0
+        self._lost_workers = 0
+        self._live_line = LiveLineWriter("RLX server", self._figures)
 
     def run(self) -> int:
         """Serve until stopped and return the exit status; every child is gone by then."""
@@ -128,6 +137,15 @@ class RlxServer:
                 key.data()
             for exited in self._children.reap():
                 self._note_exit(exited)
+            self._live_line.write_if_due()
+
+    def _figures(self) -> list[Figure]:
+        return [
+            Figure(len(self._workers.pids), "workers"),
+            Figure(self._accepted, "connections accepted"),
+            Figure(self._refused, "connections refused"),
+            Figure(self._lost_workers, "workers lost"),
+        ]
 
     def _wake(self) -> None:
         self._wake_reader.recv(4096)
@@ -153,6 +171,7 @@ class RlxServer:
                 _log.error("could not start a watcher of the parameter server: %s", error)
 
     def _note_exit(self, exited: ExitedChild) -> None:
+        self._lost_workers += exited.exit_code != 0 and exited.pid != self._watcher_pid
         status = self._workers.note_exit(exited)
         if status is not None:
             self._stops, self._exit_status = True, status
@@ -191,10 +210,13 @@ class RlxServer:
         decision = self._workers.admit()
         if not decision.is_admitted:
             _log.warning("refusing a connection from %s: %s", peer, decision)
+            self._refused += 1
             return
         try:
             pid = self._workers.serve(connection, peer)
         except OSError as error:
             _log.error("refusing a connection from %s: no worker serves it: %s", peer, error)
+            self._refused += 1
         else:
+            self._accepted += 1
             _log.info("worker %d serves %s", pid, peer)

@@ -99,6 +99,13 @@ def test_values_that_gradients_move_cannot_be_published(serving):
     assert bridge.fetch(Wanted.BOTH) == Publication(None, None, "")
 
 
+def test_the_age_of_what_was_published_comes_with_it(bridge):
+    assert bridge.get_values().age_s is None
+    bridge.publish_values(VECTOR, 1)
+    first, second = bridge.get_values().age_s, bridge.fetch(Wanted.INFO).info.age_s
+    assert 0 <= first <= second
+
+
 def evaluated(service, version, score):
     service.metrics().scalar(EVALUATION_REWARD_OF, score, version)
 

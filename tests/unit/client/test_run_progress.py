@@ -3,6 +3,7 @@ import statistics
 
 from relaax.client.observer import EpisodeSummary
 from relaax.client.run_progress import ProgressDisplay, RunProgress
+from relaax.live_lines import ASKED_BY
 
 
 class Terminal(io.StringIO):
@@ -61,6 +62,23 @@ def test_on_a_terminal_the_line_is_replaced_until_the_end() -> None:
     assert shown.count("\r0 of 1 environments") == 3
     assert shown.count("\n") == 1
     assert shown.endswith("\n")
+
+
+def test_relaax_train_gets_a_live_line_as_often_as_it_asks(monkeypatch) -> None:
+    monkeypatch.setenv(ASKED_BY, "2")
+    clock, stream, progress = Clock(), io.StringIO(), RunProgress(4)
+    progress.connected = 3
+    display = ProgressDisplay(progress, stream, clock)
+    for steps in (100, 150):
+        clock.now += 2
+        progress.steps = steps
+        display.refresh()
+        display.refresh()
+        progress.add_episode(EpisodeSummary(9.5, 10, 0.5))
+    assert stream.getvalue().splitlines() == [
+        "environments: connected 3 of 4 | episodes 0 | steps/s 50",
+        "environments: connected 3 of 4 | episodes 1 | steps/s 25 | mean return 9.50",
+    ]
 
 
 def test_the_summary_is_of_all_episodes() -> None:

@@ -79,3 +79,29 @@ def test_experience_is_handed_on():
     sink.close()
     assert kept.put_in == ["steps"]
     assert kept.closed
+
+
+class Counted:
+    def __init__(self):
+        self.events = []
+        self.was_updated = threading.Event()
+
+    def acted(self, rollouts):
+        self.events.append(rollouts)
+
+    def updated(self, age_s):
+        self.events.append(age_s)
+        self.was_updated.set()
+
+
+def test_what_is_done_with_the_parameters_is_counted_and_how_old_new_ones_are():
+    source, kept, use = Source(), Kept(), Counted()
+    sink = PullingSink(kept, source, kept, interval_s=0.001, use=use)
+    sink.put("steps")
+    asked(source, 3)
+    assert use.events == ["steps"]  # those that were there from the beginning are no update
+    source.values = Values(Version(2), 5, np.ones(2, np.float32), age_s=0.25)
+    assert use.was_updated.wait(5)
+    sink.close()
+    assert use.events == ["steps", 0.25]
+    assert kept.put_in == ["steps"]

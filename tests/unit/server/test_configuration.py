@@ -66,6 +66,7 @@ class TestValues:
         assert dict(found) == {
             "bind": Address("localhost", 7000),
             "log_level": "WARNING",
+            "log_file": None,
             "checkpoint_dir": None,
             "checkpoint_aws_s3": None,
             "checkpoint_interval": 900.0,
@@ -75,6 +76,7 @@ class TestValues:
             "metrics_dir": None,
             "run_name": None,
             "metrics_aws_s3": None,
+            "wandb_project": None,
             "aws_keys": None,
             "goal_return": None,
             "goal_episodes": 100,
@@ -88,6 +90,7 @@ class TestValues:
             "learner": Address("localhost", 7002),
             "replay_servers": None,
             "log_level": "WARNING",
+            "log_file": None,
             "workers": "connection",
             "timeout": None,
             "worker_memory": None,

@@ -157,6 +157,76 @@ def test_progress_fits_a_terminal_of_any_size(procfile, rows, columns):
     ]
 
 
+#: What two learners and environments say of themselves; the first learner says more than once.
+GROUPS = {
+    "one": "for n in range(3): print(f'learner: updates {n},000 | updates per step 0.5')",
+    "two": "print('learner: updates 500 | updates per step 1'); print('a warning')",
+    "env": "print('environments: connected 3 of 4')",
+}
+GROUPS = {name: f"{program}\n{OBEDIENT}" for name, program in GROUPS.items()}
+
+#: Ends when all of them have said it.
+LAST = "".join(IMPATIENT.replace("other", name).replace("raise", "#") for name in GROUPS)
+
+
+def test_on_a_terminal_each_group_of_processes_has_a_row(procfile):
+    ours, process = started_on_a_terminal(procfile(ps=TRAINING + LAST, **GROUPS))
+    shown = everything_of(ours)
+    assert process.wait(60) == 0
+    *_, learners, environments, training = without_times(on_screen(shown))
+    assert learners == "learner: updates 2,500 | updates per step 0.75"
+    assert environments == "environments: connected 3 of 4"
+    assert training.startswith("training: step 5,000 of 10,000")
+    assert "environments connected 3 of 4" in shown
+    assert any(row.endswith("two    | a warning") for row in on_screen(shown))
+
+
+def test_without_a_terminal_the_lines_of_all_processes_are_ordinary_ones(procfile):
+    completed = run(procfile(ps=LAST, **GROUPS))
+    for line in ("one    | learner: updates 2,000", "env    | environments: connected 3 of 4"):
+        assert line in completed.stdout
+
+
+def test_processes_are_asked_for_such_lines(procfile):
+    asked = "import os; print('every', os.environ['RELAAX_LIVE_LINES'], 'seconds')"
+    assert "every 10.0 seconds" in run(procfile(ps=asked)).stdout
+    ours, process = started_on_a_terminal(procfile(ps=asked))
+    assert "every 2.0 seconds" in everything_of(ours)
+    assert process.wait(60) == 0
+
+
+#: A child of this process logs half a line, and is killed.
+KILLED = """
+import os, sys
+print("relaax-learner: error: no", flush=True)
+sys.stderr.write("half a line")
+sys.stderr.flush()
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_the_output_of_all_processes_is_in_one_file_with_their_names(procfile, tmp_path):
+    log = tmp_path / "new" / "log"
+    completed = run("--log-file", log, procfile(ps=KILLED, other=OBEDIENT))
+    assert completed.returncode == 137
+    lines = log.read_text().splitlines()
+    assert all(re.match(r"[\d-]+ [\d:,]+ \S+ \[\d+\] (INFO|ERROR): ", line) for line in lines)
+    said = [re.sub(r"^.{23} |\d+(?=[\])])", "", line) for line in lines]
+    assert {
+        "system [] INFO: ps started (pid=)", "ps [] ERROR: relaax-learner: error: no",
+        "ps [] INFO: half a line", "system [] INFO: sending SIGTERM to other (pid )",
+    } <= set(said)  # fmt: skip
+    assert "relaax-learner: error: no" in completed.stdout
+
+
+def test_a_log_that_cannot_be_written_is_an_error_that_names_the_option(procfile, tmp_path):
+    path = procfile(ps="")
+    completed = run("--log-file", path / "log", path)
+    assert completed.returncode == 2
+    assert "cannot write the log" in completed.stderr
+    assert "--log-file" in completed.stderr
+
+
 def test_a_terminal_that_cannot_erase_gets_ordinary_lines(procfile):
     ours, process = started_on_a_terminal(procfile(ps=TRAINING), TERM="dumb")
     shown = everything_of(ours)

@@ -7,6 +7,7 @@ import pytest
 from rich.text import Text
 from terminal_screen import on_screen
 
+from relaax.live_lines import Figure, LiveLine
 from relaax.server.launcher.progress_view import ProgressView
 
 LINE = (
@@ -59,6 +60,43 @@ def test_rows_that_a_narrower_terminal_has_broken_are_erased(resize):
     assert len(on_screen(drawn, columns=60)) == 5
     broken = "\r\n".join(on_screen(drawn, columns=60))
     assert on_screen(broken + shown.erase()) == ["a log"]
+
+
+GROUPS = [
+    LiveLine("learner", (Figure(1234, "updates"), Figure(25, "steps stored", of=100))),
+    LiveLine("environments", (Figure(3, "connected", of=4),)),
+]
+
+
+def test_groups_of_processes_have_rows_below(resize):
+    resize(80)
+    _, _, *rows = on_screen(as_sent(view().draw(LINE, GROUPS)))
+    assert rows == [
+        "learner      updates 1,234 | steps stored 25 of 100",
+        "environments connected 3 of 4",
+    ]
+
+
+def test_before_the_first_progress_groups_are_shown_alone(resize):
+    resize(80)
+    shown = on_screen(as_sent(view().draw("", GROUPS)))
+    assert [row.split()[0] for row in shown] == ["learner", "environments"]
+
+
+@pytest.mark.parametrize(("rows", "groups"), [(24, 2), (8, 2), (7, 1), (6, 0), (5, 0), (1, 0)])
+def test_groups_take_no_rows_that_the_log_needs(resize, rows, groups):
+    for columns in (50, 60, 120):
+        resize(columns, rows)
+        drawn = view().draw(LINE, GROUPS).splitlines()
+        assert len(drawn) == (2 + groups if rows >= 6 else 1)
+        assert all(Text.from_ansi(row).cell_len < columns for row in drawn)
+
+
+def test_groups_are_erased_with_the_rest(resize):
+    resize(100)
+    shown = view()
+    drawn = as_sent("a log\n" + shown.draw(LINE, GROUPS))
+    assert on_screen(drawn + shown.erase()) == ["a log"]
 
 
 def test_a_training_without_a_last_step_is_drawn_too(resize):

@@ -86,6 +86,18 @@ def test_what_is_published_at_the_primary_is_fetched_from_the_replica(pair_of):
     np.testing.assert_array_equal(pair.replica.get().vector, VECTOR)
 
 
+def test_values_grow_older_at_the_replica_too(pair_of):
+    pair = pair_of(published())
+    assert pair.replica.get().age_s is None
+    pair.primary.publish_values(VECTOR, 7)
+    pair.service.refresh()
+    ages = [pair.replica.get().age_s, pair.replica.fetch(Wanted.INFO).info.age_s]
+    ages += [pair.replica.get().age_s, pair.replica.fetch(Wanted.BOTH).info.age_s]
+    assert all(age > 0 for age in ages)
+    assert ages[2] > ages[0]
+    assert ages[3] > ages[1]
+
+
 def test_what_is_published_at_the_replica_is_published_at_the_primary(pair_of):
     pair = pair_of(published())
     info = pair.replica.publish_values(VECTOR, 7)

@@ -10,6 +10,7 @@
 
 from relaax.server.common.configuration.exit_status import leave_undisturbed, run_command
 from relaax.server.common.configuration.load import (
+    PARAMETER_SERVER,
     AlgorithmSection,
     LearnerConfiguration,
     ParameterServerConfiguration,
@@ -29,6 +30,7 @@ from relaax.server.common.configuration.options import (
 )
 
 __all__ = [
+    "PARAMETER_SERVER",
     "AlgorithmSection",
     "LearnerConfiguration",
     "LearnerOptions",

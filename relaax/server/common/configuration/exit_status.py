@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Callable
 
 from relaax.errors import CheckpointError, CheckpointMismatch, ConfigurationError
+from relaax.server.common.logs import write_to_file
 
 #: The user must change the command line or the configuration.
 USAGE = 2
@@ -42,4 +43,5 @@ def _explain(program: str, error: Exception, status: int) -> int:
         traceback.print_exception(error)
     one_line = " ".join(str(error).split())
     print(f"{program}: error: {one_line}", file=sys.stderr)
+    write_to_file(one_line)
     return status

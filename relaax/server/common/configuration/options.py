@@ -25,6 +25,12 @@ from relaax.errors import ConfigurationError
 #: environment before the RLX server has set its number of threads.
 MAX_FRAME_BYTES = 64 * 1024 * 1024
 
+#: The help of the option that all servers have.
+LOG_FILE = (
+    "write the log into this file, too, with the name of the process in each line; all servers may "
+    "write into the same one"
+)
+
 #: The latest checkpoint, the N-th before it, the best one, or the one of a step.
 RESTORABLE = re.compile(r"(latest|best)|latest-([1-9][0-9]*)|(0|[1-9][0-9]*)")
 
@@ -161,6 +167,7 @@ class ParameterServerOptions(_Options):
     log_level: LevelOption = _option(
         "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
     )
+    log_file: FileOption | None = _option(None, LOG_FILE)
     checkpoint_dir: DirectoryOption | None = _option(None, "directory of checkpoints")
     checkpoint_aws_s3: S3Option | None = _option(None, "AWS S3 bucket and key of checkpoints")
     checkpoint_interval: SecondsOption = _option(900.0, "seconds between checkpoints")
@@ -179,6 +186,11 @@ class ParameterServerOptions(_Options):
     )
     metrics_aws_s3: S3Option | None = _option(
         None, "AWS S3 bucket and key that the files of --metrics-dir are copied to"
+    )
+    wandb_project: Annotated[str, BeforeValidator(_name), Flag("NAME")] | None = _option(
+        None,
+        "hand the metrics to this project of Weights & Biases, too; nothing is sent with the "
+        "environment variable WANDB_MODE=offline",
     )
     aws_keys: FileOption | None = _option(
         None,
@@ -215,6 +227,7 @@ class ReplayServerOptions(_Options):
     log_level: LevelOption = _option(
         "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
     )
+    log_file: FileOption | None = _option(None, LOG_FILE)
     replay_servers: AddressesOption | None = _option(
         None,
         f"addresses of all replay servers, this one included: it stores its share{FROM_LEARNER}",
@@ -264,6 +277,7 @@ class LearnerOptions(_Options):
     log_level: LevelOption = _option(
         "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
     )
+    log_file: FileOption | None = _option(None, LOG_FILE)
     checkpoint_dir: DirectoryOption | None = _option(
         None, "directory of the learner's own checkpoints, another one than the parameter server's"
     )
@@ -311,6 +325,7 @@ class RlxServerOptions(_Options):
     log_level: LevelOption = _option(
         "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
     )
+    log_file: FileOption | None = _option(None, LOG_FILE)
     workers: Annotated[Workers, BeforeValidator(_workers), Flag("connection|auto|N")] = _option(
         "connection",
         "how many processes serve the environments: 'connection' forks one for each connection; a "

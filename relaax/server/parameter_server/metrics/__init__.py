@@ -1,6 +1,9 @@
 """Metrics of the parameter server.
 
-``event_writer``       writes metrics to TensorBoard event files, in a thread of its own
+``queued_metrics``     hands metrics to a log, on a thread of its own
+``several``            metrics that go to several places
+``event_writer``       writes metrics to TensorBoard event files
+``wandb_log``          hands them to Weights & Biases
 ``event_log``          goes on with a new event file after a failure, such as a full disk
 ``event_file``         one event file
 ``run_description``    the configuration, as TensorBoard shows it
@@ -16,6 +19,8 @@ from relaax.server.parameter_server.metrics.evaluation_scores import EvaluationS
 from relaax.server.parameter_server.metrics.event_writer import EventWriter
 from relaax.server.parameter_server.metrics.run_description import describe_run
 from relaax.server.parameter_server.metrics.s3_mirror import S3Mirror
+from relaax.server.parameter_server.metrics.several import SeveralMetrics
+from relaax.server.parameter_server.metrics.wandb_log import WandbWriter
 from relaax.server.parameter_server.metrics.worker_count import WorkerCount
 
 __all__ = [
@@ -23,6 +28,8 @@ __all__ = [
     "EvaluationScores",
     "EventWriter",
     "S3Mirror",
+    "SeveralMetrics",
+    "WandbWriter",
     "WorkerCount",
     "describe_run",
 ]

@@ -1,40 +1,20 @@
 """Writes metrics to TensorBoard event files."""
 
-import logging
-import queue
-import threading
-import time
-from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from relaax.errors import ConfigurationError
-from relaax.metrics import Metrics
-from relaax.server.parameter_server.metrics.event_file import Scalar, Summary, tag
+from relaax.server.parameter_server.metrics.event_file import Summary
 from relaax.server.parameter_server.metrics.event_log import EventLog
-
-_log = logging.getLogger(__name__)
-
-_QUEUE_IS_FULL = "the disk is too slow"
-_NOT_A_STEP = "x is not a step"
-_MAX_STEP = 2**63 - 1
+from relaax.server.parameter_server.metrics.queued_metrics import QueuedMetrics
 
 
-class EventWriter(Metrics):
+class EventWriter(QueuedMetrics):
     """Writes scalars to TensorBoard event files in a directory, which is created if missing.
 
-    The first file begins with the ``description`` of the run.
-
-    If a value comes without ``x``, its step is what ``global_t()`` returns at that moment. An ``x``
-    is cut to a whole number, because event files hold whole numbers only. Characters that a tag
-    cannot hold become ``_``: ``policy loss`` is shown as ``policy_loss``. NaN and infinities
-    are written unchanged.
-
-    ``scalar`` only puts the value into a queue of ``capacity`` values. If the queue is full, the
-    value is dropped; a warning, at most one in ``report_interval_s`` seconds, gives the number. A
-    separate thread writes the values, and flushes them every ``flush_interval_s`` seconds. When
-    writing fails, as on a full disk, the error is logged once and a new file is tried every
-    ``retry_s`` seconds.
+    The first file begins with the ``description`` of the run. When writing fails, as on a full
+    disk, the error is logged once and a new file is tried every ``retry_s`` seconds. The rest is
+    that of ``QueuedMetrics``.
 
     ConfigurationError if the directory cannot be used at the start.
     """
@@ -50,78 +30,14 @@ class EventWriter(Metrics):
         report_interval_s: float = 60.0,
         retry_s: float = 60.0,
     ) -> None:
-        self._global_t = global_t
-        self._flush_interval_s = flush_interval_s
-        self._report_interval_s = report_interval_s
-        #: None ends the thread.
-        self._queue: queue.Queue[Scalar | None] = queue.Queue(capacity)
-        self._lock = threading.Lock()
-        self._dropped: Counter[str] = Counter()
-        self._is_closed = False
-        self._events = _open(directory, retry_s, description)
-        self._thread = threading.Thread(target=self._drain, name="metrics", daemon=True)
-        self._thread.start()
-
-    def scalar(self, name: str, y: float, x: float | None = None) -> None:
-        """Queue a value. It is dropped if the queue is full, and after ``close``."""
-        if self._is_closed:
-            return
-        step = self._global_t() if x is None else x
-        if not -_MAX_STEP <= step <= _MAX_STEP:
-            self._count_dropped(_NOT_A_STEP)
-            return
-        try:
-            self._queue.put_nowait(Scalar(tag(name), float(y), int(step), time.time()))
-        except queue.Full:
-            self._count_dropped(_QUEUE_IS_FULL)
-
-    def close(self, deadline_s: float = 5.0) -> None:
-        """Write and flush the queued values, for at most ``deadline_s`` seconds."""
-        if self._is_closed:
-            return
-        self._is_closed = True
-        end = time.monotonic() + deadline_s
-        try:
-            self._queue.put(None, timeout=deadline_s)
-            self._thread.join(max(0.0, end - time.monotonic()))
-        except queue.Full:
-            pass
-        if self._thread.is_alive():
-            _log.warning(
-                "metrics were not written within %g s; about %d are lost",
-                deadline_s,
-                self._queue.qsize(),
-            )
-
-    def _drain(self) -> None:
-        flush_at = time.monotonic() + self._flush_interval_s
-        report_at = time.monotonic() + self._report_interval_s
-        while True:
-            try:
-                scalar = self._queue.get(timeout=_until(min(flush_at, report_at)))
-                if scalar is None:
-                    break
-                self._events.write(scalar)
-            except queue.Empty:
-                pass
-            if time.monotonic() >= flush_at:
-                self._events.flush()
-                flush_at = time.monotonic() + self._flush_interval_s
-            if time.monotonic() >= report_at:
-                self._report_dropped()
-                report_at = time.monotonic() + self._report_interval_s
-        self._events.close()
-        self._report_dropped()
-
-    def _count_dropped(self, reason: str) -> None:
-        with self._lock:
-            self._dropped[reason] += 1
-
-    def _report_dropped(self) -> None:
-        with self._lock:
-            dropped, self._dropped = self._dropped, Counter()
-        for reason, number in dropped.items():
-            _log.warning("%d metrics were dropped: %s", number, reason)
+        super().__init__(
+            _open(directory, retry_s, description),
+            global_t,
+            "the disk is too slow",
+            capacity=capacity,
+            flush_interval_s=flush_interval_s,
+            report_interval_s=report_interval_s,
+        )
 
 
 def _open(directory: Path, retry_s: float, description: Iterable[Summary]) -> EventLog:
@@ -131,7 +47,3 @@ def _open(directory: Path, retry_s: float, description: Iterable[Summary]) -> Ev
         raise ConfigurationError(
             f"cannot use the metrics directory {directory}: {error.strerror}"
         ) from error
-
-
-def _until(moment: float) -> float:
-    return max(0.0, moment - time.monotonic())

@@ -127,3 +127,31 @@ def test_nothing_changes_once_the_training_is_over():
     parameters.freeze()
     assert parameters.publish(OTHER, 9).iteration == 1
     np.testing.assert_array_equal(parameters.read()[0], ONE)
+
+
+class TestTheAge:
+    """Seconds by one clock that never runs backwards, and not by two machines' clocks."""
+
+    def test_it_is_that_of_what_was_published_last(self):
+        now = [5.0]
+        parameters = PublishedParameters(INITIAL, stopwatch=lambda: now[0])
+        assert parameters.age_s() is None
+        parameters.publish(ONE, 1)
+        now[0] = 7.5
+        assert parameters.age_s() == 2.5
+        assert parameters.fetch(Wanted.INFO, "").info.age_s == 2.5
+        parameters.publish(ONE, 2)
+        assert parameters.age_s() == 0.0
+
+    def test_a_clock_that_is_set_back_makes_it_not_negative(self):
+        times = iter([1000.0, 10.0])
+        parameters = PublishedParameters(INITIAL, clock=lambda: next(times))
+        parameters.publish(ONE, 1)
+        parameters.publish(OTHER, 2)
+        assert parameters.age_s() >= 0
+
+    def test_after_a_restart_it_is_not_known(self):
+        restarted = PublishedParameters(INITIAL)
+        restarted.restore(published(ONE).snapshot())
+        assert restarted.age_s() is None
+        assert restarted.fetch(Wanted.INFO, "").info.age_s is None

@@ -178,6 +178,23 @@ def test_a_watcher_that_fails_is_started_again_after_a_pause():
     assert "watcher of the parameter server" in run(program)
 
 
+def test_relaax_train_gets_a_live_line_of_the_server():
+    program = """
+        def clients():
+            connect().recv(1)
+            workers.is_admitted = False
+            assert connect().recv(1) == b""
+            workers.pids = [1, 2]
+            take_turns()
+        os.environ["RELAAX_LIVE_LINES"] = "0.001"
+        assert serve(clients, watch=lambda: 3) == 0
+    """
+    assert (
+        "RLX server: workers 2 | connections accepted 1 | connections refused 1 | workers lost 0"
+        in forking_programs.run(PREAMBLE, program).stdout
+    )
+
+
 def test_an_address_in_use_is_an_error():
     program = """
         try:

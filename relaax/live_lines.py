@@ -1,0 +1,153 @@
+"""What a process says of itself in one line, again and again, while ``relaax-train`` shows it.
+
+``learner: updates 8,112 | updates/s 120 | steps stored 25,000 of 100,000``
+
+The processes of a group, such as three replay servers, say the same figures. ``relaax-train`` shows
+one line for each group: figures are added up, and those that are no amounts (``per``, ``%``,
+``mean``) are averaged.
+"""
+
+import math
+import os
+import re
+import select
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self, TextIO
+
+#: The groups that have such lines, in the order in which they are shown.
+GROUPS = ("learner", "replay", "RLX server", "actor", "evaluation", "environments")
+
+#: The environment variable by which ``relaax-train`` asks for these lines: seconds between two.
+ASKED_BY = "RELAAX_LIVE_LINES"
+
+_SEPARATOR = " | "
+_NUMBER = r"-?[\d,]+(?:\.\d+)?"
+_FIGURE = re.compile(rf"(?P<what>\S.*?) (?P<value>{_NUMBER})(?: of (?P<of>{_NUMBER}))?")
+_AVERAGED = re.compile(r"\bper\b|^%|\bmean\b")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number, and what it is a number of; ``of`` is the largest that it can become."""
+
+    value: float
+    what: str
+    of: float | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the figure of its text; ValueError if it is none."""
+        found = _FIGURE.fullmatch(text)
+        if found is None:
+            raise ValueError(f"{text!r} is no figure")
+        of = found["of"]
+        return cls(_value(found["value"]), found["what"], None if of is None else _value(of))
+
+    def __str__(self) -> str:
+        of = "" if self.of is None else f" of {_text(self.of)}"
+        return f"{self.what} {_text(self.value)}{of}"
+
+
+@dataclass(frozen=True)
+class LiveLine:
+    """The figures of one process, or of all processes of a group."""
+
+    group: str
+    figures: tuple[Figure, ...]
+
+    @classmethod
+    def parse(cls, line: str) -> Self | None:
+        """Return what a line says; None if it is none: a process may write anything."""
+        group, colon, rest = line.partition(": ")
+        if not colon or group not in GROUPS:
+            return None
+        try:
+            return cls(group, tuple(Figure.parse(part) for part in rest.split(_SEPARATOR)))
+        except ValueError:
+            return None
+
+    def __str__(self) -> str:
+        return f"{self.group}: {_SEPARATOR.join(map(str, self.figures))}"
+
+
+def combined(lines: Sequence[LiveLine]) -> LiveLine:
+    """Return the line of a group, made of those of its processes, one at least."""
+    by_name: dict[str, list[Figure]] = {}
+    for line in lines:
+        for figure in line.figures:
+            by_name.setdefault(figure.what, []).append(figure)
+    return LiveLine(lines[0].group, tuple(_combined(same) for same in by_name.values()))
+
+
+class LiveLineWriter:
+    """Writes the line of this process every so many seconds, if ``relaax-train`` asks for it.
+
+    ``figures`` returns what it says. ``write_if_due`` belongs into the process's loop. It never
+    waits: a line for which a pipe has no room is left out.
+    """
+
+    def __init__(
+        self,
+        group: str,
+        figures: Callable[[], Sequence[Figure]],
+        stream: TextIO | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._group = group
+        self._figures = figures
+        self._stream = sys.stdout if stream is None else stream
+        self._clock = clock
+        self._interval_s = asked_interval_s()
+        self._due = clock() + (self._interval_s or 0.0)
+
+    def write_if_due(self) -> None:
+        """Write the line if it is time to."""
+        if self._interval_s is None or self._clock() < self._due:
+            return
+        self._due = self._clock() + self._interval_s
+        if not _has_room(self._stream):
+            return
+        line = LiveLine(self._group, tuple(self._figures()))
+        try:
+            print(line, file=self._stream, flush=True)
+        except OSError:  # what reads it has ended: this process goes on
+            self._interval_s = None
+
+
+def asked_interval_s(variables: Mapping[str, str] = os.environ) -> float | None:
+    """Return how many seconds are between two lines; None if they are not asked for."""
+    try:
+        interval_s = float(variables.get(ASKED_BY, ""))
+    except ValueError:
+        return None
+    return interval_s if 0 < interval_s < math.inf else None
+
+
+def _has_room(stream: TextIO) -> bool:
+    """Return whether a line can be written now; a pipe says no when what reads it was stopped."""
+    try:
+        return bool(select.select([], [stream.fileno()], [], 0)[1])
+    except (OSError, ValueError):  # no file of the system, or closed: writing will show it
+        return True
+
+
+def _combined(same: Sequence[Figure]) -> Figure:
+    what, limits = same[0].what, [figure.of for figure in same if figure.of is not None]
+    value = sum(figure.value for figure in same)
+    if _AVERAGED.search(what):
+        value /= len(same)
+    return Figure(value, what, sum(limits) if limits else None)
+
+
+def _value(text: str) -> float:
+    return float(text.replace(",", ""))
+
+
+def _text(value: float) -> str:
+    """Return a number with three digits at least, and no more than it has."""
+    if value == int(value) and abs(value) < 1e15:
+        return f"{int(value):,}"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:,.2f}"

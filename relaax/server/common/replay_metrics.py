@@ -1,0 +1,114 @@
+"""The metrics of a replay, made of what it counts."""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+
+from relaax.live_lines import Figure
+from relaax.metrics import Metrics
+
+_log = logging.getLogger(__name__)
+
+#: What a replay takes time for, as its counts name it.
+_WORK = ("insert", "sample", "serialize")
+
+#: Less time than this between two looks tells nothing about rates.
+_SHORTEST_S = 0.5
+
+
+class ReplayMetrics:
+    """Compares what ``stats`` returns, counts since the replay was made, with the time before.
+
+    Rates and loads are made of the differences, by this process's own clock that never runs
+    backwards: no two machines' clocks are compared. A count that has become smaller is of a replay
+    that has started again; then nothing is stored about the time before. ``group`` is put before
+    all names.
+    """
+
+    def __init__(
+        self,
+        stats: Callable[[], Mapping[str, float]],
+        metrics: Metrics,
+        clock: Callable[[], float] = time.monotonic,
+        group: str = "replay",
+    ) -> None:
+        self._stats = stats
+        self._metrics = metrics
+        self._group = group
+        self._clock = clock
+        self._seen, self._seen_at = _Counts(stats()), clock()
+        self._newest: dict[str, float] = {}
+
+    def store(self) -> None:
+        """Store what has happened since the call before; to be called about once a second."""
+        seconds = self._clock() - self._seen_at
+        if seconds < _SHORTEST_S:
+            return
+        before, now = self._seen, _Counts(self._stats())
+        self._seen, self._seen_at = now, self._seen_at + seconds
+        values = now.totals()
+        if now.go_on_from(before):
+            values |= now.since(before, seconds)
+        else:
+            _log.warning("the replay has started again: its rates of this second are not stored")
+        for name, value in values.items():
+            self._metrics.scalar(f"{self._group}/{name}", value)
+        self._newest = values
+
+    def figures(self) -> list[Figure]:
+        """Return what a live line says: what there is, and the rates of the last second."""
+        figures = [Figure(self._seen["steps"], "steps stored", of=self._seen["capacity"])]
+        for name, what in (("steps in per second", "steps/s"), ("items out per second", "items/s")):
+            if name in self._newest:
+                figures.append(Figure(self._newest[name], what))
+        return figures
+
+
+class _Counts:
+    """What a replay has counted at a moment."""
+
+    def __init__(self, stats: Mapping[str, float]) -> None:
+        self._stats = stats
+        #: Items, drawn from all tables.
+        self.drawn = sum(count for name, count in stats.items() if name.endswith("/drawn"))
+
+    def __getitem__(self, name: str) -> float:
+        return self._stats.get(name, 0.0)
+
+    def go_on_from(self, before: "_Counts") -> bool:
+        """Return whether these are later counts of the same replay."""
+        return self["steps stored"] >= before["steps stored"] and self.drawn >= before.drawn
+
+    def totals(self) -> dict[str, float]:
+        """Return what there is, and what there was since the beginning."""
+        stored, capacity = self["steps stored"], self["capacity"]
+        values = {
+            "steps": self["steps"],
+            "steps stored": stored,
+            "items drawn": self.drawn,
+            "sample requests": self["sample calls"],
+        }
+        if capacity:
+            values["fill"] = 100 * self["steps"] / capacity
+        if stored:
+            values["lifetime utilization"] = 100 * self.drawn / stored
+        return values
+
+    def since(self, before: "_Counts", seconds: float) -> dict[str, float]:
+        """Return what happened in so many seconds, since ``before``."""
+        stored = self["steps stored"] - before["steps stored"]
+        drawn = self.drawn - before.drawn
+        values = {
+            "steps in per second": stored / seconds,
+            "items out per second": drawn / seconds,
+            "sample requests per second": (self["sample calls"] - before["sample calls"]) / seconds,
+        }
+        if stored:
+            values["current utilization"] = 100 * drawn / stored
+        for work in _WORK:
+            calls = self[f"{work} calls"] - before[f"{work} calls"]
+            busy_s = self[f"{work} seconds"] - before[f"{work} seconds"]
+            values[f"{work} load"] = 100 * busy_s / seconds
+            if calls:
+                values[f"{work} time"] = busy_s / calls
+        return values

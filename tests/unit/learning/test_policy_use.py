@@ -1,0 +1,46 @@
+"""What actors do with published parameters: Surreal's list (seed 000, "Actor")."""
+
+import numpy as np
+from stored_metrics import StoredMetrics
+
+from relaax.learning.policy_use import PolicyUse
+from relaax.replay.step_batch import StepBatch
+from relaax.replay.storage import FINAL, START, TERMINATED
+
+DELAY, ACTIONS, EPISODES = (
+    f"inference/{name}" for name in ("publish delay", "actions per update", "episodes per update")
+)
+
+
+def steps(*flags):
+    return StepBatch(np.arange(len(flags)), np.array(flags, np.uint8), {})
+
+
+class Case:
+    def __init__(self):
+        self.now, self.stored = 0.0, StoredMetrics()
+        self.use = PolicyUse(self.stored, lambda: self.now)
+
+    def updated_after(self, seconds, age_s):
+        self.now += seconds
+        self.use.updated(age_s)
+        return self.stored.newest()
+
+
+def test_actions_and_episodes_are_counted_between_updates():
+    case = Case()
+    case.use.acted(steps(START, 0, 0, TERMINATED))
+    case.use.acted(steps(START, 0, TERMINATED))
+    assert case.updated_after(0.5, age_s=0.5) == {}
+    case.use.acted(steps(START))
+    assert case.updated_after(0.5, age_s=1.5) == {DELAY: 1.0, ACTIONS: 4.0, EPISODES: 1.0}
+
+
+def test_a_step_in_which_an_episode_was_cut_off_is_no_action():
+    case = Case()
+    case.use.acted(steps(0, FINAL))
+    assert case.updated_after(1.0, age_s=0.0) == {DELAY: 0.0, ACTIONS: 1, EPISODES: 1}
+
+
+def test_an_age_that_is_not_known_is_not_stored():
+    assert Case().updated_after(1.0, age_s=None) == {ACTIONS: 0, EPISODES: 0}

@@ -1,0 +1,141 @@
+"""Weights & Biases as a second sink: for real in its offline mode, which needs no network."""
+
+import json
+import math
+import struct
+import sys
+from types import SimpleNamespace
+
+import pytest
+from processes import wait_for
+from stored_metrics import StoredMetrics
+
+from relaax.errors import ConfigurationError
+from relaax.server.parameter_server.metrics import SeveralMetrics, WandbWriter
+from relaax.server.parameter_server.metrics.event_file import Scalar
+from relaax.server.parameter_server.metrics.wandb_log import WandbLog
+
+_BLOCK, _HEADER = 32_768, 7
+
+
+def records(path):
+    """The records of a run's file: LevelDB's log format, behind a header of its own."""
+    from wandb.proto.wandb_internal_pb2 import Record
+
+    data, at, parts = path.read_bytes(), _HEADER, b""
+    while at + _HEADER <= len(data):
+        if _BLOCK - at % _BLOCK < _HEADER:
+            at += _BLOCK - at % _BLOCK
+            continue
+        _, length, kind = struct.unpack_from("<IHB", data, at)
+        at += _HEADER + length
+        parts += data[at - length : at]
+        if kind in (1, 4):  # the whole record, or its last part
+            yield Record.FromString(parts)
+            parts = b""
+
+
+def kinds_of(found):
+    return {record.WhichOneof("record_type") for record in found}
+
+
+def rows_of(found):
+    """What the run has logged: a dict of names and values for each step."""
+    for record in found:
+        if record.WhichOneof("record_type") == "history":
+            items = ((item.nested_key[0] if item.nested_key else item.key, item.value_json)
+                     for item in record.history.item)  # fmt: skip
+            yield {name: json.loads(y) for name, y in items if not name.startswith("_")}
+
+
+@pytest.fixture(name="offline")
+def _offline(monkeypatch, tmp_path):
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setenv("WANDB_CACHE_DIR", str(tmp_path / "cache"))
+
+
+@pytest.mark.filterwarnings("default")  # those of the package are its own
+def test_an_offline_run_has_the_metrics_by_global_step_and_the_parameters(offline, tmp_path):
+    pytest.importorskip("wandb")
+    writer = WandbWriter("pendulum", "run one", lambda: 42, {"seed": 7}, tmp_path / "metrics")
+    for step in range(3):
+        writer.scalar("learner/policy loss", step / 2, step)
+        writer.scalar("episode/reward", math.nan if step == 1 else -step, step)
+    writer.scalar("server/connections", 4)
+    writer.close()
+    (path,) = tmp_path.glob("metrics/wandb/offline-run-*/*.wandb")
+    wait_for(lambda: "exit" in kinds_of(records(path)), "the end of the run's file")
+    found = list(records(path))
+    (run,) = [record.run for record in found if record.WhichOneof("record_type") == "run"]
+    assert (run.project, run.display_name, run.run_group) == ("pendulum", "run one", "run one")
+    assert "7" in [entry.value_json for entry in run.config.update if entry.key == "seed"]
+    first, second, third, last = rows_of(found)
+    assert first == {"learner/policy_loss": 0, "episode/reward": 0, "global_step": 0}
+    assert math.isnan(float(second["episode/reward"]))
+    assert third == {"learner/policy_loss": 1, "episode/reward": -2, "global_step": 2}
+    assert last == {"server/connections": 4, "global_step": 42}
+
+
+def test_without_the_package_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    with pytest.raises(ConfigurationError, match=r"--wandb-project.*pip install 'relaax\[wandb\]'"):
+        WandbWriter("p", "run", lambda: 0, {})
+
+
+@pytest.mark.filterwarnings("default")
+def test_without_a_key_the_error_says_what_to_do_and_nothing_is_asked(monkeypatch, tmp_path):
+    wandb = pytest.importorskip("wandb")
+    monkeypatch.setenv("WANDB_MODE", "online")
+    monkeypatch.setattr(wandb, "login", lambda prompt: prompt)
+    monkeypatch.setattr(
+        wandb, "setup", lambda s: SimpleNamespace(settings=SimpleNamespace(mode="online"))
+    )
+    with pytest.raises(ConfigurationError, match="WANDB_MODE=offline"):
+        WandbWriter("p", "run", lambda: 0, {}, tmp_path)
+
+
+class Run:
+    def __init__(self, error=None):
+        self.logged, self.finished, self.error = [], False, error
+
+    def log(self, values):
+        if self.error is not None:
+            raise self.error
+        self.logged.append(values)
+
+    def finish(self):
+        self.finished = True
+
+
+def scalar(tag, y, step):
+    return Scalar(tag, y, step, 0.0)
+
+
+def test_values_of_one_step_are_one_row():
+    run = Run()
+    log = WandbLog(run)
+    for tag, y, step in (("a", 1, 5), ("b", 2, 5), ("a", 3, 5), ("a", 4, 6)):
+        log.write(scalar(tag, y, step))
+    log.close()
+    assert run.logged == [
+        {"a": 1, "b": 2, "global_step": 5}, {"a": 3, "global_step": 5}, {"a": 4, "global_step": 6},
+    ]  # fmt: skip
+    assert run.finished
+
+
+def test_a_run_that_fails_is_logged_once_and_stops_nothing(caplog):
+    run = Run(error=OSError("the service is gone"))
+    log = WandbLog(run)
+    for step in range(5):
+        log.write(scalar("a", 1.0, step))
+    log.close()
+    assert [record.getMessage() for record in caplog.records] == [
+        "cannot hand metrics to Weights & Biases"
+    ]
+    assert run.finished
+
+
+def test_every_place_gets_every_value():
+    places = StoredMetrics(), StoredMetrics()
+    SeveralMetrics(places).scalar("a", 1.5, 7)
+    assert [place.values for place in places] == [{"a": [(1.5, 7)]}] * 2
