@@ -75,6 +75,8 @@ class Sampler:
         self._stubs = [ReplayStub(url, shares_memory=shares_memory) for url in urls]
         self._next = itertools.cycle(self._stubs)
         self._batch = batch
+        for _ in range(2 * len(self._stubs)):  # the first sample of each is sent
+            self.sample()
 
     def sample(self) -> int:
         """Draw a batch; return how many items it has."""

@@ -112,7 +112,7 @@ class ServedMemory:
         *,
         empty: Empty = np.empty,
     ) -> Sample:
-        """Draw entries; NotReady."""
+        """Draw entries, which lie in memory of their own; NotReady."""
         try:
             return self._memory.sample(count, timeout_s)
         except MemoryClosed as error:  # a server that starts again may have some
