@@ -48,7 +48,8 @@ def relaax_episodes(
             latest = progress
             yield progress
         if episodes:
-            found = evaluated(section, training.checkpoints, case, seed, episodes)
+            place = Path(directory) / "evaluation"
+            found = evaluated(place, section, training.checkpoints, case, seed, episodes)
             yield replace(latest, ended=[], evaluation=found)
 
 

@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -140,19 +140,21 @@ def environments(
     seed: int,
     count: int = 8,
     env_kwargs: dict[str, Any] | None = None,
+    options: Sequence[str] = (),
+    stdout: int = subprocess.DEVNULL,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Run so many environments, on connections of ``per_connection`` each.
 
-    Modules of this folder may be named in ``env``.
+    Modules of this folder may be named in ``env``; ``options`` are more of the program's.
     """
     command = [
         sys.executable, ENVIRONMENTS / "main", "--rlx-server", url, "--env", env, "--seed",
         str(seed), "--count", str(count), "--per-connection", str(per_connection),
-        "--env-kwargs", json.dumps(env_kwargs or {}),
+        "--env-kwargs", json.dumps(env_kwargs or {}), *options,
     ]  # fmt: skip
     paths = [str(Path(__file__).parent), os.environ.get("PYTHONPATH")]
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
-    with running(command, stdout=subprocess.DEVNULL, env=variables) as process:
+    with running(command, stdout=stdout, env=variables) as process:
         yield process
 
 
