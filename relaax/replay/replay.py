@@ -89,6 +89,8 @@ class Replay:
         """
         self.schema.check(rows, len(flags))
         with self._changed:
+            if self._is_over:  # what came before this may not have been stored
+                return first + len(flags)
             known = self._known_steps(writer, environment, first)
             if known < len(flags):
                 if not self._changed.wait_for(lambda: self._may_insert(len(flags)), timeout_s):
@@ -112,6 +114,8 @@ class Replay:
         """
         source = self._tables[table]
         with self._changed:
+            source.let_go()
+            self._changed.notify_all()
             if not self._changed.wait_for(lambda: source.may_draw(count), timeout_s):
                 raise NotReady(
                     f"{len(source)} items are in {table}, of which {count} are not ready"

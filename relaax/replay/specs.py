@@ -33,6 +33,8 @@ class TableSpec:
     alpha: float = 0.6
     #: After so many draws an item is removed; None keeps it.
     max_times_sampled: int | None = None
+    #: Whether what was drawn counts as if it were still there until more is asked for.
+    holds_drawn: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ class ReplaySpec:
                 _selector(spec, storage.capacity, random.spawn(1)[0]),
                 spec.limiter,
                 spec.max_times_sampled,
+                spec.holds_drawn,
             )
             for name, spec in self.tables.items()
             if isinstance(spec, TableSpec)

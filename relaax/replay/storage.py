@@ -46,6 +46,8 @@ class Storage:
         self.serials = np.full(self.capacity, NONE, np.int64)
         #: int64 [capacity]: how many rows of its episode were stored before this one.
         self.positions = np.zeros(self.capacity, np.int64)
+        #: int64 [capacity]: how many rows its slot has stored before this one, since it had none.
+        self.numbers = np.zeros(self.capacity, np.int64)
         #: int64 [capacity]: whose row it is.
         self.slots = np.full(self.capacity, NONE, np.int64)
         #: Called with rows int64 [N] that are about to be evicted: consecutive ones of a slot.
@@ -127,11 +129,12 @@ class Storage:
         self.following[places] = np.arange(places.start + 1, places.stop + 1)
         self.before[places.start] = last
         self.following[places.stop - 1] = NONE
-        position = 0
+        position = number = 0
         if last != NONE:
             self.following[last] = places.start
-            position = int(self.positions[last]) + 1
+            position, number = int(self.positions[last]) + 1, int(self.numbers[last]) + 1
         self.positions[places] = _positions(flags[given], position)
+        self.numbers[places] = np.arange(number, number + count)
         self.serials[places] = np.arange(self._stored, self._stored + count)
         self.slots[places] = slot
         self._stored += count

@@ -44,7 +44,11 @@ class TableCounts:
 
 
 class Table:
-    """Items over a storage. Not for several threads at once: its owner has the lock."""
+    """Items over a storage. Not for several threads at once: its owner has the lock.
+
+    If it ``holds_drawn``, the items of the latest draw count as if they were still there, until
+    more are asked for: so the limiter can keep steps out while a learner works on a batch.
+    """
 
     def __init__(
         self,
@@ -53,13 +57,16 @@ class Table:
         selector: Selector,
         limiter: Limiter,
         max_times_sampled: int | None = None,
+        holds_drawn: bool = False,
     ) -> None:
         self._storage = storage
         self._view = view
         self._selector = selector
         self._limiter = limiter
-        self._readiness = Readiness(storage, view.ahead)
+        self._readiness = Readiness(storage, view.ahead, view.crosses_episodes)
         self._max_times = max_times_sampled
+        self._holds_drawn = holds_drawn
+        self._held = 0
         self._times = np.zeros(storage.capacity if max_times_sampled else 0, np.int64)
         self.counts = TableCounts()
         storage.listeners.append(self.evicted)
@@ -75,11 +82,16 @@ class Table:
 
     def may_insert(self, count: int) -> bool:
         """Return whether ``count`` more steps may be stored."""
-        return self._limiter.may_insert(len(self), self.counts.inserted, self.counts.drawn, count)
+        items, most = len(self) + self._held, -(-count // self._view.stride)
+        return self._limiter.may_insert(items, self.counts.inserted, self.counts.drawn, most)
 
     def may_draw(self, count: int) -> bool:
         """Return whether ``count`` items may be drawn."""
         return self._limiter.may_draw(len(self), self.counts.inserted, self.counts.drawn, count)
+
+    def let_go(self) -> None:
+        """Take note that what was drawn last is not worked on any more: more is asked for."""
+        self._held = 0
 
     def appended(self, slot: int, rows: IntArray) -> None:
         """Take up what ``rows`` [N], the newest of ``slot``, have completed."""
@@ -95,6 +107,7 @@ class Table:
         items, least_probability = len(self), self._selector.least_probability
         drawn = self._selector.draw(count)
         self.counts.drawn += count
+        self._held = count if self._holds_drawn else 0
         sample = Sample(
             keys=self._keys(drawn.rows),
             probabilities=drawn.probabilities,

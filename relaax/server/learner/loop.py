@@ -16,6 +16,7 @@ from relaax.interval_metrics import IntervalMetrics
 from relaax.replay.replay import NotReady
 from relaax.replay.table import Sample
 from relaax.server.common.stop_signal import Stop
+from relaax.server.learner.on_demand import OnDemand
 from relaax.server.learner.prefetcher import Prefetcher
 from relaax.server.learner.publishing import PublishClock
 
@@ -52,7 +53,8 @@ class LearnerLoop:
     """Drives a learner; see ``LearnerBase``.
 
     ``save`` is called with the learner's count of steps every ``checkpoint_interval_s``, and at the
-    end; ``tend`` once a second. ``depth`` batches are prepared ahead.
+    end; ``tend`` once a second. ``depth`` batches are prepared ahead, but for a learner that is on
+    policy.
     """
 
     def __init__(
@@ -84,7 +86,7 @@ class LearnerLoop:
         self._publish()
         save_at = tend_at = time.monotonic()
         save_at += self._checkpoint_interval_s
-        with closing(Prefetcher(self._fetch, self._depth)) as batches:
+        with closing(self._batches()) as batches:
             while not stop.wait(0) and not is_over():
                 self._learn_from(batches)
                 now = time.monotonic()
@@ -98,7 +100,12 @@ class LearnerLoop:
         self._metrics.store()
         self._publish()
 
-    def _learn_from(self, batches: Prefetcher[_Batch]) -> None:
+    def _batches(self) -> Prefetcher[_Batch] | OnDemand[_Batch]:
+        if self._learner.is_on_policy:
+            return OnDemand(self._fetch)
+        return Prefetcher(self._fetch, self._depth)
+
+    def _learn_from(self, batches: Prefetcher[_Batch] | OnDemand[_Batch]) -> None:
         """Take one step, if a batch is ready or becomes so."""
         asked = time.perf_counter()
         batch = batches.get(_WAIT_S)
@@ -117,13 +124,13 @@ class LearnerLoop:
     def _step(self, batch: _Batch) -> None:
         began = time.perf_counter()
         result = self._learner.step(batch.prepared)
-        self.iteration += 1
+        self.iteration += result.has_learnt
         self._metrics.add("learner/learn time", time.perf_counter() - began)
         for name, term in result.terms.items():
             self._metrics.add(f"learner/{name}", term)
         if result.priorities is not None:
             self._source.update_priorities(self._learner.table, batch.keys, result.priorities)
-        if self._publish_clock.is_due(self.iteration):
+        if self._learner.is_on_policy or self._publish_clock.is_due(self.iteration):
             began = time.perf_counter()
             self._publish()
             self._metrics.add("learner/publish time", time.perf_counter() - began)
