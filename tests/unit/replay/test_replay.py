@@ -147,6 +147,7 @@ def test_when_learning_has_ended_no_writer_waits_and_nothing_is_stored():
         case.replay.end()
         assert waiting.result(5.0) == 15
     assert case.append(15, 5, number=10, start=False) == 15
+    assert case.append(20, 5, number=15, start=False) == 20  # behind what was not stored
     assert case.stored() == list(range(10))
     assert case.replay.actions == 10
 
