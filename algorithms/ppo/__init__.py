@@ -10,13 +10,9 @@
 ``builder``     wires these and the parts of ``relaax.learning``
 """
 
-from .builder import (
-    ParameterServer,
-    make_batch_agent,
-    make_learner,
-    prepare_to_fork,
-    replay_spec,
-)
+from relaax.learning.actor_critic import prepare_to_fork
+
+from .builder import ParameterServer, make_batch_agent, make_learner, replay_spec
 from .config import Config
 
 __all__ = [

@@ -14,14 +14,13 @@ from relaax.algorithm_base import (
     Saver,
 )
 from relaax.learning.actor import Actor
-from relaax.learning.actor_critic import columns_of
+from relaax.learning.actor_critic import columns_of, prepare_to_fork
 from relaax.learning.filters import FilteringModel
 from relaax.learning.networks import initial_parameters
 from relaax.learning.optimizers import linear_anneal
-from relaax.learning.parameter_server import ParameterServer as ServesParameters
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.preprocessor import Preprocessor
-from relaax.learning.published import PublishedParameters, PublishedService, PublishedSource
+from relaax.learning.published import PublishedSource, serve_published
 from relaax.learning.pulling import PullingSink
 from relaax.learning.steps import StepRecorder, schema_of
 from relaax.replay.limiter import Limiter
@@ -39,14 +38,9 @@ TABLE = "rollouts"
 
 def ParameterServer(config: Config, saver: Saver, metrics: Metrics) -> ParameterServerBase:  # noqa: N802
     """Return what serves the parameters that the learner publishes."""
-    parameters = PublishedParameters(_initial(config, config.settings.seed))
-    return ServesParameters(
-        store=parameters,
-        service=PublishedService(parameters, metrics),
-        saver=saver,
-        fingerprint=config.fingerprint(),
-        max_global_step=config.settings.max_global_step,
-    )
+    settings = config.settings
+    initial = _initial(config, settings.seed)
+    return serve_published(initial, config.fingerprint(), settings.max_global_step, saver, metrics)
 
 
 def make_batch_agent(
@@ -150,15 +144,6 @@ def replay_spec(config: Config) -> ReplaySpec:
         holds_drawn=settings.wait_for_learning,
     )
     return ReplaySpec(schema_of(columns_of(config)), settings.steps_stored, {TABLE: table})
-
-
-def prepare_to_fork() -> None:
-    """Import TensorFlow and what needs it, so that workers share it; nothing of it is started."""
-    from relaax.learning.tensorflow_runtime_tf import import_tensorflow
-
-    import_tensorflow()
-    from relaax.learning.distributions import graph_tf  # noqa: F401
-    from relaax.learning.networks import policy_tf  # noqa: F401
 
 
 def _initial(config: Config, seed: int | None) -> FloatVector:

@@ -111,16 +111,14 @@ class PpoGraphs:
     ) -> tuple[FloatArray, FloatArray]:
         """Return values [T + 1, K] and what the policy's head puts out, [T + 1, K, N]."""
         rows, count = rollouts.starts.shape
-        observations, starts = rollouts.observations, rollouts.starts
+        observations, starts, state = (
+            rollouts.observations,
+            rollouts.starts,
+            rollouts.recurrent_state,
+        )
         if not self._network.lstm_size:  # any row may be evaluated with any other
             observations = mapped(lambda part: part.reshape(1, -1, *part.shape[2:]), observations)
-            starts = starts.reshape(1, -1)
-        state = np.broadcast_to(
-            rollouts.recurrent_state[:, :1]
-            if not self._network.lstm_size
-            else rollouts.recurrent_state,
-            (2, starts.shape[1], rollouts.recurrent_state.shape[2]),
-        )
+            starts, state = starts.reshape(1, -1), np.zeros((2, starts.size, 0), np.float32)
         pieces = [
             self._evaluated_piece(parameters, observations, starts, state, begin)
             for begin in range(0, starts.shape[1], self._sequences)

@@ -56,7 +56,8 @@ class Both:
         drawn = self.random.integers(0, 9, (count, *columns.action_shape))
         actions = drawn.astype(columns.action_dtype)
         likelihoods = self.random.normal(size=count).astype(np.float32)
-        self.chosen |= {float(l): (version, state[:, n]) for n, l in enumerate(likelihoods)}
+        for index, likelihood in enumerate(likelihoods.tolist()):
+            self.chosen[likelihood] = version, state[:, index]
         for each in (self.store, self.recorder):
             each.record(slots, actions, likelihoods, state, version)
 

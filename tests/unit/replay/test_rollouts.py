@@ -17,9 +17,7 @@ class Written:
     def __init__(self, view, limiter=None, capacity=256, holds_drawn=False):
         self.storage = Storage(SCHEMA, capacity, 8)
         queue = Queue(self.storage.capacity)
-        self.table = Table(
-            self.storage, view, queue, limiter or Limiter(), holds_drawn=holds_drawn
-        )
+        self.table = Table(self.storage, view, queue, limiter or Limiter(), holds_drawn=holds_drawn)
 
     def write(self, *arguments, slot=0, **options):
         self.table.appended(slot, self.storage.append(slot, *steps(*arguments, **options)))
