@@ -83,6 +83,7 @@ class Storage:
             raise ValueError(
                 f"{len(flags)} steps at once do not fit into a storage of {self.capacity} steps"
             )
+        self._spare(slot, len(flags))
         places = []
         begin = 0
         while begin < len(flags):
@@ -138,6 +139,19 @@ class Storage:
         self.serials[places] = np.arange(self._stored, self._stored + count)
         self.slots[places] = slot
         self._stored += count
+
+    def _spare(self, slot: int, count: int) -> None:
+        """Let no block be evicted that some of ``count`` rows of ``slot`` will be in.
+
+        That of a slow environment may be among the oldest when more of its rows come.
+        """
+        last, end = self._ends.get(slot, (NONE, 0))
+        needed = -(-(count - (end - last - 1)) // self._block) - len(self._free)
+        for place in range(0 if last == NONE else min(needed, len(self._taken))):
+            if self._taken[place] == end - self._block:
+                del self._taken[place]
+                self._taken.append(end - self._block)
+                return
 
     def _take_block(self) -> int:
         """Return the first row of a block that is free, or of the oldest, which is evicted."""

@@ -3,8 +3,8 @@
 import re
 
 import pytest
+from event_scalars import scalars
 from processes import REPOSITORY, Training, wait_for
-from test_metrics import scalars
 from worker_modes import SHARED
 
 from relaax.replay.client.stub import ReplayStub

@@ -115,3 +115,27 @@ def test_a_random_history_is_what_a_list_would_be() -> None:
     for slot, numbers in kept.items():
         assert numbers == written[slot][len(written[slot]) - len(numbers) :]
     assert 128 - 4 * 8 < sum(map(len, kept.values())) <= 128
+
+
+def test_steps_are_not_evicted_by_the_call_that_stores_them() -> None:
+    """The block of an environment that was slow is the oldest, when its next steps come."""
+    storage = filled(steps(0, 4, end=0), capacity=32)
+    storage.append(1, *steps(100, 24, end=0))
+
+    places = storage.append(0, *steps(4, 20, start=False))
+
+    assert storage.columns["action"][places].tolist() == list(range(4, 24))
+    assert chain(storage) == list(range(24))
+
+
+def test_no_row_is_in_two_places_however_slow_environments_are() -> None:
+    random = np.random.default_rng(0)
+    storage, following = Storage(SCHEMA, 64, 8), [0] * 3
+    for _ in range(2000):
+        slot, count = int(random.integers(3)), int(random.integers(1, 57))
+        places = storage.append(slot, *steps(following[slot], count, start=False, end=0))
+        following[slot] += count
+        assert len(np.unique(places)) == count
+        assert chain(storage, slot)[-count:] == list(
+            range(following[slot] - count, following[slot])
+        )
