@@ -3,7 +3,14 @@
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
-from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
+from pydantic import (
+    Field,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    field_validator,
+    model_validator,
+)
 
 from relaax.learning.actor_critic import ContinuousSettings, DiscreteSettings, PolicySettings
 from relaax.learning.filters import FilterSettings
@@ -78,6 +85,11 @@ class PpoSettings(PolicySettings, FilterSettings):
         if not isinstance(values, Mapping) or set(OptimizerSections.model_fields) & set(values):
             return values
         return {**values, "Adam": {"epsilon": 1e-5, "gradient_norm_clipping": 0.5}}
+
+    @field_validator("policy_clip_range", "kl_penalty_range", "learning_rate_range", mode="before")
+    @classmethod
+    def _pair(cls, value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value
 
     @model_validator(mode="after")
     def _has_a_clip(self) -> "PpoSettings":

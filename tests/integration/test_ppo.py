@@ -45,7 +45,7 @@ def test_rollouts_of_parameters_that_are_too_old_are_dropped_and_counted(trainin
     replay = ReplayStub(training.learner_url)
     wait_for(lambda: replay.stats()["rollouts/drawn"] > 50, "fifty batches")
     replay.close()
-    counted = wait_for(lambda: scalars(metrics)["learner/stale_rollouts"], "a count")
-    assert counted[-1][1] > 0
+    stale = "learner/stale_rollouts"
+    wait_for(lambda: any(count > 0 for _, count in scalars(metrics)[stale]), "a count")
     wait_for(lambda: scalars(metrics)["learner/policy_lag"], "batches that were learnt from")
     assert max(lag for _, lag in scalars(metrics)["learner/policy_lag"]) == 0
