@@ -51,6 +51,11 @@ class Mixed:
         parts = zip(self._tables, self._parts(count), strict=True)
         return all(table.may_draw(part) for table, part in parts if part)
 
+    def let_go(self) -> None:
+        """See Table: what all tables have handed out is not worked on any more."""
+        for table in self._tables:
+            table.let_go()
+
     def appended(self, slot: int, rows: IntArray) -> None:
         """See Table: the tables take them up."""
 
