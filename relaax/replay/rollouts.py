@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from relaax.replay.gather import Empty, gather
 from relaax.replay.storage import ENDS, FINAL, NONE, START, Storage
 from relaax.replay.views import BoolArray, IntArray, rows_behind
 
@@ -49,11 +50,11 @@ class Rollouts:
         chosen: BoolArray = storage.numbers[rows] % self.length == 0
         return chosen
 
-    def read(self, storage: Storage, rows: IntArray) -> dict[str, Array]:
+    def read(self, storage: Storage, rows: IntArray, empty: Empty = np.empty) -> dict[str, Array]:
         """See View."""
         before, belongs = rows_behind(storage, rows, self.burn_in)
         found = np.concatenate([before, self._after(storage, rows)])
-        columns = {name: column[found] for name, column in storage.columns.items()}
+        columns = {name: gather(column, found, empty) for name, column in storage.columns.items()}
         columns["flags"] = storage.flags[found]
         columns["begins"] = self._begins(storage, found, belongs)
         columns["valid"] = columns["flags"] & FINAL == 0
