@@ -15,7 +15,8 @@ from relaax.algorithm_base import (
 )
 from relaax.learning.actor import Actor
 from relaax.learning.actor_critic import columns_of, prepare_to_fork
-from relaax.learning.filters import FilteringModel
+from relaax.learning.evaluator import EvaluationParts
+from relaax.learning.filters import FilteringModel, Filters
 from relaax.learning.networks import initial_parameters
 from relaax.learning.optimizers import linear_anneal
 from relaax.learning.policy import CurrentPolicy
@@ -70,7 +71,7 @@ def make_batch_agent(
         action_mask=settings.mask_name,
     )
     return Actor(
-        preprocessor=Preprocessor(settings.inputs, settings.history_len, settings.mask),
+        preprocessor=_preprocessor(config, Filters()),
         policy=policy,
         model=FilteringModel(model, filters.states) if filters.states else model,
         distribution=distribution,
@@ -79,7 +80,19 @@ def make_batch_agent(
         experience=PullingSink(experience, source, policy, settings.pull_interval_s),
         random=np.random.default_rng(None if settings.seed is None else [settings.seed, seed]),
         action_bounds=config.action_bounds(),
+        evaluation=EvaluationParts(
+            source=parameter_server,
+            unpack=tensors.unpack,
+            make_preprocessor=lambda still: _preprocessor(config, still),
+            filters=filters,
+            model=model,
+        ),
     )
+
+
+def _preprocessor(config: Config, filters: Filters) -> Preprocessor:
+    settings = config.settings
+    return Preprocessor(settings.inputs, settings.history_len, settings.mask, filters.states)
 
 
 def make_learner(config: Config, seed: int | None) -> LearnerBase:
