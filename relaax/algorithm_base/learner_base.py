@@ -22,6 +22,9 @@ class StepResult:
     terms: Mapping[str, float] = field(default_factory=dict)
     #: New priorities of the items in the batch, float64 [N]; None where they stay as they are.
     priorities: npt.NDArray[np.float64] | None = None
+    #: Whether anything was learnt. A batch that was too old, for instance, is not counted as a
+    #: step, and what was learnt before is published again for actors that are behind.
+    has_learnt: bool = True
 
 
 class LearnerBase(ABC):
@@ -45,6 +48,9 @@ class LearnerBase(ABC):
     table: str
     #: How many items a batch has.
     batch_size: int
+    #: Whether a batch should be of the newest parameters: then none is drawn before the one before
+    #: it is learnt from, and the parameters are published after each step.
+    is_on_policy: bool = False
     #: Whether ``parameters`` is published; not where the parameter server makes the updates.
     publishes: bool = True
 

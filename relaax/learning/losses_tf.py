@@ -6,7 +6,7 @@ All tensors are float32 [T, K], time-major: K rollouts of T rows, see ``RolloutB
 import tensorflow as tf
 
 #: Larger log ratios count as this one, which lies above every clip: exp(89) is infinite in float32.
-_MOST_LOG_RATIO = 20.0
+MOST_LOG_RATIO = 20.0
 
 
 def policy_loss(log_probabilities: tf.Tensor, advantages: tf.Tensor, valid: tf.Tensor) -> tf.Tensor:
@@ -29,7 +29,7 @@ def clipped_policy_loss(
     have no gradient: such an action is not held back in this update, even if it was a bad one.
     """
     advantages = tf.stop_gradient(advantages)
-    ratios = tf.exp(tf.minimum(log_ratios, _MOST_LOG_RATIO))
+    ratios = tf.exp(tf.minimum(log_ratios, MOST_LOG_RATIO))
     clipped = tf.clip_by_value(ratios, 1.0 - clip, 1.0 + clip)
     return -tf.reduce_sum(valid * tf.minimum(ratios * advantages, clipped * advantages))
 

@@ -11,6 +11,7 @@
 ``readiness``      when steps have become items
 ``views``          what is read of the steps around an item: transitions, windows, stacks of frames
 ``gather``         rows of columns, read into memory that is given
+``rollouts``       the same, for sequences that go on across the ends of episodes
 ``selectors``      which items are drawn
 ``priority_tree``  draws in proportion to priorities
 ``times``          how long it takes to do what

@@ -44,7 +44,7 @@ class Limiter:
     def may_insert(self, items: int, inserted: int, charged: int, count: int) -> bool:
         """Return whether ``count`` more items may come to ``items`` that are there."""
         if self.max_items is not None and items + count > self.max_items:
-            return items == 0  # more than fit at once: rather too many than none
+            return items < self.min_items  # rather too many than too few for any draw
         if self.samples_per_insert is None or inserted < self.min_items:
             return True
         # What is there decides, and not ``count``: more than the buffer could never be inserted.

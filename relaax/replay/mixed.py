@@ -91,6 +91,11 @@ class Mixed:
         weight = len(self) if all(state.weight for state in states) else 0
         return TableState(len(self), weight, float(np.floor(allowed.min())))
 
+    def let_go(self) -> None:
+        """See Table: what all tables have handed out is not worked on any more."""
+        for table in self._tables:
+            table.let_go()
+
     def appended(self, slot: int, rows: IntArray) -> None:
         """See Table: the tables take them up."""
 

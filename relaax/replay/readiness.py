@@ -9,11 +9,15 @@ IntArray = npt.NDArray[np.int64]
 
 
 class Readiness:
-    """Holds back a slot's rows until as many follow as an item needs, or their episode is over."""
+    """Holds back a slot's rows until as many follow as an item needs, or their episode is over.
 
-    def __init__(self, storage: Storage, ahead: int) -> None:
+    Items that cross the ends of episodes need as many rows in any case.
+    """
+
+    def __init__(self, storage: Storage, ahead: int, crosses_episodes: bool = False) -> None:
         self._storage = storage
         self._ahead = ahead
+        self._crosses_episodes = crosses_episodes
         #: By slot: rows int64 [N] that no end follows, and too few rows.
         self._waiting: dict[int, IntArray] = {}
 
@@ -22,11 +26,11 @@ class Readiness:
         waiting = self._waiting.get(slot)
         if waiting is not None:
             rows = np.concatenate([waiting, rows])
-        is_end = self._storage.flags[rows] & ENDS != 0
         places = np.arange(len(rows))
-        ends = places[is_end]
-        enough = places + self._ahead < len(rows)
-        complete = enough | (places <= (ends[-1] if len(ends) else -1))
+        complete = places + self._ahead < len(rows)
+        if not self._crosses_episodes:
+            ends = places[self._storage.flags[rows] & ENDS != 0]
+            complete |= places <= (ends[-1] if len(ends) else -1)
         self._waiting[slot] = rows[~complete]
         return rows[complete]
 

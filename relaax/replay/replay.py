@@ -158,6 +158,8 @@ class Replay:
         """
         source = self._tables[table]
         with self._changed:
+            source.let_go()
+            self._changed.notify_all()
             if not self._changed.wait_for(lambda: source.may_draw(count, charge), timeout_s):
                 raise NotReady(
                     f"{len(source)} items are in {table}, of which {count} are not ready"
@@ -174,6 +176,8 @@ class Replay:
         """
         source = self._tables[table]
         with self._changed:
+            source.let_go()
+            self._changed.notify_all()
             self._changed.wait_for(lambda: source.state().allowance >= at_least, timeout_s)
             return ReplayState(source.state(), len(self._storage), self._actions)
 

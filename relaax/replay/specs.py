@@ -33,6 +33,8 @@ class TableSpec:
     alpha: float = 0.6
     #: After so many draws an item is removed; None keeps it.
     max_times_sampled: int | None = None
+    #: Whether what was drawn counts as if it were still there until more is asked for.
+    holds_drawn: bool = False
 
     @property
     def kind(self) -> str:
@@ -91,6 +93,7 @@ class ReplaySpec:
                 spec.limiter,
                 spec.max_times_sampled,
                 spec.kind,
+                spec.holds_drawn,
             )
             for name, spec in self.tables.items()
             if isinstance(spec, TableSpec)

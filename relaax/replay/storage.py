@@ -50,6 +50,8 @@ class Storage:
         self.serials = np.full(self.capacity, NONE, np.int64)
         #: int64 [capacity]: how many rows of its episode were stored before this one.
         self.positions = np.zeros(self.capacity, np.int64)
+        #: int64 [capacity]: how many rows its slot has stored before this one, since it had none.
+        self.numbers = np.zeros(self.capacity, np.int64)
         #: int64 [capacity]: whose row it is.
         self.slots = np.full(self.capacity, NONE, np.int64)
         #: Called with rows int64 [N] that are about to be evicted: consecutive ones of a slot.
@@ -89,6 +91,7 @@ class Storage:
             raise ValueError(
                 f"{len(flags)} steps at once do not fit into a storage of {self.capacity} steps"
             )
+        self._spare(slot, len(flags))
         places = []
         begin = 0
         while begin < len(flags):
@@ -177,15 +180,29 @@ class Storage:
         self.following[places] = np.arange(places.start + 1, places.stop + 1)
         self.before[places.start] = last
         self.following[places.stop - 1] = NONE
-        position = 0
+        position = number = 0
         if last != NONE:
             self.following[last] = places.start
-            position = int(self.positions[last]) + 1
+            position, number = int(self.positions[last]) + 1, int(self.numbers[last]) + 1
         self.positions[places] = _positions(flags[given], position)
+        self.numbers[places] = np.arange(number, number + count)
         self.serials[places] = np.arange(self._stored, self._stored + count)
         self.slots[places] = slot
         self._stored += count
         self._written_at[places.start // self._block * self._block] = monotonic()
+
+    def _spare(self, slot: int, count: int) -> None:
+        """Let no block be evicted that some of ``count`` rows of ``slot`` will be in.
+
+        That of a slow environment may be among the oldest when more of its rows come.
+        """
+        last, end = self._ends.get(slot, (NONE, 0))
+        needed = -(-(count - (end - last - 1)) // self._block) - len(self._free)
+        for place in range(0 if last == NONE else min(needed, len(self._taken))):
+            if self._taken[place] == end - self._block:
+                del self._taken[place]
+                self._taken.append(end - self._block)
+                return
 
     def _take_block(self) -> int:
         """Return the first row of a block that is free, or of the oldest, which is evicted."""

@@ -79,7 +79,11 @@ class TableCounts:
 
 
 class Table:
-    """Items over a storage. Not for several threads at once: its owner has the lock."""
+    """Items over a storage. Not for several threads at once: its owner has the lock.
+
+    If it ``holds_drawn``, the items of the latest draw count as if they were still there, until
+    more are asked for: so the limiter can keep steps out while a learner works on a batch.
+    """
 
     def __init__(
         self,
@@ -89,6 +93,7 @@ class Table:
         limiter: Limiter,
         max_times_sampled: int | None = None,
         kind: str = "",
+        holds_drawn: bool = False,
     ) -> None:
         #: What an item is and how items are drawn, in words.
         self.kind = kind
@@ -96,8 +101,10 @@ class Table:
         self._view = view
         self._selector = selector
         self._limiter = limiter
-        self._readiness = Readiness(storage, view.ahead)
+        self._readiness = Readiness(storage, view.ahead, view.crosses_episodes)
         self._max_times = max_times_sampled
+        self._holds_drawn = holds_drawn
+        self._held = 0
         self._times = np.zeros(storage.capacity if max_times_sampled else 0, np.int64)
         self.counts = TableCounts()
         storage.listeners.append(self.evicted)
@@ -118,8 +125,9 @@ class Table:
 
     def may_insert(self, count: int) -> bool:
         """Return whether ``count`` more steps may be stored."""
-        counts = self.counts
-        return self._limiter.may_insert(len(self), counts.inserted, counts.charged, count)
+        counts, items = self.counts, len(self) + self._held
+        most = -(-count // self._view.stride)
+        return self._limiter.may_insert(items, counts.inserted, counts.charged, most)
 
     def may_draw(self, count: int, charge: int | None = None) -> bool:
         """Return whether ``count`` items may be drawn, which the ratio counts as ``charge``."""
@@ -131,6 +139,10 @@ class Table:
         """Return what a sampler of several tables needs to know."""
         weight = self._selector.weight if self._is_ready() else 0.0
         return TableState(len(self), weight, min(self._allowance(), self._selector.most))
+
+    def let_go(self) -> None:
+        """Take note that what was drawn last is not worked on any more: more is asked for."""
+        self._held = 0
 
     def appended(self, slot: int, rows: IntArray) -> None:
         """Take up what ``rows`` [N], the newest of ``slot``, have completed."""
@@ -147,6 +159,7 @@ class Table:
         drawn = self._selector.draw(count) if count else NOTHING
         self.counts.drawn += count
         self.counts.charged += count if charge is None else charge
+        self._held = count if self._holds_drawn else 0
         sample = Sample(
             keys=self._keys(drawn.rows),
             probabilities=drawn.probabilities,

@@ -1,6 +1,6 @@
 """What is read of stored steps: rows around those that were drawn."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,6 +17,14 @@ IntArray = npt.NDArray[np.int64]
 
 class View(Protocol):
     """What an item is, and how it is read."""
+
+    @property
+    def stride(self) -> int:
+        """Steps from one item to the next, but for the ends of episodes."""
+
+    @property
+    def crosses_episodes(self) -> bool:
+        """Whether rows of the next episode may follow an item's row."""
 
     @property
     def ahead(self) -> int:
@@ -86,6 +94,8 @@ class Transitions:
     stack: int = 1
     observation: str = "observation"
     reward: str = "reward"
+    stride: int = field(default=1, init=False)
+    crosses_episodes: bool = field(default=False, init=False)
 
     @property
     def ahead(self) -> int:
@@ -151,6 +161,7 @@ class Windows:
     length: int
     stride: int = 1
     burn_in: int = 0
+    crosses_episodes: bool = field(default=False, init=False)
 
     @property
     def ahead(self) -> int:

@@ -29,13 +29,15 @@ PUBLIC = {
         Adam AdamSettings Optimizer OptimizerSections RMSProp RMSPropSettings SGD
         clip_by_global_norm linear_anneal
     """,
-    "relaax.learning.published": "PublishedParameters PublishedService",
+    "relaax.learning.published": """
+        PublishedParameters PublishedService PublishedSource serve_published
+    """,
     "relaax.learning.rollouts": "Columns RolloutBatch RolloutStore",
-    "relaax.learning.steps": "ACTION StepRecorder observations_in schema_of",
     "relaax.replay.memoire": """
         Bind Conn MemoryClosed Mode NotReady Proxy ReplayAway ReplayMemory
         ReplayMemoryClient ReplayMemoryServer
     """,
+    "relaax.learning.steps": "ACTION StepRecorder observations_in rollouts_in schema_of",
     "relaax.protocol": "FrameConnection MessageConnection PeerClosed",
     "relaax.protocol.json": """
         Act Request RewardAndAct RewardAndReset ScalarMetric ServerCodec

@@ -1,10 +1,14 @@
-"""Advantage actor-critic: what DA3C and its form for continuous actions share.
+"""Advantage actor-critic: what DA3C, its form for continuous actions, and PPO share.
 
-``settings``   the keys of the YAML file that do not depend on the kind of actions
-``config``     the same as the servers want it, with the network and the distribution
-``networks``   which layers a configuration asks for
-``losses_tf``  what is minimised
-``builder``    wires these and the parts of ``relaax.learning``
+``policy_settings``  the keys of the YAML file that do not depend on the kind of actions
+``discrete``         those that describe discrete actions
+``continuous``       those that describe continuous actions
+``settings``         those of an algorithm whose workers learn
+``actions``          what actions are to the rest of an algorithm
+``config``           all of that as the servers want it, with the network and the distribution
+``networks``         which layers a configuration asks for
+``losses_tf``        what is minimised
+``builder``          wires these and the parts of ``relaax.learning``
 
 An algorithm derives its settings from ``ActorCriticSettings``, its configuration from
 ``ActorCriticConfig``, and exports what ``builder`` makes, ``Agent`` and ``ParameterServer`` among
@@ -20,7 +24,10 @@ from relaax.learning.actor_critic.builder import (
     make_parameter_server,
     prepare_to_fork,
 )
-from relaax.learning.actor_critic.config import ActorCriticConfig
+from relaax.learning.actor_critic.config import ActorCriticConfig, PolicyConfig
+from relaax.learning.actor_critic.continuous import ContinuousSettings
+from relaax.learning.actor_critic.discrete import DiscreteSettings
+from relaax.learning.actor_critic.policy_settings import PolicySettings
 from relaax.learning.actor_critic.settings import ActorCriticSettings, VTraceSection
 
 Agent, ParameterServer = make_agent, make_parameter_server
@@ -29,7 +36,11 @@ __all__ = [
     "ActorCriticConfig",
     "ActorCriticSettings",
     "Agent",
+    "ContinuousSettings",
+    "DiscreteSettings",
     "ParameterServer",
+    "PolicyConfig",
+    "PolicySettings",
     "VTraceSection",
     "columns_of",
     "make_agent",

@@ -16,7 +16,7 @@ from relaax.algorithm_base import (
 )
 from relaax.interval_metrics import IntervalMetrics
 from relaax.learning.actor import Actor
-from relaax.learning.actor_critic.config import ActorCriticConfig
+from relaax.learning.actor_critic.config import ActorCriticConfig, PolicyConfig
 from relaax.learning.agent import SingleAgent
 from relaax.learning.background_learner import BackgroundLearner
 from relaax.learning.evaluator import EvaluationParts
@@ -174,7 +174,7 @@ def make_gradients(
     return RolloutGradients(network, tensors, objective, length, columns_of(config))
 
 
-def columns_of(config: ActorCriticConfig) -> Columns:
+def columns_of(config: PolicyConfig) -> Columns:
     """Return what one row of a rollout is made of."""
     mask = config.settings.mask_name
     return Columns.of(config.network, config.distribution, action_mask=mask)

@@ -3,46 +3,35 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from relaax.algorithm_base import ConfigBase
+from relaax.learning.actor_critic.actions import Actions, FloatArray
 from relaax.learning.actor_critic.networks import layers_of, network_of
+from relaax.learning.actor_critic.policy_settings import PolicySettings
 from relaax.learning.actor_critic.settings import ActorCriticSettings
-from relaax.learning.distributions import Distribution
 from relaax.learning.filters import Filters
-from relaax.learning.networks import POLICY, Head
 from relaax.learning.shapes import space_of_states
 from relaax.spaces import Space
 
-FloatArray = npt.NDArray[np.float32]
 
+class PolicyConfig(ConfigBase):
+    """The typed settings of a policy and a value, checked once, and what they make.
 
-class ActorCriticConfig(ConfigBase):
-    """The typed settings, checked once, and what they make.
-
-    ``algorithm`` is its name in checkpoints, and ``action_size`` says there how many actions there
-    are, or numbers in an action. ``policy`` is the head that puts out what
-    ``distribution`` is made of; if omitted, all of that depends on the state.
+    ``algorithm`` is its name in checkpoints.
     """
 
     def __init__(
         self,
         config: Mapping[str, Any],
         algorithm: str,
-        settings: ActorCriticSettings,
-        distribution: Distribution,
-        action_space: Space,
-        action_size: int | list[int],
-        policy: Head | None = None,
+        settings: PolicySettings,
+        actions: Actions,
     ) -> None:
         super().__init__(config)
         self.settings = settings
-        self.distribution = distribution
-        self.network = network_of(settings, policy or Head(POLICY, distribution.outputs))
+        self.distribution = actions.distribution
+        self.network = network_of(settings, actions.head)
         self._algorithm = algorithm
-        self._action_space = action_space
-        self._action_size = action_size
+        self._actions = actions
 
     def filters(self) -> Filters:
         """Return new filters of states and rewards; DA3C, for instance, has none."""
@@ -50,13 +39,14 @@ class ActorCriticConfig(ConfigBase):
 
     def action_bounds(self) -> tuple[FloatArray, FloatArray] | None:
         """Return the lowest and the highest actions that an environment takes; None if any."""
-        return None
+        return self._actions.bounds
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what a checkpoint must agree on, as JSON values."""
         return {
             "algorithm": self._algorithm,
-            "action_size": self._action_size,
+            "action_size": self._actions.size,
+            **self._actions.fingerprint,
             **layers_of(self.network),
             **self.filters().fingerprint(),
         }
@@ -70,8 +60,14 @@ class ActorCriticConfig(ConfigBase):
 
     def action_space(self) -> Space:
         """Return the space of actions."""
-        return self._action_space
+        return self._actions.space
 
     def uses_gpu(self) -> bool:
         """Return whether TensorFlow sees the GPU."""
         return self.settings.gpu
+
+
+class ActorCriticConfig(PolicyConfig):
+    """The same for an algorithm whose workers learn."""
+
+    settings: ActorCriticSettings

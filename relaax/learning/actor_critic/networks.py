@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from relaax.learning.actor_critic.settings import ActorCriticSettings
+from relaax.learning.actor_critic.policy_settings import PolicySettings
 from relaax.learning.networks import (
     LSTM,
     Convolution,
@@ -21,7 +21,7 @@ from relaax.observations import UNNAMED
 VALUE = "value"
 
 
-def network_of(settings: ActorCriticSettings, policy: Head) -> Network:
+def network_of(settings: PolicySettings, policy: Head) -> Network:
     """Return the network below ``policy`` and a value; ValueError for one that cannot be made."""
     shape = stacked_shape(settings.inputs, settings.history_len)
     heads = (policy, Head(VALUE, 1))

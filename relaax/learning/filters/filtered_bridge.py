@@ -14,26 +14,20 @@ class ParameterSource(VariableSource, GradientSink, Protocol):
     """Where values come from and gradients go to."""
 
 
-class FilteredBridge:
-    """A ``VariableSource`` and ``GradientSink`` for the network's own part of a longer vector.
+class FilteredSource:
+    """A ``VariableSource`` for the network's own part of a longer vector.
 
-    The tail of each vector is the statistics of ``filters``, in their order. What they have
-    gathered is sent with a gradient, and is lost with it; what comes with values is put to use.
+    The tail of each vector is the statistics of ``filters``, in their order, which are put to use.
     """
 
-    def __init__(self, bridge: ParameterSource, filters: Sequence[ZFilter]) -> None:
-        self._bridge = bridge
+    def __init__(self, source: VariableSource, filters: Sequence[ZFilter]) -> None:
+        self._source = source
         self._filters = filters
         self._tail = sum(each.length for each in filters)
 
     def get(self, known: Version | None = None) -> Values:
         """Return the newest values of the network."""
-        return self._split(self._bridge.get(known))
-
-    def apply(self, gradient: FloatVector, steps: int, computed_with: Version | None) -> Values:
-        """Apply a gradient of the network, and send what the filters have gathered with it."""
-        whole = np.concatenate([gradient, *(each.take() for each in self._filters)])
-        return self._split(self._bridge.apply(whole, steps, computed_with))
+        return self._split(self._source.get(known))
 
     def _split(self, values: Values) -> Values:
         """Put the statistics to use, and return the values without them."""
@@ -46,3 +40,19 @@ class FilteredBridge:
             each.use(vector[begin : begin + each.length])
             begin += each.length
         return replace(values, vector=own)
+
+
+class FilteredBridge(FilteredSource):
+    """A ``FilteredSource`` that is a ``GradientSink``, too.
+
+    What the filters have gathered is sent with a gradient, and is lost with it.
+    """
+
+    def __init__(self, bridge: ParameterSource, filters: Sequence[ZFilter]) -> None:
+        super().__init__(bridge, filters)
+        self._bridge = bridge
+
+    def apply(self, gradient: FloatVector, steps: int, computed_with: Version | None) -> Values:
+        """Apply a gradient of the network, and send what the filters have gathered with it."""
+        whole = np.concatenate([gradient, *(each.take() for each in self._filters)])
+        return self._split(self._bridge.apply(whole, steps, computed_with))

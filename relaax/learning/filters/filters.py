@@ -3,8 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from relaax.algorithm_base import FloatVector
-from relaax.learning.filters.filtered_bridge import FilteredBridge, ParameterSource
+from relaax.algorithm_base import FloatVector, VariableSource
+from relaax.learning.filters.filtered_bridge import (
+    FilteredBridge,
+    FilteredSource,
+    ParameterSource,
+)
 from relaax.learning.filters.merging import MergingOptimizer
 from relaax.learning.filters.statistics import initial_statistics
 from relaax.learning.filters.z_filter import Scale, ZFilter
@@ -58,6 +62,10 @@ class Filters:
     def bridged(self, bridge: ParameterSource) -> ParameterSource:
         """Return ``bridge`` as the network sees it, without the statistics behind its vector."""
         return FilteredBridge(bridge, self._all) if self._all else bridge
+
+    def sourced(self, source: VariableSource) -> VariableSource:
+        """Return ``source`` as the network sees it, where no gradients are sent."""
+        return FilteredSource(source, self._all) if self._all else source
 
     def optimizer(self, optimizer: Optimizer) -> Optimizer:
         """Return what updates whole vectors: ``optimizer`` their parameters, merging the rest."""

@@ -45,6 +45,17 @@ class Scale:
     #: One by the deviation.
     factor: Limit
 
+    def near(self, rows: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+        """Return rows [B, D] within the limits of what is believed."""
+        near: npt.NDArray[np.floating] = np.clip(rows, self.lowest, self.highest)
+        return near
+
+    def scaled(self, near: npt.NDArray[np.floating]) -> FloatVector:
+        """Return such rows in deviations from the center: float32 [B, D]."""
+        scaled = (near - self.center) * self.factor
+        clipped: FloatVector = np.clip(scaled, -MOST_DEVIATIONS, MOST_DEVIATIONS)
+        return clipped.astype(np.float32, copy=False)
+
 
 #: As long as nothing is known.
 _FIRST = Scale(np.float32(-MOST_AT_FIRST), np.float32(MOST_AT_FIRST), np.float32(0), np.float32(1))
@@ -86,14 +97,19 @@ class ZFilter:
         Before any statistics are in use the rows are returned as they are, but for the limits.
         """
         scale = self.scale
-        near = np.clip(rows, scale.lowest, scale.highest)
-        if len(rows) and self._gathers:
-            added = statistics_of(near)
-            with self._changes:
-                merge(self._gathered, added)
-        scaled = (near - scale.center) * scale.factor
-        clipped: FloatVector = np.clip(scaled, -MOST_DEVIATIONS, MOST_DEVIATIONS)
-        return clipped.astype(np.float32, copy=False)
+        near = scale.near(rows)
+        if self._gathers:
+            self._gather(near)
+        return scale.scaled(near)
+
+    def gather(self, rows: npt.NDArray[np.floating]) -> None:
+        """Take note of rows [B, D], as ``filtered`` does."""
+        self._gather(self.scale.near(rows))
+
+    def scaled(self, rows: npt.NDArray[np.floating]) -> FloatVector:
+        """Return rows [B, D] as ``filtered`` does, and gather nothing."""
+        scale = self.scale
+        return scale.scaled(scale.near(rows))
 
     def take(self) -> FloatVector:
         """Return the statistics of what was gathered since the last time, float32 [length].
@@ -104,6 +120,12 @@ class ZFilter:
             taken = self._gathered.astype(np.float32)
             self._gathered[:] = 0
         return taken
+
+    def _gather(self, near: npt.NDArray[np.floating]) -> None:
+        if len(near):
+            added = statistics_of(near)
+            with self._changes:
+                merge(self._gathered, added)
 
     def use(self, statistics: FloatVector) -> None:
         """Filter by ``statistics`` [length] from now on, unless nothing has been seen yet."""

@@ -1,8 +1,10 @@
 """Single steps of environments, for what stores them.
 
-``recorder``  holds a step until what it led to is known
+``recorder``       holds a step until what it led to is known
+``read_rollouts``  stored steps as rollouts
 """
 
+from relaax.learning.steps.read_rollouts import rollouts_in
 from relaax.learning.steps.recorder import ACTION, StepRecorder, observations_in, schema_of
 
-__all__ = ["ACTION", "StepRecorder", "observations_in", "schema_of"]
+__all__ = ["ACTION", "StepRecorder", "observations_in", "rollouts_in", "schema_of"]

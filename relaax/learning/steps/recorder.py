@@ -24,16 +24,19 @@ BoolArray = npt.NDArray[np.bool_]
 
 OBSERVATION, ACTION, REWARD = "observation", "action", "reward"
 LOG_PROBABILITY, VERSION = "log_probability", "version"
+RECURRENT_STATE = "recurrent_state"
 
 
 def schema_of(columns: Columns) -> Schema:
     """Return what is stored of a step.
 
     The columns are ``observation``, or ``observation/NAME`` of each where they have names,
-    ``action``, ``reward``, the ``log_probability`` of the action when it was chosen, and the
-    ``version`` of the parameters that chose it.
+    ``action``, ``reward``, the ``log_probability`` of the action when it was chosen, the
+    ``version`` of the parameters that chose it, and the ``recurrent_state`` [2, H] before, where
+    there is a recurrent layer.
     """
     one = {
+        **_remembered(columns.recurrent_state(1)),
         **_observed(columns.observations(1)),
         ACTION: columns.actions(1),
         REWARD: np.zeros(1, np.float32),
@@ -68,6 +71,7 @@ class StepRecorder:
         self._flags: Flags = np.zeros(0, np.uint8)
         self._log_probabilities = np.zeros(0, np.float32)
         self._versions = np.zeros(0, np.int64)
+        self._recurrent_state = columns.recurrent_state(0)
         #: Whether a step was begun, and not handed over.
         self._is_open: BoolArray = np.zeros(0, np.bool_)
 
@@ -79,6 +83,7 @@ class StepRecorder:
         for name in ("actions", "rewards", "flags", "log_probabilities", "versions", "is_open"):
             grown = zero_padded(getattr(self, f"_{name}"), capacity, axis=0)
             setattr(self, f"_{name}", grown)
+        self._recurrent_state = zero_padded(self._recurrent_state, capacity, axis=1)
 
     def forget(self, slots: IntArray) -> StepBatch | None:
         """Return what ``slots`` have begun: the end of an episode, or the state where it was cut.
@@ -129,6 +134,7 @@ class StepRecorder:
         self._actions[slots] = actions
         self._log_probabilities[slots] = log_probabilities
         self._versions[slots] = version
+        self._recurrent_state[:, slots] = recurrent_state
 
     def _begin(self, slots: IntArray, observations: Observations, flags: Array | int) -> None:
         mapped(lambda part, new: part.__setitem__(slots, new), self._observations, observations)
@@ -146,6 +152,7 @@ class StepRecorder:
             flags=self._flags[taken],
             columns={
                 **_observed(mapped(lambda part: part[taken], self._observations)),
+                **_remembered(self._recurrent_state[:, taken]),
                 ACTION: self._actions[taken],
                 REWARD: self._rewards[taken],
                 LOG_PROBABILITY: self._log_probabilities[taken],
@@ -159,3 +166,10 @@ def _observed(observations: Observations) -> dict[str, Array]:
     if not isinstance(observations, dict):
         return {OBSERVATION: observations}
     return {f"{OBSERVATION}{SEPARATOR}{name}": part for name, part in observations.items()}
+
+
+def _remembered(recurrent_state: FloatArray) -> dict[str, Array]:
+    """Return states [2, B, H] as a column [B, 2, H]; none where H is 0."""
+    if recurrent_state.shape[-1] == 0:
+        return {}
+    return {RECURRENT_STATE: recurrent_state.swapaxes(0, 1)}

@@ -3,6 +3,7 @@
 ``main``           the command
 ``loop``           samples, learns, publishes and saves, until the training is over
 ``prefetcher``     batches that are ready before they are asked for
+``on_demand``      batches that are drawn when they are asked for
 ``publishing``     when to publish
 ``experience``     where its samples come from: a replay of its own, or replay servers
 ``measurements``   how long the loop does what

@@ -17,6 +17,7 @@ from relaax.replay.replay import NotReady
 from relaax.replay.table import Sample
 from relaax.server.common.stop_signal import Stop
 from relaax.server.learner.measurements import LearnerMeasurements
+from relaax.server.learner.on_demand import OnDemand
 from relaax.server.learner.prefetcher import Prefetcher
 from relaax.server.learner.publishing import PublishClock
 
@@ -56,7 +57,8 @@ class LearnerLoop:
     """Drives a learner; see ``LearnerBase``.
 
     ``save`` is called with the learner's count of steps every ``checkpoint_interval_s``, and at the
-    end; ``tend`` once a second. ``depth`` batches are prepared ahead.
+    end; ``tend`` once a second. ``depth`` batches are prepared ahead, but for a learner that is on
+    policy.
     """
 
     def __init__(
@@ -90,7 +92,7 @@ class LearnerLoop:
         """
         self._publish()
         try:
-            with closing(Prefetcher(self._fetch, self._depth)) as batches:
+            with closing(self._batches()) as batches:
                 self._learn(batches, lambda: stop.wait(0) or is_over())
         except Exception:
             self._save_or_warn()
@@ -99,7 +101,9 @@ class LearnerLoop:
         self._measured.store()
         self._publish()
 
-    def _learn(self, batches: Prefetcher[_Batch], is_over: Callable[[], bool]) -> None:
+    def _learn(
+        self, batches: Prefetcher[_Batch] | OnDemand[_Batch], is_over: Callable[[], bool]
+    ) -> None:
         save_at = tend_at = time.monotonic()
         save_at += self._checkpoint_interval_s
         while not is_over():
@@ -112,7 +116,12 @@ class LearnerLoop:
                 save_at = now + self._checkpoint_interval_s
                 self._save_or_warn()
 
-    def _learn_from(self, batches: Prefetcher[_Batch]) -> None:
+    def _batches(self) -> Prefetcher[_Batch] | OnDemand[_Batch]:
+        if self._learner.is_on_policy:
+            return OnDemand(self._fetch)
+        return Prefetcher(self._fetch, self._depth)
+
+    def _learn_from(self, batches: Prefetcher[_Batch] | OnDemand[_Batch]) -> None:
         """Take one step, if a batch is ready or becomes so."""
         with self._measured.phase("fetch"):
             batch = batches.get(_WAIT_S)
@@ -135,14 +144,14 @@ class LearnerLoop:
     def _step(self, batch: _Batch) -> None:
         with self._measured.phase("learn"):
             result = self._learner.step(batch.prepared)
-        self.iteration += 1
+        self.iteration += result.has_learnt
         self._measured.add("learner/sample time", batch.sample_s)
         self._measured.add("learner/prepare time", batch.prepare_s)
         for name, term in result.terms.items():
             self._measured.add(f"learner/{name}", term)
         if result.priorities is not None:
             self._source.update_priorities(self._learner.table, batch.keys, result.priorities)
-        if self._publish_clock.is_due(self.iteration):
+        if self._learner.is_on_policy or self._publish_clock.is_due(self.iteration):
             with self._measured.phase("publish"):
                 self._publish()
         self._measured.updated(len(batch.keys))

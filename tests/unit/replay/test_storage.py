@@ -138,3 +138,27 @@ def test_old_blocks_are_evicted_and_what_came_since_stays(monkeypatch) -> None:
     assert len(storage) == 0
     storage.append(0, *steps(20, 2))
     assert chain(storage) == [20, 21]
+
+
+def test_steps_are_not_evicted_by_the_call_that_stores_them() -> None:
+    """The block of an environment that was slow is the oldest, when its next steps come."""
+    storage = filled(steps(0, 4, end=0), capacity=32)
+    storage.append(1, *steps(100, 24, end=0))
+
+    places = storage.append(0, *steps(4, 20, start=False))
+
+    assert storage.columns["action"][places].tolist() == list(range(4, 24))
+    assert chain(storage) == list(range(24))
+
+
+def test_no_row_is_in_two_places_however_slow_environments_are() -> None:
+    random = np.random.default_rng(0)
+    storage, following = Storage(SCHEMA, 64, 8), [0] * 3
+    for _ in range(2000):
+        slot, count = int(random.integers(3)), int(random.integers(1, 57))
+        places = storage.append(slot, *steps(following[slot], count, start=False, end=0))
+        following[slot] += count
+        assert len(np.unique(places)) == count
+        assert chain(storage, slot)[-count:] == list(
+            range(following[slot] - count, following[slot])
+        )

@@ -162,3 +162,37 @@ def test_what_was_reached_is_saved_where_the_algorithm_fails():
     with pytest.raises(ArithmeticError, match="no number"):
         parts.loop.run(threading.Event(), lambda: False)
     assert parts.saved == [7]
+
+
+class OnPolicy(Learner):
+    """Notes how many batches were drawn when it learns; learns nothing from even ones."""
+
+    is_on_policy = True
+
+    def __init__(self, source):
+        super().__init__()
+        self.source = source
+        self.drawn = []
+
+    def step(self, batch):
+        self.learnt.append(batch)
+        self.drawn.append(self.source.drawn)
+        return StepResult(has_learnt=batch % 2 == 1)
+
+
+def on_policy(most):
+    parts = Parts(most)
+    parts.learner = parts.loop._learner = OnPolicy(parts.source)
+    parts.run()
+    return parts
+
+
+def test_no_batch_is_drawn_ahead_of_a_learner_that_is_on_policy():
+    assert on_policy(most=4).learner.drawn == [1, 2, 3, 4]
+
+
+def test_it_publishes_after_each_step_and_a_batch_that_was_of_no_use_is_not_counted():
+    parts = on_policy(most=4)
+    iterations = [iteration for _, iteration in parts.publisher.published]
+    assert iterations == [0, 1, 1, 2, 2, 2]
+    assert parts.loop.iteration == 2

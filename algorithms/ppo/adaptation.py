@@ -1,0 +1,65 @@
+"""What follows the distance that batches move the policy by.
+
+Schulman et al. 2017 (https://arxiv.org/abs/1707.06347), section 4, with the thresholds and factors
+of Surreal, which moves the clip in the same way; it is the other way round there, since a larger
+clip and a larger learning rate move the policy farther.
+"""
+
+from dataclasses import dataclass
+
+#: No number changes as long as the divergence lies between these multiples of the target.
+LOW, HIGH = 0.5, 2.0
+
+PENALTY_FACTOR = 1.5
+CLIP_FACTOR = 1.2
+RATE_FACTOR = 1.5
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """What an update is given, beside its steps."""
+
+    clip: float
+    #: Weight of the KL divergence.
+    penalty: float
+    learning_rate: float
+
+
+def restrained(value: float, kl: float, target: float, factor: float) -> float:
+    """Return ``value``, of which more holds the policy back, after a batch that moved it by kl."""
+    if kl > HIGH * target:
+        return value * factor
+    return value / factor if kl < LOW * target else value
+
+
+@dataclass(frozen=True)
+class Adaptation:
+    """Which of the knobs follow the target, and within which limits; None leaves one alone."""
+
+    target: float
+    clip_range: tuple[float, float] | None
+    penalty_range: tuple[float, float] | None
+    learning_rate_range: tuple[float, float] | None
+
+    def after(self, knobs: Knobs, kl: float) -> Knobs:
+        """Return the knobs for the batch that follows one that has moved the policy by ``kl``."""
+        return Knobs(
+            clip=self._loosened(knobs.clip, kl, CLIP_FACTOR, self.clip_range),
+            penalty=_within(
+                self.penalty_range,
+                knobs.penalty,
+                restrained(knobs.penalty, kl, self.target, PENALTY_FACTOR),
+            ),
+            learning_rate=self._loosened(
+                knobs.learning_rate, kl, RATE_FACTOR, self.learning_rate_range
+            ),
+        )
+
+    def _loosened(
+        self, value: float, kl: float, factor: float, limits: tuple[float, float] | None
+    ) -> float:
+        return _within(limits, value, restrained(value, kl, self.target, 1 / factor))
+
+
+def _within(limits: tuple[float, float] | None, value: float, moved: float) -> float:
+    return value if limits is None else min(max(moved, limits[0]), limits[1])

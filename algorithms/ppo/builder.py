@@ -1,0 +1,196 @@
+"""Wires PPO: the one place that reads the configuration, and hands values to parts."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from relaax.algorithm_base import (
+    BridgeBase,
+    ExperienceSink,
+    FloatVector,
+    LearnerBase,
+    Metrics,
+    ParameterServerBase,
+    Saver,
+)
+from relaax.learning.actor import Actor
+from relaax.learning.actor_critic import columns_of, prepare_to_fork
+from relaax.learning.evaluator import EvaluationParts
+from relaax.learning.filters import FilteringModel, Filters
+from relaax.learning.networks import initial_parameters
+from relaax.learning.optimizers import linear_anneal
+from relaax.learning.policy import CurrentPolicy
+from relaax.learning.policy_use import PolicyUse
+from relaax.learning.preprocessor import Preprocessor
+from relaax.learning.published import PublishedSource, serve_published
+from relaax.learning.pulling import PullingSink
+from relaax.learning.steps import StepRecorder, schema_of
+from relaax.replay.limiter import Limiter
+from relaax.replay.rollouts import Rollouts
+from relaax.replay.specs import ReplaySpec, TableSpec
+from relaax.replay.step_batch import StepBatch
+
+from .adaptation import Adaptation, Knobs
+from .config import Config
+from .settings import PpoSettings
+
+#: The one table.
+TABLE = "rollouts"
+
+
+def ParameterServer(config: Config, saver: Saver, metrics: Metrics) -> ParameterServerBase:  # noqa: N802
+    """Return what serves the parameters that the learner publishes."""
+    settings = config.settings
+    initial = _initial(config, settings.seed)
+    return serve_published(initial, config.fingerprint(), settings.max_global_step, saver, metrics)
+
+
+def make_batch_agent(
+    config: Config,
+    parameter_server: BridgeBase,
+    seed: int,
+    learns_in_background: bool,
+    experience: ExperienceSink[StepBatch],
+) -> Actor[StepBatch]:
+    """Return the agent of many environments, which delivers steps to ``experience``."""
+    prepare_to_fork()
+    from relaax.learning.distributions.graph_tf import graph_of
+    from relaax.learning.networks.parameters_tf import ParameterTensors
+    from relaax.learning.networks.policy_tf import policy_of
+    from relaax.learning.tensorflow_runtime_tf import configure_tensorflow
+
+    settings, distribution, filters = config.settings, config.distribution, config.filters()
+    configure_tensorflow(settings.gpu, has_the_machine=False)
+    tensors, columns = ParameterTensors(config.network, settings.gpu), columns_of(config)
+    source = filters.sourced(PublishedSource(parameter_server))
+    policy = CurrentPolicy(tensors.unpack, source.get())
+    model = policy_of(
+        config.network,
+        tensors,
+        distribution,
+        graph_of(distribution),
+        action_mask=settings.mask_name,
+    )
+    return Actor(
+        preprocessor=_preprocessor(config, Filters()),
+        policy=policy,
+        model=FilteringModel(model, filters.states) if filters.states else model,
+        distribution=distribution,
+        columns=columns,
+        rollouts=StepRecorder(columns),
+        experience=PullingSink(
+            experience,
+            source,
+            policy,
+            settings.pull_interval_s,
+            use=PolicyUse(parameter_server.metrics()),
+        ),
+        random=np.random.default_rng(None if settings.seed is None else [settings.seed, seed]),
+        action_bounds=config.action_bounds(),
+        evaluation=EvaluationParts(
+            source=parameter_server,
+            unpack=tensors.unpack,
+            make_preprocessor=lambda still: _preprocessor(config, still),
+            filters=filters,
+            model=model,
+        ),
+    )
+
+
+def _preprocessor(config: Config, filters: Filters) -> Preprocessor:
+    settings = config.settings
+    return Preprocessor(settings.inputs, settings.history_len, settings.mask, filters.states)
+
+
+def make_learner(config: Config, seed: int | None) -> LearnerBase:
+    """Return the learner."""
+    prepare_to_fork()
+    from relaax.learning.distributions.graph_tf import graph_of
+    from relaax.learning.networks.parameters_tf import ParameterTensors
+    from relaax.learning.tensorflow_runtime_tf import configure_tensorflow
+
+    from .graphs_tf import PpoGraphs, Returns
+    from .learner_tf import PpoLearner, Rules
+    from .losses_tf import PpoLoss
+
+    settings, filters, network = config.settings, config.filters(), config.network
+    configure_tensorflow(settings.gpu, has_the_machine=True, splits_operations=True)
+    tensors, initial = ParameterTensors(network, settings.gpu), _initial(config, seed)
+    loss = PpoLoss(
+        graph_of(config.distribution),
+        entropy_beta=settings.entropy_beta,
+        value_loss_weight=settings.value_loss_weight,
+        clips=settings.objective == "clip",
+        kl_target=settings.kl_target,
+        kl_cutoff=settings.kl_cutoff,
+        value_clip=settings.value_clip,
+    )
+    returns = Returns(settings.rewards_gamma, settings.trace_decay, settings.normalize_advantages)
+    sequences = settings.rollouts_per_batch * (1 if network.lstm_size else settings.episode_len)
+    minibatch = -(-sequences // settings.minibatches)
+    size = network.manifest.size
+    return PpoLearner(
+        PpoGraphs(network, tensors, loss, returns, minibatch, settings.mask_name),
+        tensors.unpack,
+        initial,
+        filters.optimizer(settings.optimizer.make(size)),
+        filters,
+        Rules(
+            passes=settings.passes,
+            minibatch=minibatch,
+            gradient_norm_clipping=settings.optimizer.gradient_norm_clipping,
+            kl_stop=settings.kl_stop,
+            max_policy_lag=settings.max_policy_lag,
+            reward_scale=settings.reward_scale,
+            clips_rewards=settings.clip_rewards,
+        ),
+        _first_knobs(settings),
+        _adaptation(settings),
+        _learning_rate(settings),
+        TABLE,
+        settings.rollouts_per_batch,
+        np.random.default_rng(None if seed is None else [seed, 2]),
+    )
+
+
+def replay_spec(config: Config) -> ReplaySpec:
+    """Return what is stored and drawn."""
+    settings = config.settings
+    count = settings.rollouts_per_batch
+    table = TableSpec(
+        Rollouts(settings.episode_len, settings.burn_in),
+        "fifo",
+        Limiter(min_items=count, max_items=count),
+        holds_drawn=settings.wait_for_learning,
+    )
+    return ReplaySpec(schema_of(columns_of(config)), settings.steps_stored, {TABLE: table})
+
+
+def _initial(config: Config, seed: int | None) -> FloatVector:
+    """Return the network's parameters, and the statistics of filters behind them."""
+    settings = config.settings
+    network = initial_parameters(config.network.manifest, settings.initialization, seed)
+    return np.concatenate([network, *config.filters().initial()])
+
+
+def _first_knobs(settings: PpoSettings) -> Knobs:
+    return Knobs(settings.policy_clip or 0.0, settings.kl_penalty, settings.initial_learning_rate)
+
+
+def _adaptation(settings: PpoSettings) -> Adaptation:
+    """Return which knobs follow ``kl_target``."""
+    follows = settings.learning_rate_schedule == "kl"
+    return Adaptation(
+        settings.kl_target,
+        clip_range=settings.policy_clip_range,
+        penalty_range=settings.kl_penalty_range if settings.objective == "kl_penalty" else None,
+        learning_rate_range=settings.learning_rate_range if follows else None,
+    )
+
+
+def _learning_rate(settings: PpoSettings) -> Callable[[int], float] | None:
+    """Return the rate by the global step; None where it is a knob."""
+    initial, last = settings.initial_learning_rate, settings.max_global_step
+    if settings.learning_rate_schedule != "linear":
+        return None
+    return lambda global_t: linear_anneal(initial, global_t, last)

@@ -1,0 +1,23 @@
+"""The configuration of PPO, as the servers want it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from relaax.learning.actor_critic import PolicyConfig
+from relaax.learning.filters import Filters
+
+from .settings import ContinuousPpo, DiscretePpo, settings_of
+
+
+class Config(PolicyConfig):
+    """The typed settings, checked once, and what they make."""
+
+    settings: DiscretePpo | ContinuousPpo
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        own = settings_of(config)
+        super().__init__(config, "ppo", own, own.actions)
+
+    def filters(self) -> Filters:
+        """Return new filters of the states but images, and of rewards, if asked for."""
+        return self.settings.filters_of(self.settings.inputs)

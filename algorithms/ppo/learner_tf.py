@@ -1,0 +1,210 @@
+"""PPO's learner."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.algorithm_base import FloatVector, LearnerBase, NullMetrics, StepResult
+from relaax.learning.filters import Filters, scaled_states
+from relaax.learning.model import Gradient
+from relaax.learning.networks.parameters import Parameters
+from relaax.learning.optimizers import Optimizer, clip_by_global_norm
+from relaax.learning.parameter_service import ParameterService
+from relaax.learning.parameter_store import ParameterStore, Snapshot
+from relaax.learning.policy import CurrentPolicy
+from relaax.learning.rollouts import RolloutBatch
+from relaax.learning.steps import rollouts_in
+from relaax.replay.table import Sample
+
+from .adaptation import Adaptation, Knobs
+from .experience import Experience
+from .graphs_tf import PpoGraphs
+
+Array = npt.NDArray[Any]
+BoolArray = npt.NDArray[np.bool_]
+FloatArray = npt.NDArray[np.float32]
+
+#: Names within a checkpoint, beside the optimiser's slots.
+PARAMETERS, COUNTS, KNOBS = "parameters", "counts", "knobs"
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How a batch is learnt from."""
+
+    passes: int
+    #: Sequences of a minibatch: steps, or whole rollouts for a recurrent network.
+    minibatch: int
+    gradient_norm_clipping: float | None
+    #: No more updates after this KL divergence; None makes all.
+    kl_stop: float | None
+    #: Rollouts of parameters that are older by more steps are dropped; None takes all.
+    max_policy_lag: int | None
+    reward_scale: float = 1.0
+    clips_rewards: bool = False
+
+
+class PpoLearner(LearnerBase):
+    """Makes passes over each batch of rollouts.
+
+    ``initial`` are the network's parameters and the statistics of ``filters`` behind them, which
+    ``optimizer`` merges. ``learning_rate`` returns the rate after so many environment steps; None
+    leaves it to ``knobs``, which ``adaptation`` moves after each batch.
+    """
+
+    is_on_policy = True
+
+    def __init__(
+        self,
+        graphs: PpoGraphs,
+        unpack: Callable[[FloatVector], Parameters],
+        initial: FloatVector,
+        optimizer: Optimizer,
+        filters: Filters,
+        rules: Rules,
+        knobs: Knobs,
+        adaptation: Adaptation,
+        learning_rate: Callable[[int], float] | None,
+        table: str,
+        batch_size: int,
+        random: np.random.Generator,
+    ) -> None:
+        self.table, self.batch_size = table, batch_size
+        self._graphs, self._filters, self._rules = graphs, filters, rules
+        self._knobs, self._adaptation = knobs, adaptation
+        self._store = ParameterStore(
+            initial, optimizer, learning_rate or (lambda _: self._knobs.learning_rate)
+        )
+        self._bridge = filters.bridged(ParameterService(self._store, NullMetrics()))
+        self._policy = CurrentPolicy(unpack, self._bridge.get())
+        self._random = random
+        #: Steps that have learnt, and rollouts that were dropped.
+        self._steps = self._stale = 0
+
+    def prepare(self, sample: Sample) -> RolloutBatch:
+        """Return the rollouts of a sample."""
+        return rollouts_in(sample.columns)
+
+    def step(self, batch: RolloutBatch) -> StepResult:
+        """Make the passes over a batch, but for the rollouts that are too old."""
+        fresh = self._fresh(batch)
+        dropped = {"stale rollouts": float(self._stale)}
+        if fresh.steps == 0:
+            return StepResult(dropped, has_learnt=False)
+        experience = self._graphs.experience(self._parameters, self._filtered(fresh))
+        terms = self._learn(experience, batch.steps)
+        self._knobs = self._adaptation.after(self._knobs, terms["kl"])
+        lags = np.maximum(self._steps - fresh.versions, 0)
+        self._steps += 1
+        return StepResult(
+            {
+                **terms,
+                **dropped,
+                "policy lag": float(lags.mean()),
+                "explained variance": explained_variance(experience),
+            }
+        )
+
+    def parameters(self) -> FloatVector:
+        """Return the network's parameters and the filters' statistics."""
+        return self._store.read()[0]
+
+    def state(self) -> Mapping[str, Array]:
+        """Return parameters, what the optimiser remembers, counts, and what has been adapted."""
+        snapshot = self._store.snapshot()
+        counts = [snapshot.global_t, snapshot.version, self._steps, self._stale]
+        return {
+            PARAMETERS: snapshot.parameters,
+            COUNTS: np.array(counts),
+            KNOBS: np.array([*vars(self._knobs).values()]),
+            **snapshot.slots,
+        }
+
+    def restore(self, state: Mapping[str, Array]) -> None:
+        """Go on from ``state``."""
+        slots = {n: slot for n, slot in state.items() if n not in (PARAMETERS, COUNTS, KNOBS)}
+        global_t, version, self._steps, self._stale = state[COUNTS].tolist()
+        self._store.restore(Snapshot(state[PARAMETERS], slots, global_t, version))
+        self._knobs = Knobs(*state[KNOBS].tolist())
+        self._policy.publish(self._bridge.get())
+
+    @property
+    def _parameters(self) -> Parameters:
+        return self._policy.current.parameters
+
+    def _fresh(self, batch: RolloutBatch) -> RolloutBatch:
+        """Return the rollouts with steps that are not too old; count those that are."""
+        has_steps = batch.valid.any(axis=0)
+        most = self._rules.max_policy_lag
+        is_old = np.zeros_like(has_steps)
+        if most is not None:
+            is_old = has_steps & (self._steps - batch.versions > most)
+        self._stale += int(np.count_nonzero(is_old))
+        return batch.chosen(np.flatnonzero(has_steps & ~is_old))
+
+    def _filtered(self, rollouts: RolloutBatch) -> RolloutBatch:
+        """Return rollouts with states and rewards as they are learnt from.
+
+        They are gathered, and filtered by the statistics before them, those that actions were
+        chosen with.
+        """
+        steps = rollouts.valid > 0
+        observations = rollouts.observations
+        for name, each in self._filters.states.items():
+            part = observations[name] if isinstance(observations, dict) else observations
+            each.gather(part[:-1][steps][:, -each.width :])
+        return replace(
+            rollouts,
+            observations=scaled_states(self._filters.states, observations),
+            rewards=self._learnt(rollouts.rewards, steps),
+        )
+
+    def _learnt(self, rewards: FloatArray, steps: BoolArray) -> FloatArray:
+        learnt = np.zeros_like(rewards)
+        learnt[steps] = rewards[steps]
+        if self._filters.rewards is not None:
+            learnt[steps] = self._filters.rewards.filtered(rewards[steps][:, np.newaxis])[:, 0]
+        learnt *= np.float32(self._rules.reward_scale)
+        return np.clip(learnt, -1, 1) if self._rules.clips_rewards else learnt
+
+    def _learn(self, experience: Experience, steps: int) -> dict[str, float]:
+        """Make the passes; count ``steps``, and return the mean terms of the last one."""
+        terms: list[Mapping[str, float]] = []
+        made = 0
+        for made in range(1, self._rules.passes + 1):
+            terms = []
+            if not self._make_pass(experience, steps if made == 1 else 0, terms):
+                break
+        return {
+            "passes": float(made),
+            **{name: float(np.mean([each[name] for each in terms])) for name in terms[0]},
+        }
+
+    def _make_pass(
+        self, experience: Experience, steps: int, terms: list[Mapping[str, float]]
+    ) -> bool:
+        """Make the updates of a pass, and add their terms; return whether another may follow."""
+        for minibatch in experience.minibatches(self._rules.minibatch, self._random):
+            gradient = self._graphs.gradient(self._parameters, minibatch, self._knobs)
+            terms.append(gradient.terms)
+            if self._rules.kl_stop is not None and gradient.terms["kl"] > self._rules.kl_stop:
+                return False
+            self._apply(gradient, steps)
+            steps = 0
+        return True
+
+    def _apply(self, gradient: Gradient, steps: int) -> None:
+        vector, norm = clip_by_global_norm(gradient.vector, self._rules.gradient_norm_clipping)
+        if np.isfinite(norm):
+            self._policy.publish(self._bridge.apply(vector, steps, None))
+
+
+def explained_variance(experience: Experience) -> float:
+    """Return which part of the variance of the returns the values explain: 1 at best."""
+    valid = experience.valid > 0
+    returns, values = experience.returns[valid], experience.values[valid]
+    variance = float(returns.var())
+    return 1 - float((returns - values).var()) / variance if variance else 0.0

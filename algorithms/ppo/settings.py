@@ -1,0 +1,137 @@
+"""The keys of PPO's section in the YAML file."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
+
+from pydantic import (
+    Field,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    field_validator,
+    model_validator,
+)
+
+from relaax.learning.actor_critic import ContinuousSettings, DiscreteSettings, PolicySettings
+from relaax.learning.filters import FilterSettings
+from relaax.learning.optimizers import OptimizerSections
+
+#: Lowest and highest.
+Range: TypeAlias = tuple[PositiveFloat, PositiveFloat]
+
+#: What one batch is kept in memory for, so that many environments may be within a rollout.
+BATCHES_STORED = 32
+
+
+class PpoSettings(PolicySettings, FilterSettings):
+    """The keys of the ``algorithm:`` section that do not depend on the kind of actions."""
+
+    #: Whether an action is an array of numbers.
+    continuous: bool = False
+
+    #: Steps of one rollout.
+    episode_len: PositiveInt = 128
+    #: Rollouts that are learnt from together.
+    rollouts_per_batch: PositiveInt = 8
+    #: Rows of the same episode before a rollout, from which a recurrent layer finds its state.
+    burn_in: NonNegativeInt = 0
+    passes: PositiveInt = 10
+    #: Into how many updates the steps of each pass are divided at random; with a recurrent layer
+    #: its rollouts are.
+    minibatches: PositiveInt = 8
+    initialization: Literal["uniform", "orthogonal"] = "orthogonal"
+    initial_learning_rate: PositiveFloat = 3e-4
+    entropy_beta: float = Field(0.0, ge=0)
+    trace_decay: float = Field(0.95, ge=0, le=1)
+    #: Give the advantages of each batch mean 0 and standard deviation 1.
+    normalize_advantages: bool = True
+
+    #: Whether a batch is kept from moving the policy too far by ``policy_clip``, or by a penalty.
+    objective: Literal["clip", "kl_penalty"] = "clip"
+    policy_clip: float | None = Field(0.2, gt=0, lt=1)
+    #: The clip stays within these, and follows ``kl_target``; None leaves it as it is.
+    policy_clip_range: Range | None = None
+    #: The KL divergence that one batch should move the policy by, in nats.
+    kl_target: PositiveFloat = 0.015
+    #: Weight of the KL divergence with ``objective: kl_penalty``, at first; it follows
+    #: ``kl_target``.
+    kl_penalty: PositiveFloat = 1.0
+    #: That weight stays within these.
+    kl_penalty_range: Range = (1 / 35, 35.0)
+    #: Weight of the squared excess over twice ``kl_target``.
+    kl_cutoff: float = Field(250.0, ge=0)
+    #: No more updates are made of a batch that has moved the policy farther than this; None: all.
+    kl_stop: PositiveFloat | None = None
+    #: How far one batch may move a value away from what it was; None: as far as the loss asks.
+    value_clip: PositiveFloat | None = None
+    #: ``linear``: to zero at ``max_global_step``; ``constant``; ``kl``: follows ``kl_target``.
+    learning_rate_schedule: Literal["linear", "constant", "kl"] = "linear"
+    #: With ``kl`` the rate stays within these.
+    learning_rate_range: Range = (1e-5, 1e-2)
+
+    #: Rollouts of parameters that are older by more steps of the learner are dropped; None: none.
+    max_policy_lag: NonNegativeInt | None = 10
+    #: Whether acting waits while a batch is learnt from. If not, it goes on until another one is
+    #: complete.
+    wait_for_learning: bool = True
+    #: Steps that are stored; None: those of 32 batches.
+    replay_size: PositiveInt | None = None
+    #: How often workers ask for newer parameters, in seconds.
+    pull_interval_s: PositiveFloat = 0.02
+
+    @model_validator(mode="before")
+    @classmethod
+    def _adam_by_default(cls, values: Any) -> Any:
+        if not isinstance(values, Mapping) or set(OptimizerSections.model_fields) & set(values):
+            return values
+        return {**values, "Adam": {"epsilon": 1e-5, "gradient_norm_clipping": 0.5}}
+
+    @field_validator("policy_clip_range", "kl_penalty_range", "learning_rate_range", mode="before")
+    @classmethod
+    def _pair(cls, value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value
+
+    @model_validator(mode="after")
+    def _has_a_clip(self) -> "PpoSettings":
+        if self.objective == "clip" and self.policy_clip is None:
+            raise ValueError("policy_clip is missing; objective: kl_penalty does without one")
+        return self
+
+    @model_validator(mode="after")
+    def _ranges_are_ordered(self) -> "PpoSettings":
+        for key in ("policy_clip_range", "kl_penalty_range", "learning_rate_range"):
+            low, high = getattr(self, key) or (0, 1)
+            if low >= high:
+                raise ValueError(f"{key}: {low:g} must lie below {high:g}")
+        return self
+
+    @model_validator(mode="after")
+    def _keeps_its_batches(self) -> "PpoSettings":
+        least = 2 * self.rollouts_per_batch * (self.episode_len + self.burn_in)
+        if self.replay_size is not None and self.replay_size < least:
+            raise ValueError(
+                f"replay_size must be at least two batches, {least} steps, is {self.replay_size}"
+            )
+        return self
+
+    @property
+    def steps_stored(self) -> int:
+        """Steps that are stored, the default filled in."""
+        steps = self.rollouts_per_batch * (self.episode_len + self.burn_in)
+        return self.replay_size or BATCHES_STORED * steps
+
+
+class DiscretePpo(PpoSettings, DiscreteSettings):
+    """The keys of a section with discrete actions."""
+
+
+class ContinuousPpo(PpoSettings, ContinuousSettings):
+    """The keys of a section with continuous actions."""
+
+    sigma: Literal["state", "free"] = "free"
+
+
+def settings_of(section: Mapping[str, Any]) -> DiscretePpo | ContinuousPpo:
+    """Return the settings of a section; ``continuous`` says of which kind they are."""
+    kind = ContinuousPpo if section.get("continuous") else DiscretePpo
+    return kind.model_validate(dict(section))

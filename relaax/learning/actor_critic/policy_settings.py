@@ -1,0 +1,110 @@
+"""The keys that the section of an algorithm with a policy and a value has in the YAML file."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_validator
+
+from relaax.learning.optimizers import OptimizerSections
+from relaax.learning.preprocessor import ActionMask
+from relaax.learning.shapes import HistoryLength, StateSize
+from relaax.observations import Shapes
+
+#: A state of this many dimensions is an image: height and width, perhaps channels.
+IMAGE_DIMENSIONS = (2, 3)
+
+
+class PolicySettings(OptimizerSections):
+    """The keys of the ``algorithm:`` section that say what is learnt, and how much of it.
+
+    What describes its actions is in ``DiscreteSettings`` and ``ContinuousSettings``.
+    """
+
+    #: Shape of one state: ``[]`` for a number, ``[n]`` for a vector, ``[height, width]`` or with
+    #: channels for an image; or the shapes of several observations by name.
+    state_size: StateSize
+    #: How many of the latest states the network sees together; by name for some observations.
+    history_len: HistoryLength = 1
+    #: The network's layers, or the path of a file with them; None: those of the next three keys.
+    network: Any = None
+    #: Units of the dense layers before the heads; None: [256] after convolutions, else [64, 64].
+    hidden_layers: tuple[PositiveInt, ...] | None = None
+    #: A recurrent layer between the dense layers and the heads.
+    lstm: bool = False
+    #: Cells of that layer.
+    lstm_size: PositiveInt = 256
+    #: Initial parameters: ``uniform`` as in the seed, or ``orthogonal``, which keeps the size of
+    #: signals through many layers.
+    initialization: Literal["uniform", "orthogonal"] = "uniform"
+    #: Rows of one rollout: steps, and states in which an episode was cut off.
+    episode_len: PositiveInt = 5
+    #: Environment steps of all agents together after which the training is over.
+    max_global_step: float = Field(1e8, ge=1)
+    #: Annealed to zero at ``max_global_step``.
+    initial_learning_rate: PositiveFloat = 7e-4
+    entropy_beta: float = Field(0.01, ge=0)
+    #: Weight of the value loss beside the policy loss.
+    value_loss_weight: PositiveFloat = 0.5
+    #: Discount factor.
+    rewards_gamma: float = Field(0.99, gt=0, le=1)
+    #: Lambda of the returns: 1 for n-step returns, less to trust the values more than the rewards.
+    trace_decay: float = Field(1.0, ge=0, le=1)
+    #: Give the advantages of each update mean 0 and standard deviation 1.
+    normalize_advantages: bool = False
+    #: Learn from rewards multiplied by this; scores are reported as they are.
+    reward_scale: PositiveFloat = 1.0
+    #: Learn from rewards cut to [-1, 1]; scores are reported uncut.
+    clip_rewards: bool = False
+    #: How often each rollout is learnt from, with an update each time.
+    passes: PositiveInt = 1
+    #: Into how many updates the rollouts of each pass are divided at random.
+    minibatches: PositiveInt = 1
+    #: Stop moving the probability of an action once it is this fraction away from what it was
+    #: when the action was chosen; None moves it freely.
+    policy_clip: float | None = Field(None, gt=0, lt=1)
+    #: Let TensorFlow see the GPU.
+    gpu: bool = False
+    #: Seed of initial parameters and of action sampling; None draws one.
+    seed: int | None = Field(None, ge=0)
+
+    @model_validator(mode="after")
+    def _describes_one_network(self) -> "PolicySettings":
+        given = sorted(self.model_fields_set & {"hidden_layers", "lstm", "lstm_size"})
+        if self.network is not None and given:
+            raise ValueError(f"network and {given[0]} exclude each other: write all layers there")
+        return self
+
+    @field_validator("hidden_layers", mode="before")
+    @classmethod
+    def _sequence(cls, value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value
+
+    @property
+    def mask(self) -> ActionMask | None:
+        """The observation that says which actions are allowed, if there is one."""
+        return None
+
+    @property
+    def mask_name(self) -> str | None:
+        """The name of that observation."""
+        return None if self.mask is None else self.mask.name
+
+    @property
+    def inputs(self) -> Shapes:
+        """The shapes of what the network sees: ``state_size`` without the mask of actions."""
+        if self.mask is None or not isinstance(self.state_size, dict):
+            return self.state_size
+        return {name: size for name, size in self.state_size.items() if name != self.mask.name}
+
+    @property
+    def is_image(self) -> bool:
+        """Whether states, or some of the observations in them, are images."""
+        sizes = self.inputs.values() if isinstance(self.inputs, Mapping) else [self.inputs]
+        return any(len(size) in IMAGE_DIMENSIONS for size in sizes)
+
+    @property
+    def dense_units(self) -> tuple[int, ...]:
+        """Units of the dense layers, the default filled in."""
+        if self.hidden_layers is not None:
+            return self.hidden_layers
+        return (256,) if self.is_image else (64, 64)

@@ -1,0 +1,51 @@
+"""PPO through real servers: rollouts of old parameters are dropped, and counted."""
+
+import re
+
+import pytest
+from event_scalars import scalars
+from processes import REPOSITORY, Training, wait_for
+from worker_modes import SHARED
+
+from relaax.replay.client.stub import ReplayStub
+
+pytestmark = [pytest.mark.integration, SHARED]
+
+SMALL_PPO = {
+    "path": str(REPOSITORY / "algorithms" / "ppo"), "state_size": [4], "action_size": 2,
+    "hidden_layers": [8], "episode_len": 16, "rollouts_per_batch": 4, "passes": 2,
+    "minibatches": 2, "seed": 1,
+}  # fmt: skip
+
+
+def test_a_training_learns_from_each_step_once(training: Training):
+    training.configure({**SMALL_PPO, "max_global_step": 3000})
+    training.start_parameter_server()
+    learner = training.start_learner()
+    training.start_rlx_server()
+    training.start_environments(4, "--attempts", "2")
+    assert [process.wait() for process in training.processes] == [0, 0, 0, 0]
+    said = r"stopped after ([\d,]+) steps of the learner; ([\d,]+) steps of environments"
+    batches, steps = (
+        int(number.replace(",", "")) for number in re.findall(said, learner.output())[0]
+    )
+    # Of each environment less than a rollout is left, and of all less than two batches.
+    assert steps - 4 * 16 - 2 * 64 <= batches * 64 <= steps
+
+
+def test_rollouts_of_parameters_that_are_too_old_are_dropped_and_counted(training: Training):
+    """Each batch is one rollout, and within each rollout come batches of the others."""
+    metrics = training.directory / "metrics"
+    section = {**SMALL_PPO, "rollouts_per_batch": 1, "max_policy_lag": 0}
+    training.configure(section, {"metrics-dir": str(metrics)})
+    training.start_parameter_server()
+    training.start_learner()
+    training.start_rlx_server()
+    training.start_environments(4)
+    replay = ReplayStub(training.learner_url)
+    wait_for(lambda: replay.stats()["rollouts/drawn"] > 50, "fifty batches")
+    replay.close()
+    stale = "learner/stale_rollouts"
+    wait_for(lambda: any(count > 0 for _, count in scalars(metrics)[stale]), "a count")
+    wait_for(lambda: scalars(metrics)["learner/policy_lag"], "batches that were learnt from")
+    assert max(lag for _, lag in scalars(metrics)["learner/policy_lag"]) == 0

@@ -1,0 +1,75 @@
+"""What PPO's section may say."""
+
+import pytest
+
+from relaax.learning.distributions import Bernoulli, Categorical, DiagonalGaussian
+
+SMALL = {"state_size": [3], "action_size": 2}
+
+
+def settings_of(ppo, **keys):
+    return ppo.Config({**SMALL, **keys}).settings
+
+
+def test_the_kind_of_actions_is_that_of_da3c_and_its_continuous_form(ppo):
+    assert isinstance(ppo.Config(SMALL).distribution, Categorical)
+    bits = {"state_size": [3], "action_bits": 2}
+    assert isinstance(ppo.Config(bits).distribution, Bernoulli)
+    numbers = ppo.Config({**SMALL, "continuous": True, "action_low": -1, "action_high": 1})
+    assert isinstance(numbers.distribution, DiagonalGaussian)
+    assert numbers.distribution.sigma == "exp"
+    assert [bound.tolist() for bound in numbers.action_bounds()] == [[-1, -1], [1, 1]]
+
+
+def test_it_learns_with_adam_unless_another_optimiser_is_asked_for(ppo):
+    assert settings_of(ppo).optimizer.gradient_norm_clipping == 0.5
+    assert settings_of(ppo).Adam is not None
+    other = settings_of(ppo, SGD={"momentum": 0.5})
+    assert (other.Adam, other.optimizer.momentum) == (None, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"policy_clip": None}, "policy_clip is missing"),
+        ({"policy_clip_range": [0.3, 0.1]}, "policy_clip_range: 0.3 must lie below 0.1"),
+        ({"kl_penalty_range": [1, 1]}, "kl_penalty_range: 1 must lie below 1"),
+        ({"replay_size": 100}, "replay_size must be at least two batches, 2048 steps, is 100"),
+        ({"action_low": -1}, "action_low"),
+        ({"vtrace": True}, "vtrace"),
+        ({"objective": "both"}, "objective"),
+    ],
+)
+def test_what_does_not_fit_is_refused(ppo, keys, message):
+    with pytest.raises(ValueError, match=message):
+        settings_of(ppo, **keys)
+
+
+def test_a_penalty_does_without_a_clip(ppo):
+    assert settings_of(ppo, objective="kl_penalty", policy_clip=None).policy_clip is None
+
+
+def test_a_checkpoint_is_of_one_network_and_its_filters(ppo):
+    first = ppo.Config(SMALL).fingerprint()
+    assert first["algorithm"] == "ppo"
+    assert ppo.Config({**SMALL, "filter_states": False}).fingerprint() != first
+    assert ppo.Config({**SMALL, "passes": 3}).fingerprint() == first
+
+
+class TestReplay:
+    def test_a_batch_is_drawn_when_it_is_complete_and_no_more_steps_are_taken_meanwhile(self, ppo):
+        table = ppo.replay_spec(ppo.Config({**SMALL, "rollouts_per_batch": 6})).tables["rollouts"]
+        assert (table.limiter.min_items, table.limiter.max_items) == (6, 6)
+        assert table.selector == "fifo"
+        assert table.holds_drawn
+
+    def test_acting_may_go_on(self, ppo):
+        config = ppo.Config({**SMALL, "wait_for_learning": False})
+        assert not ppo.replay_spec(config).tables["rollouts"].holds_drawn
+
+    def test_a_recurrent_policy_stores_its_state(self, ppo):
+        config = ppo.Config({**SMALL, "lstm": True, "lstm_size": 5, "burn_in": 2})
+        spec = ppo.replay_spec(config)
+        assert spec.schema.columns["recurrent_state"].shape == (2, 5)
+        assert spec.tables["rollouts"].view.burn_in == 2
+        assert spec.capacity == 32 * 8 * (128 + 2)

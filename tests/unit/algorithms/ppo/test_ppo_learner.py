@@ -1,0 +1,265 @@
+"""PPO's learner on what its own actors have stored."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy_returns import returns_of
+from ppo_parts import SMALL, Played
+
+from relaax.learning.filters.statistics import statistics_of
+
+KINDS = {
+    "discrete": {},
+    "several choices": {"action_size": [3, 2]},
+    "bits": {"action_size": ..., "action_bits": [2, 2]},
+    "continuous": {"action_size": 2, "continuous": True},
+    "a sigma for each state": {"action_size": 2, "continuous": True, "sigma": "state"},
+    "stacked states": {"history_len": 3},
+    "named": {"state_size": {"position": [2], "speed": []}},
+    "image": {"state_size": {"camera": [12, 12], "speed": [1]}, "network": {
+        "encoders": {"camera": [{"conv2d": {"filters": 2, "kernel": 4, "stride": 4}}]},
+        "layers": [{"dense": 8}],
+    }, "hidden_layers": ...},
+    "mask": {"action_size": 4, "state_size": {"state": [3]}, "action_mask": "allowed"},
+    "recurrent": {"lstm": True, "lstm_size": 4},
+    "recurrent with a burn-in": {"lstm": True, "lstm_size": 4, "burn_in": 3},
+}  # fmt: skip
+
+
+@pytest.fixture(name="play")
+def _play(ppo):
+    """Make trainings, which are closed at the end; a key that is ... is left out."""
+    made = []
+
+    def play(**keys):
+        section = {key: value for key, value in {**SMALL, **keys}.items() if value is not ...}
+        made.append(Played(ppo, section))
+        return made[-1]
+
+    yield play
+    for each in made:
+        each.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_learner_computes_the_likelihoods_that_its_actors_stored(play, kind):
+    """So nothing is clipped before the first update, whatever is observed, done and remembered."""
+    played = play(**KINDS[kind], policy_clip=1e-3, passes=1, minibatches=1)
+    for _ in range(2):
+        batch = played.play()
+        before = played.learner.parameters()
+        result = played.learner.step(batch)
+        assert result.terms["clipped"] == 0
+        assert result.terms["kl"] == pytest.approx(0, abs=1e-6)
+        after = played.learner.parameters()
+        assert np.isfinite(after).all()
+        assert (after != before).any()
+        played.publish()
+        for _ in range(2):  # with actions of the parameters before
+            played.play()
+
+
+def test_returns_are_those_of_the_parameters_before_the_passes(play):
+    played = play(rewards_gamma=0.9, trace_decay=0.8, filter_states=False)
+    rollouts = played.play()
+    graphs, parameters = played.learner._graphs, played.learner._parameters
+    experience = graphs.experience(parameters, rollouts)
+    values = graphs._evaluated(parameters, rollouts)[0]
+    returns = np.stack(
+        [
+            returns_of(
+                rollouts.rewards[:, k], rollouts.terminated[:, k], rollouts.valid[:, k],
+                values[:, k].astype(np.float64), 0.9, 0.8,
+            )
+            for k in range(rollouts.count)
+        ],
+        axis=1,
+    )  # fmt: skip
+    steps = rollouts.valid > 0
+    np.testing.assert_allclose(experience.returns[0], returns[steps], rtol=1e-4, atol=1e-5)
+    advantages = (returns - values[:-1])[steps]
+    expected = (advantages - advantages.mean()) / advantages.std()
+    np.testing.assert_allclose(experience.advantages[0], expected, rtol=1e-3, atol=1e-4)
+    np.testing.assert_array_equal(experience.values[0], values[:-1][steps])
+
+
+@pytest.mark.parametrize("keys", [
+    {}, {"objective": "kl_penalty", "kl_cutoff": 30.0, "kl_target": 1e-3}, {"value_clip": 0.01},
+], ids=["clip", "penalty", "value clip"])  # fmt: skip
+def test_the_gradient_is_that_of_the_loss(play, keys):
+    """By central differences of the loss in numpy, after some steps have moved the policy."""
+    played = play(**keys, entropy_beta=0.1, passes=3, policy_clip=0.05)
+    learner = played.learner
+    rollouts = learner._filtered(played.play())
+    experience = learner._graphs.experience(learner._parameters, rollouts)
+    learner._rules = replace(learner._rules, kl_stop=None)
+    learner._learn(experience, 0)
+    knobs = replace(learner._knobs, penalty=3.0)
+    size = learner._rules.minibatch
+    minibatch = experience.chosen(np.arange(size - 3), size)
+    vector = learner.parameters()[: played.config.network.manifest.size].astype(np.float64)
+    loss = NumpyLoss(played.config, minibatch, knobs)
+    found = learner._graphs.gradient(learner._parameters, minibatch, knobs)
+    slope = np.zeros_like(vector)
+    for index in range(len(vector)):
+        step = np.zeros_like(vector)
+        step[index] = 1e-6
+        slope[index] = (loss(vector + step) - loss(vector - step)) / 2e-6
+    np.testing.assert_allclose(found.vector, slope, rtol=2e-3, atol=2e-5)
+    assert found.terms["kl"] == pytest.approx(loss.kl(vector), rel=1e-2)
+
+
+class NumpyLoss:
+    """The loss of discrete actions in numpy: equations (7) to (9) of the paper."""
+
+    def __init__(self, config, minibatch, knobs):
+        self.config, self.settings, self.knobs = config, config.settings, knobs
+        which = minibatch.valid[0] > 0
+        self.rows = {
+            name: np.asarray(getattr(minibatch, name), np.float64)[0][which]
+            for name in (
+                "observations", "log_probabilities", "advantages", "returns", "values", "policy",
+            )
+        }  # fmt: skip
+        self.actions = minibatch.actions[0][which]
+
+    def outputs(self, vector):
+        parts, at = {}, 0
+        for spec in self.config.network.manifest.specs:
+            parts[spec.name] = vector[at : at + spec.size].reshape(spec.shape)
+            at += spec.size
+        hidden = self.rows["observations"] @ parts["dense0/kernel"] + parts["dense0/bias"]
+        hidden = np.maximum(hidden, 0)
+        return [
+            hidden @ parts[f"{head}/kernel"] + parts[f"{head}/bias"] for head in ("policy", "value")
+        ]
+
+    def kl(self, vector):
+        before, after = log_softmax(self.rows["policy"]), log_softmax(self.outputs(vector)[0])
+        return (np.exp(before) * (before - after)).sum(axis=1).mean()
+
+    def __call__(self, vector):
+        settings, rows = self.settings, self.rows
+        logits, values = self.outputs(vector)
+        log_p, values = log_softmax(logits), values[:, 0]
+        chosen = log_p[np.arange(len(log_p)), self.actions]
+        ratios, advantages = np.exp(chosen - rows["log_probabilities"]), rows["advantages"]
+        surrogate = ratios * advantages
+        if settings.objective == "clip":
+            clipped = np.clip(ratios, 1 - self.knobs.clip, 1 + self.knobs.clip)
+            policy_loss = -np.minimum(surrogate, clipped * advantages).mean()
+        else:
+            kl = self.kl(vector)
+            excess = max(kl - 2 * settings.kl_target, 0)
+            policy_loss = (
+                -surrogate.mean() + self.knobs.penalty * kl + settings.kl_cutoff * excess**2
+            )
+        squares = (values - rows["returns"]) ** 2
+        if settings.value_clip is not None:
+            moved = np.clip(values - rows["values"], -settings.value_clip, settings.value_clip)
+            squares = np.maximum(squares, (rows["values"] + moved - rows["returns"]) ** 2)
+        entropy = -(np.exp(log_p) * log_p).sum(axis=1).mean()
+        value_loss = squares.mean() / 2
+        return (
+            policy_loss + settings.value_loss_weight * value_loss - settings.entropy_beta * entropy
+        )
+
+
+def log_softmax(logits):
+    return logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+
+
+class TestRolloutsThatAreTooOld:
+    def test_are_dropped_and_counted(self, play):
+        played = play(max_policy_lag=1)
+        batch = played.play()
+        for _ in range(2):
+            played.learner.step(batch)
+        fresh = batch.versions.copy()
+        fresh[0] = 2
+        result = played.learner.step(replace(batch, versions=fresh))
+        assert result.has_learnt
+        assert result.terms["stale rollouts"] == batch.count - 1
+        assert result.terms["policy lag"] == 0
+
+    def test_a_batch_of_nothing_else_is_no_step(self, play):
+        played = play(max_policy_lag=0)
+        batch = played.play()
+        played.learner.step(batch)
+        before = played.learner.parameters()
+        result = played.learner.step(batch)
+        assert not result.has_learnt
+        assert result.terms == {"stale rollouts": batch.count}
+        np.testing.assert_array_equal(played.learner.parameters(), before)
+
+    def test_without_a_limit_all_are_learnt_from(self, play):
+        played = play(max_policy_lag=None)
+        batch = played.play()
+        for _ in range(12):
+            result = played.learner.step(batch)
+        assert (result.terms["stale rollouts"], result.terms["policy lag"]) == (0, 11)
+
+
+def test_a_batch_that_has_moved_the_policy_too_far_is_left(play):
+    played = play(passes=50, kl_stop=1e-3, initial_learning_rate=1e-2)
+    result = played.learner.step(played.play())
+    assert 1 <= result.terms["passes"] < 50
+
+
+def test_the_penalty_follows_the_divergence_of_the_last_pass(play):
+    played = play(objective="kl_penalty", kl_target=1e-6, initial_learning_rate=1e-2)
+    result = played.learner.step(played.play())
+    assert result.terms["kl"] > 2e-6
+    assert played.learner._knobs.penalty == 1.5
+
+
+def test_the_learning_rate_is_annealed_over_the_steps_that_were_drawn(play):
+    played = play(max_global_step=1e3)
+    batch = played.play()
+    played.learner.step(batch)
+    assert played.learner._store.global_t == batch.steps
+    assert played.learner._store._learning_rate(500) == pytest.approx(1.5e-4)
+
+
+def test_the_statistics_of_states_are_of_each_step_once_and_are_published(play):
+    played = play(filter_rewards=True)
+    batch = played.play()
+    played.learner.step(batch)
+    states, rewards = np.split(played.learner.parameters()[-10:], [7])
+    steps = batch.valid > 0
+    expected = statistics_of(batch.observations[:-1][steps])
+    np.testing.assert_allclose(states, expected, rtol=1e-5)
+    expected = statistics_of(batch.rewards[steps][:, np.newaxis])
+    np.testing.assert_allclose(rewards, expected, rtol=1e-5)
+
+
+def test_of_stacked_states_each_is_counted_once(play):
+    played = play(history_len=3)
+    batch = played.play()
+    played.learner.step(batch)
+    newest = batch.observations[:-1][batch.valid > 0][:, -3:]
+    np.testing.assert_allclose(played.learner.parameters()[-7:], statistics_of(newest), rtol=1e-5)
+
+
+def test_rewards_are_scaled_and_then_cut(play):
+    played = play(reward_scale=2.0, clip_rewards=True)
+    batch = played.play()
+    found = played.learner._filtered(batch).rewards
+    steps = batch.valid > 0
+    np.testing.assert_allclose(found[steps], np.clip(2 * batch.rewards[steps], -1, 1))
+    assert not found[~steps].any()
+
+
+@pytest.mark.parametrize("kind", ["discrete", "recurrent"])
+def test_a_learner_goes_on_from_its_state_to_the_bit(play, kind):
+    keys = {**KINDS[kind], "learning_rate_schedule": "kl", "filter_rewards": True}
+    played, restored = play(**keys), play(**keys)
+    batches = [played.play() for _ in range(2)]
+    played.learner.step(batches[0])
+    restored.learner.restore(played.learner.state())
+    for each in (played.learner, restored.learner):
+        each._random = np.random.default_rng(0)
+        each.step(batches[1])
+    for name, value in played.learner.state().items():
+        np.testing.assert_array_equal(restored.learner.state()[name], value, err_msg=name)

@@ -1,0 +1,108 @@
+"""Sequences of steps that go on across the ends of episodes."""
+
+import numpy as np
+import pytest
+from replay_cases import SCHEMA, filled, row_of, steps
+
+from relaax.replay.limiter import Limiter
+from relaax.replay.rollouts import Rollouts
+from relaax.replay.selectors.queue import Queue
+from relaax.replay.storage import FINAL, TERMINATED, Storage
+from relaax.replay.table import Table
+
+
+class Written:
+    """A first-in-first-out table of rollouts, and its storage."""
+
+    def __init__(self, view, limiter=None, capacity=256, holds_drawn=False):
+        self.storage = Storage(SCHEMA, capacity, 8)
+        queue = Queue(self.storage.capacity)
+        self.table = Table(self.storage, view, queue, limiter or Limiter(), holds_drawn=holds_drawn)
+
+    def write(self, *arguments, slot=0, **options):
+        self.table.appended(slot, self.storage.append(slot, *steps(*arguments, **options)))
+        return self
+
+    def drawn(self):
+        return [self.table.draw(1).columns["action"][:, 0].tolist() for _ in range(len(self.table))]
+
+
+def read(view, storage, *numbers):
+    return view.read(storage, np.array([row_of(storage, number) for number in numbers]))
+
+
+def test_rollouts_cross_the_ends_of_episodes_and_each_begins_where_the_one_before_ends():
+    written = Written(Rollouts(4)).write(0, 3).write(3, 6, end=FINAL).write(10, 1, end=0)
+    assert written.drawn() == [[0, 1, 2, 3, 4], [4, 5, 6, 7, 8]]
+    written.write(11, 3, start=False, end=0)
+    assert written.drawn() == [[8, 9, 10, 11, 12]]
+
+
+def test_those_of_each_slot_are_its_own():
+    written = Written(Rollouts(2))
+    written.write(0, 2, end=0).write(100, 4, end=0, slot=1).write(2, 1, start=False, end=0)
+    assert written.drawn() == [[100, 101, 102], [0, 1, 2]]
+
+
+def test_a_row_begins_what_is_known_of_an_episode_and_is_no_step_where_it_was_cut_off():
+    storage = filled(steps(0, 2), steps(2, 2, end=FINAL), steps(5, 3, start=False, end=0))
+    found = read(Rollouts(7), storage, 0)
+    assert found["action"][:, 0].tolist() == list(range(8))
+    #: Rows 5 and following are of another episode, whose start was not stored.
+    assert np.flatnonzero(found["begins"]).tolist() == [0, 2, 5]
+    assert np.flatnonzero(~found["valid"]).tolist() == [4, 7]
+    assert np.flatnonzero(found["flags"] & TERMINATED).tolist() == [1]
+
+
+def test_before_a_rollout_come_rows_of_its_episode():
+    storage = filled(steps(0, 3), steps(3, 9, end=0))
+    found = read(Rollouts(3, burn_in=2), storage, 6)
+    assert found["action"][:, 0].tolist() == [4, 5, 6, 7, 8, 9]
+    assert found["valid"][:, 0].tolist() == [False, False, True, True, True, False]
+    assert not found["begins"].any()
+
+
+def test_rows_that_are_missing_before_a_rollout_are_its_first_one_and_begin():
+    storage = filled(steps(0, 3), steps(3, 9, end=0))
+    found = read(Rollouts(3, burn_in=2), storage, 3, 4)
+    assert found["action"].T.tolist() == [[3, 3, 3, 4, 5, 6], [3, 3, 4, 5, 6, 7]]
+    assert found["begins"].T.tolist() == [
+        [True, True, True, False, False, False],
+        [True, True, False, False, False, False],
+    ]
+
+
+def test_a_rollout_that_needs_an_evicted_row_before_it_goes_with_it():
+    written = Written(Rollouts(4, burn_in=2), capacity=16)
+    written.write(0, 8, end=0).write(8, 8, start=False, end=0)
+    assert len(written.table) == 3
+    written.write(16, 1, start=False, end=0)
+    assert [rows[2] for rows in written.drawn()] == [12]
+
+
+class TestALimit:
+    """Of two rollouts of four steps, which are drawn together."""
+
+    LIMITER = Limiter(min_items=2, max_items=2)
+
+    def test_steps_come_until_as_many_rollouts_are_there_as_are_drawn(self):
+        written = Written(Rollouts(4), self.LIMITER).write(0, 8, end=0)
+        assert written.table.may_insert(100)
+        written.write(8, 1, start=False, end=0)
+        assert not written.table.may_insert(1)
+        written.table.draw(2)
+        assert written.table.may_insert(1)
+
+    def test_while_a_batch_is_worked_on_no_steps_come_if_it_is_held(self):
+        written = Written(Rollouts(4), self.LIMITER, holds_drawn=True).write(0, 9, end=0)
+        written.table.draw(2)
+        assert not written.table.may_insert(1)
+        written.table.let_go()
+        assert written.table.may_insert(1)
+
+    @pytest.mark.parametrize("burn_in", [0, 3])
+    def test_what_was_drawn_may_be_drawn_no_more(self, burn_in):
+        written = Written(Rollouts(4, burn_in), self.LIMITER).write(0, 9, end=0)
+        assert written.table.may_draw(2)
+        written.table.draw(2)
+        assert not written.table.may_draw(2)
