@@ -13,7 +13,6 @@ from relaax.algorithm_base import (
     InvalidState,
     Metrics,
 )
-from relaax.learning.actor import Actor
 from relaax.observations import mapped
 from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, read_transitions
 
@@ -22,9 +21,9 @@ _NO_STATES = np.zeros(0, np.float32)
 
 
 class SingleAgent(AgentBase):
-    """A batch of one: the seed's interface to an actor."""
+    """A batch of one: the seed's interface to an agent of many environments."""
 
-    def __init__(self, actor: Actor[Any], metrics: Metrics) -> None:
+    def __init__(self, actor: BatchAgentBase, metrics: Metrics) -> None:
         # Without the base class's own, which keeps a configuration for those that read it.
         self._learner: BatchAgentBase = actor
         self._actor: BatchAgentBase = actor
@@ -73,9 +72,10 @@ class SingleAgent(AgentBase):
         return self._metrics
 
     def close(self) -> None:
-        """End the actor, and its evaluator."""
+        """Hand on what was begun; end the actor, and its evaluator."""
         if self._evaluator is not None:
             self._evaluator.close()
+        self._learner.close_slots(_SLOT)
         self._learner.close()
 
     def _step(self, flags: int, reward: float, states: Any, finals: Any = _NO_STATES) -> Any:

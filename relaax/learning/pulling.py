@@ -4,7 +4,7 @@ import logging
 import threading
 from typing import Generic, TypeVar
 
-from relaax.algorithm_base import ExperienceSink, VariableSink, VariableSource
+from relaax.algorithm_base import ExperienceSink, VariableFeed, VariableSink, VariableSource
 from relaax.errors import BridgeError
 
 _log = logging.getLogger(__name__)
@@ -47,7 +47,10 @@ class PolicyPuller:
 
 
 class PullingSink(Generic[BatchT_contra]):
-    """An ``ExperienceSink`` that hands on to another one, and pulls the parameters meanwhile."""
+    """An ``ExperienceSink`` that hands on to another one, and pulls the parameters meanwhile.
+
+    A source that is a ``VariableFeed`` is not asked: it gives what is new by itself.
+    """
 
     def __init__(
         self,
@@ -57,7 +60,11 @@ class PullingSink(Generic[BatchT_contra]):
         interval_s: float = 0.1,
     ) -> None:
         self._sink = sink
-        self._puller = PolicyPuller(source, policy, interval_s)
+        self._puller: PolicyPuller | None = None
+        if isinstance(source, VariableFeed):
+            source.subscribe(policy)
+        else:
+            self._puller = PolicyPuller(source, policy, interval_s)
 
     def warm_up(self) -> None:
         """Let the sink prepare."""
@@ -69,5 +76,6 @@ class PullingSink(Generic[BatchT_contra]):
 
     def close(self) -> None:
         """End pulling, and close the sink."""
-        self._puller.close()
+        if self._puller is not None:
+            self._puller.close()
         self._sink.close()

@@ -11,7 +11,8 @@ PUBLIC = {
         ExperienceSink FloatVector GradientSink InvalidState LearnerBase
         Metrics MetricsSink NullMetrics NullSaver ParameterServerBase Phase Publication
         PublishedInfo Publisher RunningParameterServer Saver Section StepCounter StepResult
-        Transitions Values VariableSink VariableSource Version Wanted require_same_fingerprint
+        Transitions Values VariableFeed VariableSink VariableSource Version Wanted
+        require_same_fingerprint
     """,
     "relaax.client": """
         Backoff Client FINAL Failure START Steps TERMINATED TRUNCATED VectorClient

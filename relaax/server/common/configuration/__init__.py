@@ -10,15 +10,18 @@
 
 from relaax.server.common.configuration.exit_status import leave_undisturbed, run_command
 from relaax.server.common.configuration.load import (
+    ActorConfiguration,
     AlgorithmSection,
     LearnerConfiguration,
     ParameterServerConfiguration,
     RlxServerConfiguration,
+    load_actor,
     load_learner,
     load_parameter_server,
     load_rlx_server,
 )
 from relaax.server.common.configuration.options import (
+    ActorOptions,
     LearnerOptions,
     ParameterServerOptions,
     RlxServerOptions,
@@ -26,6 +29,8 @@ from relaax.server.common.configuration.options import (
 )
 
 __all__ = [
+    "ActorConfiguration",
+    "ActorOptions",
     "AlgorithmSection",
     "LearnerConfiguration",
     "LearnerOptions",
@@ -35,6 +40,7 @@ __all__ = [
     "RlxServerOptions",
     "S3Location",
     "leave_undisturbed",
+    "load_actor",
     "load_learner",
     "load_parameter_server",
     "load_rlx_server",

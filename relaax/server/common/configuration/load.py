@@ -16,6 +16,7 @@ from relaax.server.common.configuration.command_line import build_parser
 from relaax.server.common.configuration.mistakes import as_written, explain
 from relaax.server.common.configuration.options import (
     REPLACED,
+    ActorOptions,
     LearnerOptions,
     ParameterServerOptions,
     RlxServerOptions,
@@ -25,7 +26,10 @@ from relaax.server.common.configuration.yaml_reader import read_yaml
 PARAMETER_SERVER = "relaax-parameter-server"
 RLX_SERVER = "relaax-rlx-server"
 LEARNER = "relaax-learner"
+ACTOR = "relaax-actor"
 ALGORITHM = "algorithm"
+
+_SECTIONS = (PARAMETER_SERVER, RLX_SERVER, LEARNER, ACTOR, ALGORITHM)
 
 #: The key of that section that may name a file.
 NETWORK = "network"
@@ -78,6 +82,14 @@ class LearnerConfiguration:
     algorithm: AlgorithmSection
 
 
+@dataclass(frozen=True)
+class ActorConfiguration:
+    """The whole configuration of actors."""
+
+    options: ActorOptions
+    algorithm: AlgorithmSection
+
+
 _PARAMETER_SERVER_EXAMPLES = """\
 On one machine:
   relaax-parameter-server --config config.yaml --bind localhost:7000 \\
@@ -102,6 +114,14 @@ _LEARNER_EXAMPLES = """\
 On one machine:
   relaax-learner --config config.yaml --bind localhost:7002 --parameter-server localhost:7000 \\
     --checkpoint-dir training/learner
+"""
+
+_ACTOR_EXAMPLES = """\
+Beside a parameter server and a learner, without an RLX server:
+  relaax-actor config.yaml --env Pendulum-v1 --actors 2
+
+To be judged by the mode of what is published, 100 episodes:
+  relaax-actor config.yaml --env Pendulum-v1 --mode eval_deterministic --episodes 100
 """
 
 
@@ -153,6 +173,28 @@ def load_learner(arguments: Sequence[str]) -> LearnerConfiguration:
     return LearnerConfiguration(options, algorithm)
 
 
+def load_actor(arguments: Sequence[str]) -> ActorConfiguration:
+    """Return the configuration of actors; ConfigurationError for a mistake in it.
+
+    The YAML file may come first, without ``--config``.
+    """
+    parser = build_parser(
+        ACTOR,
+        "Act in Gymnasium environments, with environment and policy in one process. For "
+        "algorithms that have a learner, such as sac.",
+        _ACTOR_EXAMPLES,
+        7000,
+        ActorOptions,
+    )
+    if arguments and not arguments[0].startswith("-"):
+        arguments = ["--config", *arguments]
+    flags = vars(parser.parse_args(arguments))
+    options, algorithm, _ = _load(flags, ACTOR, ActorOptions)
+    if not options.env:
+        raise ConfigurationError("--env: is missing: which environment is acted in?")
+    return ActorConfiguration(options, algorithm)
+
+
 def _load(
     flags: dict[str, Any], section: str, options: type[Options]
 ) -> tuple[Options, AlgorithmSection, dict[str, Any]]:
@@ -162,7 +204,7 @@ def _load(
     content = read_yaml(path)
     if "--log-level" not in flags:
         _follow_log_level(content.get(section))
-    _refuse_unknown(content, (PARAMETER_SERVER, RLX_SERVER, LEARNER, ALGORITHM), f"{path}: ")
+    _refuse_unknown(content, _SECTIONS, f"{path}: ")
     from_file = _section(content, section, path)
     known = [str(field.alias) for field in options.model_fields.values()]
     _refuse_unknown(from_file, known, f"{path}: {section}: ")
