@@ -81,15 +81,16 @@ class Actor(ABC):
     def pre_episode(self) -> None:
         """Prepare for an episode; fetch the parameters, by the pull rule."""
         self.current_step = 0
-        is_due = self.session.pull_rule.mode == "episode" and self._tracker.track_increment()
+        goes_by_episodes = self.session.pull_rule.mode == "episode"
+        is_due = goes_by_episodes and self._tracker.track_increment()
         if is_due or self.actor_mode != TRAINING:
             self.fetch_parameter()
 
     def pre_action(self, obs: Any) -> None:
         """Prepare for an action; fetch the parameters, by the pull rule."""
-        if self.actor_mode == TRAINING and self.session.pull_rule.mode == "step":
-            if self._tracker.track_increment():
-                self.fetch_parameter()
+        goes_by_steps = self.actor_mode == TRAINING and self.session.pull_rule.mode == "step"
+        if goes_by_steps and self._tracker.track_increment():
+            self.fetch_parameter()
 
     def post_action(
         self, obs: Any, action: Any, obs_next: Any, reward: float, done: bool, info: dict[str, Any]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from relaax.actor.actor import Actor
-from relaax.actor.modes import TRAINING, ActorMode
+from relaax.actor.modes import ActorMode
 from relaax.actor.module_dict import Module, ParameterArrays
 from relaax.actor.pulled_bridge import PulledBridge
 from relaax.actor.session import ActorSession
@@ -41,8 +41,7 @@ class AlgorithmActor(Actor):
 
     def module_dict(self) -> Mapping[str, Module]:
         """Return the parameters in use."""
-        vector = self._bridge.get_values().vector
-        return {POLICY: np.array(vector, np.float32)}
+        return {POLICY: np.array(self._bridge.get_values().vector, np.float32)}
 
     def split(self, vector: FloatVector) -> ParameterArrays:
         """Return the parameters as they are: what they mean is the agent's own."""
@@ -50,7 +49,7 @@ class AlgorithmActor(Actor):
 
     def load(self, parameters: ParameterArrays) -> None:
         """Let the agent act with other parameters."""
-        self._bridge.replace(parameters[POLICY], self.iteration)
+        self._bridge.use(np.ascontiguousarray(parameters[POLICY], np.float32))
 
     def pre_episode(self) -> None:
         """Begin with no action before."""

@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 import gymnasium
+import numpy as np
 
 from relaax.client.gymnasium_actions import action_decoder
 from relaax.client.gymnasium_factory import Environment
@@ -42,8 +43,9 @@ class ActorEnvironment:
 
     def step(self, action: Any) -> Outcome:
         """Take an action; ``UnusableAction`` for one that does not fit."""
+        number = action.item() if isinstance(action, np.generic) else action
         observation, reward, terminated, truncated, info = self.environment.step(
-            self._decode(action)
+            self._decode(number)
         )
         return Outcome(
             state=self._encode(observation),

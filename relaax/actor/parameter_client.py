@@ -3,7 +3,6 @@
 import logging
 import queue
 import threading
-from collections.abc import Callable
 
 from relaax.algorithm_base import BridgeBase, Publication, PublishedInfo, Wanted
 from relaax.errors import BridgeError
@@ -27,9 +26,9 @@ class ParameterClient:
     def __init__(self, bridge: BridgeBase, timeout_s: float = TIMEOUT_S) -> None:
         self._bridge = bridge
         self._timeout_s = timeout_s
-        self._calls: queue.SimpleQueue[Callable[[], Publication] | None] = queue.SimpleQueue()
+        self._calls: queue.SimpleQueue[tuple[Wanted, str] | None] = queue.SimpleQueue()
         self._answers: queue.SimpleQueue[Publication | BridgeError] = queue.SimpleQueue()
-        self._outstanding = 0
+        self._outstanding: Wanted | None = None
         #: Of the parameters that were fetched last; empty before.
         self.hash = ""
         #: Whether the parameter server has answered the last fetch.
@@ -42,37 +41,39 @@ class ParameterClient:
 
         Nothing of both where nothing was published yet, or the parameter server is away.
         """
-        known = self.hash
-        publication = self._ask(lambda: self._bridge.fetch(Wanted.BOTH, known))
-        if publication.vector is not None:
-            self.hash = publication.hash
+        publication = self._ask(Wanted.BOTH)
+        self.hash = publication.hash or self.hash
         return publication
 
     def fetch_info(self) -> PublishedInfo | None:
         """Return what is known of the parameters that were published last, if anything."""
-        return self._ask(lambda: self._bridge.fetch(Wanted.INFO)).info
+        return self._ask(Wanted.INFO).info
 
     def close(self) -> None:
         """End the thread, when its call has been answered."""
         self._calls.put(None)
 
-    def _ask(self, call: Callable[[], Publication]) -> Publication:
-        """Return the answer of ``call``; of no use is one that a call before it has left behind."""
-        wait_s = 0.0 if self._outstanding else self._timeout_s
-        if not self._outstanding:
-            self._calls.put(call)
-            self._outstanding = 1
+    def _ask(self, wanted: Wanted) -> Publication:
+        """Return an answer to ``wanted``; nothing if there is none in time.
+
+        What answers a call before, of another kind, is dropped.
+        """
+        wait_s = self._timeout_s if self._outstanding is None else 0.0
+        if self._outstanding is None:
+            self._outstanding = wanted
+            self._calls.put((wanted, self.hash))
+        asked = self._outstanding
         try:
             answer = self._answers.get(timeout=wait_s)
         except queue.Empty:
-            self._note(is_alive=False, reason="it does not answer")
+            self._note(is_alive=False, reason="the parameter server does not answer")
             return NOTHING
-        self._outstanding = 0
+        self._outstanding = None
         if isinstance(answer, BridgeError):
             self._note(is_alive=False, reason=str(answer))
             return NOTHING
         self._note(is_alive=True, reason="")
-        return answer
+        return answer if asked is wanted else NOTHING
 
     def _note(self, *, is_alive: bool, reason: str) -> None:
         """Log only what has changed."""
@@ -85,7 +86,7 @@ class ParameterClient:
     def _run(self) -> None:
         while (call := self._calls.get()) is not None:
             try:
-                self._answers.put(call())
+                self._answers.put(self._bridge.fetch(*call))
             except BridgeError as error:
                 self._answers.put(error)
             except ValueError as error:  # the bridge has been closed

@@ -1,5 +1,7 @@
 """The bridge of an agent whose parameters are pulled for it."""
 
+from dataclasses import replace
+
 from relaax.algorithm_base import (
     BridgeBase,
     FloatVector,
@@ -14,28 +16,36 @@ from relaax.algorithm_base import (
 
 
 class PulledBridge(BridgeBase):
-    """Hands on all calls, but for values: these change when they are replaced here, and only then.
+    """Hands on all calls, but for values: these change by ``use``, and not otherwise.
 
     A ``VariableFeed``: an agent that would ask for newer values by itself is given them instead.
     """
 
     def __init__(self, bridge: BridgeBase) -> None:
         self._bridge = bridge
-        self._values = bridge.get_values()
+        self._values = self._fetched = bridge.get_values()
         self._sinks: list[VariableSink] = []
 
     def subscribe(self, sink: VariableSink) -> None:
         """Give ``sink`` whatever replaces the values."""
         self._sinks.append(sink)
 
-    def replace(self, vector: FloatVector, number: int) -> None:
-        """Let ``vector`` [size] be the values, of version ``number``."""
-        self._values = Values(Version(number), self._values.global_t, vector)
+    def fetch(self, wanted: Wanted, known_hash: str = "") -> Publication:
+        """Return what was published last; its version and global step are kept for ``use``."""
+        publication = self._bridge.fetch(Wanted.INFO)
+        if wanted is Wanted.INFO or publication.hash in ("", known_hash):
+            return publication
+        self._fetched = self._bridge.get_values(self._fetched.version)
+        return Publication(self._fetched.vector, publication.info, publication.hash)
+
+    def use(self, vector: FloatVector) -> None:
+        """Let ``vector`` [size], made of what was fetched last, be the values from now on."""
+        self._values = replace(self._fetched, vector=vector)
         for sink in self._sinks:
             sink.publish(self._values)
 
     def get_values(self, known: Version | None = None) -> Values:
-        """Return the values that were pulled last."""
+        """Return the values in use."""
         return self._values
 
     def increment_global_t(self, steps: int = 1) -> int:
@@ -45,10 +55,6 @@ class PulledBridge(BridgeBase):
     def apply_gradients(self, gradients: FloatVector, computed_with: Version | None = None) -> None:
         """See BridgeBase."""
         self._bridge.apply_gradients(gradients, computed_with)
-
-    def fetch(self, wanted: Wanted, known_hash: str = "") -> Publication:
-        """See BridgeBase."""
-        return self._bridge.fetch(wanted, known_hash)
 
     def metrics(self) -> Metrics:
         """See BridgeBase."""

@@ -1,6 +1,6 @@
 """What an algorithm stores and draws, as it is configured."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -33,6 +33,8 @@ class TableSpec:
     alpha: float = 0.6
     #: After so many draws an item is removed; None keeps it.
     max_times_sampled: int | None = None
+    #: Makes the table: ``Table``, or what is derived from it.
+    table: Callable[..., Table] = Table
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class ReplaySpec:
         """Return an empty replay, whose writers are forgotten after ``lease_s`` of silence."""
         storage = Storage(self.schema, self.capacity)
         tables = {
-            name: Table(
+            name: spec.table(
                 storage,
                 spec.view,
                 _selector(spec, storage.capacity, random.spawn(1)[0]),

@@ -79,12 +79,17 @@ class Table:
 
     def may_draw(self, count: int) -> bool:
         """Return whether ``count`` items may be drawn."""
-        return self._limiter.may_draw(len(self), self.counts.inserted, self.counts.drawn, count)
+        return self._is_ready() and self._limiter.may_draw(
+            len(self), self.counts.inserted, self.counts.drawn, count
+        )
 
     def appended(self, slot: int, rows: IntArray) -> None:
         """Take up what ``rows`` [N], the newest of ``slot``, have completed."""
         complete = self._readiness.appended(slot, rows)
-        items = complete[self._view.items(self._storage, complete)]
+        self.insert(complete[self._view.items(self._storage, complete)])
+
+    def insert(self, items: IntArray) -> None:
+        """Take up ``items`` [N]: the rows of those that are complete now."""
         if self._max_times:
             self._times[items] = 0
         self._selector.add(items)
@@ -130,6 +135,10 @@ class Table:
         before = len(self)
         self._selector.remove(rows)
         self.counts.evicted += before - len(self)
+
+    def _is_ready(self) -> bool:
+        """Return whether anything may be drawn at all, whatever the limiter says."""
+        return True
 
     def _looking_back(self, row: int) -> IntArray:
         """Return the rows behind ``row`` that need it, which are of its episode."""

@@ -11,7 +11,7 @@ from relaax.actor.parameter_client import ParameterClient
 from relaax.actor.pull_rule import PullRule
 from relaax.actor.pulled_bridge import PulledBridge
 from relaax.actor.session import ActorSession, NoExperience
-from relaax.algorithm_base import BridgeBase, ConfigBase, ExperienceSink
+from relaax.algorithm_base import AgentBase, BridgeBase, ConfigBase, ExperienceSink
 from relaax.client.gymnasium_actions import action_space_as_json
 from relaax.client.gymnasium_factory import Environment
 from relaax.client.gymnasium_observations import observation_space_as_json
@@ -62,7 +62,8 @@ def make_actor(
     """Return actor ``index``; ``resources`` will close it and its connections."""
     bridge = algorithm.BridgeControl().parameter_server_stub(str(options.parameter_server))
     resources.callback(bridge.close)
-    client = resources.enter_context(closing(ParameterClient(bridge)))
+    pulled = None if algorithm.has_actor else PulledBridge(bridge)
+    client = resources.enter_context(closing(ParameterClient(pulled or bridge)))
     watch = resources.enter_context(closing(TrainingWatch(bridge, lambda: 0)))
     session = ActorSession(
         parameters=client,
@@ -73,11 +74,12 @@ def make_actor(
         seed=_seed(options, index),
         is_over=lambda: watch.is_over,
     )
-    if algorithm.has_actor:
+    if pulled is None:
         resources.callback(session.experience.close)
         actor: Actor = algorithm.make_actor(config, session, index, options.mode)
     else:
-        actor = _algorithm_actor(algorithm, config, session, options, index, bridge)
+        agent = _agent(algorithm, config, session, pulled)
+        actor = AlgorithmActor(config, session, index, options.mode, agent, pulled)
     return resources.enter_context(closing(actor))
 
 
@@ -94,21 +96,14 @@ def _experience(
     )
 
 
-def _algorithm_actor(
-    algorithm: Algorithm,
-    config: ConfigBase,
-    session: ActorSession,
-    options: ActorOptions,
-    index: int,
-    bridge: BridgeBase,
-) -> AlgorithmActor:
-    """Return an actor whose agent is the one of workers; the agent closes the experience."""
-    pulled = PulledBridge(bridge)
+def _agent(
+    algorithm: Algorithm, config: ConfigBase, session: ActorSession, bridge: PulledBridge
+) -> AgentBase:
+    """Return the agent of workers, for one environment; it closes the session's experience."""
     agent = algorithm.make_batch_agent(
-        config, pulled, session.seed, False, experience=session.experience
+        config, bridge, session.seed, False, experience=session.experience
     )
-    single = SingleAgent(agent, session.metrics)
-    return AlgorithmActor(config, session, index, options.mode, single, pulled)
+    return SingleAgent(agent, session.metrics)
 
 
 def _seed(options: ActorOptions, index: int) -> int:
