@@ -24,6 +24,18 @@ MAY_IMPORT = {
     "relaax/bridge": ("relaax/algorithm_base",),
     "relaax/replay": ("relaax/bridge",),
     "relaax/learning": ("relaax/algorithm_base", "relaax/replay"),
+    "relaax/actor": (
+        "relaax/algorithm_base",
+        "relaax/client",
+        "relaax/learning",
+        "relaax/replay",
+    ),
+    "relaax/surreal": (
+        "relaax/actor",
+        "relaax/algorithm_base",
+        "relaax/learning",
+        "relaax/replay",
+    ),
     "relaax/algorithm_template": ("relaax/algorithm_base",),
     "relaax/client": ("relaax/protocol",),
     "relaax/server/common": ("relaax/algorithm_base", "relaax/bridge", "relaax/replay"),
@@ -43,6 +55,16 @@ MAY_IMPORT = {
         "relaax/bridge",
         "relaax/replay",
         "relaax/server/common",
+    ),
+    # An actor's process has an environment and a policy: it is a worker and a client at once.
+    "relaax/server/actor": (
+        "relaax/actor",
+        "relaax/algorithm_base",
+        "relaax/client",
+        "relaax/learning",
+        "relaax/replay",
+        "relaax/server/common",
+        "relaax/server/learner",
     ),
     # The launcher prints the parameter server's progress in one line.
     "relaax/server/launcher": ("relaax/server/common", "relaax/server/parameter_server"),

@@ -14,6 +14,10 @@ PUBLIC = {
         Transitions Values VariableFeed VariableSink VariableSource Version Wanted
         require_same_fingerprint
     """,
+    "relaax.actor": """
+        ACTOR_MODES Acted Actor ActorMode ActorSession EVAL_DETERMINISTIC EVAL_STOCHASTIC Module
+        ModuleDict ParameterArrays PullRule TRAINING
+    """,
     "relaax.client": """
         Backoff Client FINAL Failure START Steps TERMINATED TRUNCATED VectorClient
     """,
@@ -36,6 +40,10 @@ PUBLIC = {
     "relaax.replay.memoire": """
         Bind Conn MemoryClosed Mode NotReady Proxy ReplayAway ReplayMemory
         ReplayMemoryClient ReplayMemoryServer
+    """,
+    "relaax.surreal": """
+        Acted Actor Buffer Config FIFOBuffer Learner PrioritizedBuffer Settings SurrealAlgorithm
+        UniformBuffer
     """,
     "relaax.protocol": "FrameConnection MessageConnection PeerClosed",
     "relaax.protocol.json": """
