@@ -145,7 +145,14 @@ class FollowedActor(Actor):
 
 @contextmanager
 def actor_of(
-    make=FollowedActor, *, mode="training", served=None, kept=None, rule=None, config=None, **session
+    make=FollowedActor,
+    *,
+    mode="training",
+    served=None,
+    kept=None,
+    rule=None,
+    config=None,
+    **session,
 ):
     """An actor in a session of its own."""
     with closing(ParameterClient(served or Served())) as client:

@@ -157,6 +157,11 @@ class Training:
                 "--log-level": "INFO",
                 **{f"--{key}": value for key, value in (learner or {}).items()},
             },
+            "relaax-actor": {
+                "--parameter-server": self.parameter_server_url,
+                "--learner": self.learner_url,
+                "--log-level": "INFO",
+            },
             "algorithm": algorithm,
         }
         self.yaml = self.directory / "training.yaml"
@@ -175,6 +180,11 @@ class Training:
     def start_learner(self, *flags: str) -> Process:
         process = self.start_command("relaax-learner", *flags)
         process.says("learning from ")
+        return process
+
+    def start_actors(self, count: int, *flags: str, env: str = "Pendulum-v1") -> Process:
+        process = self.start_command("relaax-actor", "--env", env, "--actors", str(count), *flags)
+        process.says("actors in ")
         return process
 
     def start_command(self, command: str, *flags: str) -> Process:

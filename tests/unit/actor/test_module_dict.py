@@ -58,7 +58,9 @@ def test_the_vector_is_a_copy_and_so_is_what_is_loaded():
 
 
 def test_other_modules_than_the_learners_are_refused_with_their_names():
-    with pytest.raises(ConfigurationError, match=r"have 3 numbers.*model/0, model/1, table\) have 7"):
+    with pytest.raises(
+        ConfigurationError, match=r"have 3 numbers.*model/0, model/1, table\) have 7"
+    ):
         ModuleDict(modules()).split(np.zeros(3, np.float32))
 
 
