@@ -182,7 +182,7 @@ class Training:
         process.says("learning from ")
         return process
 
-    def start_actors(self, count: int, *flags: str, env: str = "Pendulum-v1") -> Process:
+    def start_actors(self, count: int, *flags: str, env: str = "CartPole-v1") -> Process:
         process = self.start_command("relaax-actor", "--env", env, "--actors", str(count), *flags)
         process.says("actors in ")
         return process
