@@ -1,5 +1,6 @@
 """The bridge of an agent whose parameters are pulled for it."""
 
+import time
 from dataclasses import replace
 
 from relaax.algorithm_base import (
@@ -8,6 +9,7 @@ from relaax.algorithm_base import (
     Metrics,
     Phase,
     Publication,
+    PublishedInfo,
     Values,
     VariableSink,
     Version,
@@ -31,12 +33,19 @@ class PulledBridge(BridgeBase):
         self._sinks.append(sink)
 
     def fetch(self, wanted: Wanted, known_hash: str = "") -> Publication:
-        """Return what was published last; its version and global step are kept for ``use``."""
-        publication = self._bridge.fetch(Wanted.INFO)
-        if wanted is Wanted.INFO or publication.hash in ("", known_hash):
-            return publication
-        self._fetched = self._bridge.get_values(self._fetched.version)
-        return Publication(self._fetched.vector, publication.info, publication.hash)
+        """Return what was published last; its version and global step are kept for ``use``.
+
+        Where gradients move the values, and nothing is published, the newest ones are returned.
+        """
+        info = self._bridge.fetch(Wanted.INFO).info
+        if wanted is Wanted.INFO or (info is not None and info.hash == known_hash):
+            return Publication(None, info, "" if info is None else info.hash)
+        values = self._bridge.get_values(self._fetched.version)
+        if values.vector is None:
+            return Publication(None, info, "" if info is None else info.hash)
+        self._fetched = values
+        info = info or _info_of(values.version)
+        return Publication(values.vector, info, info.hash)
 
     def use(self, vector: FloatVector) -> None:
         """Let ``vector`` [size], made of what was fetched last, be the values from now on."""
@@ -63,3 +72,8 @@ class PulledBridge(BridgeBase):
     def phase(self) -> Phase:
         """See BridgeBase."""
         return self._bridge.phase()
+
+
+def _info_of(version: Version) -> PublishedInfo:
+    """Return what is known of values that gradients have moved."""
+    return PublishedInfo(time.time(), version.number, "", f"{version.incarnation}/{version.number}")

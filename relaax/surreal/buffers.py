@@ -124,9 +124,7 @@ class Buffer(Table):
 
     def update_priorities(self, keys: IntArray, priorities: FloatArray) -> int:
         """See Table; where nothing has a priority, errors of a learner are not used."""
-        if self.selector != "prioritized":
-            return 0
-        return super().update_priorities(keys, priorities)
+        return super().update_priorities(keys, priorities) if self.has_priorities else 0
 
     def _is_ready(self) -> bool:
         return super()._is_ready() and self.start_sample_condition()

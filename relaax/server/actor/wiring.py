@@ -78,7 +78,7 @@ def make_actor(
         resources.callback(session.experience.close)
         actor: Actor = algorithm.make_actor(config, session, index, options.mode)
     else:
-        agent = _agent(algorithm, config, session, pulled)
+        agent = _agent(algorithm, config, session, pulled, index)
         actor = AlgorithmActor(config, session, index, options.mode, agent, pulled)
     return resources.enter_context(closing(actor))
 
@@ -97,13 +97,17 @@ def _experience(
 
 
 def _agent(
-    algorithm: Algorithm, config: ConfigBase, session: ActorSession, bridge: PulledBridge
+    algorithm: Algorithm,
+    config: ConfigBase,
+    session: ActorSession,
+    bridge: PulledBridge,
+    index: int,
 ) -> AgentBase:
     """Return the agent of workers, for one environment; it closes the session's experience."""
     agent = algorithm.make_batch_agent(
         config, bridge, session.seed, False, experience=session.experience
     )
-    return SingleAgent(agent, session.metrics)
+    return SingleAgent(agent, session.metrics, slot=index)
 
 
 def _seed(options: ActorOptions, index: int) -> int:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from actor_parts import KeptSteps, Numbered, actor_of
 from gymnasium import spaces
+from learner_parts import parameter_service
 from learning_parts import SMALL, SMALL_COLUMNS, small_values, unpack
 
 from relaax.actor import PullRule
@@ -137,6 +138,16 @@ class TestPulledBridge:
     def test_before_anything_is_published_a_fetch_brings_nothing(self, bridge):
         assert bridge.fetch(Wanted.BOTH).vector is None
         assert bridge.get().version == Version(0)
+
+    def test_values_that_gradients_move_are_fetched_though_nothing_is_published(self):
+        service = parameter_service()
+        bridge = PulledBridge(service)
+        assert bridge.fetch(Wanted.BOTH).vector is None
+        service.apply_gradients(np.ones_like(bridge.get().vector))
+        found = bridge.fetch(Wanted.BOTH)
+        np.testing.assert_array_equal(found.vector, service.get_values().vector)
+        assert found.info.iteration == 1
+        assert bridge.fetch(Wanted.BOTH, found.hash).vector is None
 
     def test_all_other_calls_reach_the_parameter_server(self, service, bridge):
         assert bridge.add(5) == 5
