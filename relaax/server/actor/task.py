@@ -22,17 +22,17 @@ class ActorTask:
     def __call__(self, index: int, report: ProcessReport) -> RunResult:
         """Play until the training is over, or all episodes are."""
         configuration = load_actor(self.arguments)
-        options = configuration.options
+        options, env = configuration.options, str(configuration.options.env)
         start_logging(options.log_level)
         try:
             algorithm, config = algorithm_of(configuration)
-            environment = environment_factory(options.env, options.env_kwargs)()
+            environment = environment_factory(env, options.env_kwargs)()
         except Exception as error:  # an environment may raise anything; the parent prints it
-            return RunResult(RunOutcome.UNUSABLE, f"{options.env}: {error}")
+            return RunResult(RunOutcome.UNUSABLE, f"{env}: {error}")
         with ExitStack() as resources:
             resources.enter_context(environment)
             try:
-                require_fit(config, environment, options.env)
+                require_fit(config, environment, env)
                 actor = make_actor(algorithm, config, options, index, resources)
             except ConfigurationError as error:
                 return RunResult(RunOutcome.UNUSABLE, str(error))

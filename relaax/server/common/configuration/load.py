@@ -190,7 +190,7 @@ def load_actor(arguments: Sequence[str]) -> ActorConfiguration:
         arguments = ["--config", *arguments]
     flags = vars(parser.parse_args(arguments))
     options, algorithm, _ = _load(flags, ACTOR, ActorOptions)
-    if not options.env:
+    if options.env is None:
         raise ConfigurationError("--env: is missing: which environment is acted in?")
     return ActorConfiguration(options, algorithm)
 

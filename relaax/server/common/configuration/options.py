@@ -261,8 +261,8 @@ class ActorOptions(_Options):
     log_level: LevelOption = _option(
         "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
     )
-    env: Annotated[str, BeforeValidator(_text), Flag("ENV")] = _option(
-        "",
+    env: Annotated[str, BeforeValidator(_text), Flag("ENV")] | None = _option(
+        None,
         "the environment: its name in Gymnasium, MODULE:NAME to import a module before, or "
         "FILE.py:CLASS for a class of your own",
     )

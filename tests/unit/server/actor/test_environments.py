@@ -6,7 +6,7 @@ from relaax.algorithm_base import ConfigBase
 from relaax.errors import ConfigurationError
 from relaax.server.actor.environments import environment_factory
 from relaax.server.actor.wiring import require_fit
-from relaax.server.common.configuration import load_actor
+from relaax.server.common.configuration import ActorOptions, load_actor
 
 OWN = """
 import gymnasium
@@ -68,6 +68,16 @@ class TestOptions:
         file = tmp_path / "training.yaml"
         file.write_text(YAML)
         return str(file)
+
+    def test_the_help_explains_every_option_with_its_default(self, capsys):
+        with pytest.raises(SystemExit):
+            load_actor(["--help"])
+        text = " ".join(capsys.readouterr().out.split())
+        for field in ActorOptions.model_fields.values():
+            assert field.alias in text
+            assert field.description in text
+        assert "(default: training)" in text
+        assert "--parameter-server: localhost:7000" in text
 
     def test_the_file_may_come_first(self, written):
         assert load_actor([written, "--actors", "2"]) == load_actor(
