@@ -15,7 +15,7 @@ from relaax.actor.modes import TRAINING, ActorMode, require_mode
 from relaax.actor.module_dict import Module, ModuleDict, ParameterArrays
 from relaax.actor.pull_rule import PeriodicTracker
 from relaax.actor.session import ActorSession
-from relaax.algorithm_base import ConfigBase, FloatVector, PublishedInfo
+from relaax.algorithm_base import ConfigBase, EvaluatedPolicy, FloatVector, PublishedInfo
 from relaax.client.gymnasium_factory import Environment
 from relaax.client.observer import EpisodeSummary, RunObserver
 from relaax.interval_metrics import IntervalMetrics
@@ -193,6 +193,10 @@ class Actor(ABC):
                 seconds = time.perf_counter() - began
                 observer.on_episode(EpisodeSummary(total, self.current_step, seconds))
                 return
+
+    def policy(self) -> EvaluatedPolicy | None:
+        """Return what the episode is played with; None, by default, if its version is not known."""
+        return None
 
     def close(self) -> None:
         """Hand on what was begun, and store the metrics that are left."""

@@ -10,7 +10,7 @@ from relaax.actor.modes import ActorMode
 from relaax.actor.module_dict import Module, ParameterArrays
 from relaax.actor.pulled_bridge import PulledBridge
 from relaax.actor.session import ActorSession
-from relaax.algorithm_base import AgentBase, ConfigBase, FloatVector
+from relaax.algorithm_base import AgentBase, ConfigBase, EvaluatedPolicy, FloatVector
 
 #: The name of all that an agent of an algorithm acts with.
 POLICY = "policy"
@@ -72,6 +72,10 @@ class AlgorithmActor(Actor):
             self._agent.reward_and_truncate(reward, obs_next)
         elif done:
             self._agent.reward_and_reset(reward)
+
+    def policy(self) -> EvaluatedPolicy | None:
+        """Return what the agent says."""
+        return self._agent.policy()
 
     def close(self) -> None:
         """End the agent."""

@@ -18,7 +18,8 @@ BatchT_contra = TypeVar("BatchT_contra", contravariant=True)
 class PolicyPuller:
     """Asks ``source`` every ``interval_s`` seconds, on a thread of its own; hands on what is new.
 
-    While the source is away, actors go on with what they have.
+    While the source is away, actors go on with what they have. A source that is a ``VariableFeed``
+    is not asked: it hands on what is new by itself.
     """
 
     def __init__(self, source: VariableSource, sink: VariableSink, interval_s: float = 0.1) -> None:
@@ -26,13 +27,18 @@ class PolicyPuller:
         self._sink = sink
         self._interval_s = interval_s
         self._closes = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="policy puller", daemon=True)
-        self._thread.start()
+        self._thread: threading.Thread | None = None
+        if isinstance(source, VariableFeed):
+            source.subscribe(sink)
+        else:
+            self._thread = threading.Thread(target=self._run, name="policy puller", daemon=True)
+            self._thread.start()
 
     def close(self) -> None:
         """End the thread."""
         self._closes.set()
-        self._thread.join(_CLOSE_S)
+        if self._thread is not None:
+            self._thread.join(_CLOSE_S)
 
     def _run(self) -> None:
         known = None
@@ -47,10 +53,7 @@ class PolicyPuller:
 
 
 class PullingSink(Generic[BatchT_contra]):
-    """An ``ExperienceSink`` that hands on to another one, and pulls the parameters meanwhile.
-
-    A source that is a ``VariableFeed`` is not asked: it gives what is new by itself.
-    """
+    """An ``ExperienceSink`` that hands on to another one, and pulls the parameters meanwhile."""
 
     def __init__(
         self,
@@ -60,11 +63,7 @@ class PullingSink(Generic[BatchT_contra]):
         interval_s: float = 0.1,
     ) -> None:
         self._sink = sink
-        self._puller: PolicyPuller | None = None
-        if isinstance(source, VariableFeed):
-            source.subscribe(policy)
-        else:
-            self._puller = PolicyPuller(source, policy, interval_s)
+        self._puller = PolicyPuller(source, policy, interval_s)
 
     def warm_up(self) -> None:
         """Let the sink prepare."""
@@ -76,6 +75,5 @@ class PullingSink(Generic[BatchT_contra]):
 
     def close(self) -> None:
         """End pulling, and close the sink."""
-        if self._puller is not None:
-            self._puller.close()
+        self._puller.close()
         self._sink.close()

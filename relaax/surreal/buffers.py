@@ -1,7 +1,6 @@
 """Surreal's buffers, as tables of a replay; seeds 000, "Buffer class", and 004, "Replay"."""
 
 import time
-from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -95,7 +94,7 @@ class Buffer(Table):
 
     def start_sample_condition(self) -> bool:
         """Return whether experiences may be sampled."""
-        return bool(len(self) >= self.config.settings.sampling_start_size)
+        return len(self) >= self._limiter.min_items
 
     def read(self, items: IntArray) -> dict[str, npt.NDArray[Any]]:
         """Return experiences as arrays by name, as they are sampled."""
@@ -119,7 +118,7 @@ class Buffer(Table):
         return super().may_insert(count) or not self._is_ready()
 
     def draw(self, count: int) -> Sample:
-        """See Table."""
+        """See Table; ``sample`` draws."""
         return self.sample(count)
 
     def update_priorities(self, keys: IntArray, priorities: FloatArray) -> int:
@@ -144,17 +143,14 @@ class FIFOBuffer(Buffer):
 
     @classmethod
     def limiter(cls, config: Config) -> Limiter:
-        """Return that no more than ``memory_size`` experiences wait."""
-        return Limiter(max_items=config.settings.memory_size)
+        """Return that a batch is drawn when it is there, and that ``memory_size`` are the most."""
+        most, batch = config.settings.memory_size, config.settings.batch_size
+        return Limiter(min_items=batch, max_items=max(most, batch))
 
     @classmethod
     def capacity(cls, config: Config) -> int:
         """Return room for what waits, and for the blocks that actors have begun."""
         return 2 * int(config.settings.memory_size) + 64 * BLOCK
-
-    def start_sample_condition(self) -> bool:
-        """Return whether there is a whole batch."""
-        return bool(len(self) >= self.config.settings.batch_size)
 
     def may_draw(self, count: int) -> bool:
         """Return whether ``count`` experiences are there: each is handed out once."""
@@ -164,15 +160,7 @@ class FIFOBuffer(Buffer):
 class PrioritizedBuffer(Buffer):
     """Draws in proportion to priorities to the power ``alpha`` (Schaul et al. 2016).
 
-    A batch has a column ``weight``: the importance weights ``(N P(i))^-beta``, divided by the
-    largest that there could be. Priorities are what ``Learner.learn`` returns.
+    Priorities are what ``Learner.learn`` returns; ``weight`` in a batch undoes them.
     """
 
     selector = "prioritized"
-
-    def sample(self, batch_size: int) -> Sample:
-        """Draw experiences with their weights."""
-        sample = super().sample(batch_size)
-        ratio = sample.probabilities / sample.least_probability
-        weights = (ratio ** -float(self.config.settings.beta)).astype(np.float32)
-        return replace(sample, columns={**sample.columns, "weight": weights})

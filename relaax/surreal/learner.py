@@ -71,8 +71,16 @@ class Learner(LearnerBase):
         return batch
 
     def prepare(self, sample: Sample) -> Any:
-        """See LearnerBase."""
-        return self.preprocess_batch(self.prefetch_preprocess(sample.columns))
+        """See LearnerBase; a batch gets a column more, ``weight`` float32 [N].
+
+        It is ``(N P(i))^-beta`` over the largest that there could be (Schaul et al. 2016, section
+        3.4): 1 where all experiences are drawn alike.
+        """
+        ratios = sample.probabilities / sample.least_probability
+        weights = (ratios ** -float(self.config.settings.beta)).astype(np.float32)
+        return self.preprocess_batch(
+            self.prefetch_preprocess({**sample.columns, "weight": weights})
+        )
 
     def step(self, batch: Any) -> StepResult:
         """See LearnerBase."""

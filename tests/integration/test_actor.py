@@ -40,6 +40,16 @@ def test_sac_trains_without_an_rlx_server_and_all_end_with_status_zero(training:
     assert "return -" in parameter_server.output()
 
 
+def test_sac_is_judged_by_its_mode_and_no_step_counts(training: Training, bridge: Bridge):
+    training.configure(SMALL_SAC)
+    training.start_parameter_server()
+    flags = ("--mode", "eval_deterministic", "--episodes", "1")
+    actors = training.start_actors(1, *flags, env="Pendulum-v1")
+    assert actors.wait(120) == 0
+    assert "1 episodes" in actors.output()
+    assert bridge.add(0) == 0
+
+
 def test_every_step_is_stored_once_and_a_signal_ends_all_actors(
     training: Training, bridge: Bridge, page: dict[str, Any]
 ):

@@ -36,7 +36,8 @@ class ActorTask:
                 actor = make_actor(algorithm, config, options, index, resources)
             except ConfigurationError as error:
                 return RunResult(RunOutcome.UNUSABLE, str(error))
-            episodes = EpisodeMetrics(actor.session.metrics, actor.actor_mode, report)
+            metrics, mode = actor.session.metrics, actor.actor_mode
+            episodes = EpisodeMetrics(metrics, mode, report, actor.policy)
             actor.main(environment, episodes, options.episodes)
             episodes.close()
         return RunResult(RunOutcome.FINISHED, "the training or the episodes are over")

@@ -6,12 +6,12 @@ from typing import Any
 
 from relaax.actor.actor import Actor
 from relaax.actor.algorithm_actor import AlgorithmActor
-from relaax.actor.modes import TRAINING
+from relaax.actor.modes import EVAL_DETERMINISTIC, EVAL_STOCHASTIC, TRAINING
 from relaax.actor.parameter_client import ParameterClient
 from relaax.actor.pull_rule import PullRule
 from relaax.actor.pulled_bridge import PulledBridge
 from relaax.actor.session import ActorSession, NoExperience
-from relaax.algorithm_base import AgentBase, BridgeBase, ConfigBase, ExperienceSink
+from relaax.algorithm_base import AgentBase, ConfigBase, Evaluation, ExperienceSink, Metrics
 from relaax.client.gymnasium_actions import action_space_as_json
 from relaax.client.gymnasium_factory import Environment
 from relaax.client.gymnasium_observations import observation_space_as_json
@@ -23,6 +23,12 @@ from relaax.server.common.algorithm_loader import Algorithm, load_algorithm, mak
 from relaax.server.common.configuration import ActorConfiguration, ActorOptions
 from relaax.server.learner.training_watch import TrainingWatch
 from relaax.spaces import actions_differ, differ, written
+
+#: What is asked of an agent in the modes in which nothing is learnt.
+EVALUATIONS = {
+    EVAL_DETERMINISTIC: Evaluation.DETERMINISTIC,
+    EVAL_STOCHASTIC: Evaluation.STOCHASTIC,
+}
 
 
 def algorithm_of(configuration: ActorConfiguration) -> tuple[Algorithm, ConfigBase]:
@@ -67,7 +73,7 @@ def make_actor(
     watch = resources.enter_context(closing(TrainingWatch(bridge, lambda: 0)))
     session = ActorSession(
         parameters=client,
-        experience=_experience(algorithm, config, options, bridge),
+        experience=_experience(algorithm, config, options, bridge.metrics()),
         metrics=bridge.metrics(),
         pull_rule=PullRule(options.fetch_parameter_mode, options.fetch_parameter_interval),
         limit_episode_length=options.limit_episode_length,
@@ -79,16 +85,18 @@ def make_actor(
         actor: Actor = algorithm.make_actor(config, session, index, options.mode)
     else:
         agent = _agent(algorithm, config, session, pulled, index)
+        if options.mode != TRAINING:
+            agent.evaluate(EVALUATIONS[options.mode])
         actor = AlgorithmActor(config, session, index, options.mode, agent, pulled)
     return resources.enter_context(closing(actor))
 
 
 def _experience(
-    algorithm: Algorithm, config: ConfigBase, options: ActorOptions, bridge: BridgeBase
+    algorithm: Algorithm, config: ConfigBase, options: ActorOptions, metrics: Metrics
 ) -> ExperienceSink[Any]:
+    """Return where the steps of an actor go."""
     if options.mode != TRAINING:
         return NoExperience()
-    metrics = bridge.metrics()
     return ReplayWriter(
         ReplayStub(str(options.learner)),
         algorithm.replay_spec(config).schema,

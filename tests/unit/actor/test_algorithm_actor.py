@@ -13,10 +13,13 @@ from learning_parts import SMALL, SMALL_COLUMNS, small_values, unpack
 from relaax.actor import PullRule
 from relaax.actor.algorithm_actor import AlgorithmActor
 from relaax.actor.pulled_bridge import PulledBridge
-from relaax.algorithm_base import NullMetrics, Phase, Version, Wanted
+from relaax.algorithm_base import Evaluation, NullMetrics, Phase, Version, Wanted
+from relaax.client.observer import RunObserver
 from relaax.learning.actor import Actor
 from relaax.learning.agent import SingleAgent
 from relaax.learning.distributions import Categorical
+from relaax.learning.evaluator import EvaluationParts
+from relaax.learning.filters import Filters
 from relaax.learning.networks.numpy_policy import NumpyPolicy
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.preprocessor import Preprocessor
@@ -58,6 +61,12 @@ def agent_of(bridge, kept):
         rollouts=StepRecorder(SMALL_COLUMNS),
         experience=PullingSink(kept, bridge, policy),
         random=np.random.default_rng(3),
+        evaluation=EvaluationParts(
+            source=bridge,
+            unpack=unpack,
+            make_preprocessor=lambda filters: Preprocessor((2,), 1),
+            filters=Filters(),
+        ),
     )
     return SingleAgent(actor, NullMetrics())
 
@@ -118,6 +127,30 @@ def test_an_agent_that_is_closed_hands_on_what_it_has_begun(bridge):
         agent.act(np.zeros(2, np.float32))
         agent.reward_and_act(1.0, np.ones(2, np.float32))
     assert kept.flags() == [START, FINAL]
+
+
+def test_an_agent_that_evaluates_plays_each_episode_with_what_was_fetched_before_it(
+    service, bridge
+):
+    class Publishing(Pair):
+        def step(self, action):
+            number = 10 + len(self.actions)
+            service.publish_values(small_values(seed=number).vector, number)
+            return super().step(action)
+
+    kept, agent = KeptSteps(), agent_of(bridge, KeptSteps())
+    agent.evaluate(Evaluation.DETERMINISTIC)
+    versions = []
+
+    class Watch(RunObserver):
+        def on_episode(self, summary):
+            versions.append(agent.policy().version)
+
+    make = partial(AlgorithmActor, agent=agent, bridge=bridge)
+    with actor_of(make, mode="eval_deterministic", served=bridge) as actor:
+        actor.main(Publishing(length=3), Watch(), episodes=3)
+    assert versions == [0, 3, 6]
+    assert kept.batches == []
 
 
 class TestPulledBridge:

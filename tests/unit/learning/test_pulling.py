@@ -79,3 +79,16 @@ def test_experience_is_handed_on():
     sink.close()
     assert kept.put_in == ["steps"]
     assert kept.closed
+
+
+def test_a_feed_is_not_asked_but_hands_on_what_is_new():
+    class Feed(Source):
+        def subscribe(self, sink):
+            self.sink = sink
+
+    source, kept = Feed(), Kept()
+    sink = PullingSink(kept, source, kept, interval_s=0.001)
+    source.sink.publish(Values(Version(7), 0, np.ones(2, np.float32)))
+    sink.close()
+    assert kept.published == [7]
+    assert source.asked == []

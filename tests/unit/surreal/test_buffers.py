@@ -7,7 +7,7 @@ from replay_cases import steps
 from relaax.actor.columns import columns_of
 from relaax.learning.steps import schema_of
 from relaax.replay.replay import NotReady
-from relaax.surreal import Config, FIFOBuffer, PrioritizedBuffer, UniformBuffer
+from relaax.surreal import Config, FIFOBuffer, Learner, PrioritizedBuffer, UniformBuffer
 from relaax.surreal.algorithm import SurrealAlgorithm
 from relaax.surreal.learner import TABLE
 
@@ -40,6 +40,14 @@ class Filled:
 
     def sample(self, count=4):
         return self.replay.sample(TABLE, count, 0.0)
+
+
+class Weighing(Learner):
+    def module_dict(self):
+        return {"nothing": np.zeros(1, np.float32)}
+
+    def learn(self, batch):
+        return None
 
 
 def rewards_in(sample):
@@ -116,23 +124,29 @@ class TestFIFOBuffer:
 
 
 class TestPrioritizedBuffer:
-    def test_weights_undo_what_priorities_do(self):
+    def test_errors_decide_what_is_drawn(self):
+        filled = Filled(PrioritizedBuffer, alpha=1.0)
+        filled.play(10)
+        keys = np.unique(filled.sample(200).keys)
+        filled.replay.update_priorities(TABLE, keys, np.array([1.0] + [0.0] * 9))
+        assert len(set(rewards_in(filled.sample(100)))) == 1
+
+    def test_its_weights_undo_what_priorities_do(self):
         filled = Filled(PrioritizedBuffer, alpha=1.0, beta=1.0)
         filled.play(10)
-        keys = filled.sample(200).keys
-        keys = np.unique(keys)
-        priorities = np.arange(1.0, len(keys) + 1)
-        filled.replay.update_priorities(TABLE, keys, priorities)
+        keys = np.unique(filled.sample(200).keys)
+        filled.replay.update_priorities(TABLE, keys, np.arange(1.0, 11.0))
         sample = filled.sample(200)
-        items = sample.items
-        expected = (items * sample.probabilities) ** -1.0
-        largest = (items * sample.least_probability) ** -1.0
-        np.testing.assert_allclose(sample.columns["weight"], expected / largest, rtol=1e-6)
+        weights = Weighing(filled.buffer.config, 1).prepare(sample)["weight"]
+        expected = 1 / (10 * sample.probabilities)
+        np.testing.assert_allclose(weights, expected / (55 / 10), rtol=1e-6)
 
-    def test_without_an_exponent_all_weights_are_one(self):
-        filled = Filled(PrioritizedBuffer, beta=0.0)
+    @pytest.mark.parametrize("buffer", [UniformBuffer, FIFOBuffer, PrioritizedBuffer])
+    def test_where_all_are_drawn_alike_weights_are_one(self, buffer):
+        filled = Filled(buffer)
         filled.play(10)
-        assert filled.sample(50).columns["weight"].tolist() == [1.0] * 50
+        weights = Weighing(filled.buffer.config, 1).prepare(filled.sample())["weight"]
+        assert weights.tolist() == [1.0] * 4
 
 
 class TestHooks:
