@@ -37,6 +37,9 @@ class Buffer(Table):
     def __init__(self, config: Config, *parts: Any) -> None:
         super().__init__(*parts)
         self.config = config
+        #: Further arguments of ``Table.draw``, for the draw that goes on.
+        self._more: tuple[Any, ...] = ()
+        self._how: dict[str, Any] = {}
         self._evict_at = time.monotonic() + self.evict_interval_s
 
     @classmethod
@@ -87,7 +90,7 @@ class Buffer(Table):
 
     def sample(self, batch_size: int) -> Sample:
         """Draw ``batch_size`` experiences; more columns may be added to what is returned."""
-        return super().draw(batch_size)
+        return super().draw(batch_size, *self._more, **self._how)
 
     def evict(self) -> None:
         """Actively evict experiences, by ``remove``; steps make room for new ones by themselves."""
@@ -117,8 +120,9 @@ class Buffer(Table):
         """See Table; what waits for more experience gets it, whatever the limiter says."""
         return super().may_insert(count) or not self._is_ready()
 
-    def draw(self, count: int) -> Sample:
-        """See Table; ``sample`` draws."""
+    def draw(self, count: int, *more: Any, **how: Any) -> Sample:
+        """See Table; ``sample`` draws, in the way that is asked for here."""
+        self._more, self._how = more, how
         return self.sample(count)
 
     def update_priorities(self, keys: IntArray, priorities: FloatArray) -> int:
@@ -152,9 +156,9 @@ class FIFOBuffer(Buffer):
         """Return room for what waits, and for the blocks that actors have begun."""
         return 2 * int(config.settings.memory_size) + 64 * BLOCK
 
-    def may_draw(self, count: int) -> bool:
+    def may_draw(self, count: int, *more: Any) -> bool:
         """Return whether ``count`` experiences are there: each is handed out once."""
-        return count <= len(self) and super().may_draw(count)
+        return count <= len(self) and super().may_draw(count, *more)
 
 
 class PrioritizedBuffer(Buffer):
