@@ -133,6 +133,7 @@ class Training:
         parameter_server: dict[str, Any] | None = None,
         rlx_server: dict[str, Any] | None = None,
         learner: dict[str, Any] | None = None,
+        replay_server: dict[str, Any] | None = None,
     ) -> None:
         """Write the YAML file; options are given by their names without dashes in front."""
         content = {
@@ -157,6 +158,11 @@ class Training:
                 "--log-level": "INFO",
                 **{f"--{key}": value for key, value in (learner or {}).items()},
             },
+            "relaax-replay-server": {
+                "--parameter-server": self.parameter_server_url,
+                "--log-level": "INFO",
+                **{f"--{key}": value for key, value in (replay_server or {}).items()},
+            },
             "relaax-actor": {
                 "--parameter-server": self.parameter_server_url,
                 "--learner": self.learner_url,
@@ -180,6 +186,11 @@ class Training:
     def start_learner(self, *flags: str) -> Process:
         process = self.start_command("relaax-learner", *flags)
         process.says("learning from ")
+        return process
+
+    def start_replay_server(self, url: str, *flags: str) -> Process:
+        process = self.start_command("relaax-replay-server", "--bind", url, *flags)
+        process.says("storing what is delivered at ")
         return process
 
     def start_actors(self, count: int, *flags: str, env: str = "CartPole-v1") -> Process:

@@ -24,8 +24,8 @@ def gather(column: Array, rows: IntArray, empty: Empty = np.empty) -> Array:
     return np.take(column, rows, axis=0, out=out, mode="clip")
 
 
-def joined(parts: Sequence[Array], empty: Empty = np.empty) -> Array:
-    """Return arrays [N, ...] one behind another, in what ``empty`` makes."""
-    first = parts[0]
-    out = empty((sum(len(part) for part in parts), *first.shape[1:]), first.dtype)
-    return np.concatenate(parts, out=out)
+def joined_arrays(parts: Sequence[Array], axis: int, empty: Empty = np.empty) -> Array:
+    """Return arrays, of one shape but for ``axis``, joined in what ``empty`` makes."""
+    shape = list(parts[0].shape)
+    shape[axis] = sum(part.shape[axis] for part in parts)
+    return np.concatenate(parts, axis, out=empty(tuple(shape), parts[0].dtype))

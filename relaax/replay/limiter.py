@@ -1,5 +1,6 @@
 """When items may be added to a table, and when they may be drawn."""
 
+import math
 from dataclasses import dataclass
 
 from relaax.errors import ConfigurationError
@@ -40,21 +41,36 @@ class Limiter:
                 f"{self.samples_per_insert}, or nothing can go on; is {self.error_buffer}"
             )
 
-    def may_insert(self, items: int, inserted: int, drawn: int, count: int) -> bool:
+    def may_insert(self, items: int, inserted: int, charged: int, count: int) -> bool:
         """Return whether ``count`` more items may come to ``items`` that are there."""
         if self.max_items is not None and items + count > self.max_items:
             return items == 0  # more than fit at once: rather too many than none
         if self.samples_per_insert is None or inserted < self.min_items:
             return True
         # What is there decides, and not ``count``: more than the buffer could never be inserted.
-        ahead = (inserted - self.min_items) * self.samples_per_insert - drawn
+        ahead = (inserted - self.min_items) * self.samples_per_insert - charged
         return ahead <= self.error_buffer
 
-    def may_draw(self, items: int, inserted: int, drawn: int, count: int) -> bool:
-        """Return whether ``count`` of ``items`` may be drawn."""
+    def allowance(self, items: int, inserted: int, charged: int) -> float:
+        """Return how many of ``items`` may be drawn now: infinite without a ratio.
+
+        ``charged`` is how many draws have been counted so far.
+        """
         if items < self.min_items:
-            return False
+            return 0.0
         if self.samples_per_insert is None:
-            return True
-        ahead = (inserted - self.min_items) * self.samples_per_insert - drawn - count
-        return ahead >= -self.error_buffer
+            return math.inf
+        ahead = (inserted - self.min_items) * self.samples_per_insert - charged
+        return max(0.0, math.floor(ahead + self.error_buffer))
+
+    def share(self, of: int) -> "Limiter":
+        """Return the limiter of one of ``of`` servers, whose shares make up this one."""
+        buffer = self.error_buffer / of
+        if self.samples_per_insert is not None:
+            buffer = max(buffer, 1.0, self.samples_per_insert)
+        return Limiter(
+            min_items=-(-self.min_items // of),
+            max_items=None if self.max_items is None else -(-self.max_items // of),
+            samples_per_insert=self.samples_per_insert,
+            error_buffer=buffer,
+        )

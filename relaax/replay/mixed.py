@@ -1,16 +1,46 @@
 """Batches that are made of fixed parts of several tables."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from relaax.errors import ConfigurationError
-from relaax.replay.gather import Empty, joined
+from relaax.replay.gather import Empty
 from relaax.replay.selectors.selector import FloatArray, IntArray
-from relaax.replay.table import Sample, Table, TableCounts
+from relaax.replay.table import Sample, Table, TableCounts, TableState, joined
+
+Array = npt.NDArray[Any]
 
 #: The column that says which table an item is of: its place among the names, uint8 [N].
 SOURCE = "source"
+
+
+def in_words(fractions: Mapping[str, float]) -> str:
+    """Return what the batches are made of."""
+    return " and ".join(f"{fraction:g} of {name}" for name, fraction in fractions.items())
+
+
+def parts_of(count: int, fractions: FloatArray) -> IntArray:
+    """Divide ``count`` by ``fractions`` [N] of the sum 1, int64 [N]: the largest remainders up."""
+    shares = fractions * count
+    parts = np.floor(shares + 1e-9).astype(np.int64)
+    remainders = np.argsort(parts - shares, kind="stable")
+    parts[remainders[: count - int(parts.sum())]] += 1
+    return parts
+
+
+def mixed(
+    samples: Sequence[Sample | None], axis: int, items: int, empty: Empty = np.empty
+) -> Sample:
+    """Return one batch of samples of N tables, None without any, with the column ``SOURCE``."""
+    drawn = [sample for sample in samples if sample is not None]
+    batch = joined(drawn, axis, items, empty)
+    counts = [0 if sample is None else len(sample.keys) for sample in samples]
+    source = np.repeat(np.arange(len(samples), dtype=np.uint8), counts)
+    return replace(batch, columns={**batch.columns, SOURCE: source})
 
 
 class Mixed:
@@ -31,6 +61,8 @@ class Mixed:
             raise ConfigurationError(f"a mixed table is made of {unknown[0]}, which is no table")
         self._tables = [tables[name] for name in fractions]
         self._fractions = np.array(list(fractions.values()))
+        #: See Table.
+        self.kind = in_words(fractions)
         self._drawn = 0
 
     def __len__(self) -> int:
@@ -46,33 +78,30 @@ class Mixed:
         """See Table: the tables decide."""
         return True
 
-    def may_draw(self, count: int) -> bool:
+    def may_draw(self, count: int, charge: int | None = None) -> bool:
         """Return whether each table may be drawn its part from."""
-        parts = zip(self._tables, self._parts(count), strict=True)
-        return all(table.may_draw(part) for table, part in parts if part)
+        return all(
+            table.may_draw(part, cost) for table, part, cost in self._parts(count, charge) if part
+        )
+
+    def state(self) -> TableState:
+        """See Table: the tables together, as far as each allows its part of a batch."""
+        states = [table.state() for table in self._tables]
+        allowed = [state.allowance for state in states] / self._fractions
+        weight = len(self) if all(state.weight for state in states) else 0
+        return TableState(len(self), weight, float(np.floor(allowed.min())))
 
     def appended(self, slot: int, rows: IntArray) -> None:
         """See Table: the tables take them up."""
 
-    def draw(self, count: int, *, empty: Empty = np.empty) -> Sample:
+    def draw(self, count: int, charge: int | None = None, *, empty: Empty = np.empty) -> Sample:
         """Draw ``count`` items, those of each table together; see Table."""
-        parts = self._parts(count)
         samples = [
-            table.draw(part) for table, part in zip(self._tables, parts, strict=True) if part
+            table.draw(part, cost) if part else None
+            for table, part, cost in self._parts(count, charge)
         ]
         self._drawn += count
-        names = samples[0].columns
-        columns = {
-            name: joined([sample.columns[name] for sample in samples], empty) for name in names
-        }
-        columns[SOURCE] = np.repeat(np.arange(len(parts), dtype=np.uint8), parts)
-        return Sample(
-            keys=np.concatenate([sample.keys for sample in samples]),
-            probabilities=np.concatenate([sample.probabilities for sample in samples]),
-            columns=columns,
-            items=len(self),
-            least_probability=min(sample.least_probability for sample in samples),
-        )
+        return mixed(samples, self._tables[0].item_axis, len(self), empty)
 
     def update_priorities(self, keys: IntArray, priorities: FloatArray) -> int:
         """Give items other priorities [N] in the tables that have any; return how many are gone.
@@ -84,10 +113,16 @@ class Mixed:
             raise ValueError("the items of these tables have no priorities")
         return min(table.update_priorities(keys, priorities) for table in prioritized)
 
-    def _parts(self, count: int) -> IntArray:
-        """Return how many of ``count`` items come from each table, the largest remainders up."""
-        shares = self._fractions * count
-        parts = np.floor(shares + 1e-9).astype(np.int64)
-        remainders = np.argsort(parts - shares, kind="stable")
-        parts[remainders[: count - int(parts.sum())]] += 1
-        return parts
+    def contents(self) -> dict[str, Array]:
+        """See Table: the tables' own contents are apart."""
+        return {"drawn": np.array([self._drawn])}
+
+    def restore(self, contents: Mapping[str, Array]) -> None:
+        """See Table."""
+        self._drawn = int(contents["drawn"][0])
+
+    def _parts(self, count: int, charge: int | None) -> Iterator[tuple[Table, int, int]]:
+        """Yield the tables, how many of ``count`` items come from each, and what these cost."""
+        parts = parts_of(count, self._fractions)
+        costs = parts if charge is None else parts_of(charge, self._fractions)
+        return zip(self._tables, parts.tolist(), costs.tolist(), strict=True)

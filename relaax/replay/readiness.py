@@ -35,3 +35,12 @@ class Readiness:
         waiting = self._waiting.get(slot)
         if waiting is not None:
             self._waiting[slot] = waiting[~np.isin(waiting, rows)]
+
+    def contents(self) -> IntArray:
+        """Return all rows int64 [N] that wait, those of a slot in their order."""
+        return np.concatenate([np.zeros(0, np.int64), *self._waiting.values()])
+
+    def restore(self, rows: IntArray) -> None:
+        """Go on from what ``contents`` has returned; the storage has been restored."""
+        slots = self._storage.slots[rows]
+        self._waiting = {int(slot): rows[slots == slot] for slot in np.unique(slots)}

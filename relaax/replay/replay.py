@@ -2,25 +2,41 @@
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from time import monotonic
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from relaax.replay.array_names import below, named
 from relaax.replay.gather import Empty
 from relaax.replay.mixed import Mixed
+from relaax.replay.rates import Rates
 from relaax.replay.schema import Schema
 from relaax.replay.selectors.selector import FloatArray, IntArray
 from relaax.replay.storage import ENDS, FINAL, NONE, START, Flags, Storage
-from relaax.replay.table import Sample, Table
+from relaax.replay.table import Sample, Table, TableState
 from relaax.replay.writers import MissingSteps, Slot, Writers
 
 Array = npt.NDArray[Any]
 
 
+#: Rates are means of so many seconds.
+RATES_OVER_S = 10.0
+
+
 class NotReady(Exception):
     """What was asked for is not possible yet; try again."""
+
+
+@dataclass(frozen=True)
+class ReplayState:
+    """How a table is, how many steps are stored, and how many actions ever were."""
+
+    table: TableState
+    steps: int
+    actions: int
 
 
 class Replay:
@@ -41,8 +57,20 @@ class Replay:
         self._writers = writers
         self._changed = threading.Condition()
         self._duplicate_steps = 0
+        self._lost_steps = 0
+        self._dropped_steps = 0
         self._actions = 0
         self._is_over = False
+        self._rates = Rates(RATES_OVER_S)
+
+    def __len__(self) -> int:
+        """Return how many steps there are now."""
+        return len(self._storage)
+
+    @property
+    def stored(self) -> int:
+        """How many steps were ever stored."""
+        return self._storage.stored
 
     @property
     def actions(self) -> int:
@@ -53,6 +81,10 @@ class Replay:
     def schema(self) -> Schema:
         """What a step is."""
         return self._storage.schema
+
+    def table_kinds(self) -> dict[str, str]:
+        """Return in words what the items of each table are."""
+        return {name: table.kind for name, table in self._tables.items()}
 
     def table_sizes(self) -> dict[str, int]:
         """Return how many items each table has."""
@@ -89,36 +121,56 @@ class Replay:
         """
         self.schema.check(rows, len(flags))
         with self._changed:
+            if self._is_over:
+                return self._drop(first, len(flags))
             known = self._known_steps(writer, environment, first)
             if known < len(flags):
                 if not self._changed.wait_for(lambda: self._may_insert(len(flags)), timeout_s):
                     raise NotReady("the tables are full")
                 if self._is_over:
-                    return first + len(flags)
+                    return self._drop(first, len(flags))
                 # Meanwhile the same steps may have come again, and have been stored.
                 known = self._known_steps(writer, environment, first)
             slot, new = self._writers.slot(writer, environment), slice(min(known, len(flags)), None)
             self._duplicate_steps += new.start or 0
             if known < len(flags):
                 self._take(slot, {name: rows[name][new] for name in rows}, flags[new])
+            slot.may_have_gap = False
             return slot.next_step
 
     def sample(
-        self, table: str, count: int, timeout_s: float, *, empty: Empty = np.empty
+        self,
+        table: str,
+        count: int,
+        timeout_s: float,
+        charge: int | None = None,
+        *,
+        empty: Empty = np.empty,
     ) -> Sample:
         """Draw ``count`` items of ``table``; NotReady if that is not possible within ``timeout_s``.
 
-        Large arrays lie in what ``empty`` makes. KeyError for a table that does not exist.
+        The ratio of the table counts them as ``charge`` draws, if given. Large arrays lie in what
+        ``empty`` makes. KeyError for a table that does not exist.
         """
         source = self._tables[table]
         with self._changed:
-            if not self._changed.wait_for(lambda: source.may_draw(count), timeout_s):
+            if not self._changed.wait_for(lambda: source.may_draw(count, charge), timeout_s):
                 raise NotReady(
                     f"{len(source)} items are in {table}, of which {count} are not ready"
                 )
-            sample = source.draw(count, empty=empty)
+            sample = source.draw(count, charge, empty=empty)
             self._changed.notify_all()
             return sample
+
+    def watch(self, table: str, at_least: float, timeout_s: float) -> ReplayState:
+        """Wait until ``at_least`` items of ``table`` may be drawn, or ``timeout_s`` are over.
+
+        KeyError for a table that does not exist.
+        """
+        source = self._tables[table]
+        with self._changed:
+            self._changed.wait_for(lambda: source.state().allowance >= at_least, timeout_s)
+            return ReplayState(source.state(), len(self._storage), self._actions)
 
     def update_priorities(self, table: str, keys: IntArray, priorities: FloatArray) -> int:
         """Give items of ``table`` other priorities [N]; return how many of them are gone."""
@@ -138,29 +190,74 @@ class Replay:
             self._is_over = True
             self._changed.notify_all()
 
-    def stats(self) -> dict[str, float]:
-        """Return counts by name."""
+    def evict(self, older_than_s: float) -> None:
+        """Evict what was stored longer ago, the oldest first, and a block of steps at once."""
         with self._changed:
-            counts: dict[str, float] = {
-                "steps": len(self._storage),
+            self._storage.evict_before(monotonic() - older_than_s)
+            self._changed.notify_all()
+
+    def stats(self) -> dict[str, float]:
+        """Return counts by name, and rates, which are means of the last seconds."""
+        with self._changed:
+            totals: dict[str, float] = {
                 "steps stored": self._storage.stored,
                 "steps twice": self._duplicate_steps,
+                "steps lost": self._lost_steps,
+                "steps dropped": self._dropped_steps,
+                "steps evicted": self._storage.evicted,
                 "actions stored": self._actions,
-                "writers": len(self._writers),
             }
+            sizes: dict[str, float] = {"steps": len(self._storage), "writers": len(self._writers)}
             for name, table in self._tables.items():
-                counts[f"{name}/items"] = len(table)
-                counts |= {f"{name}/{key}": value for key, value in asdict(table.counts).items()}
-        return counts
+                sizes[f"{name}/items"] = len(table)
+                totals |= {f"{name}/{key}": value for key, value in asdict(table.counts).items()}
+            return totals | sizes | self._rates.of(totals, monotonic())
+
+    def contents(self) -> dict[str, Array]:
+        """Return copies of all that is stored, and what another replay needs to go on with it."""
+        with self._changed:
+            arrays = named("storage/", self._storage.contents())
+            for name, table in self._tables.items():
+                arrays |= named(f"table/{name}/", table.contents())
+            counts = (self._duplicate_steps, self._lost_steps, self._dropped_steps, self._actions)
+            return {**arrays, "writers": self._writers.contents(), "counts": np.array(counts)}
+
+    def restore(self, contents: Mapping[str, Array]) -> None:
+        """Go on from the ``contents`` of a replay of the same configuration; this one is new.
+
+        Steps that were stored after that are lost: a writer's next steps may have a gap before
+        them, which ends their episode. It is counted.
+        """
+        with self._changed:
+            self._storage.restore(below("storage/", contents))
+            for name, table in self._tables.items():
+                table.restore(below(f"table/{name}/", contents))
+            self._writers.restore(contents["writers"])
+            counts = contents["counts"].tolist()
+            self._duplicate_steps, self._lost_steps, self._dropped_steps, self._actions = counts
+
+    def _drop(self, first: int, count: int) -> int:
+        """Count steps that are not stored any more; return the number of the one behind them."""
+        self._dropped_steps += count
+        return first + count
 
     def _known_steps(self, writer: str, environment: int, first: int) -> int:
         """Return how many steps from ``first`` on are stored; MissingSteps before that one."""
         slot = self._writers.slot(writer, environment)
+        if slot.next_step < first and slot.may_have_gap:
+            self._skip(slot, first)
         if slot.next_step < first:
             raise MissingSteps(
                 f"step {slot.next_step} of environment {environment} must come next, not {first}"
             )
         return slot.next_step - first
+
+    def _skip(self, slot: Slot, first: int) -> None:
+        """Go on at step ``first``, in rows apart: what was stored before this was lost."""
+        self._end_episode(slot)
+        self._lost_steps += first - slot.next_step
+        slot.number, slot.next_step = self._writers.new_number(), first
+        slot.may_have_gap = False
 
     def _take(self, slot: Slot, rows: Mapping[str, Array], flags: Flags) -> None:
         if flags[0] & START:

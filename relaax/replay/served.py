@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.replay.gather import Empty
+from relaax.replay.replay import ReplayState
 from relaax.replay.schema import Schema
 from relaax.replay.selectors.selector import FloatArray, IntArray
 from relaax.replay.storage import Flags
@@ -21,6 +22,10 @@ class ServedReplay(Protocol):
     @property
     def schema(self) -> Schema:
         """What a step is."""
+        ...
+
+    def table_kinds(self) -> dict[str, str]:
+        """Return what the items of each table are and how they are drawn, in words."""
         ...
 
     def table_sizes(self) -> dict[str, int]:
@@ -48,9 +53,19 @@ class ServedReplay(Protocol):
         ...
 
     def sample(
-        self, table: str, count: int, timeout_s: float, *, empty: Empty = np.empty
+        self,
+        table: str,
+        count: int,
+        timeout_s: float,
+        charge: int | None = None,
+        *,
+        empty: Empty = np.empty,
     ) -> Sample:
-        """Draw items; large arrays may lie in what ``empty`` makes."""
+        """Draw items; the ratio counts ``charge`` draws, if given; see Replay."""
+        ...
+
+    def watch(self, table: str, at_least: float, timeout_s: float) -> ReplayState:
+        """Wait until so many items may be drawn, and say how a table is."""
         ...
 
     def update_priorities(self, table: str, keys: IntArray, priorities: FloatArray) -> int:

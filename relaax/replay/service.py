@@ -1,7 +1,9 @@
 """The replay server's end of its gRPC service."""
 
 import secrets
+import threading
 from collections.abc import Callable
+from functools import partial
 from typing import NoReturn, TypeVar
 
 import grpc
@@ -22,6 +24,7 @@ from relaax.replay.wire import (
     priorities_of,
     runs_of,
     schema_of,
+    state_message,
 )
 from relaax.replay.writers import MissingSteps, NoFreeSlot, UnknownWriter
 
@@ -30,9 +33,14 @@ Reply = TypeVar("Reply")
 #: A call waits no longer than this at the server: its thread is one of a few.
 LONGEST_WAIT_S = 2.0
 
+#: So many calls may wait until tables take their steps; others are refused at once, to be tried
+#: again. Threads are left for those that draw, and make room.
+MOST_WAITING = 16
+
 _CODES: dict[type[Exception], grpc.StatusCode] = {
     NotReady: grpc.StatusCode.RESOURCE_EXHAUSTED,
     UnknownWriter: grpc.StatusCode.NOT_FOUND,
+    KeyError: grpc.StatusCode.INVALID_ARGUMENT,
     MissingSteps: grpc.StatusCode.OUT_OF_RANGE,
     NoFreeSlot: grpc.StatusCode.UNAVAILABLE,
     ValueError: grpc.StatusCode.INVALID_ARGUMENT,
@@ -45,16 +53,18 @@ class ReplayServicer:
     def __init__(self, replay: ServedReplay) -> None:
         self._replay = replay
         self._segments = MappedSegments()
+        self._waiting = threading.BoundedSemaphore(MOST_WAITING)
         self._incarnation = secrets.randbits(63) + 1
 
     def describe(
         self, request: replay_pb2.Nothing, context: grpc.ServicerContext
     ) -> replay_pb2.Description:
         """Say what a step is, and which tables there are."""
+        kinds = self._replay.table_kinds()
         return replay_pb2.Description(
             columns=column_messages(self._replay.schema),
             tables=[
-                replay_pb2.Table(name=name, items=items)
+                replay_pb2.Table(name=name, items=items, kind=kinds[name])
                 for name, items in self._replay.table_sizes().items()
             ],
         )
@@ -73,7 +83,13 @@ class ReplayServicer:
         self, request: WithPayload[replay_pb2.Steps], context: grpc.ServicerContext
     ) -> replay_pb2.Stored:
         """Store steps."""
-        return self._answer(context, lambda: self._append(request))
+        may_wait = self._waiting.acquire(blocking=False)
+        try:
+            timeout_s = LONGEST_WAIT_S if may_wait else 0.0
+            return self._answer(context, lambda: self._append(request, timeout_s))
+        finally:
+            if may_wait:
+                self._waiting.release()
 
     def close(
         self, request: replay_pb2.Writer, context: grpc.ServicerContext
@@ -88,14 +104,27 @@ class ReplayServicer:
         """Draw items."""
         return self._answer(context, lambda: self._sample(request))
 
+    def watch(
+        self, request: replay_pb2.Watching, context: grpc.ServicerContext
+    ) -> replay_pb2.State:
+        """Wait until items may be drawn, and say how a table is."""
+        timeout_s = min(request.timeout_s, LONGEST_WAIT_S)
+        state = self._answer(
+            context, lambda: self._replay.watch(request.table, request.at_least, timeout_s)
+        )
+        return state_message(state, self._incarnation)
+
     def update_priorities(
         self, request: WithPayload[replay_pb2.Priorities], context: grpc.ServicerContext
     ) -> replay_pb2.Updated:
-        """Give items other priorities."""
+        """Give items other priorities, unless they were drawn of a store that is gone."""
+        fields = request.fields
+        if fields.incarnation not in (0, self._incarnation):
+            return replay_pb2.Updated(gone=fields.count)
         return self._answer(
             context,
             lambda: replay_pb2.Updated(
-                gone=self._replay.update_priorities(request.fields.table, *priorities_of(request))
+                gone=self._replay.update_priorities(fields.table, *priorities_of(request))
             ),
         )
 
@@ -109,23 +138,24 @@ class ReplayServicer:
         """Give up the memory of clients; to be called when no call is answered any more."""
         self._segments.close()
 
-    def _append(self, request: WithPayload[replay_pb2.Steps]) -> replay_pb2.Stored:
+    def _append(
+        self, request: WithPayload[replay_pb2.Steps], timeout_s: float
+    ) -> replay_pb2.Stored:
         writer = request.fields.writer
         following = [
-            self._replay.append(
-                writer, run.environment, run.first, run.rows, run.flags, LONGEST_WAIT_S
-            )
+            self._replay.append(writer, run.environment, run.first, run.rows, run.flags, timeout_s)
             for run in runs_of(request, self._replay.schema)
         ]
         return replay_pb2.Stored(next=following)
 
     def _sample(self, request: replay_pb2.Request) -> WithPayload[replay_pb2.Items]:
         timeout_s = min(request.timeout_s, LONGEST_WAIT_S)
+        charge = request.charge if request.HasField("charge") else None
+        draw = partial(self._replay.sample, request.table, request.count, timeout_s, charge)
         room = self._segments.room(request.segment) if request.HasField("segment") else None
-        if room is None:
-            return items_message(self._replay.sample(request.table, request.count, timeout_s))
-        sample = self._replay.sample(request.table, request.count, timeout_s, empty=room.empty)
-        return placed_message(sample, room)
+        return (
+            items_message(draw()) if room is None else placed_message(draw(empty=room.empty), room)
+        )
 
     def _answer(self, context: grpc.ServicerContext, call: Callable[[], Reply]) -> Reply:
         return answered(context, call)
@@ -145,6 +175,9 @@ def method_handlers(servicer: ReplayServicer) -> grpc.GenericRpcHandler:
         "Append": unary(servicer.append, STEPS.decode, replay_pb2.Stored.SerializeToString),
         "Close": unary(servicer.close, replay_pb2.Writer.FromString, nothing.SerializeToString),
         "Sample": unary(servicer.sample, replay_pb2.Request.FromString, ITEMS.encode),
+        "Watch": unary(
+            servicer.watch, replay_pb2.Watching.FromString, replay_pb2.State.SerializeToString
+        ),
         "UpdatePriorities": unary(
             servicer.update_priorities, PRIORITIES.decode, replay_pb2.Updated.SerializeToString
         ),

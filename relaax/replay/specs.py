@@ -1,13 +1,13 @@
 """What an algorithm stores and draws, as it is configured."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from relaax.replay.limiter import Limiter
-from relaax.replay.mixed import Mixed
+from relaax.replay.mixed import Mixed, in_words
 from relaax.replay.replay import Replay
 from relaax.replay.schema import Schema
 from relaax.replay.selectors.prioritized import Prioritized
@@ -36,6 +36,15 @@ class TableSpec:
     #: Makes the table: ``Table``, or what is derived from it.
     table: Callable[..., Table] = Table
 
+    @property
+    def kind(self) -> str:
+        """What an item is and how items are drawn, in words."""
+        return f"{self.view}, {self.selector}"
+
+    def share(self, of: int) -> "TableSpec":
+        """Return what one of ``of`` servers has of it."""
+        return replace(self, limiter=self.limiter.share(of))
+
 
 @dataclass(frozen=True)
 class MixedSpec:
@@ -43,6 +52,15 @@ class MixedSpec:
 
     #: How much of a batch comes from which table; the sum is 1.
     fractions: Mapping[str, float]
+
+    @property
+    def kind(self) -> str:
+        """What batches are made of, in words."""
+        return in_words(self.fractions)
+
+    def share(self, of: int) -> "MixedSpec":
+        """Return what one of ``of`` servers has of it: the same."""
+        return self
 
 
 @dataclass(frozen=True)
@@ -54,6 +72,16 @@ class ReplaySpec:
     capacity: int
     tables: Mapping[str, TableSpec | MixedSpec]
 
+    def share(self, of: int) -> "ReplaySpec":
+        """Return what one of ``of`` servers stores, whose shares make up this one."""
+        tables = {name: spec.share(of) for name, spec in self.tables.items()}
+        return replace(self, capacity=-(-self.capacity // of), tables=tables)
+
+    def view(self, table: str) -> View:
+        """Return how items of ``table`` are read."""
+        spec = self.tables[table]
+        return self.view(next(iter(spec.fractions))) if isinstance(spec, MixedSpec) else spec.view
+
     def make(self, random: np.random.Generator, lease_s: float) -> Replay:
         """Return an empty replay, whose writers are forgotten after ``lease_s`` of silence."""
         storage = Storage(self.schema, self.capacity)
@@ -64,6 +92,7 @@ class ReplaySpec:
                 _selector(spec, storage.capacity, random.spawn(1)[0]),
                 spec.limiter,
                 spec.max_times_sampled,
+                spec.kind,
             )
             for name, spec in self.tables.items()
             if isinstance(spec, TableSpec)

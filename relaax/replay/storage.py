@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,9 @@ ENDS = TERMINATED | FINAL
 BLOCK = 64
 
 NONE = -1
+
+#: What is known of each row beside its columns.
+PER_ROW = ("flags", "following", "before", "serials", "positions", "slots")
 
 
 class Storage:
@@ -56,7 +60,11 @@ class Storage:
         self._taken: deque[int] = deque()
         #: By slot: its newest row, and the end of the block around it.
         self._ends: dict[int, tuple[int, int]] = {}
+        #: By first row of a block: when it was written to last, in seconds of ``monotonic``.
+        self._written_at: dict[int, float] = {}
         self._stored = 0
+        #: How many rows were evicted.
+        self.evicted = 0
 
     @property
     def stored(self) -> int:
@@ -108,6 +116,48 @@ class Storage:
         self.flags[row] |= FINAL
         return row
 
+    def evict_before(self, moment: float) -> None:
+        """Evict blocks, the oldest first, that were written to last before a ``monotonic`` time."""
+        while self._taken and self._written_at[self._taken[0]] < moment:
+            self._free.append(self._evict(self._taken.popleft()))
+
+    def contents(self) -> dict[str, Array]:
+        """Return copies of all rows, and what a storage of the same size needs to go on."""
+        rows = self._rows()
+        now = monotonic()
+        ends = [(slot, newest, end) for slot, (newest, end) in self._ends.items()]
+        return {
+            "rows": rows,
+            **{f"column/{name}": column[rows] for name, column in self.columns.items()},
+            **{name: getattr(self, name)[rows] for name in PER_ROW},
+            "blocks": np.array(self._taken, np.int64),
+            "ages": np.array([now - self._written_at[block] for block in self._taken]),
+            "ends": np.array(ends, np.int64).reshape(len(ends), 3),
+            "counts": np.array([self._stored, self.evicted]),
+        }
+
+    def restore(self, contents: Mapping[str, Array]) -> None:
+        """Go on from the ``contents`` of a storage of the same size; this one must be empty."""
+        rows, now = contents["rows"], monotonic()
+        for name, column in self.columns.items():
+            column[rows] = contents[f"column/{name}"]
+        for name in PER_ROW:
+            getattr(self, name)[rows] = contents[name]
+        blocks = contents["blocks"].tolist()
+        self._taken = deque(blocks)
+        self._free = deque(sorted(set(self._free) - set(blocks)))
+        ages = contents["ages"].tolist()
+        self._written_at = {b: now - age for b, age in zip(blocks, ages, strict=True)}
+        self._ends = {slot: (newest, end) for slot, newest, end in contents["ends"].tolist()}
+        self._stored, self.evicted = contents["counts"].tolist()
+
+    def _rows(self) -> IntArray:
+        """Return the rows int64 [N] that are stored, block by block."""
+        blocks = np.array(self._taken, np.int64)
+        rows: IntArray = (blocks[:, np.newaxis] + np.arange(self._block)).reshape(-1)
+        is_stored: BoolArray = self.serials[rows] != NONE
+        return rows[is_stored]
+
     def _write(
         self,
         slot: int,
@@ -135,6 +185,7 @@ class Storage:
         self.serials[places] = np.arange(self._stored, self._stored + count)
         self.slots[places] = slot
         self._stored += count
+        self._written_at[places.start // self._block * self._block] = monotonic()
 
     def _take_block(self) -> int:
         """Return the first row of a block that is free, or of the oldest, which is evicted."""
@@ -149,6 +200,8 @@ class Storage:
         for listener in self.listeners:
             listener(rows)
         self.serials[rows] = NONE
+        self.evicted += len(rows)
+        del self._written_at[begin]
         last = int(rows[-1])
         after = int(self.following[last])
         if after != NONE:

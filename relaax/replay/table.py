@@ -1,20 +1,24 @@
 """Items over stored steps: which there are, which are drawn, and what is read of them."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from relaax.replay.gather import Empty
+from relaax.replay.array_names import below, named
+from relaax.replay.gather import Empty, joined_arrays
 from relaax.replay.limiter import Limiter
 from relaax.replay.readiness import Readiness
 from relaax.replay.selectors.prioritized import Prioritized
-from relaax.replay.selectors.selector import FloatArray, IntArray, Selector
+from relaax.replay.selectors.selector import Drawn, FloatArray, IntArray, Selector
 from relaax.replay.storage import NONE, START, Storage
 from relaax.replay.views import View
 
 Array = npt.NDArray[Any]
+
+NOTHING = Drawn(np.zeros(0, np.int64), np.zeros(0))
 
 
 @dataclass(frozen=True)
@@ -33,12 +37,43 @@ class Sample:
     least_probability: float
 
 
+def joined(parts: Sequence[Sample], axis: int, items: int, empty: Empty = np.empty) -> Sample:
+    """Return one batch, drawn of ``items`` in all; ``axis`` of its columns counts the parts'."""
+    first, *others = parts
+    if not others:
+        return replace(first, items=items)
+    return Sample(
+        keys=np.concatenate([part.keys for part in parts]),
+        probabilities=np.concatenate([part.probabilities for part in parts]),
+        columns={
+            name: joined_arrays([part.columns[name] for part in parts], axis, empty)
+            for name in first.columns
+        },
+        items=items,
+        least_probability=min(part.least_probability for part in parts),
+    )
+
+
+@dataclass(frozen=True)
+class TableState:
+    """What a sampler of several tables needs to know of one."""
+
+    #: How many items it has.
+    items: int
+    #: What draws are divided by; 0 while nothing may be drawn.
+    weight: float
+    #: How many draws the ratio allows now; infinite without one.
+    allowance: float
+
+
 @dataclass
 class TableCounts:
     """What happened in a table so far, in items."""
 
     inserted: int = 0
     drawn: int = 0
+    #: Draws as the ratio counts them: here, and of several servers' tables together.
+    charged: int = 0
     evicted: int = 0
     stale_updates: int = 0
 
@@ -53,7 +88,10 @@ class Table:
         selector: Selector,
         limiter: Limiter,
         max_times_sampled: int | None = None,
+        kind: str = "",
     ) -> None:
+        #: What an item is and how items are drawn, in words.
+        self.kind = kind
         self._storage = storage
         self._view = view
         self._selector = selector
@@ -69,19 +107,30 @@ class Table:
         return len(self._selector)
 
     @property
+    def item_axis(self) -> int:
+        """Which axis of the columns of samples counts the items."""
+        return self._view.item_axis
+
+    @property
     def has_priorities(self) -> bool:
         """Whether items are drawn by priorities."""
         return isinstance(self._selector, Prioritized)
 
     def may_insert(self, count: int) -> bool:
         """Return whether ``count`` more steps may be stored."""
-        return self._limiter.may_insert(len(self), self.counts.inserted, self.counts.drawn, count)
+        counts = self.counts
+        return self._limiter.may_insert(len(self), counts.inserted, counts.charged, count)
 
-    def may_draw(self, count: int) -> bool:
-        """Return whether ``count`` items may be drawn."""
-        return self._is_ready() and self._limiter.may_draw(
-            len(self), self.counts.inserted, self.counts.drawn, count
-        )
+    def may_draw(self, count: int, charge: int | None = None) -> bool:
+        """Return whether ``count`` items may be drawn, which the ratio counts as ``charge``."""
+        cost = count if charge is None else charge
+        fits = count <= self._selector.most and cost <= self._allowance()
+        return self._is_ready() and fits
+
+    def state(self) -> TableState:
+        """Return what a sampler of several tables needs to know."""
+        weight = self._selector.weight if self._is_ready() else 0.0
+        return TableState(len(self), weight, min(self._allowance(), self._selector.most))
 
     def appended(self, slot: int, rows: IntArray) -> None:
         """Take up what ``rows`` [N], the newest of ``slot``, have completed."""
@@ -95,11 +144,12 @@ class Table:
         self._selector.add(items)
         self.counts.inserted += len(items)
 
-    def draw(self, count: int, *, empty: Empty = np.empty) -> Sample:
+    def draw(self, count: int, charge: int | None = None, *, empty: Empty = np.empty) -> Sample:
         """Draw ``count`` items and read them into what ``empty`` makes; ``may_draw`` must hold."""
         items, least_probability = len(self), self._selector.least_probability
-        drawn = self._selector.draw(count)
+        drawn = self._selector.draw(count) if count else NOTHING
         self.counts.drawn += count
+        self.counts.charged += count if charge is None else charge
         sample = Sample(
             keys=self._keys(drawn.rows),
             probabilities=drawn.probabilities,
@@ -136,9 +186,29 @@ class Table:
         self._selector.remove(rows)
         self.counts.evicted += before - len(self)
 
+    def contents(self) -> dict[str, Array]:
+        """Return what a table of the same kind needs to go on, by name; its storage is apart."""
+        return {
+            "counts": np.array(astuple(self.counts)),
+            "times": self._times.copy(),
+            "waiting": self._readiness.contents(),
+            **named("selector/", self._selector.contents()),
+        }
+
+    def restore(self, contents: Mapping[str, Array]) -> None:
+        """Go on from what ``contents`` has returned; the storage has been restored."""
+        self.counts = TableCounts(*contents["counts"].tolist())
+        self._times[:] = contents["times"]
+        self._readiness.restore(contents["waiting"])
+        self._selector.restore(below("selector/", contents))
+
     def _is_ready(self) -> bool:
-        """Return whether anything may be drawn at all, whatever the limiter says."""
-        return True
+        """Return whether anything may be drawn, as far as what is here decides."""
+        return len(self) >= self._limiter.min_items
+
+    def _allowance(self) -> float:
+        counts = self.counts
+        return self._limiter.allowance(len(self), counts.inserted, counts.charged)
 
     def _looking_back(self, row: int) -> IntArray:
         """Return the rows behind ``row`` that need it, which are of its episode."""

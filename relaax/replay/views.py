@@ -26,6 +26,10 @@ class View(Protocol):
     def behind(self) -> int:
         """Rows before an item's row that it needs, unless its episode starts behind them."""
 
+    @property
+    def item_axis(self) -> int:
+        """Which axis of the arrays that are read counts the items."""
+
     def items(self, storage: Storage, rows: IntArray) -> BoolArray:
         """Return which of ``rows`` [N] are an item's, once enough rows follow: bool [N]."""
 
@@ -93,6 +97,11 @@ class Transitions:
         """See View."""
         return self.stack - 1
 
+    @property
+    def item_axis(self) -> int:
+        """See View."""
+        return 0
+
     def items(self, storage: Storage, rows: IntArray) -> BoolArray:
         """See View: every step, as long as an action was taken in it."""
         taken: BoolArray = storage.flags[rows] & FINAL == 0
@@ -152,6 +161,11 @@ class Windows:
     def behind(self) -> int:
         """See View."""
         return self.burn_in
+
+    @property
+    def item_axis(self) -> int:
+        """See View: time comes first."""
+        return 1
 
     def items(self, storage: Storage, rows: IntArray) -> BoolArray:
         """See View: a step at each ``stride`` of an episode."""

@@ -1,7 +1,7 @@
 """What the messages of the replay service mean."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,11 @@ import numpy.typing as npt
 from relaax.bridge.payloads import PayloadCodec, WithPayload
 from relaax.replay import replay_pb2
 from relaax.replay.array_bytes import Form, read, written
+from relaax.replay.replay import ReplayState
 from relaax.replay.schema import Column, Schema
 from relaax.replay.selectors.selector import FloatArray, IntArray
 from relaax.replay.storage import Flags
-from relaax.replay.table import Sample
+from relaax.replay.table import Sample, TableState
 
 Array = npt.NDArray[Any]
 
@@ -124,11 +125,24 @@ def sample_with(fields: replay_pb2.Items, contents: Sequence[Array]) -> Sample:
     )
 
 
+def state_message(state: ReplayState, incarnation: int) -> replay_pb2.State:
+    """Return how a table of a store is as a message."""
+    return replay_pb2.State(
+        incarnation=incarnation, steps=state.steps, actions=state.actions, **asdict(state.table)
+    )
+
+
+def state_of(message: replay_pb2.State) -> ReplayState:
+    """Return how a table is, as a message says it."""
+    table = TableState(message.items, message.weight, message.allowance)
+    return ReplayState(table, message.steps, message.actions)
+
+
 def priorities_message(
-    table: str, keys: IntArray, priorities: FloatArray
+    table: str, keys: IntArray, priorities: FloatArray, incarnation: int = 0
 ) -> WithPayload[replay_pb2.Priorities]:
     """Return other priorities of items as a message."""
-    fields = replay_pb2.Priorities(table=table, count=len(keys))
+    fields = replay_pb2.Priorities(table=table, count=len(keys), incarnation=incarnation)
     return WithPayload(
         fields, written([keys.astype(_KEYS), np.asarray(priorities, _PROBABILITIES)])
     )

@@ -1,9 +1,15 @@
 """Who writes into which slot, and which step of it comes next."""
 
+import json
 from dataclasses import dataclass, field
 from time import monotonic
 
+import numpy as np
+import numpy.typing as npt
+
 from relaax.errors import RelaaxError
+
+Bytes = npt.NDArray[np.uint8]
 
 
 class UnknownWriter(RelaaxError):
@@ -26,12 +32,16 @@ class Slot:
     number: int
     #: How many steps have been stored: the number of the next one.
     next_step: int = 0
+    #: Whether steps may be missing before the next ones: they were lost with a replay server.
+    may_have_gap: bool = False
 
 
 @dataclass
 class _Writer:
     slots: dict[int, Slot] = field(default_factory=dict)
     seen: float = 0.0
+    #: Whether it has written to a replay server before that started again.
+    was_restored: bool = False
 
 
 class Writers:
@@ -61,9 +71,36 @@ class Writers:
         writer.seen = monotonic()
         slot = writer.slots.get(environment)
         if slot is None:
-            slot = writer.slots[environment] = Slot(self._slots)
-            self._slots += 1
+            slot = Slot(self.new_number(), may_have_gap=writer.was_restored)
+            writer.slots[environment] = slot
         return slot
+
+    def new_number(self) -> int:
+        """Return a number that no slot has had."""
+        self._slots += 1
+        return self._slots - 1
+
+    def contents(self) -> Bytes:
+        """Return all writers and slots as JSON, uint8 [bytes]."""
+        slots = {
+            name: [[environment, s.number, s.next_step] for environment, s in writer.slots.items()]
+            for name, writer in self._writers.items()
+        }
+        written = json.dumps({"slots": self._slots, "writers": slots}).encode()
+        return np.frombuffer(written, np.uint8)
+
+    def restore(self, contents: Bytes) -> None:
+        """Go on from what ``contents`` has returned: the steps that follow may be lost."""
+        read = json.loads(contents.tobytes())
+        self._slots = read["slots"]
+        for name, slots in read["writers"].items():
+            self.open(name)
+            writer = self._writers[name]
+            writer.was_restored = True
+            writer.slots = {
+                environment: Slot(number, next_step, may_have_gap=True)
+                for environment, number, next_step in slots
+            }
 
     def close(self, name: str) -> list[Slot]:
         """Forget a writer and return its slots."""

@@ -8,12 +8,16 @@ import urllib.request
 import numpy as np
 import pytest
 from moto.server import ThreadedMotoServer
+from replay_cases import SCHEMA, steps
 
 from relaax.algorithm_base.checkpoint import Checkpoint
 from relaax.errors import CheckpointError, ConfigurationError, DamagedCheckpoint
+from relaax.replay.specs import ReplaySpec, TableSpec
+from relaax.replay.views import Transitions
 from relaax.server.common.aws import aws_session, s3_client
 from relaax.server.common.saver import CheckpointSaver, S3Store
 from relaax.server.parameter_server.metrics import EventWriter, S3Mirror
+from relaax.server.replay_server.contents import Contents
 
 pytestmark = pytest.mark.integration
 
@@ -300,3 +304,14 @@ class TestS3Mirror:
         release.set()
         mirror.close(deadline_s=DEADLINE_S)
         assert self.uploaded(client) == {"events.out.tfevents.1.a": b"metrics"}
+
+
+def test_what_a_replay_server_holds_is_saved_and_restored(store):
+    spec = ReplaySpec(SCHEMA, 256, {"all": TableSpec(Transitions())})
+    replays = [spec.make(np.random.default_rng(0), 60.0) for _ in range(2)]
+    one, two = (Contents(replay, spec, CheckpointSaver(store, keep=1)) for replay in replays)
+    replays[0].open_writer("w", SCHEMA)
+    replays[0].append("w", 0, 0, *steps(0, 10))
+    one.save()
+    assert two.restore() == 10
+    assert replays[1].table_sizes() == {"all": 10}

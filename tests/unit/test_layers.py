@@ -56,6 +56,12 @@ MAY_IMPORT = {
         "relaax/replay",
         "relaax/server/common",
     ),
+    "relaax/server/replay_server": (
+        "relaax/algorithm_base",
+        "relaax/bridge",
+        "relaax/replay",
+        "relaax/server/common",
+    ),
     # An actor's process has an environment and a policy: it is a worker and a client at once.
     "relaax/server/actor": (
         "relaax/actor",
@@ -64,7 +70,6 @@ MAY_IMPORT = {
         "relaax/learning",
         "relaax/replay",
         "relaax/server/common",
-        "relaax/server/learner",
     ),
     # The launcher prints the parameter server's progress in one line.
     "relaax/server/launcher": ("relaax/server/common", "relaax/server/parameter_server"),

@@ -7,10 +7,10 @@ import grpc
 import numpy.typing as npt
 
 from relaax.bridge import channel_options
-from relaax.errors import BridgeError
+from relaax.errors import BridgeError, ConfigurationError
 from relaax.replay import replay_pb2
 from relaax.replay.client.shared_samples import SharedSamples
-from relaax.replay.replay import NotReady
+from relaax.replay.replay import NotReady, ReplayState
 from relaax.replay.schema import Schema
 from relaax.replay.selectors.selector import FloatArray, IntArray
 from relaax.replay.storage import Flags
@@ -23,13 +23,20 @@ from relaax.replay.wire import (
     column_messages,
     priorities_message,
     schema_of,
+    state_of,
     steps_message,
 )
 from relaax.replay.writers import MissingSteps, UnknownWriter
 
 Array = npt.NDArray[Any]
 
-_AWAY = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
+#: INTERNAL is what a connection that breaks within an answer may come to.
+_AWAY = (
+    grpc.StatusCode.UNAVAILABLE,
+    grpc.StatusCode.DEADLINE_EXCEEDED,
+    grpc.StatusCode.CANCELLED,
+    grpc.StatusCode.INTERNAL,
+)
 
 
 class ReplayAway(BridgeError):
@@ -57,6 +64,9 @@ class ReplayStub:
         )
         self._append = self._method("Append", STEPS.encode, replay_pb2.Stored.FromString)
         self._close = self._method("Close", replay_pb2.Writer.SerializeToString, nothing.FromString)
+        self._watch = self._method(
+            "Watch", replay_pb2.Watching.SerializeToString, replay_pb2.State.FromString
+        )
         self._sample = self._method("Sample", replay_pb2.Request.SerializeToString, ITEMS.decode)
         self._update = self._method(
             "UpdatePriorities", PRIORITIES.encode, replay_pb2.Updated.FromString
@@ -65,12 +75,13 @@ class ReplayStub:
             "GetStats", nothing.SerializeToString, replay_pb2.Stats.FromString
         )
 
-    def schema(self) -> Schema:
-        """Return what a step is there."""
-        return schema_of(self._call(self._describe, replay_pb2.Nothing()).columns)
+    def describe(self) -> tuple[Schema, dict[str, str]]:
+        """Return what a step is there, and what the items of each table are."""
+        description = self._call(self._describe, replay_pb2.Nothing())
+        return schema_of(description.columns), {t.name: t.kind for t in description.tables}
 
     def open(self, writer: str, schema: Schema) -> None:
-        """Begin to write; BridgeError, which names the columns, where a step is another one."""
+        """Begin to write; ConfigurationError, which names the columns, for other steps."""
         self._call(self._open, replay_pb2.Opening(writer=writer, columns=column_messages(schema)))
 
     def append(
@@ -91,14 +102,31 @@ class ReplayStub:
         """Let no more be written by ``writer``: its unfinished episodes end at once."""
         self._call(self._close, replay_pb2.Writer(writer=writer), timeout_s)
 
-    def sample(self, table: str, count: int, timeout_s: float) -> Sample:
-        """Draw items; NotReady where there are not enough within ``timeout_s``."""
-        request = replay_pb2.Request(table=table, count=count, timeout_s=timeout_s)
+    def sample(self, table: str, count: int, timeout_s: float, charge: int | None = None) -> Sample:
+        """Draw items; NotReady where there are not enough within ``timeout_s``.
+
+        The ratio of the table counts them as ``charge`` draws, if given.
+        """
+        request = replay_pb2.Request(table=table, count=count, timeout_s=timeout_s, charge=charge)
         return self._samples.sample(request, lambda asked: self._call(self._sample, asked))
 
-    def update_priorities(self, table: str, keys: IntArray, priorities: FloatArray) -> int:
-        """Give items other priorities; return how many of them are gone."""
-        message = priorities_message(table, keys, priorities)
+    def watch(self, table: str, at_least: float, timeout_s: float) -> tuple[ReplayState, int]:
+        """Wait until ``at_least`` items may be drawn, or ``timeout_s`` are over.
+
+        Return how the table is, and the store's incarnation: another one after each start.
+        """
+        request = replay_pb2.Watching(table=table, at_least=at_least, timeout_s=timeout_s)
+        message = self._call(self._watch, request)
+        return state_of(message), message.incarnation
+
+    def update_priorities(
+        self, table: str, keys: IntArray, priorities: FloatArray, incarnation: int = 0
+    ) -> int:
+        """Give items other priorities; return how many of them are gone.
+
+        All are, in another store than that of ``incarnation``, if given.
+        """
+        message = priorities_message(table, keys, priorities, incarnation)
         return int(self._call(self._update, message).gone)
 
     def stats(self) -> dict[str, float]:
@@ -129,4 +157,6 @@ class ReplayStub:
             return UnknownWriter(details)
         if code is grpc.StatusCode.OUT_OF_RANGE:
             return MissingSteps(details)
+        if code is grpc.StatusCode.FAILED_PRECONDITION:
+            return ConfigurationError(f"replay server {self.url}: {details}")
         return BridgeError(f"replay server {self.url}: {details}")

@@ -11,11 +11,11 @@ from relaax.replay.gather import Empty
 from relaax.replay.memoire.batches import MemoryClosed
 from relaax.replay.memoire.clients import ClientSlots
 from relaax.replay.memoire.memory import ReplayMemory
-from relaax.replay.replay import NotReady
+from relaax.replay.replay import NotReady, ReplayState
 from relaax.replay.schema import Schema
 from relaax.replay.selectors.selector import FloatArray, IntArray
 from relaax.replay.storage import FINAL, START, TERMINATED, Flags
-from relaax.replay.table import Sample
+from relaax.replay.table import Sample, TableState
 from relaax.replay.writers import MissingSteps
 
 Array = npt.NDArray[Any]
@@ -41,6 +41,10 @@ class ServedMemory:
     def table_sizes(self) -> dict[str, int]:
         """Return how many entries there are."""
         return {TABLE: len(self._memory)}
+
+    def table_kinds(self) -> dict[str, str]:
+        """Return what is drawn, in words."""
+        return {TABLE: "rollouts of Memoire, by their errors"}
 
     def slot_of(self, name: str) -> int:
         """Return the slot of a client, a new one for a new client; NoFreeSlot, ValueError."""
@@ -100,13 +104,25 @@ class ServedMemory:
             self._memory.put_cache(slot, sample, total)
 
     def sample(
-        self, table: str, count: int, timeout_s: float, *, empty: Empty = np.empty
+        self,
+        table: str,
+        count: int,
+        timeout_s: float,
+        charge: int | None = None,
+        *,
+        empty: Empty = np.empty,
     ) -> Sample:
         """Draw entries; NotReady."""
         try:
             return self._memory.sample(count, timeout_s)
         except MemoryClosed as error:  # a server that starts again may have some
             raise NotReady(str(error)) from error
+
+    def watch(self, table: str, at_least: float, timeout_s: float) -> ReplayState:
+        """Say how many entries there are, and their weight, without waiting."""
+        memory = self._memory
+        state = TableState(len(memory), memory.total_weight, np.inf if len(memory) else 0.0)
+        return ReplayState(state, len(memory), memory.total_steps)
 
     def update_priorities(self, table: str, keys: IntArray, priorities: FloatArray) -> int:
         """Raise ValueError: weights are those of the errors, which the memory finds itself."""

@@ -1,6 +1,11 @@
 """Items in proportion to a power of their priorities."""
 
+import math
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from relaax.replay.priority_tree import PriorityTree
 from relaax.replay.selectors.selector import Drawn, FloatArray, IntArray
@@ -24,6 +29,16 @@ class Prioritized:
     def __len__(self) -> int:
         """See Selector."""
         return self._count
+
+    @property
+    def weight(self) -> float:
+        """See Selector."""
+        return self._tree.total
+
+    @property
+    def most(self) -> float:
+        """See Selector."""
+        return math.inf
 
     def add(self, rows: IntArray) -> None:
         """See Selector."""
@@ -58,3 +73,18 @@ class Prioritized:
             self._largest = max(self._largest, float(priorities.max()))
             self._tree.set(rows, priorities**self._alpha)
         return int(np.count_nonzero(~known))
+
+    def contents(self) -> dict[str, npt.NDArray[Any]]:
+        """See Selector."""
+        return {
+            "rows": (rows := np.flatnonzero(self._is_item)),
+            "priorities": self._tree.priorities(rows),
+            "largest": np.array([self._largest]),
+        }
+
+    def restore(self, contents: Mapping[str, npt.NDArray[Any]]) -> None:
+        """See Selector."""
+        rows = contents["rows"]
+        self.add(rows)
+        self._tree.set(rows, contents["priorities"])
+        self._largest = float(contents["largest"][0])

@@ -1,8 +1,11 @@
 """Items in the order in which they came, each drawn once."""
 
 from collections import deque
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from relaax.replay.selectors.selector import Drawn, IntArray
 
@@ -30,6 +33,16 @@ class Queue:
         """See Selector: each is drawn for certain."""
         return 1.0
 
+    @property
+    def weight(self) -> float:
+        """See Selector."""
+        return float(self._count)
+
+    @property
+    def most(self) -> float:
+        """See Selector."""
+        return float(self._count)
+
     def add(self, rows: IntArray) -> None:
         """See Selector."""
         tickets = np.arange(self._last_ticket + 1, self._last_ticket + 1 + len(rows))
@@ -50,6 +63,14 @@ class Queue:
         rows = np.array([self._next() for _ in range(count)], np.int64)
         self.remove(rows)
         return Drawn(rows, np.ones(count))
+
+    def contents(self) -> dict[str, npt.NDArray[Any]]:
+        """See Selector."""
+        return {"rows": np.array([row for _, row in filter(self._is_valid, self._queue)], np.int64)}
+
+    def restore(self, contents: Mapping[str, npt.NDArray[Any]]) -> None:
+        """See Selector."""
+        self.add(contents["rows"])
 
     def _next(self) -> int:
         while True:

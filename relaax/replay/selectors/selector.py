@@ -1,7 +1,8 @@
 """What every selector does."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,14 @@ class Selector(Protocol):
     def least_probability(self) -> float:
         """How probable the item is that is drawn most seldom."""
 
+    @property
+    def weight(self) -> float:
+        """What draws from several tables are divided by: the sum of the items' own weights."""
+
+    @property
+    def most(self) -> float:
+        """How many items can be drawn at once; infinite where they are drawn with replacement."""
+
     def add(self, rows: IntArray) -> None:
         """Take up ``rows`` int64 [N], which are not known yet, in this order."""
 
@@ -36,3 +45,9 @@ class Selector(Protocol):
 
     def draw(self, count: int) -> Drawn:
         """Draw ``count`` items; there must be one at least (as many, where they are drawn once)."""
+
+    def contents(self) -> dict[str, npt.NDArray[Any]]:
+        """Return what another selector of this kind needs to go on, by name."""
+
+    def restore(self, contents: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on from what ``contents`` has returned; there must be no item yet."""

@@ -17,11 +17,10 @@ from relaax.client.gymnasium_factory import Environment
 from relaax.client.gymnasium_observations import observation_space_as_json
 from relaax.errors import ConfigurationError
 from relaax.learning.agent import SingleAgent
-from relaax.replay.client.stub import ReplayStub
-from relaax.replay.client.writer import ReplayWriter
+from relaax.replay.client.spread import writer_to
 from relaax.server.common.algorithm_loader import Algorithm, load_algorithm, make_config
 from relaax.server.common.configuration import ActorConfiguration, ActorOptions
-from relaax.server.learner.training_watch import TrainingWatch
+from relaax.server.common.training_watch import TrainingWatch
 from relaax.spaces import actions_differ, differ, written
 
 #: What is asked of an agent in the modes in which nothing is learnt.
@@ -73,7 +72,7 @@ def make_actor(
     watch = resources.enter_context(closing(TrainingWatch(bridge, lambda: 0)))
     session = ActorSession(
         parameters=client,
-        experience=_experience(algorithm, config, options, bridge.metrics()),
+        experience=_experience(algorithm, config, options, bridge.metrics(), index),
         metrics=bridge.metrics(),
         pull_rule=PullRule(options.fetch_parameter_mode, options.fetch_parameter_interval),
         limit_episode_length=options.limit_episode_length,
@@ -92,16 +91,15 @@ def make_actor(
 
 
 def _experience(
-    algorithm: Algorithm, config: ConfigBase, options: ActorOptions, metrics: Metrics
+    algorithm: Algorithm, config: ConfigBase, options: ActorOptions, metrics: Metrics, index: int
 ) -> ExperienceSink[Any]:
-    """Return where the steps of an actor go."""
+    """Return where the steps of actor ``index`` go."""
     if options.mode != TRAINING:
         return NoExperience()
-    return ReplayWriter(
-        ReplayStub(str(options.learner)),
-        algorithm.replay_spec(config).schema,
-        on_dropped=lambda steps: metrics.scalar("replay/steps dropped", steps),
-    )
+    urls = [str(each) for each in options.replay_servers or (options.learner,)]
+    # Its slot in an agent is its number already: see SingleAgent.
+    first = index if algorithm.has_actor else 0
+    return writer_to(urls, algorithm.replay_spec(config).schema, metrics, first)
 
 
 def _agent(

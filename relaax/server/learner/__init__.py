@@ -4,6 +4,5 @@
 ``loop``           samples, learns, publishes and saves, until the training is over
 ``prefetcher``     batches that are ready before they are asked for
 ``publishing``     when to publish
-``training_watch`` counts steps, and asks whether the training is over
-``replay_port``    the gRPC port of a replay
+``experience``     where its samples come from: a replay of its own, or replay servers
 """

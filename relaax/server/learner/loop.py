@@ -80,23 +80,33 @@ class LearnerLoop:
         self.iteration = first_iteration
 
     def run(self, stop: Stop, is_over: Callable[[], bool]) -> None:
-        """Learn until ``stop`` is set or the training ``is_over``; then publish and save."""
+        """Learn until ``stop`` is set or the training ``is_over``; then publish and save.
+
+        What an algorithm's own code raises is raised here, when what was reached has been saved.
+        """
         self._publish()
-        save_at = tend_at = time.monotonic()
-        save_at += self._checkpoint_interval_s
-        with closing(Prefetcher(self._fetch, self._depth)) as batches:
-            while not stop.wait(0) and not is_over():
-                self._learn_from(batches)
-                now = time.monotonic()
-                if now >= tend_at:
-                    tend_at = now + _TEND_S
-                    self._tend()
-                if now >= save_at:
-                    save_at = now + self._checkpoint_interval_s
-                    self._save_or_warn()
+        try:
+            with closing(Prefetcher(self._fetch, self._depth)) as batches:
+                self._learn(batches, lambda: stop.wait(0) or is_over())
+        except Exception:
+            self._save_or_warn()
+            raise
         self._save(self.iteration)
         self._metrics.store()
         self._publish()
+
+    def _learn(self, batches: Prefetcher[_Batch], is_over: Callable[[], bool]) -> None:
+        save_at = tend_at = time.monotonic()
+        save_at += self._checkpoint_interval_s
+        while not is_over():
+            self._learn_from(batches)
+            now = time.monotonic()
+            if now >= tend_at:
+                tend_at = now + _TEND_S
+                self._tend()
+            if now >= save_at:
+                save_at = now + self._checkpoint_interval_s
+                self._save_or_warn()
 
     def _learn_from(self, batches: Prefetcher[_Batch]) -> None:
         """Take one step, if a batch is ready or becomes so."""

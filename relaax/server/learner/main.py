@@ -2,7 +2,6 @@
 
 import secrets
 import sys
-import time
 from contextlib import ExitStack, closing
 
 import numpy as np
@@ -10,27 +9,25 @@ import numpy as np
 from relaax.algorithm_base import Checkpoint, LearnerBase, Saver
 from relaax.algorithm_base.checkpoint import require_same_fingerprint, require_same_shapes
 from relaax.allocator import keep_memory
-from relaax.errors import ConfigurationError
+from relaax.errors import BridgeError, ConfigurationError
 from relaax.interval_metrics import IntervalMetrics
-from relaax.replay.replay import Replay
+from relaax.metrics import Metrics
+from relaax.replay.specs import ReplaySpec
 from relaax.server.common.algorithm_loader import load_algorithm, make_config
 from relaax.server.common.checkpoint_place import saver_of, store_of
 from relaax.server.common.configuration import (
     LearnerConfiguration,
+    LearnerOptions,
     leave_undisturbed,
     load_learner,
     run_command,
 )
 from relaax.server.common.logs import start_logging
-from relaax.server.common.saver import CheckpointSaver
 from relaax.server.common.stop_signal import StopSignal
+from relaax.server.common.training_watch import TrainingWatch
+from relaax.server.learner.experience import Experience, OwnReplay, ReplayServers
 from relaax.server.learner.loop import LearnerLoop
 from relaax.server.learner.publishing import PublishClock, PublishRule
-from relaax.server.learner.replay_port import ReplayPort
-from relaax.server.learner.training_watch import TrainingWatch
-
-#: How long steps are still taken, and dropped, when learning has ended: workers end meanwhile.
-LINGER_S = 1.5
 
 
 def main() -> int:
@@ -46,23 +43,20 @@ def _serve(arguments: list[str]) -> int:
     stop = StopSignal()
     keep_memory()  # every batch is made of arrays of the same sizes
     with ExitStack() as resources:
-        loop, watch, replay = _loop(configuration, resources)
-        print(f"learning from what is delivered at {configuration.options.bind}", flush=True)
-        loop.run(stop, lambda: watch.is_over)
-        replay.end()
-        time.sleep(LINGER_S)
-        stored = int(replay.stats()["steps stored"])
-        print(
-            f"stopped after {loop.iteration:,} steps of the learner; {stored:,} steps of "
-            "environments were delivered",
-            flush=True,
-        )
+        loop, watch, experience = _loop(configuration, resources)
+        print(f"learning from {experience.place}", flush=True)
+        try:
+            loop.run(stop, lambda: watch.is_over)
+        except BridgeError as error:  # it refuses what this configuration makes
+            raise ConfigurationError(str(error)) from error
+        came = experience.finish()
+        print(f"stopped after {loop.iteration:,} steps of the learner; {came}", flush=True)
     return 0
 
 
 def _loop(
     configuration: LearnerConfiguration, resources: ExitStack
-) -> tuple[LearnerLoop, TrainingWatch, Replay]:
+) -> tuple[LearnerLoop, TrainingWatch, Experience]:
     """Wire the parts together; ``resources`` will close them."""
     options, section = configuration.options, configuration.algorithm
     algorithm = load_algorithm(section.directory)
@@ -76,28 +70,21 @@ def _loop(
     learner = algorithm.make_learner(config, seed)
     resources.callback(learner.close)
     store = store_of(options.checkpoint_dir, options.checkpoint_aws_s3, options.aws_keys)
-    saver = saver_of(store, options.checkpoints_to_keep, options.keep_best, options.restore)
-    on_score = None
-    if isinstance(saver, CheckpointSaver):
-        resources.callback(saver.close)
-        on_score = saver.scores.add
+    saver = saver_of(store, options.checkpoints_to_keep)
     fingerprint = {"learner of": section.directory.name}
     iteration = _restore(learner, saver, fingerprint)
     random = np.random.default_rng(secrets.randbits(64) if seed is None else [seed, 1])
-    replay = algorithm.replay_spec(config).make(random, options.lease)
     bridge = algorithm.BridgeControl().parameter_server_stub(str(options.parameter_server))
     resources.callback(bridge.close)
-    try:
-        resources.enter_context(closing(ReplayPort(options.bind, replay)))
-    except OSError as error:
-        raise ConfigurationError(f"--bind: {error}") from error
-    learner.connected(bridge)
-    watch = resources.enter_context(
-        closing(TrainingWatch(bridge, lambda: replay.actions, on_score))
+    experience = _experience(
+        options, algorithm.replay_spec(config), learner.table, random, bridge.metrics()
     )
+    resources.callback(experience.close)
+    learner.connected(bridge)
+    watch = resources.enter_context(closing(TrainingWatch(bridge, experience.steps_to_count)))
     loop = LearnerLoop(
         learner,
-        replay,
+        experience.source,
         bridge,
         PublishClock(PublishRule(options.publish_interval, options.publish_every)),
         IntervalMetrics(bridge.metrics()),
@@ -105,9 +92,22 @@ def _loop(
         options.checkpoint_interval,
         first_iteration=iteration,
         depth=options.prefetch,
-        tend=replay.reclaim,
+        tend=experience.tend,
     )
-    return loop, watch, replay
+    return loop, watch, experience
+
+
+def _experience(
+    options: LearnerOptions,
+    spec: ReplaySpec,
+    table: str,
+    random: np.random.Generator,
+    metrics: Metrics,
+) -> Experience:
+    """Return replay servers, if they are named, or else a replay in this process."""
+    if options.replay_servers is None:
+        return OwnReplay(spec, random, options.lease, options.bind)
+    return ReplayServers(options.replay_servers, table, spec, random, metrics)
 
 
 def _restore(learner: LearnerBase, saver: Saver, fingerprint: dict[str, str]) -> int:

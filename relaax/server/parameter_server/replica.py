@@ -7,6 +7,7 @@ from collections import OrderedDict
 
 from relaax.algorithm_base import (
     BridgeBase,
+    Evaluations,
     FloatVector,
     Metrics,
     Phase,
@@ -18,6 +19,7 @@ from relaax.algorithm_base import (
     Wanted,
 )
 from relaax.errors import BridgeError
+from relaax.metrics import EVALUATION_REWARD_OF
 from relaax.server.common.stop_signal import Stop
 
 _log = logging.getLogger(__name__)
@@ -33,7 +35,7 @@ LINGER_S = 2.0
 PRIMARY_WAIT_S = 1.0
 
 #: Of so many versions it is known which ones of the primary they are.
-_KNOWN_VERSIONS = 256
+_KNOWN_VERSIONS = 10_000
 
 
 class ReplicaService(BridgeBase):
@@ -99,8 +101,19 @@ class ReplicaService(BridgeBase):
         )
 
     def metrics(self) -> Metrics:
-        """Return where scalars go: to the primary."""
-        return self._primary.metrics()
+        """Return where scalars go: to the primary, scores at its own versions."""
+        return _OfThePrimary(self._primary.metrics(), self)
+
+    def evaluations(self, after: int = 0) -> Evaluations:
+        """Ask the primary."""
+        return self._primary.evaluations(after)
+
+    def primary_version(self, number: int) -> int | None:
+        """Return the primary's number of a version; None if it has started again since."""
+        with self._lock:
+            version, newest = self._versions.get(number), self._versions[self._number]
+        is_known = version is not None and version.incarnation == newest.incarnation
+        return version.number if is_known and version is not None else None
 
     def phase(self) -> Phase:
         """Return whether the training goes on, as the primary says."""
@@ -127,6 +140,22 @@ class ReplicaService(BridgeBase):
         if computed_with is None:
             return None
         return self._versions.get(computed_with.number, Version(0, incarnation=0))
+
+
+class _OfThePrimary(Metrics):
+    """Hands scalars to the primary; scores of versions that it does not know are left out."""
+
+    def __init__(self, metrics: Metrics, service: ReplicaService) -> None:
+        self._metrics = metrics
+        self._service = service
+
+    def scalar(self, name: str, y: float, x: float | None = None) -> None:
+        """Hand a scalar on."""
+        if name == EVALUATION_REWARD_OF and x is not None:
+            x = self._service.primary_version(int(x))
+            if x is None:
+                return
+        self._metrics.scalar(name, y, x)
 
 
 def follow_when_there(primary: BridgeBase, stop: Stop) -> ReplicaService | None:

@@ -35,7 +35,7 @@ def rlx_server(configuration: RlxServerConfiguration, listener: socket.socket) -
         algorithm=algorithm,
         config=config,
         parameter_server=str(options.parameter_server),
-        learner=str(options.learner),
+        deliver_to=[str(each) for each in options.replay_servers or (options.learner,)],
         timeout_s=options.timeout,
         open_connection=partial(
             FrameConnection,

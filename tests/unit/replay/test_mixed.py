@@ -6,7 +6,7 @@ from replay_cases import SCHEMA, steps
 
 from relaax.errors import ConfigurationError
 from relaax.replay.limiter import Limiter
-from relaax.replay.mixed import Mixed
+from relaax.replay.mixed import parts_of
 from relaax.replay.replay import NotReady
 from relaax.replay.specs import MixedSpec, ReplaySpec, TableSpec
 from relaax.replay.views import Transitions
@@ -44,7 +44,7 @@ def test_a_batch_has_the_fractions_and_says_where_each_item_is_from():
     ("count", "of_newest"), [(1, 0), (2, 1), (3, 1), (5, 1), (7, 2), (100, 25)]
 )
 def test_the_parts_are_as_near_to_the_fractions_as_whole_numbers_are(count, of_newest):
-    parts = Mixed({"newest": [], "all": []}, FRACTIONS)._parts(count)
+    parts = parts_of(count, np.array(list(FRACTIONS.values())))
     assert parts.tolist() == [of_newest, count - of_newest]
 
 

@@ -147,6 +147,9 @@ def test_when_learning_has_ended_no_writer_waits_and_nothing_is_stored():
         case.replay.end()
         assert waiting.result(5.0) == 15
     assert case.append(15, 5, number=10, start=False) == 15
+    assert case.append(15, 5, start=False) == 20
+    assert case.append(20, 5, start=False) == 25
+    assert case.replay.stats()["steps dropped"] == 20
     assert case.stored() == list(range(10))
     assert case.replay.actions == 10
 
@@ -170,3 +173,65 @@ def test_priorities_of_items_that_are_gone_are_counted():
     assert case.replay.update_priorities("all", keys, np.array([2.0])) == 0
     assert case.replay.update_priorities("all", keys + 512, np.array([2.0])) == 1
     assert case.replay.stats()["all/stale_updates"] == 1
+
+
+def test_steps_that_are_older_than_they_may_be_are_evicted_with_their_items():
+    case = Case()
+    case.append(0, 100)
+    case.replay.evict(older_than_s=1000.0)
+    assert case.replay.table_sizes() == {"all": 99}
+    case.replay.evict(older_than_s=-1.0)
+    assert case.replay.table_sizes() == {"all": 0}
+    assert case.replay.stats()["steps evicted"] == 100
+    assert case.append(100, 5) == 105
+
+
+def test_a_watch_ends_when_as_many_may_be_drawn():
+    case = Case(Limiter(min_items=4))
+    with ThreadPoolExecutor(1) as threads:
+        watch = threads.submit(case.replay.watch, "all", 1.0, 10.0)
+        case.append(0, 5)
+        state = watch.result(5.0)
+    assert (state.table.items, state.table.weight, state.table.allowance) == (4, 4.0, np.inf)
+    assert (state.steps, state.actions) == (5, 5)
+
+
+def test_a_watch_ends_in_time_and_says_that_nothing_may_be_drawn():
+    case = Case(Limiter(min_items=4))
+    case.append(0, 2)
+    state = case.replay.watch("all", 1.0, 0.01)
+    assert (state.table.items, state.table.weight, state.table.allowance) == (1, 0.0, 0.0)
+
+
+def test_draws_may_cost_more_or_less_than_they_are():
+    case = Case(Limiter(min_items=1, samples_per_insert=1.0, error_buffer=2.0))
+    case.append(0, 10)  # (9 - 1) * 1 + 2 draws
+    case.replay.sample("all", 100, 0.0, charge=4)
+    case.replay.sample("all", 0, 0.0, charge=6)
+    with pytest.raises(NotReady):
+        case.replay.sample("all", 1, 0.0)
+    assert len(case.replay.sample("all", 3, 0.0, charge=0).keys) == 3
+
+
+def test_items_that_are_drawn_once_are_not_drawn_before_there_are_enough():
+    case = Case(selector="fifo")
+    case.append(0, 4)
+    with pytest.raises(NotReady):
+        case.replay.sample("all", 4, 0.0)
+    assert len(case.replay.sample("all", 3, 0.0).keys) == 3
+
+
+@pytest.mark.parametrize("of", [1, 3])
+def test_the_shares_of_servers_make_up_the_whole(of):
+    limiter = Limiter(min_items=30, max_items=90, samples_per_insert=2.0, error_buffer=60.0)
+    whole = ReplaySpec(SCHEMA, 900, {"all": TableSpec(Transitions(), limiter=limiter)})
+    share = whole.share(of)
+    assert share.capacity * of == 900
+    part = share.tables["all"].limiter
+    assert (part.min_items * of, part.max_items * of, part.error_buffer * of) == (30, 90, 60.0)
+    assert part.samples_per_insert == 2.0
+
+
+def test_a_share_has_room_for_one_insertion_at_least():
+    whole = Limiter(min_items=2, samples_per_insert=4.0, error_buffer=4.0)
+    assert whole.share(8) == Limiter(min_items=1, samples_per_insert=4.0, error_buffer=4.0)

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from replay_cases import SCHEMA, filled, row_of, steps
 
+from relaax.replay import storage as storage_module
 from relaax.replay.storage import FINAL, NONE, START, Storage
 
 
@@ -115,3 +116,25 @@ def test_a_random_history_is_what_a_list_would_be() -> None:
     for slot, numbers in kept.items():
         assert numbers == written[slot][len(written[slot]) - len(numbers) :]
     assert 128 - 4 * 8 < sum(map(len, kept.values())) <= 128
+
+
+def test_old_blocks_are_evicted_and_what_came_since_stays(monkeypatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(storage_module, "monotonic", lambda: now)
+    storage = Storage(SCHEMA, 64, 4)
+    storage.append(0, *steps(0, 6))
+    storage.append(1, *steps(100, 3))
+    now = 200.0
+    storage.append(0, *steps(6, 6))
+
+    storage.evict_before(150.0)
+
+    assert chain(storage) == list(range(4, 12))  # the block of 4 and 5 was written to later
+    assert chain(storage, 1) == [100, 101, 102]  # it stands behind one that stays
+    assert storage.evicted == 4
+
+    storage.evict_before(250.0)
+
+    assert len(storage) == 0
+    storage.append(0, *steps(20, 2))
+    assert chain(storage) == [20, 21]

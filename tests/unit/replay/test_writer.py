@@ -1,51 +1,20 @@
 """Steps reach a replay server over gRPC: each once, in order, whatever happens in between."""
 
-import threading
-from concurrent import futures
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
-import grpc
 import numpy as np
 import pytest
-from replay_cases import SCHEMA, steps
+from replay_cases import SCHEMA
+from replay_servers import Server, batch, wait_until
 
+from relaax.replay import service
 from relaax.replay.client.stub import ReplayStub
 from relaax.replay.client.writer import ReplayWriter
 from relaax.replay.limiter import Limiter
-from relaax.replay.replay import NotReady, Replay
+from relaax.replay.replay import NotReady
 from relaax.replay.schema import Column, Schema
-from relaax.replay.selectors.uniform import Uniform
-from relaax.replay.service import ReplayServicer, method_handlers
-from relaax.replay.step_batch import StepBatch
-from relaax.replay.storage import START, Storage
-from relaax.replay.table import Table
-from relaax.replay.views import Transitions
-from relaax.replay.writers import Writers
-
-
-class Server:
-    """A replay server in this process."""
-
-    def __init__(self, port=0, limiter=None, capacity=4096):
-        self.storage = Storage(SCHEMA, capacity, 16)
-        selector = Uniform(self.storage.capacity, np.random.default_rng(0))
-        self.table = Table(self.storage, Transitions(), selector, limiter or Limiter())
-        self.replay = Replay(self.storage, {"all": self.table}, Writers(60))
-        self._server = grpc.server(futures.ThreadPoolExecutor(4))
-        handlers = method_handlers(ReplayServicer(self.replay))
-        self._server.add_generic_rpc_handlers((handlers,))
-        self.port = self._server.add_insecure_port(f"127.0.0.1:{port}")
-        self._server.start()
-
-    def stored(self, slot=0):
-        """Numbers of the steps in a slot, in their order."""
-        rows = np.flatnonzero((self.storage.serials >= 0) & (self.storage.slots == slot))
-        rows = rows[np.argsort(self.storage.serials[rows])]
-        return self.storage.columns["action"][rows].tolist()
-
-    def stop(self):
-        self._server.stop(0).wait()
+from relaax.replay.storage import FINAL, START
 
 
 @pytest.fixture(name="server")
@@ -53,20 +22,6 @@ def _server():
     server = Server()
     yield server
     server.stop()
-
-
-def batch(first, count, slot=0, **ends):
-    rows, flags = steps(first, count, **ends)
-    return StepBatch(np.full(len(flags), slot), flags, rows)
-
-
-def wait_until(condition, deadline_s=10.0):
-    pause = threading.Event()
-    for _ in range(int(deadline_s / 0.01)):
-        if condition():
-            return
-        pause.wait(0.01)
-    pytest.fail("it did not happen")
 
 
 def test_steps_of_several_environments_arrive_each_in_its_order(server):
@@ -190,3 +145,56 @@ def test_starts_are_kept(server):
     writer.close()
     flags = server.storage.flags[:6]
     assert (flags & START != 0).tolist() == [True, False, False, True, False, False]
+
+
+def test_the_episodes_of_a_writer_that_is_closed_end_at_once(server):
+    writer = ReplayWriter(ReplayStub(f"127.0.0.1:{server.port}"), SCHEMA)
+    writer.put(batch(0, 3, end=0))
+    writer.close()
+    assert server.replay.stats()["writers"] == 0
+    assert server.storage.flags[:3].tolist() == [START, 0, FINAL]
+
+
+def test_a_restored_server_takes_what_follows_and_counts_what_it_has_lost(server):
+    writer = ReplayWriter(ReplayStub(server.url, call_timeout_s=1), SCHEMA)
+    writer.put(batch(0, 5, end=0))
+    wait_until(lambda: server.stored() == list(range(5)))
+    saved = server.replay.contents()
+    writer.put(batch(5, 4, start=False, end=0))
+    wait_until(lambda: server.stored() == list(range(9)))
+    server.stop()
+    again = Server(server.port)
+    again.replay.restore(saved)
+    try:
+        writer.put(batch(9, 3, start=False, end=0))
+        wait_until(lambda: again.stored(slot=1) == [9, 10, 11])
+        assert again.stored() == list(range(5))
+        assert again.storage.flags[:5].tolist() == [START, 0, 0, 0, FINAL]
+        assert again.replay.stats()["steps lost"] == 4
+    finally:
+        writer.close()
+        again.stop()
+
+
+def test_writers_that_wait_leave_threads_for_those_that_draw(monkeypatch):
+    monkeypatch.setattr(service, "MOST_WAITING", 2)  # of four threads
+    monkeypatch.setattr(service, "LONGEST_WAIT_S", 60.0)
+    full = Server(limiter=Limiter(min_items=1, samples_per_insert=1.0, error_buffer=1.0))
+    writers = [ReplayWriter(ReplayStub(full.url), SCHEMA) for _ in range(6)]
+    for number, writer in enumerate(writers):
+        for first in range(0, 128, 64):
+            writer.put(batch(1000 * number + first, 64))
+    stub = ReplayStub(full.url)
+
+    def draw():
+        with suppress(NotReady):
+            stub.sample("all", 8, 0.0)
+        return full.replay.stored == 6 * 128
+
+    try:
+        wait_until(draw)
+    finally:
+        for writer in writers:
+            writer.close()
+        stub.close()
+        full.stop()

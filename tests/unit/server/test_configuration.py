@@ -16,6 +16,7 @@ from relaax.server.common.configuration import (
     S3Location,
     load_learner,
     load_parameter_server,
+    load_replay_server,
     load_rlx_server,
 )
 
@@ -85,6 +86,7 @@ class TestValues:
             "bind": Address("localhost", 7001),
             "parameter_server": Address("localhost", 7000),
             "learner": Address("localhost", 7002),
+            "replay_servers": None,
             "log_level": "WARNING",
             "workers": "connection",
             "timeout": None,
@@ -178,6 +180,40 @@ class TestValues:
         assert (found.checkpoint_dir, found.checkpoint_aws_s3) == (Path("here"), None)
         found = options(yaml, "--checkpoint-dir: here", "--checkpoint-aws-s3", "bucket", "key")
         assert (found.checkpoint_dir, found.checkpoint_aws_s3) == (None, ("bucket", "key"))
+
+    def test_replay_servers_are_named_once_for_all(self, yaml):
+        servers = "--replay-servers: [a:1, 'b:2']"
+        yaml.write_text(f"relaax-learner: {{{servers}}}\n{NAMED}")
+        expected = (Address("a", 1), Address("b", 2))
+        for load in (load_learner, load_rlx_server, load_replay_server):
+            assert load(["--config", str(yaml)]).options.replay_servers == expected
+        flags = ["--replay-servers", "c:3", "d:4"]
+        found = load_replay_server(["--config", str(yaml), *flags]).options
+        assert found.replay_servers == (Address("c", 3), Address("d", 4))
+        assert found.own_name == "localhost-7003"
+
+    def test_a_section_of_its_own_beats_that_of_the_learner(self, yaml):
+        yaml.write_text(
+            "relaax-learner: {--replay-servers: [a:1]}\n"
+            f"relaax-rlx-server: {{--replay-servers: [b:2]}}\n{NAMED}"
+        )
+        found = load_rlx_server(["--config", str(yaml)]).options.replay_servers
+        assert found == (Address("b", 2),)
+
+    @pytest.mark.parametrize(
+        ("written", "reason"),
+        [
+            ("a:1", "must be a list of HOST:PORT, is 'a:1'"),
+            ("[]", "must be a list of HOST:PORT, is []"),
+            ("[a:1, a:1]", "must not name an address twice"),
+            ("[a]", "an address is HOST:PORT"),
+        ],
+    )
+    def test_replay_servers_are_addresses_and_each_is_another_one(self, yaml, written, reason):
+        text = f"relaax-learner: {{--replay-servers: {written}}}\n{NAMED}"
+        message = refusal_of_text(yaml, text, load_learner)
+        assert message.startswith(f"{yaml}: relaax-learner: --replay-servers: ")
+        assert reason in message
 
     def test_each_server_reads_its_own_section_alone(self, yaml):
         yaml.write_text(f"{PARAMETER_SERVER}: {{--log-level: LOUD}}\n{NAMED}")

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 from processes import free_port, wait_for
 
-from relaax.algorithm_base import NullMetrics, Wanted
+from relaax.algorithm_base import Metrics, NullMetrics, Values, Version, Wanted
 from relaax.bridge import Bridge, BridgeControl
 from relaax.errors import ParameterServerAway
 from relaax.learning.optimizers import SGD
 from relaax.learning.parameter_service import ParameterService
 from relaax.learning.parameter_store import ParameterStore
 from relaax.learning.published import PublishedParameters, PublishedService
+from relaax.metrics import EVALUATION_REWARD_OF
 from relaax.server.parameter_server.replica import ReplicaService
 
 INITIAL, VECTOR = np.zeros(3, np.float32), np.array([1.5, -2.0, 0.25], np.float32)
@@ -133,3 +134,43 @@ def test_a_primary_that_starts_again_is_followed_and_knows_no_version_of_before(
     assert values.version != before.version
     after = pair.replica.apply(VECTOR, 4, values.version)
     np.testing.assert_array_equal(after.vector, -VECTOR)
+
+
+class Scores(Metrics):
+    def __init__(self):
+        self.values = []
+
+    def scalar(self, name, y, x=None):
+        self.values.append((name, y, x))
+
+
+class Primary(PublishedService):
+    """One whose versions a test chooses."""
+
+    def __init__(self, scores):
+        super().__init__(PublishedParameters(INITIAL), scores)
+        self.version = Version(40, 1)
+
+    def get_values(self, known=None):
+        vector = None if known == self.version else INITIAL
+        return Values(self.version, 0, vector)
+
+
+def test_scores_of_evaluations_are_those_of_the_primarys_versions():
+    scores = Scores()
+    primary = Primary(scores)
+    replica = ReplicaService(primary)
+    primary.version = Version(47, 1)
+    replica.refresh()
+    for own in (0, 1, 2):
+        replica.metrics().scalar(EVALUATION_REWARD_OF, 0.5, own)
+    replica.metrics().scalar("evaluation/reward", 0.5, 300)
+    assert scores.values == [
+        (EVALUATION_REWARD_OF, 0.5, 40),
+        (EVALUATION_REWARD_OF, 0.5, 47),
+        ("evaluation/reward", 0.5, 300),
+    ]
+    primary.version = Version(3, 2)  # it has started again
+    replica.refresh()
+    replica.metrics().scalar(EVALUATION_REWARD_OF, 0.5, 1)
+    assert len(scores.values) == 3

@@ -14,16 +14,19 @@ from relaax.server.common.configuration.load import (
     AlgorithmSection,
     LearnerConfiguration,
     ParameterServerConfiguration,
+    ReplayServerConfiguration,
     RlxServerConfiguration,
     load_actor,
     load_learner,
     load_parameter_server,
+    load_replay_server,
     load_rlx_server,
 )
 from relaax.server.common.configuration.options import (
     ActorOptions,
     LearnerOptions,
     ParameterServerOptions,
+    ReplayServerOptions,
     RlxServerOptions,
     S3Location,
 )
@@ -36,6 +39,8 @@ __all__ = [
     "LearnerOptions",
     "ParameterServerConfiguration",
     "ParameterServerOptions",
+    "ReplayServerConfiguration",
+    "ReplayServerOptions",
     "RlxServerConfiguration",
     "RlxServerOptions",
     "S3Location",
@@ -43,6 +48,7 @@ __all__ = [
     "load_actor",
     "load_learner",
     "load_parameter_server",
+    "load_replay_server",
     "load_rlx_server",
     "run_command",
 ]

@@ -51,7 +51,8 @@ def build_parser(
 
 
 def _add_flag(parser: argparse.ArgumentParser, field: FieldInfo) -> None:
-    metavar = _metavar(field)
+    flag = _flag(field)
+    metavar = flag.metavar
     described = f"{field.description}{_default(field.default)}"
     settings: dict[str, Any] = {"help": described.replace("%", "%%"), "dest": field.alias}
     if metavar == ():
@@ -61,15 +62,17 @@ def _add_flag(parser: argparse.ArgumentParser, field: FieldInfo) -> None:
         settings["metavar"] = metavar
         if isinstance(metavar, tuple):
             settings["nargs"] = len(metavar)
+        elif flag.takes_several:
+            settings["nargs"] = "+"
     parser.add_argument(str(field.alias), **settings)
 
 
-def _metavar(field: FieldInfo) -> str | tuple[str, ...]:
-    """Return the placeholder of the field's value; that of an optional field is in its union."""
+def _flag(field: FieldInfo) -> Flag:
+    """Return how the field looks; of an optional field that is in its union."""
     marks = [*field.metadata]
     for part in getattr(field.annotation, "__args__", ()):
         marks += getattr(part, "__metadata__", ())
-    return next(mark.metavar for mark in marks if isinstance(mark, Flag))
+    return next(mark for mark in marks if isinstance(mark, Flag))
 
 
 def _default(value: Any) -> str:

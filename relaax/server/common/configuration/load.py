@@ -19,6 +19,7 @@ from relaax.server.common.configuration.options import (
     ActorOptions,
     LearnerOptions,
     ParameterServerOptions,
+    ReplayServerOptions,
     RlxServerOptions,
 )
 from relaax.server.common.configuration.yaml_reader import read_yaml
@@ -26,13 +27,17 @@ from relaax.server.common.configuration.yaml_reader import read_yaml
 PARAMETER_SERVER = "relaax-parameter-server"
 RLX_SERVER = "relaax-rlx-server"
 LEARNER = "relaax-learner"
+REPLAY_SERVER = "relaax-replay-server"
 ACTOR = "relaax-actor"
 ALGORITHM = "algorithm"
 
-_SECTIONS = (PARAMETER_SERVER, RLX_SERVER, LEARNER, ACTOR, ALGORITHM)
+_SECTIONS = (PARAMETER_SERVER, RLX_SERVER, LEARNER, REPLAY_SERVER, ACTOR, ALGORITHM)
 
 #: The key of that section that may name a file.
 NETWORK = "network"
+
+#: The option that other sections take from the learner's.
+REPLAY_SERVERS = "--replay-servers"
 
 Options = TypeVar("Options", bound=BaseModel)
 
@@ -83,6 +88,14 @@ class LearnerConfiguration:
 
 
 @dataclass(frozen=True)
+class ReplayServerConfiguration:
+    """The whole configuration of a replay server."""
+
+    options: ReplayServerOptions
+    algorithm: AlgorithmSection
+
+
+@dataclass(frozen=True)
 class ActorConfiguration:
     """The whole configuration of actors."""
 
@@ -114,6 +127,14 @@ _LEARNER_EXAMPLES = """\
 On one machine:
   relaax-learner --config config.yaml --bind localhost:7002 --parameter-server localhost:7000 \\
     --checkpoint-dir training/learner
+"""
+
+_REPLAY_SERVER_EXAMPLES = """\
+Two servers that share what is stored:
+  relaax-replay-server --config config.yaml --bind localhost:7003 \\
+    --replay-servers localhost:7003 localhost:7004
+  relaax-replay-server --config config.yaml --bind localhost:7004 \\
+    --replay-servers localhost:7003 localhost:7004
 """
 
 _ACTOR_EXAMPLES = """\
@@ -173,6 +194,21 @@ def load_learner(arguments: Sequence[str]) -> LearnerConfiguration:
     return LearnerConfiguration(options, algorithm)
 
 
+def load_replay_server(arguments: Sequence[str]) -> ReplayServerConfiguration:
+    """Return a replay server's configuration; ConfigurationError for a mistake in it."""
+    parser = build_parser(
+        REPLAY_SERVER,
+        "Store what workers deliver, and let the learner draw of it. For algorithms that have a "
+        "learner, such as sac, where the learner itself is not to store the steps.",
+        _REPLAY_SERVER_EXAMPLES,
+        7003,
+        ReplayServerOptions,
+    )
+    flags = vars(parser.parse_args(arguments))
+    options, algorithm, _ = _load(flags, REPLAY_SERVER, ReplayServerOptions)
+    return ReplayServerConfiguration(options, algorithm)
+
+
 def load_actor(arguments: Sequence[str]) -> ActorConfiguration:
     """Return the configuration of actors; ConfigurationError for a mistake in it.
 
@@ -208,6 +244,8 @@ def _load(
     from_file = _section(content, section, path)
     known = [str(field.alias) for field in options.model_fields.values()]
     _refuse_unknown(from_file, known, f"{path}: {section}: ")
+    if REPLAY_SERVERS in known and REPLAY_SERVERS in _section(content, LEARNER, path):
+        from_file = {REPLAY_SERVERS: content[LEARNER][REPLAY_SERVERS], **from_file}
     _validate(options, from_file, f"{path}: {section}: ", strict=True)
     if any(name in flags for name in _ALTERNATIVES):
         from_file = {key: value for key, value in from_file.items() if key not in _ALTERNATIVES}

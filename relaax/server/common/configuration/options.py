@@ -1,11 +1,11 @@
-"""The options of both servers. A field is a YAML key and a command-line flag at once."""
+"""The options of the servers. A field is a YAML key and a command-line flag at once."""
 
 import json
 import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import (
     BaseModel,
@@ -48,6 +48,8 @@ class Flag:
     """How a field looks on the command line."""
 
     metavar: str | tuple[str, ...]
+    #: Whether it takes several values.
+    takes_several: bool = False
 
 
 def _address(value: Any) -> Any:
@@ -59,6 +61,15 @@ def _address(value: Any) -> Any:
         return Address.parse(value)
     except ConfigurationError as error:
         raise ValueError(str(error)) from error
+
+
+def _addresses(value: Any) -> Any:
+    if not isinstance(value, (list, tuple)) or not value:
+        raise ValueError("must be a list of HOST:PORT")
+    addresses = tuple(_address(each) for each in value)
+    if len(set(addresses)) < len(addresses):
+        raise ValueError("must not name an address twice")
+    return addresses
 
 
 def _s3_location(value: Any) -> Any:
@@ -128,6 +139,9 @@ def _restore(value: Any) -> Any:
 
 
 AddressOption = Annotated[Address, BeforeValidator(_address), Flag("HOST:PORT")]
+AddressesOption = Annotated[
+    tuple[Address, ...], BeforeValidator(_addresses), Flag("HOST:PORT", takes_several=True)
+]
 S3Option = Annotated[S3Location, BeforeValidator(_s3_location), Flag(("BUCKET", "KEY"))]
 DirectoryOption = Annotated[Path, BeforeValidator(_path), Flag("DIR")]
 FileOption = Annotated[Path, BeforeValidator(_path), Flag("FILE")]
@@ -147,6 +161,13 @@ class _Options(BaseModel):
         arbitrary_types_allowed=True,
         alias_generator=lambda name: f"--{name.replace('_', '-')}",
     )
+
+    @model_validator(mode="after")
+    def _one_place_for_checkpoints(self) -> Self:
+        places = ("checkpoint_dir", "checkpoint_aws_s3")
+        if all(getattr(self, place, None) is not None for place in places):
+            raise ValueError("give --checkpoint-dir or --checkpoint-aws-s3, not both")
+        return self
 
 
 def _option(default: Any, description: str) -> Any:
@@ -197,11 +218,58 @@ class ParameterServerOptions(_Options):
         "replica keeps no checkpoints and writes no metrics",
     )
 
-    @model_validator(mode="after")
-    def _one_place_for_checkpoints(self) -> "ParameterServerOptions":
-        if self.checkpoint_dir is not None and self.checkpoint_aws_s3 is not None:
-            raise ValueError("give --checkpoint-dir or --checkpoint-aws-s3, not both")
-        return self
+
+#: What the description of an option ends with that the learner's section may give.
+FROM_LEARNER = "; by default those of the learner's section in the YAML file"
+
+
+class ReplayServerOptions(_Options):
+    """The options of ``relaax-replay-server``."""
+
+    bind: AddressOption = _option(
+        Address("localhost", 7003), "address at which workers deliver and the learner draws"
+    )
+    parameter_server: AddressOption = _option(
+        Address("localhost", 7000), "address of the parameter server"
+    )
+    log_level: LevelOption = _option(
+        "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
+    )
+    replay_servers: AddressesOption | None = _option(
+        None,
+        f"addresses of all replay servers, this one included: it stores its share{FROM_LEARNER}",
+    )
+    name: Annotated[str, BeforeValidator(_name), Flag("NAME")] | None = _option(
+        None,
+        "name of this server in metrics, and of its directory below --checkpoint-dir; by default "
+        "HOST-PORT of --bind",
+    )
+    checkpoint_dir: DirectoryOption | None = _option(
+        None, "directory in which the stored steps are saved; if omitted, they are not"
+    )
+    checkpoint_aws_s3: S3Option | None = _option(
+        None, "AWS S3 bucket and key under which the stored steps are saved"
+    )
+    checkpoint_interval: SecondsOption = _option(
+        900.0, "seconds between two times at which the stored steps are saved"
+    )
+    aws_keys: FileOption | None = _option(
+        None, "YAML file with the keys 'access' and 'secret' for AWS S3"
+    )
+    lease: SecondsOption = _option(
+        60.0, "forget a worker that has delivered nothing for so many seconds"
+    )
+    evict_after: SecondsOption | None = _option(
+        None, "evict steps that are older than so many seconds; if omitted, only where room is made"
+    )
+    evict_interval: SecondsOption = _option(
+        10.0, "seconds between two times at which --evict-after is looked at"
+    )
+
+    @property
+    def own_name(self) -> str:
+        """``name``, the default filled in."""
+        return self.name or f"{self.bind.host}-{self.bind.port}"
 
 
 class LearnerOptions(_Options):
@@ -237,16 +305,13 @@ class LearnerOptions(_Options):
     publish_every: CountOption | None = _option(
         None, "publish the parameters after so many steps of the learner, and not by the clock"
     )
+    replay_servers: AddressesOption | None = _option(
+        None, "addresses of the replay servers; without them the learner itself stores the steps"
+    )
     prefetch: CountOption = _option(2, "how many batches are prepared ahead of the learner")
     lease: SecondsOption = _option(
         60.0, "forget a worker that has delivered nothing for so many seconds"
     )
-
-    @model_validator(mode="after")
-    def _one_place_for_checkpoints(self) -> "LearnerOptions":
-        if self.checkpoint_dir is not None and self.checkpoint_aws_s3 is not None:
-            raise ValueError("give --checkpoint-dir or --checkpoint-aws-s3, not both")
-        return self
 
 
 class ActorOptions(_Options):
@@ -257,6 +322,9 @@ class ActorOptions(_Options):
     )
     learner: AddressOption = _option(
         Address("localhost", 7002), "address at which the learner takes experience"
+    )
+    replay_servers: AddressesOption | None = _option(
+        None, f"addresses of the replay servers, to which steps go instead{FROM_LEARNER}"
     )
     log_level: LevelOption = _option(
         "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
@@ -316,6 +384,9 @@ class RlxServerOptions(_Options):
     learner: AddressOption = _option(
         Address("localhost", 7002),
         "address of the learner, for algorithms that have one",
+    )
+    replay_servers: AddressesOption | None = _option(
+        None, f"addresses of the replay servers, to which steps go instead{FROM_LEARNER}"
     )
     timeout: SecondsOption | None = _option(
         None,

@@ -121,7 +121,7 @@ def _agents(
     if algorithm.knows_batches:
         seed = first_seed(number, Purpose.BATCH_AGENT)
         if algorithm.has_learner:
-            writer = settings.replay_writer(stub)
+            writer = settings.replay_writer(stub, number)
             agent = algorithm.make_batch_agent(
                 config, stub, seed, learns_in_background, experience=writer
             )

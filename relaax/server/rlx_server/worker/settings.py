@@ -2,14 +2,13 @@
 
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from relaax.algorithm_base import BridgeBase, ConfigBase
 from relaax.failure_log import FailureLog
 from relaax.protocol import MessageConnection
-from relaax.replay.client.stub import ReplayStub
-from relaax.replay.client.writer import ReplayWriter
+from relaax.replay.client.spread import SpreadWriter, writer_to
 from relaax.server.common.algorithm_loader import Algorithm
 
 _log = logging.getLogger(__name__)
@@ -29,20 +28,16 @@ class WorkerSettings:
     max_frame_bytes: int
     max_environments: int
     #: Where experience is delivered, for an algorithm that has a learner.
-    learner: str = ""
+    deliver_to: Sequence[str] = ()
     #: What the algorithm is called in messages.
     algorithm_name: str = "of this server"
     #: What the algorithm raises; all workers that are forked after this was made know it.
     failures: FailureLog = field(default_factory=lambda: FailureLog(_log))
 
-    def replay_writer(self, bridge: BridgeBase) -> ReplayWriter:
-        """Return what delivers steps; ``bridge`` takes metrics of it."""
-        metrics, spec = bridge.metrics(), self.algorithm.replay_spec(self.config)
-        return ReplayWriter(
-            ReplayStub(self.learner),
-            spec.schema,
-            on_dropped=lambda steps: metrics.scalar("replay/steps dropped", steps),
-        )
+    def replay_writer(self, bridge: BridgeBase, number: int) -> SpreadWriter:
+        """Return what delivers steps of worker ``number``; ``bridge`` takes metrics of it."""
+        schema = self.algorithm.replay_spec(self.config).schema
+        return writer_to(self.deliver_to, schema, bridge.metrics(), first=number)
 
     def stub(self) -> BridgeBase:
         """Return a stub for the parameter server; only after the fork, since gRPC has threads."""

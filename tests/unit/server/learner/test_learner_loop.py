@@ -150,3 +150,15 @@ def test_what_preparing_raises_is_raised():
     parts.learner.prepare = fail
     with pytest.raises(RuntimeError, match="no such column"):
         parts.loop.run(threading.Event(), lambda: False)
+
+
+def test_what_was_reached_is_saved_where_the_algorithm_fails():
+    parts = Parts(most=3)
+
+    def fail(batch):
+        raise ArithmeticError("no number")
+
+    parts.loop.iteration, parts.learner.step = 7, fail
+    with pytest.raises(ArithmeticError, match="no number"):
+        parts.loop.run(threading.Event(), lambda: False)
+    assert parts.saved == [7]

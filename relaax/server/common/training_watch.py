@@ -1,4 +1,4 @@
-"""What a learner and its parameter server say to each other beside the parameters."""
+"""Steps that were delivered, and whether the training is over: asked of the parameter server."""
 
 import logging
 import threading

@@ -13,6 +13,9 @@ from relaax.replay.service import ReplayServicer, method_handlers
 #: Threads that answer writers and samplers. A writer whose steps do not fit yet holds one.
 THREADS = 32
 
+#: How long steps are still taken, and dropped, when learning has ended: workers end meanwhile.
+LINGER_S = 1.5
+
 
 class ReplayPort:
     """Serves a replay at an address; OSError if the port is taken."""

@@ -7,8 +7,8 @@ import pytest
 
 from relaax.algorithm_base import Evaluations, Phase
 from relaax.errors import BridgeError
-from relaax.server.learner import training_watch
-from relaax.server.learner.training_watch import TrainingWatch
+from relaax.server.common import training_watch
+from relaax.server.common.training_watch import TrainingWatch
 
 
 class Bridge:

@@ -1,0 +1,77 @@
+"""Draws batches of fixed parts of several tables that replay servers hold."""
+
+from collections.abc import Sequence
+from time import monotonic
+
+import numpy as np
+
+from relaax.metrics import Metrics
+from relaax.replay.client.sampler import ShardedSampler
+from relaax.replay.mixed import mixed, parts_of
+from relaax.replay.selectors.selector import FloatArray, IntArray
+from relaax.replay.specs import MixedSpec, ReplaySpec, TableSpec
+from relaax.replay.table import Sample
+
+
+class MixedSampler:
+    """Draws each part as a ``ShardedSampler`` of its table does; see ``Mixed``, and that."""
+
+    def __init__(
+        self, urls: Sequence[str], table: str, spec: ReplaySpec, random: np.random.Generator
+    ) -> None:
+        of = spec.tables[table]
+        if not isinstance(of, MixedSpec):
+            raise ValueError(f"{table!r} is not made of other tables")
+        self._names = list(of.fractions)
+        self._fractions = np.array(list(of.fractions.values()))
+        self._axis = spec.view(table).item_axis
+        self._has_priorities = [_has_priorities(spec, name) for name in self._names]
+        #: What was drawn of a batch that is not whole yet.
+        self._drawn: dict[str, Sample] = {}
+        self._samplers = [ShardedSampler(urls, name, spec, random) for name in self._names]
+
+    @property
+    def actions(self) -> int:
+        """See ShardedSampler."""
+        return self._samplers[0].actions
+
+    @property
+    def lost(self) -> int:
+        """See ShardedSampler."""
+        return self._samplers[0].lost
+
+    def report(self, metrics: Metrics) -> None:
+        """See ShardedSampler."""
+        self._samplers[0].report(metrics)
+
+    def sample(self, table: str, count: int, timeout_s: float) -> Sample:
+        """See ShardedSampler."""
+        deadline = monotonic() + timeout_s
+        parts = parts_of(count, self._fractions).tolist()
+        for name, part, sampler in zip(self._names, parts, self._samplers, strict=True):
+            if part and name not in self._drawn:
+                left = max(0.0, deadline - monotonic())
+                self._drawn[name] = sampler.sample(name, part, left)
+        samples = [self._drawn.pop(name, None) for name in self._names]
+        items = sum(sample.items for sample in samples if sample is not None)
+        return mixed(samples, self._axis, items)
+
+    def update_priorities(self, table: str, keys: IntArray, priorities: FloatArray) -> int:
+        """Give items other priorities [N] in the tables that have any; return how many are gone."""
+        return min(
+            sampler.update_priorities(name, keys, priorities)
+            for name, sampler, has in zip(
+                self._names, self._samplers, self._has_priorities, strict=True
+            )
+            if has
+        )
+
+    def close(self) -> None:
+        """See ShardedSampler."""
+        for sampler in self._samplers:
+            sampler.close()
+
+
+def _has_priorities(spec: ReplaySpec, name: str) -> bool:
+    table = spec.tables[name]
+    return isinstance(table, TableSpec) and table.selector == "prioritized"

@@ -1,0 +1,234 @@
+"""Draws batches of the items of several replay servers."""
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from time import monotonic
+
+import numpy as np
+
+from relaax.errors import BridgeError, ConfigurationError
+from relaax.metrics import Metrics
+from relaax.replay.client.batch_parts import EPOCHS, Owner, divided, owned, read_keys
+from relaax.replay.client.shard import Shard
+from relaax.replay.client.stub import ReplayStub
+from relaax.replay.replay import NotReady
+from relaax.replay.selectors.selector import FloatArray, IntArray
+from relaax.replay.specs import ReplaySpec
+from relaax.replay.table import Sample, joined
+
+#: A call that a server does not answer for so long has failed.
+CALL_TIMEOUT_S = 3.0
+
+
+@dataclass
+class _Batch:
+    """A batch in the making: what is left to draw, and to pay for, and what has been drawn."""
+
+    draws: int
+    charge: int
+    parts: list[Sample] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Share:
+    """What a server is asked for."""
+
+    shard: Shard
+    owner: Owner
+    draws: int
+    charge: int
+    #: The server's part of all weights.
+    weight: float
+
+
+class ShardedSampler:
+    """Draws of a table that several servers hold, as if it were one.
+
+    Every item of theirs is as probable as in one table: a batch is divided in proportion to the
+    servers' weights, which are their numbers of items or sums of priorities. What its draws cost in
+    the table's ratio is divided in proportion to what the servers allow. So a server that has few
+    items, or gets none any more, delays nothing, and the ratio holds for all of them together. A
+    server that does not answer is left out until it does. Not for several threads at once, but for
+    ``update_priorities``.
+    """
+
+    def __init__(
+        self,
+        urls: Sequence[str],
+        table: str,
+        spec: ReplaySpec,
+        random: np.random.Generator,
+        call_timeout_s: float = CALL_TIMEOUT_S,
+    ) -> None:
+        self._table = table
+        self._spec = spec
+        self._axis = spec.view(table).item_axis
+        self._random = random
+        self._changed = threading.Condition()
+        self._batch: _Batch | None = None
+        self._gone = 0
+        self._threads = ThreadPoolExecutor(2 * len(urls), "replay sampler")
+        self._shards = [
+            Shard(ReplayStub(url, call_timeout_s), table, self._require, self._changed)
+            for url in urls
+        ]
+
+    @property
+    def actions(self) -> int:
+        """How many actions the servers have stored."""
+        with self._changed:
+            return sum(shard.actions for shard in self._shards)
+
+    @property
+    def lost(self) -> int:
+        """How many stored steps were lost with servers that started again without them."""
+        with self._changed:
+            return sum(shard.lost for shard in self._shards)
+
+    def report(self, metrics: Metrics) -> None:
+        """Store how the servers are."""
+        with self._changed:
+            here = [shard for shard in self._shards if not shard.is_away]
+            steps = sum(shard.steps for shard in here)
+        metrics.scalar("replay/servers away", len(self._shards) - len(here))
+        metrics.scalar("replay/steps within reach", steps)
+        metrics.scalar("replay/steps lost", self.lost)
+        metrics.scalar("replay/priorities of gone items", self._gone)
+
+    def sample(self, table: str, count: int, timeout_s: float) -> Sample:
+        """Draw ``count`` items; NotReady if that is not possible within ``timeout_s``.
+
+        What was drawn by then is part of the next batch. ConfigurationError, which names server and
+        column, for a server that stores other steps.
+        """
+        self._require_table(table)
+        deadline = monotonic() + timeout_s
+        batch = self._batch = self._batch or _Batch(count, count)
+        while batch.draws or batch.charge:
+            shares = self._shares(batch, deadline)
+            for share, part in zip(shares, self._threads.map(self._draw, shares), strict=True):
+                if part is not None:
+                    batch.draws -= share.draws
+                    batch.charge -= share.charge
+                    batch.parts += [part] if share.draws else []
+        self._batch = None
+        with self._changed:
+            items = sum(shard.items for shard in self._shards)
+        return joined(batch.parts, self._axis, items)
+
+    def update_priorities(self, table: str, keys: IntArray, priorities: FloatArray) -> int:
+        """Give items other priorities [N]; return how many of them are gone, which is counted."""
+        self._require_table(table)
+        known = read_keys(keys, len(self._shards))
+
+        def update(number: int) -> int:
+            mine = known.servers == number
+            is_current = known.epochs[mine] == self._shards[number].epoch % EPOCHS
+            which = np.flatnonzero(mine)[is_current]
+            gone = int(np.count_nonzero(mine)) - len(which)
+            return gone + self._update(self._shards[number], known.keys[which], priorities[which])
+
+        gone = sum(self._threads.map(update, np.unique(known.servers).tolist()))
+        self._gone += gone
+        return gone
+
+    def close(self) -> None:
+        """End all threads and close the channels."""
+        for shard in self._shards:
+            shard.close()
+        self._threads.shutdown()
+
+    def _shares(self, batch: _Batch, deadline: float) -> list[_Share]:
+        """Wait until the servers allow what a batch costs; return what each is asked for."""
+        with self._changed:
+            while (missing := self._missing(batch.charge)) > 0:
+                left = deadline - monotonic()
+                if left <= 0:
+                    return self._payments(batch.charge, missing)
+                for shard in self._shards:
+                    shard.want(shard.allowance + -(-missing // len(self._shards)))
+                self._changed.wait(left)
+            return self._divided(batch.draws, batch.charge)
+
+    def _payments(self, charge: int, missing: float) -> list[_Share]:
+        """Pay what is allowed now, without draws; NotReady if nothing is.
+
+        A server that is ahead by less than a batch would otherwise take no steps, and wait for
+        draws that never come.
+        """
+        allowed = int(min(charge, sum(shard.allowance for shard in self._shards)))
+        if allowed < 1:
+            raise NotReady(f"{missing:g} draws of {self._table} are not allowed yet")
+        return self._divided(0, allowed)
+
+    def _missing(self, charge: int) -> float:
+        """Return how much more must be allowed, 1 at least while nothing can be drawn."""
+        for shard in self._shards:
+            if shard.error is not None:
+                raise shard.error
+        if not any(shard.weight for shard in self._shards):
+            return max(charge, 1)
+        return charge - sum(shard.allowance for shard in self._shards)
+
+    def _divided(self, draws: int, charge: int) -> list[_Share]:
+        """Return what each server is asked for, which it is not allowed any more from now on."""
+        weights = np.array([shard.weight for shard in self._shards])
+        allowed = np.array([shard.allowance for shard in self._shards])
+        if np.isinf(allowed).any():
+            allowed = np.where(np.isinf(allowed), weights, 0)
+        to_draw = divided(draws, weights, self._random.random())
+        to_pay = divided(charge, allowed, 0.0) if charge else np.zeros_like(to_draw)
+        shares = [
+            _Share(
+                shard,
+                Owner(number, shard.epoch, len(self._shards)),
+                int(to_draw[number]),
+                int(to_pay[number]),
+                shard.weight / float(weights.sum()),
+            )
+            for number, shard in enumerate(self._shards)
+            if to_draw[number] or to_pay[number]
+        ]
+        for share in shares:
+            share.shard.spend(share.charge)
+        return shares
+
+    def _draw(self, share: _Share) -> Sample | None:
+        """Return a part of the batch; None if the server does not give it."""
+        try:
+            sample = share.shard.stub.sample(self._table, share.draws, 0.0, share.charge)
+        except BridgeError as error:  # however a server dies
+            with self._changed:
+                share.shard.note_away(error)
+            return None
+        except NotReady:  # what was known of it was out of date
+            with self._changed:
+                share.shard.note_empty()
+            return None
+        return owned(sample, share.owner, share.weight)
+
+    def _update(self, shard: Shard, keys: IntArray, priorities: FloatArray) -> int:
+        if not len(keys):
+            return 0
+        try:
+            return shard.stub.update_priorities(self._table, keys, priorities, shard.incarnation)
+        except BridgeError as error:
+            with self._changed:
+                shard.note_away(error)
+            return len(keys)
+
+    def _require(self, stub: ReplayStub) -> None:
+        """Raise ConfigurationError unless the server stores these steps, in such a table."""
+        schema, kinds = stub.describe()
+        wrong = self._spec.schema.differences(schema)
+        expected = self._spec.tables[self._table].kind
+        if (kind := kinds.get(self._table)) != expected:
+            wrong.append(f"table {self._table!r} is {kind}, and must be {expected}")
+        if wrong:
+            raise ConfigurationError(f"replay server {stub.url}: {'; '.join(wrong)}")
+
+    def _require_table(self, table: str) -> None:
+        if table != self._table:
+            raise KeyError(f"{table!r} was not asked for, but {self._table!r}")

@@ -1,0 +1,90 @@
+"""Sends the steps of each environment to one of several replay servers."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.metrics import Metrics
+from relaax.replay.client.stub import ReplayStub
+from relaax.replay.client.writer import ReplayWriter
+from relaax.replay.schema import Schema
+from relaax.replay.step_batch import StepBatch
+from relaax.replay.storage import START
+
+IntArray = npt.NDArray[np.int64]
+
+
+class SpreadWriter:
+    """An ``ExperienceSink`` of steps that has a ``ReplayWriter`` for each server, which it owns.
+
+    Environment e belongs to server (``first`` + e) modulo their number, and stays there. An episode
+    that begins while that one does not answer goes as a whole to the next one that does.
+    """
+
+    def __init__(self, writers: Sequence[ReplayWriter], first: int = 0) -> None:
+        self._writers = writers
+        self._first = first
+        #: int64 [environments]: where the present episode of each goes.
+        self._servers: IntArray = np.zeros(0, np.int64)
+
+    @property
+    def dropped(self) -> int:
+        """How many steps were dropped so far."""
+        return sum(writer.dropped for writer in self._writers)
+
+    def warm_up(self) -> None:
+        """Do nothing."""
+
+    def put(self, steps: StepBatch) -> None:
+        """Queue ``steps`` for the servers of their environments; see ``ReplayWriter.put``."""
+        servers = self._of(steps)
+        for number in np.unique(servers):
+            mine = servers == number
+            part = steps if mine.all() else steps.chosen(mine)
+            self._writers[number].put(part)
+
+    def close(self) -> None:
+        """Send what waits, up to a deadline for each server, and end the threads."""
+        for writer in self._writers:
+            writer.close()
+
+    def _of(self, steps: StepBatch) -> IntArray:
+        """Return the servers int64 [N] of steps."""
+        self._grow(int(steps.slots.max()) + 1)
+        servers = self._servers[steps.slots]
+        for place in np.flatnonzero(steps.flags & START):
+            slot = steps.slots[place]
+            self._servers[slot] = self._answering(self._home(int(slot)))
+            servers[place:][steps.slots[place:] == slot] = self._servers[slot]
+        return servers
+
+    def _answering(self, home: int) -> int:
+        """Return ``home``, or the next server that answers; ``home`` if none does."""
+        count = len(self._writers)
+        order = ((home + offset) % count for offset in range(count))
+        return next((number for number in order if not self._writers[number].is_away), home)
+
+    def _home(self, slot: int) -> int:
+        return (self._first + slot) % len(self._writers)
+
+    def _grow(self, count: int) -> None:
+        known = len(self._servers)
+        if count > known:
+            homes = np.array([self._home(slot) for slot in range(known, count)])
+            self._servers = np.concatenate([self._servers, homes])
+
+
+def writer_to(
+    urls: Sequence[str], schema: Schema, metrics: Metrics, first: int = 0
+) -> SpreadWriter:
+    """Return what delivers steps to a learner, or to replay servers; dropped ones are metrics."""
+    writers = [
+        ReplayWriter(
+            ReplayStub(url),
+            schema,
+            on_dropped=lambda steps: metrics.scalar("replay/steps dropped", steps),
+        )
+        for url in urls
+    ]
+    return SpreadWriter(writers, first)

@@ -1,0 +1,115 @@
+"""Where a learner's samples come from: a replay of its own, or replay servers."""
+
+import time
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from relaax.address import Address
+from relaax.errors import ConfigurationError
+from relaax.metrics import Metrics
+from relaax.replay.client.mixed_sampler import MixedSampler
+from relaax.replay.client.sampler import ShardedSampler
+from relaax.replay.specs import MixedSpec, ReplaySpec
+from relaax.server.common.replay_port import LINGER_S, ReplayPort
+from relaax.server.learner.loop import SampleSource
+
+
+class Experience(Protocol):
+    """What the learner's process draws from; it is closed at the end."""
+
+    @property
+    def source(self) -> SampleSource:
+        """Where samples come from."""
+
+    @property
+    def place(self) -> str:
+        """Where steps are delivered, in words."""
+
+    def steps_to_count(self) -> int:
+        """Return how many steps this process must report to the parameter server."""
+
+    def tend(self) -> None:
+        """Do what is due; called once a second."""
+
+    def finish(self) -> str:
+        """Let workers end; return what came, in words."""
+
+    def close(self) -> None:
+        """Release what it holds."""
+
+
+class OwnReplay:
+    """A replay in this process, and the port at which workers deliver.
+
+    ConfigurationError if the port is taken.
+    """
+
+    def __init__(
+        self, spec: ReplaySpec, random: np.random.Generator, lease_s: float, bind: Address
+    ) -> None:
+        self.source = spec.make(random, lease_s)
+        self.place = f"what is delivered at {bind}"
+        try:
+            self._port = ReplayPort(bind, self.source)
+        except OSError as error:
+            raise ConfigurationError(f"--bind: {error}") from error
+
+    def steps_to_count(self) -> int:
+        """See Experience: all that were delivered."""
+        return self.source.actions
+
+    def tend(self) -> None:
+        """See Experience."""
+        self.source.reclaim()
+
+    def finish(self) -> str:
+        """See Experience: take, and drop, what still comes for a while."""
+        self.source.end()
+        time.sleep(LINGER_S)
+        stored = int(self.source.stats()["steps stored"])
+        return f"{stored:,} steps of environments were delivered"
+
+    def close(self) -> None:
+        """See Experience."""
+        self._port.close()
+
+
+class ReplayServers:
+    """Replay servers, which count steps themselves."""
+
+    def __init__(
+        self,
+        addresses: Sequence[Address],
+        table: str,
+        spec: ReplaySpec,
+        random: np.random.Generator,
+        metrics: Metrics,
+    ) -> None:
+        urls = [str(address) for address in addresses]
+        self.place = f"what is delivered at {', '.join(urls)}"
+        is_mixed = isinstance(spec.tables[table], MixedSpec)
+        make = MixedSampler if is_mixed else ShardedSampler
+        self.source = make(urls, table, spec, random)
+        self._metrics = metrics
+
+    def steps_to_count(self) -> int:
+        """See Experience: none."""
+        return 0
+
+    def tend(self) -> None:
+        """See Experience."""
+        self.source.report(self._metrics)
+
+    def finish(self) -> str:
+        """See Experience."""
+        self.tend()
+        return (
+            f"{self.source.actions:,} steps of environments were delivered to replay servers, "
+            f"{self.source.lost:,} of them were lost"
+        )
+
+    def close(self) -> None:
+        """See Experience."""
+        self.source.close()

@@ -1,0 +1,56 @@
+"""Saves what a replay holds, and restores it."""
+
+import logging
+
+from relaax.algorithm_base import Checkpoint, Saver
+from relaax.algorithm_base.checkpoint import require_same_fingerprint
+from relaax.replay.replay import Replay
+from relaax.replay.specs import ReplaySpec
+
+_log = logging.getLogger(__name__)
+
+
+class Contents:
+    """The contents of ``replay``, which is made by ``spec``, in a place for checkpoints.
+
+    A save is whole or not there at all, whenever the process is killed.
+    """
+
+    def __init__(self, replay: Replay, spec: ReplaySpec, saver: Saver) -> None:
+        self._replay = replay
+        self._saver = saver
+        self._fingerprint = {
+            "columns": [f"{name} {column}" for name, column in spec.schema.columns.items()],
+            "capacity": spec.capacity,
+            "tables": [f"{name}: {table.kind}" for name, table in spec.tables.items()],
+        }
+        self._saved = 0
+
+    def restore(self) -> int:
+        """Restore what was saved last, if any; return how many steps that are.
+
+        What is damaged is skipped with a warning. CheckpointMismatch, which names what differs, for
+        the contents of another replay, or another process's checkpoint.
+        """
+        checkpoint = self._saver.restore_latest()
+        if checkpoint is None:
+            return 0
+        require_same_fingerprint(checkpoint.fingerprint, self._fingerprint, self._saver.location())
+        self._replay.restore(checkpoint.tensors)
+        self._saved = self._replay.stored
+        return len(self._replay)
+
+    def save(self) -> None:
+        """Save, if steps have come since the last time; CheckpointError if that is impossible."""
+        stored = self._replay.stored
+        if stored == self._saved:
+            return
+        self._saver.save(Checkpoint(self._replay.contents(), stored, 0, self._fingerprint))
+        self._saved = stored
+
+    def save_or_warn(self) -> None:
+        """Save; where that fails, storing goes on: at the next time there may be room again."""
+        try:
+            self.save()
+        except Exception:
+            _log.exception("the stored steps were not saved")

@@ -1,0 +1,133 @@
+"""The command ``relaax-replay-server``, which wires the process together."""
+
+import secrets
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from functools import partial
+
+import numpy as np
+
+from relaax.errors import ConfigurationError
+from relaax.replay.replay import Replay
+from relaax.replay.specs import ReplaySpec
+from relaax.server.common.algorithm_loader import Algorithm, load_algorithm, make_config
+from relaax.server.common.checkpoint_place import store_of
+from relaax.server.common.configuration import (
+    ReplayServerConfiguration,
+    ReplayServerOptions,
+    S3Location,
+    leave_undisturbed,
+    load_replay_server,
+    run_command,
+)
+from relaax.server.common.logs import start_logging
+from relaax.server.common.replay_port import LINGER_S, ReplayPort
+from relaax.server.common.saver import CheckpointSaver
+from relaax.server.common.stop_signal import StopSignal
+from relaax.server.common.training_watch import TrainingWatch
+from relaax.server.replay_server.contents import Contents
+from relaax.server.replay_server.meter import ReplayMeter
+from relaax.server.replay_server.tasks import Task, run_tasks
+
+#: How often writers whose lease is over are looked for, and metrics are stored.
+TEND_S = 1.0
+
+
+def main() -> int:
+    """Run a replay server and return the exit status."""
+    status = run_command("relaax-replay-server", lambda: _serve(sys.argv[1:]))
+    leave_undisturbed()
+    return status
+
+
+def _serve(arguments: list[str]) -> int:
+    configuration = load_replay_server(arguments)
+    options = configuration.options
+    start_logging(options.log_level)
+    stop = StopSignal()
+    with ExitStack() as resources:
+        algorithm = load_algorithm(configuration.algorithm.directory)
+        spec = _share(configuration, algorithm)
+        seed = configuration.algorithm.parameters.get("seed")
+        replay = spec.make(_random(options, seed), options.lease)
+        contents = _contents(options, replay, spec)
+        bridge = algorithm.BridgeControl().parameter_server_stub(str(options.parameter_server))
+        resources.callback(bridge.close)
+        port = resources.enter_context(closing(_port(options, replay)))
+        watch = resources.enter_context(closing(TrainingWatch(bridge, _new_actions(replay))))
+        meter = ReplayMeter(replay, bridge.metrics(), options.own_name)
+        print(f"storing what is delivered at {options.bind}", flush=True)
+        run_tasks(_tasks(options, replay, meter, contents), stop, lambda: watch.is_over)
+        if watch.is_over:
+            replay.end()
+            time.sleep(LINGER_S)
+        port.close()  # what is acknowledged from now on would not be saved
+        if contents is not None:
+            contents.save()
+    print(f"stopped; {replay.stored:,} steps of environments were delivered", flush=True)
+    return 0
+
+
+def _contents(options: ReplayServerOptions, replay: Replay, spec: ReplaySpec) -> Contents | None:
+    """Restore what was saved, if a place is given; return what saves it again."""
+    directory, s3 = options.checkpoint_dir, options.checkpoint_aws_s3
+    store = store_of(
+        None if directory is None else directory / options.own_name,
+        None if s3 is None else S3Location(s3.bucket, f"{s3.key}/{options.own_name}"),
+        options.aws_keys,
+    )
+    if store is None:
+        return None
+    contents = Contents(replay, spec, CheckpointSaver(store, keep=1))
+    if count := contents.restore():
+        print(f"restored {count:,} steps from {store.location()}", flush=True)
+    return contents
+
+
+def _port(options: ReplayServerOptions, replay: Replay) -> ReplayPort:
+    try:
+        return ReplayPort(options.bind, replay)
+    except OSError as error:
+        raise ConfigurationError(f"--bind: {error}") from error
+
+
+def _new_actions(replay: Replay) -> Callable[[], int]:
+    """Return what counts actions from now on: those that were restored have been counted."""
+    restored = replay.actions
+    return lambda: replay.actions - restored
+
+
+def _tasks(
+    options: ReplayServerOptions, replay: Replay, meter: ReplayMeter, contents: Contents | None
+) -> list[Task]:
+    tasks = [Task(TEND_S, replay.reclaim), Task(TEND_S, meter.store)]
+    if options.evict_after is not None:
+        tasks.append(Task(options.evict_interval, partial(replay.evict, options.evict_after)))
+    if contents is not None:
+        tasks.append(Task(options.checkpoint_interval, contents.save_or_warn))
+    return tasks
+
+
+def _share(configuration: ReplayServerConfiguration, algorithm: Algorithm) -> ReplaySpec:
+    """Return what this server stores; ConfigurationError for an algorithm without a learner."""
+    section, options = configuration.algorithm, configuration.options
+    if not algorithm.has_learner:
+        raise ConfigurationError(
+            f"algorithm {section.directory} has no learner: nothing is stored for it, and "
+            "relaax-replay-server is not needed"
+        )
+    whole = algorithm.replay_spec(make_config(algorithm, section))
+    return whole.share(len(options.replay_servers or (options.bind,)))
+
+
+def _random(options: ReplayServerOptions, seed: int | None) -> np.random.Generator:
+    """Return random numbers that no other server of the training has."""
+    if seed is None:
+        return np.random.default_rng(secrets.randbits(64))
+    return np.random.default_rng([seed, 3, *options.own_name.encode()])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,35 @@
+"""What is done from time to time, until the training is over."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from relaax.server.common.stop_signal import Stop
+
+#: How often it is looked whether something is due, and whether the training is over.
+POLL_S = 0.1
+
+
+@dataclass
+class Task:
+    """What is done every so many seconds."""
+
+    interval_s: float
+    do: Callable[[], object]
+    due: float = field(default=0.0)
+
+
+def run_tasks(
+    tasks: Sequence[Task],
+    stop: Stop,
+    is_over: Callable[[], bool],
+    clock: Callable[[], float] = time.monotonic,
+) -> None:
+    """Do each of ``tasks`` when it is due until ``stop`` is set or ``is_over``."""
+    for task in tasks:
+        task.due = clock() + task.interval_s
+    while not stop.wait(POLL_S) and not is_over():
+        for task in tasks:
+            if clock() >= task.due:
+                task.do()
+                task.due = clock() + task.interval_s

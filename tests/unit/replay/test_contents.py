@@ -1,0 +1,186 @@
+"""A replay that is made of another one's contents goes on as that one would have."""
+
+import numpy as np
+import pytest
+from replay_cases import SCHEMA, steps
+
+from relaax.replay.limiter import Limiter
+from relaax.replay.replay import NotReady
+from relaax.replay.specs import MixedSpec, ReplaySpec, TableSpec
+from relaax.replay.storage import ENDS, FINAL, NONE, START
+from relaax.replay.views import Transitions, Windows
+from relaax.replay.writers import MissingSteps, UnknownWriter
+
+TABLES = {
+    "uniform": TableSpec(Transitions(3, 0.9)),
+    "prioritized": TableSpec(Transitions(stack=2), "prioritized", alpha=0.5),
+    "queue": TableSpec(Windows(2), "fifo"),
+    "twice": TableSpec(Transitions(), max_times_sampled=2),
+    "mixed": MixedSpec({"uniform": 0.5, "twice": 0.5}),
+}
+
+
+def made(contents=None, lease_s=60.0, tables=TABLES, capacity=512):
+    """A replay of which every second one draws the same numbers."""
+    replay = ReplaySpec(SCHEMA, capacity, tables).make(np.random.default_rng(5), lease_s)
+    if contents is not None:
+        replay.restore(contents)
+    return replay
+
+
+def append(replay, first, count, *, environment=0, number=None, start=True, end=0, writer="w"):
+    rows, flags = steps(first, count, start=start, end=end)
+    number = first if number is None else number
+    return replay.append(writer, environment, number, rows, flags)
+
+
+def filled():
+    """A replay whose pool is full, with two writers in the middle of episodes."""
+    replay = made()
+    replay.open_writer("w", SCHEMA)
+    replay.open_writer("v", SCHEMA)
+    for part in range(30):
+        first, is_start = 12 * part, part % 3 == 0
+        end = FINAL if part % 3 == 2 else 0
+        append(replay, first + part // 3, 12, start=is_start, end=end)
+        append(replay, 12 * part, 12, environment=4, start=part == 0, writer="v")
+    return replay
+
+
+def numbers(replay, table, count=64):
+    """What is drawn, as all columns of all items."""
+    return {key: value.tolist() for key, value in replay.sample(table, count, 0.0).columns.items()}
+
+
+def slots(replay):
+    """Numbers of the steps, and which end episodes, by slot and in order."""
+    storage, found = replay._storage, {}
+    rows = np.flatnonzero(storage.serials != NONE)
+    for row in rows[np.argsort(storage.serials[rows])]:
+        number, is_end = int(storage.columns["action"][row]), bool(storage.flags[row] & ENDS)
+        found.setdefault(int(storage.slots[row]), []).append((number, is_end))
+    return found
+
+
+def test_steps_episodes_counts_and_writers_are_the_same():
+    replay = filled()
+    replay.sample("mixed", 8, 0.0)
+    again = made(replay.contents())
+    assert slots(again) == slots(replay)
+    expected = replay.stats()
+    assert again.stats() == {k: v for k, v in expected.items() if "per second" not in k}
+    assert again.table_sizes() == replay.table_sizes()
+    assert len(again) == len(replay)
+    assert expected["steps evicted"] > 0
+
+
+@pytest.mark.parametrize("table", sorted(TABLES.keys() - {"mixed"}))
+def test_draws_find_the_same_items_with_the_same_probabilities(table):
+    replay = filled()
+    keys = replay.sample("prioritized", 32, 0.0).keys
+    replay.update_priorities("prioritized", keys, np.arange(32) + 0.5)
+    again = made(replay.contents())
+    for number in range(3):
+        for other in (replay, again):
+            other._tables[table]._selector._generator = np.random.default_rng(number)
+        one, two = (other.sample(table, 16, 0.0) for other in (replay, again))
+        np.testing.assert_array_equal(one.keys, two.keys)
+        np.testing.assert_array_equal(one.probabilities, two.probabilities)
+        for name in one.columns:
+            np.testing.assert_array_equal(one.columns[name], two.columns[name])
+
+
+def test_what_comes_next_makes_the_same_items_and_evicts_the_same():
+    replay = filled()
+    again = made(replay.contents())
+    for other in (replay, again):
+        append(other, 370, 40, start=False, number=370)
+        append(other, 360, 30, environment=4, start=False, writer="v")
+    assert slots(again) == slots(replay)
+    assert again.table_sizes() == replay.table_sizes()
+    assert again.stats()["steps lost"] == 0
+
+
+def test_steps_that_are_sent_again_are_stored_once():
+    replay = made()
+    replay.open_writer("w", SCHEMA)
+    append(replay, 0, 10)
+    again = made(replay.contents())
+    assert append(again, 7, 5, start=False) == 12
+    assert slots(again) == {0: [(number, False) for number in range(12)]}
+
+
+def test_a_gap_ends_the_episode_and_is_counted_and_no_window_reaches_across():
+    tables = {"all": TableSpec(Windows(2, burn_in=2))}
+    replay = made(tables=tables)
+    replay.open_writer("w", SCHEMA)
+    append(replay, 0, 10)
+    again = made(replay.contents(), tables=tables)
+    assert append(again, 15, 5, start=False) == 20
+    assert slots(again) == {
+        0: [(number, number == 9) for number in range(10)],
+        1: [(number, False) for number in range(15, 20)],
+    }
+    assert again.stats()["steps lost"] == 5
+    for window in np.moveaxis(again.sample("all", 64, 0.0).columns["action"], 1, 0):
+        assert (window < 10).all() or (window >= 15).all()
+
+
+def test_there_is_one_gap_at_most():
+    replay = made()
+    replay.open_writer("w", SCHEMA)
+    append(replay, 0, 10)
+    again = made(replay.contents())
+    append(again, 15, 5, start=False)
+    with pytest.raises(MissingSteps):
+        append(again, 25, 5, start=False)
+
+
+def test_an_environment_that_came_after_the_save_goes_on_too():
+    replay = made()
+    replay.open_writer("w", SCHEMA)
+    append(replay, 0, 10)
+    again = made(replay.contents())
+    assert append(again, 40, 5, environment=1, start=False) == 45
+    assert again.stats()["steps lost"] == 40
+
+
+def test_writers_that_do_not_come_back_are_forgotten_after_the_lease():
+    replay = made()
+    replay.open_writer("w", SCHEMA)
+    append(replay, 0, 3)
+    again = made(replay.contents(), lease_s=-1.0)
+    again.reclaim()
+    assert slots(again) == {0: [(0, False), (1, False), (2, True)]}
+    with pytest.raises(UnknownWriter):
+        append(again, 3, 1, start=False)
+
+
+def test_the_ratio_goes_on():
+    tables = {"all": TableSpec(Transitions(), limiter=Limiter(1, None, 1.0, 2.0))}
+    replay = made(tables=tables)
+    replay.open_writer("w", SCHEMA)
+    append(replay, 0, 10)  # nine items: (9 - 1) * 1 + 2 draws
+    replay.sample("all", 8, 0.0)
+    again = made(replay.contents(), tables=tables)
+    again.sample("all", 2, 0.0)
+    with pytest.raises(NotReady):
+        again.sample("all", 1, 0.0)
+
+
+def test_an_empty_replay_has_contents_too():
+    again = made(made().contents())
+    again.open_writer("w", SCHEMA)
+    append(again, 0, 5)
+    assert slots(again) == {0: [(number, False) for number in range(5)]}
+
+
+def test_the_contents_are_not_changed_by_what_comes_later():
+    replay = filled()
+    contents = replay.contents()
+    before = {name: array.copy() for name, array in contents.items()}
+    append(replay, 370, 100, start=False)
+    replay.sample("twice", 16, 0.0)
+    for name, array in before.items():
+        np.testing.assert_array_equal(contents[name], array)
+    assert before["storage/flags"][0] & START in (0, START)

@@ -1,0 +1,91 @@
+"""Environments are spread over replay servers, and stay where they are while those answer."""
+
+import pytest
+from replay_cases import SCHEMA
+from replay_servers import Server, batch, wait_until
+
+from relaax.replay.client.spread import SpreadWriter
+from relaax.replay.client.stub import ReplayStub
+from relaax.replay.client.writer import ReplayWriter
+from relaax.replay.step_batch import StepBatch
+
+
+class Spread:
+    """Two servers, and a writer to both."""
+
+    def __init__(self, first=0):
+        self.servers = [Server(), Server()]
+        writers = [
+            ReplayWriter(ReplayStub(server.url, call_timeout_s=1), SCHEMA, timeout_s=0.1)
+            for server in self.servers
+        ]
+        self.writer = SpreadWriter(writers, first)
+
+    def put(self, *batches):
+        self.writer.put(StepBatch.concatenated(batches))
+
+    def stored(self, server, slot=0):
+        return self.servers[server].stored(slot)
+
+    def restart(self, number):
+        self.servers[number] = Server(self.servers[number].port)
+
+    def close(self):
+        self.writer.close()
+        for server in self.servers:
+            server.stop()
+
+
+@pytest.fixture(name="spread")
+def _spread():
+    spread = Spread()
+    yield spread
+    spread.close()
+
+
+def test_environments_are_dealt_out_and_stay(spread):
+    for first in range(0, 60, 20):
+        is_first = first == 0
+        spread.put(
+            batch(first, 20, slot=0, start=is_first, end=0),
+            batch(1000 + first, 20, slot=1, start=is_first, end=0),
+            batch(2000 + first, 20, slot=2, start=is_first, end=0),
+        )
+    wait_until(lambda: spread.stored(0, slot=1) == list(range(2000, 2060)))
+    wait_until(lambda: spread.stored(1) == list(range(1000, 1060)))
+    assert spread.stored(0) == list(range(60))
+
+
+def test_another_worker_begins_with_another_server():
+    spread = Spread(first=1)
+    try:
+        spread.put(batch(0, 5))
+        wait_until(lambda: spread.stored(1) == list(range(5)))
+        assert spread.stored(0) == []
+    finally:
+        spread.close()
+
+
+def test_an_episode_that_begins_while_its_server_is_away_goes_to_another_one(spread):
+    spread.put(batch(0, 5, end=0))
+    wait_until(lambda: spread.stored(0) == list(range(5)))
+    spread.servers[0].stop()
+    spread.put(batch(5, 3, start=False, end=0))
+    wait_until(lambda: spread.writer._writers[0].is_away)
+    spread.put(batch(8, 2, start=False), batch(10, 4))
+    wait_until(lambda: spread.stored(1) == list(range(10, 14)))
+    spread.restart(0)
+    wait_until(lambda: spread.stored(0) == list(range(5, 10)))
+    spread.put(batch(14, 4))
+    wait_until(lambda: spread.stored(0) == [*range(5, 10), *range(14, 18)])
+    assert spread.writer.dropped == 0
+
+
+def test_while_no_server_answers_steps_are_dropped_and_counted(spread):
+    for server in spread.servers:
+        server.stop()
+    spread.put(batch(0, 300, end=0), batch(1000, 300, slot=1, end=0))
+    wait_until(lambda: all(writer.is_away for writer in spread.writer._writers))
+    spread.put(batch(300, 10, start=False), batch(310, 10))
+    spread.put(batch(1300, 10, slot=1, start=False))
+    assert spread.writer.dropped == 30

@@ -1,0 +1,113 @@
+"""What a replay server holds is saved whole, restored, and not mistaken for something else."""
+
+import logging
+
+import numpy as np
+import pytest
+from checkpoints import checkpoint
+from replay_cases import SCHEMA, steps
+
+from relaax.errors import CheckpointMismatch
+from relaax.replay.schema import Column, Schema
+from relaax.replay.specs import ReplaySpec, TableSpec
+from relaax.replay.views import Transitions
+from relaax.server.common.saver import CheckpointSaver, DirectoryStore
+from relaax.server.replay_server.contents import Contents
+
+
+class Case:
+    """A replay, and its contents in a directory."""
+
+    def __init__(self, directory, schema=SCHEMA, capacity=256, steps_of_return=1):
+        spec = ReplaySpec(schema, capacity, {"all": TableSpec(Transitions(steps_of_return))})
+        self.replay = spec.make(np.random.default_rng(0), 60.0)
+        self.saver = CheckpointSaver(DirectoryStore(directory), keep=1)
+        self.contents = Contents(self.replay, spec, self.saver)
+
+    def write(self, first, count):
+        self.replay.open_writer("w", SCHEMA)
+        rows, flags = steps(first, count, start=first == 0, end=0)
+        self.replay.append("w", 0, first, rows, flags)
+
+
+def files(directory):
+    return sorted(path.name.split(".")[0] for path in directory.iterdir())
+
+
+def test_what_was_saved_last_is_restored_and_replaces_what_was_saved_before(tmp_path):
+    case = Case(tmp_path)
+    case.write(0, 10)
+    case.contents.save()
+    case.write(10, 10)
+    case.contents.save()
+    assert files(tmp_path) == ["cp-20", "cp-20"]
+    again = Case(tmp_path)
+    assert again.contents.restore() == 20
+    assert again.replay.stats()["actions stored"] == 20
+
+
+def test_nothing_is_saved_while_nothing_has_come(tmp_path):
+    case = Case(tmp_path)
+    case.contents.save()
+    assert files(tmp_path) == []
+    assert case.contents.restore() == 0
+    case.write(0, 10)
+    case.contents.save()
+    again = Case(tmp_path)
+    again.contents.restore()
+    again.saver.save = lambda checkpoint: pytest.fail("nothing is new")
+    again.contents.save()
+
+
+def test_a_cut_file_is_left_out_with_one_line(tmp_path, caplog):
+    case = Case(tmp_path)
+    case.write(0, 10)
+    case.contents.save()
+    (data,) = tmp_path.glob("*.safetensors")
+    data.write_bytes(data.read_bytes()[:-100])
+    again = Case(tmp_path)
+    assert again.contents.restore() == 0
+    assert len(again.replay) == 0
+    (line,) = caplog.messages
+    assert "skipping the damaged checkpoint cp-10.json" in line
+    assert "\n" not in line
+
+
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        ({"capacity": 512}, "capacity is 256 in the checkpoint and 512 here"),
+        ({"steps_of_return": 3}, "tables is .*steps=1.* in the checkpoint and .*steps=3.* here"),
+        (
+            {"schema": Schema({"reward": Column(np.dtype(np.float32))})},
+            "columns is .*'observation float32 \\[2\\]', .* in the checkpoint and .* here",
+        ),
+    ],
+)
+def test_the_contents_of_another_replay_are_refused_with_what_differs(tmp_path, other, reason):
+    case = Case(tmp_path)
+    case.write(0, 10)
+    case.contents.save()
+    with pytest.raises(CheckpointMismatch, match=reason):
+        Case(tmp_path, **other).contents.restore()
+
+
+def test_a_checkpoint_of_another_process_is_refused(tmp_path):
+    CheckpointSaver(DirectoryStore(tmp_path)).save(checkpoint(7))
+    with pytest.raises(CheckpointMismatch, match=r"of another training: .*capacity is absent"):
+        Case(tmp_path).contents.restore()
+
+
+def test_storing_goes_on_where_saving_fails(tmp_path, caplog):
+    case = Case(tmp_path)
+    case.write(0, 10)
+
+    def fail(checkpoint):
+        raise OSError("no space left")
+
+    case.saver.save = fail
+    with caplog.at_level(logging.ERROR):
+        case.contents.save_or_warn()
+    assert "the stored steps were not saved" in caplog.text
+    assert "no space left" in caplog.text
+    case.write(10, 5)

@@ -1,0 +1,41 @@
+"""What a replay server does from time to time."""
+
+from itertools import count
+
+from relaax.server.replay_server.tasks import Task, run_tasks
+
+
+class Stop:
+    """Is set after so many questions."""
+
+    def __init__(self, after):
+        self.left = after
+
+    def wait(self, timeout=None):
+        self.left -= 1
+        return self.left < 0
+
+
+def run(after, *tasks, is_over=lambda: False):
+    moments = count()
+    run_tasks(tasks, Stop(after), is_over, clock=lambda: next(moments))
+
+
+def test_each_task_is_done_again_and_again_until_the_stop():
+    done = []
+    run(40, Task(10, lambda: done.append("often")), Task(70, lambda: done.append("seldom")))
+    assert done.count("often") > 3
+    assert done.count("seldom") == 1
+
+
+def test_nothing_is_done_before_it_is_due():
+    done = []
+    run(5, Task(1000, lambda: done.append(1)))
+    assert done == []
+
+
+def test_the_end_of_the_training_ends_it():
+    over = iter([False, False, True])
+    done = []
+    run(1000, Task(0, lambda: done.append(1)), is_over=lambda: next(over))
+    assert len(done) == 2
