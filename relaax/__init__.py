@@ -23,8 +23,10 @@ The packages, from the client's end to the servers':
 ``relaax.algorithm_base``  what an algorithm package implements
 ``relaax.replay``          experience that learners draw from
 ``relaax.learning``        what algorithms are built from
+``relaax.actor``           acts in an environment of its own process
+``relaax.surreal``         algorithms under Surreal's names
 ``relaax.algorithm_template``  a small algorithm to start from
-``relaax.server``          the servers, the learner and the launcher
+``relaax.server``          the servers, the learner, the actors and the launcher
 """
 
 from importlib.metadata import version

@@ -163,6 +163,11 @@ class Training:
                 "--log-level": "INFO",
                 **{f"--{key}": value for key, value in (replay_server or {}).items()},
             },
+            "relaax-actor": {
+                "--parameter-server": self.parameter_server_url,
+                "--learner": self.learner_url,
+                "--log-level": "INFO",
+            },
             "algorithm": algorithm,
         }
         self.yaml = self.directory / "training.yaml"
@@ -186,6 +191,11 @@ class Training:
     def start_replay_server(self, url: str, *flags: str) -> Process:
         process = self.start_command("relaax-replay-server", "--bind", url, *flags)
         process.says("storing what is delivered at ")
+        return process
+
+    def start_actors(self, count: int, *flags: str, env: str = "CartPole-v1") -> Process:
+        process = self.start_command("relaax-actor", "--env", env, "--actors", str(count), *flags)
+        process.says("actors in ")
         return process
 
     def start_command(self, command: str, *flags: str) -> Process:

@@ -7,7 +7,7 @@ of a bridge is a ``StepCounter``, a ``VariableSource`` and a ``GradientSink``.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -106,6 +106,14 @@ class VariableSink(Protocol):
 
     def publish(self, values: Values) -> None:
         """Say that these are the values now; without a vector, that nothing has changed."""
+
+
+@runtime_checkable
+class VariableFeed(Protocol):
+    """A source of values that hands on what is new, at moments of its own choice."""
+
+    def subscribe(self, sink: VariableSink) -> None:
+        """Publish new values to ``sink`` from now on."""
 
 
 class Publisher(Protocol):

@@ -13,36 +13,38 @@ from relaax.algorithm_base import (
     InvalidState,
     Metrics,
 )
-from relaax.learning.actor import Actor
 from relaax.observations import mapped
 from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, read_transitions
 
-_SLOT = np.zeros(1, np.int64)
 _NO_STATES = np.zeros(0, np.float32)
 
 
 class SingleAgent(AgentBase):
-    """A batch of one: the seed's interface to an actor."""
+    """A batch of one: the seed's interface to an agent of many environments.
 
-    def __init__(self, actor: Actor[Any], metrics: Metrics) -> None:
+    ``slot`` is the environment's number among those of all such agents: it may explore by it.
+    """
+
+    def __init__(self, actor: BatchAgentBase, metrics: Metrics, slot: int = 0) -> None:
         # Without the base class's own, which keeps a configuration for those that read it.
         self._learner: BatchAgentBase = actor
         self._actor: BatchAgentBase = actor
         self._evaluator: EvaluatorBase | None = None
         self._metrics = metrics
+        self._slots = np.array([slot], np.int64)
         self._is_running = np.zeros(1, np.bool_)
         self._dtypes: Any = None
         self._score = 0.0
-        actor.open(_SLOT)
+        actor.open(self._slots)
 
     def evaluate(self, evaluation: Evaluation) -> None:
         """Let the actor's evaluator act from now on."""
         self._actor = self._evaluator = self._learner.evaluator(evaluation)
-        self._actor.open(_SLOT)
+        self._actor.open(self._slots)
 
     def policy(self) -> EvaluatedPolicy | None:
         """Return what the episode is played with, of an agent that evaluates."""
-        return None if self._evaluator is None else self._evaluator.policies(_SLOT)[0]
+        return None if self._evaluator is None else self._evaluator.policies(self._slots)[0]
 
     def act(self, state: Any) -> Any:
         """Start an episode; one that was going on was cut off in its last state."""
@@ -73,15 +75,16 @@ class SingleAgent(AgentBase):
         return self._metrics
 
     def close(self) -> None:
-        """End the actor, and its evaluator."""
+        """Hand on what was begun; end the actor, and its evaluator."""
         if self._evaluator is not None:
             self._evaluator.close()
+        self._learner.close_slots(self._slots)
         self._learner.close()
 
     def _step(self, flags: int, reward: float, states: Any, finals: Any = _NO_STATES) -> Any:
         """Return the action as an int or an array; None at an episode's end."""
         transitions = read_transitions(
-            _SLOT, np.array([flags], np.uint8), np.array([reward]), self._is_running
+            self._slots, np.array([flags], np.uint8), np.array([reward]), self._is_running
         )
         actions: Any = self._actor.act(transitions, states, finals)
         if len(actions) == 0:

@@ -8,6 +8,7 @@ from typing import Generic, Protocol, TypeVar
 from relaax.algorithm_base import (
     ExperienceSink,
     Values,
+    VariableFeed,
     VariableSink,
     VariableSource,
     Version,
@@ -25,7 +26,8 @@ BatchT_contra = TypeVar("BatchT_contra", contravariant=True)
 class PolicyPuller:
     """Asks ``source`` every ``interval_s`` seconds, on a thread of its own; hands on what is new.
 
-    While the source is away, actors go on with what they have.
+    While the source is away, actors go on with what they have. A source that is a ``VariableFeed``
+    is not asked: it hands on what is new by itself.
     """
 
     def __init__(self, source: VariableSource, sink: VariableSink, interval_s: float = 0.1) -> None:
@@ -33,13 +35,18 @@ class PolicyPuller:
         self._sink = sink
         self._interval_s = interval_s
         self._closes = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="policy puller", daemon=True)
-        self._thread.start()
+        self._thread: threading.Thread | None = None
+        if isinstance(source, VariableFeed):
+            source.subscribe(sink)
+        else:
+            self._thread = threading.Thread(target=self._run, name="policy puller", daemon=True)
+            self._thread.start()
 
     def close(self) -> None:
         """End the thread."""
         self._closes.set()
-        self._thread.join(_CLOSE_S)
+        if self._thread is not None:
+            self._thread.join(_CLOSE_S)
 
     def _run(self) -> None:
         known = None

@@ -1,6 +1,6 @@
 """What an algorithm stores and draws, as it is configured."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
@@ -35,6 +35,8 @@ class TableSpec:
     max_times_sampled: int | None = None
     #: Whether what was drawn counts as if it were still there until more is asked for.
     holds_drawn: bool = False
+    #: Makes the table: ``Table``, or what is derived from it.
+    table: Callable[..., Table] = Table
 
     @property
     def kind(self) -> str:
@@ -86,7 +88,7 @@ class ReplaySpec:
         """Return an empty replay, whose writers are forgotten after ``lease_s`` of silence."""
         storage = Storage(self.schema, self.capacity)
         tables = {
-            name: Table(
+            name: spec.table(
                 storage,
                 spec.view,
                 _selector(spec, storage.capacity, random.spawn(1)[0]),

@@ -147,7 +147,10 @@ class Table:
     def appended(self, slot: int, rows: IntArray) -> None:
         """Take up what ``rows`` [N], the newest of ``slot``, have completed."""
         complete = self._readiness.appended(slot, rows)
-        items = complete[self._view.items(self._storage, complete)]
+        self.insert(complete[self._view.items(self._storage, complete)])
+
+    def insert(self, items: IntArray) -> None:
+        """Take up ``items`` [N]: the rows of those that are complete now."""
         if self._max_times:
             self._times[items] = 0
         self._selector.add(items)
@@ -213,6 +216,7 @@ class Table:
         self._selector.restore(below("selector/", contents))
 
     def _is_ready(self) -> bool:
+        """Return whether anything may be drawn, as far as what is here decides."""
         return len(self) >= self._limiter.min_items
 
     def _allowance(self) -> float:

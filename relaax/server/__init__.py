@@ -4,6 +4,7 @@
 ``relaax.server.parameter_server``  holds the parameters; writes checkpoints and metrics
 ``relaax.server.learner``           learns from experience, and publishes what it has learnt
 ``relaax.server.replay_server``     stores experience, where the learner does not do so itself
+``relaax.server.actor``             environments and policies in processes of their own
 ``relaax.server.launcher``          the command ``relaax-train``: all processes of a Procfile
 ``relaax.server.common``            what all servers share
 """

@@ -23,6 +23,18 @@ MAY_IMPORT = {
     "relaax/bridge": ("relaax/algorithm_base",),
     "relaax/replay": ("relaax/bridge",),
     "relaax/learning": ("relaax/algorithm_base", "relaax/replay"),
+    "relaax/actor": (
+        "relaax/algorithm_base",
+        "relaax/client",
+        "relaax/learning",
+        "relaax/replay",
+    ),
+    "relaax/surreal": (
+        "relaax/actor",
+        "relaax/algorithm_base",
+        "relaax/learning",
+        "relaax/replay",
+    ),
     "relaax/algorithm_template": ("relaax/algorithm_base",),
     "relaax/client": ("relaax/protocol",),
     "relaax/server/common": ("relaax/algorithm_base", "relaax/bridge", "relaax/replay"),
@@ -46,6 +58,15 @@ MAY_IMPORT = {
     "relaax/server/replay_server": (
         "relaax/algorithm_base",
         "relaax/bridge",
+        "relaax/replay",
+        "relaax/server/common",
+    ),
+    # An actor's process has an environment and a policy: it is a worker and a client at once.
+    "relaax/server/actor": (
+        "relaax/actor",
+        "relaax/algorithm_base",
+        "relaax/client",
+        "relaax/learning",
         "relaax/replay",
         "relaax/server/common",
     ),

@@ -11,7 +11,12 @@ PUBLIC = {
         ExperienceSink FloatVector GradientSink InvalidState LearnerBase
         Metrics MetricsSink NullMetrics NullSaver ParameterServerBase Phase Publication
         PublishedInfo Publisher RunningParameterServer Saver Section StepCounter StepResult
-        Transitions Values VariableSink VariableSource Version Wanted require_same_fingerprint
+        Transitions Values VariableFeed VariableSink VariableSource Version Wanted
+        require_same_fingerprint
+    """,
+    "relaax.actor": """
+        ACTOR_MODES Acted Actor ActorMode ActorSession EVAL_DETERMINISTIC EVAL_STOCHASTIC Module
+        ModuleDict ParameterArrays PullRule TRAINING
     """,
     "relaax.client": """
         Backoff Client FINAL Failure START Steps TERMINATED TRUNCATED VectorClient
@@ -38,6 +43,10 @@ PUBLIC = {
         ReplayMemoryClient ReplayMemoryServer
     """,
     "relaax.learning.steps": "ACTION StepRecorder observations_in rollouts_in schema_of",
+    "relaax.surreal": """
+        Acted Actor Buffer Config FIFOBuffer Learner PrioritizedBuffer Settings SurrealAlgorithm
+        UniformBuffer
+    """,
     "relaax.protocol": "FrameConnection MessageConnection PeerClosed",
     "relaax.protocol.json": """
         Act Request RewardAndAct RewardAndReset ScalarMetric ServerCodec

@@ -5,7 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from relaax.metrics import Metrics
+from relaax.replay.client.stub import ReplayStub
 from relaax.replay.client.writer import ReplayWriter
+from relaax.replay.schema import Schema
 from relaax.replay.step_batch import StepBatch
 from relaax.replay.storage import START
 
@@ -70,3 +73,18 @@ class SpreadWriter:
         if count > known:
             homes = np.array([self._home(slot) for slot in range(known, count)])
             self._servers = np.concatenate([self._servers, homes])
+
+
+def writer_to(
+    urls: Sequence[str], schema: Schema, metrics: Metrics, first: int = 0
+) -> SpreadWriter:
+    """Return what delivers steps to a learner, or to replay servers; dropped ones are metrics."""
+    writers = [
+        ReplayWriter(
+            ReplayStub(url),
+            schema,
+            on_dropped=lambda steps: metrics.scalar("replay/steps dropped", steps),
+        )
+        for url in urls
+    ]
+    return SpreadWriter(writers, first)

@@ -38,6 +38,7 @@ EXPORTS = ("Agent", "Config", "ParameterServer")
 #: What a package may export, too.
 OPTIONAL_EXPORTS = (
     "BridgeControl",
+    "make_actor",
     "make_batch_agent",
     "make_learner",
     "prepare_to_fork",
@@ -59,6 +60,8 @@ class Algorithm:
     #: learner is a process of its own, also with ``experience``, where steps are delivered.
     make_batch_agent: Callable[..., BatchAgentBase]
 
+    #: Called with configuration, session, number and mode; returns a ``relaax.actor.Actor``.
+    make_actor: Callable[..., Any]
     #: Called with configuration and seed.
     make_learner: Callable[[ConfigBase, int | None], LearnerBase]
     #: What is stored and drawn, for a configuration.
@@ -71,6 +74,11 @@ class Algorithm:
     def knows_batches(self) -> bool:
         """Whether it exports what serves many environments at once."""
         return self._exports("make_batch_agent")
+
+    @property
+    def has_actor(self) -> bool:
+        """Whether it brings an actor of its own for ``relaax-actor``."""
+        return self._exports("make_actor")
 
     @property
     def has_learner(self) -> bool:
@@ -159,7 +167,8 @@ def _required(module: ModuleType) -> tuple[str, ...]:
     """Return what a package must export; with a learner, its workers act in batches alone."""
     if _missing(module, ["make_learner"]):
         return EXPORTS
-    return ("Config", "ParameterServer", "make_batch_agent", "make_learner", "replay_spec")
+    acts = "make_batch_agent" if _missing(module, ["make_actor"]) else "make_actor"
+    return ("Config", "ParameterServer", acts, "make_learner", "replay_spec")
 
 
 def _missing(module: ModuleType, exports: Iterable[str]) -> list[str]:

@@ -23,20 +23,23 @@ def _stored():
     return Stored()
 
 
-@pytest.fixture(name="agent")
-def _agent(kept, stored):
+def actor_of(kept, rollouts, make=Actor):
     distribution = Categorical(2)
-    actor = Actor(
+    return make(
         preprocessor=Preprocessor((2,), 1),
         policy=small_policy(),
         model=NumpyPolicy(SMALL, distribution),
         distribution=distribution,
         columns=SMALL_COLUMNS,
-        rollouts=RolloutStore(3, SMALL_COLUMNS),
+        rollouts=rollouts,
         experience=kept,
         random=np.random.default_rng(3),
     )
-    return SingleAgent(actor, stored)
+
+
+@pytest.fixture(name="agent")
+def _agent(kept, stored):
+    return SingleAgent(actor_of(kept, RolloutStore(3, SMALL_COLUMNS)), stored)
 
 
 def test_an_unfinished_episode_brings_its_next_state_to_bootstrap_from(agent, kept):
@@ -130,3 +133,15 @@ def test_its_metrics_are_the_parameter_servers_and_its_end_is_the_actors(agent, 
     assert stored.values == [("found", 3.0)]
     agent.close()
     assert kept.is_closed
+
+
+def test_the_environment_has_the_number_it_is_given(kept, stored):
+    numbers = []
+
+    class Numbers(Actor):
+        def act(self, transitions, states, finals):
+            numbers.extend(transitions.acting.tolist())
+            return super().act(transitions, states, finals)
+
+    SingleAgent(actor_of(kept, None, Numbers), stored, slot=5).act([0, 0])
+    assert numbers == [5]

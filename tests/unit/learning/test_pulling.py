@@ -105,3 +105,16 @@ def test_what_is_done_with_the_parameters_is_counted_and_how_old_new_ones_are():
     sink.close()
     assert use.events == ["steps", 0.25]
     assert kept.put_in == ["steps"]
+
+
+def test_a_feed_is_not_asked_but_hands_on_what_is_new():
+    class Feed(Source):
+        def subscribe(self, sink):
+            self.sink = sink
+
+    source, kept = Feed(), Kept()
+    sink = PullingSink(kept, source, kept, interval_s=0.001)
+    source.sink.publish(Values(Version(7), 0, np.ones(2, np.float32)))
+    sink.close()
+    assert kept.published == [7]
+    assert source.asked == []

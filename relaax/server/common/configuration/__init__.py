@@ -11,17 +11,20 @@
 from relaax.server.common.configuration.exit_status import leave_undisturbed, run_command
 from relaax.server.common.configuration.load import (
     PARAMETER_SERVER,
+    ActorConfiguration,
     AlgorithmSection,
     LearnerConfiguration,
     ParameterServerConfiguration,
     ReplayServerConfiguration,
     RlxServerConfiguration,
+    load_actor,
     load_learner,
     load_parameter_server,
     load_replay_server,
     load_rlx_server,
 )
 from relaax.server.common.configuration.options import (
+    ActorOptions,
     LearnerOptions,
     ParameterServerOptions,
     ReplayServerOptions,
@@ -31,6 +34,8 @@ from relaax.server.common.configuration.options import (
 
 __all__ = [
     "PARAMETER_SERVER",
+    "ActorConfiguration",
+    "ActorOptions",
     "AlgorithmSection",
     "LearnerConfiguration",
     "LearnerOptions",
@@ -42,6 +47,7 @@ __all__ = [
     "RlxServerOptions",
     "S3Location",
     "leave_undisturbed",
+    "load_actor",
     "load_learner",
     "load_parameter_server",
     "load_replay_server",

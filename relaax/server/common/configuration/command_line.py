@@ -15,7 +15,7 @@ A flag beats the YAML file, and the YAML file beats the default. In the YAML fil
 options as keys of the section {program}, with their dashes:
 
   {program}:
-    --bind: localhost:{port}
+    {key}: localhost:{port}
     --log-level: INFO
 """
 
@@ -28,10 +28,11 @@ def build_parser(
     ``examples`` and ``port`` appear in the help. Flags that are not given are absent from the
     result, so that the YAML file can supply them.
     """
+    key = "--bind" if "bind" in options.model_fields else "--parameter-server"
     parser = argparse.ArgumentParser(
         prog=program,
         description=description,
-        epilog=examples + _PRECEDENCE.format(program=program, port=port),
+        epilog=examples + _PRECEDENCE.format(program=program, key=key, port=port),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         argument_default=argparse.SUPPRESS,
         allow_abbrev=False,

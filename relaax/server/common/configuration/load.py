@@ -16,6 +16,7 @@ from relaax.server.common.configuration.command_line import build_parser
 from relaax.server.common.configuration.mistakes import as_written, explain
 from relaax.server.common.configuration.options import (
     REPLACED,
+    ActorOptions,
     LearnerOptions,
     ParameterServerOptions,
     ReplayServerOptions,
@@ -27,7 +28,10 @@ PARAMETER_SERVER = "relaax-parameter-server"
 RLX_SERVER = "relaax-rlx-server"
 LEARNER = "relaax-learner"
 REPLAY_SERVER = "relaax-replay-server"
+ACTOR = "relaax-actor"
 ALGORITHM = "algorithm"
+
+_SECTIONS = (PARAMETER_SERVER, RLX_SERVER, LEARNER, REPLAY_SERVER, ACTOR, ALGORITHM)
 
 #: The key of that section that may name a file.
 NETWORK = "network"
@@ -91,6 +95,14 @@ class ReplayServerConfiguration:
     algorithm: AlgorithmSection
 
 
+@dataclass(frozen=True)
+class ActorConfiguration:
+    """The whole configuration of actors."""
+
+    options: ActorOptions
+    algorithm: AlgorithmSection
+
+
 _PARAMETER_SERVER_EXAMPLES = """\
 On one machine:
   relaax-parameter-server --config config.yaml --bind localhost:7000 \\
@@ -123,6 +135,14 @@ Two servers that share what is stored:
     --replay-servers localhost:7003 localhost:7004
   relaax-replay-server --config config.yaml --bind localhost:7004 \\
     --replay-servers localhost:7003 localhost:7004
+"""
+
+_ACTOR_EXAMPLES = """\
+Beside a parameter server and a learner, without an RLX server:
+  relaax-actor config.yaml --env Pendulum-v1 --actors 2
+
+To be judged by the mode of what is published, 100 episodes:
+  relaax-actor config.yaml --env Pendulum-v1 --mode eval_deterministic --episodes 100
 """
 
 
@@ -189,6 +209,28 @@ def load_replay_server(arguments: Sequence[str]) -> ReplayServerConfiguration:
     return ReplayServerConfiguration(options, algorithm)
 
 
+def load_actor(arguments: Sequence[str]) -> ActorConfiguration:
+    """Return the configuration of actors; ConfigurationError for a mistake in it.
+
+    The YAML file may come first, without ``--config``.
+    """
+    parser = build_parser(
+        ACTOR,
+        "Act in Gymnasium environments, with environment and policy in one process. For "
+        "algorithms that have a learner, such as sac.",
+        _ACTOR_EXAMPLES,
+        7000,
+        ActorOptions,
+    )
+    if arguments and not arguments[0].startswith("-"):
+        arguments = ["--config", *arguments]
+    flags = vars(parser.parse_args(arguments))
+    options, algorithm, _ = _load(flags, ACTOR, ActorOptions)
+    if options.env is None:
+        raise ConfigurationError("--env: is missing: which environment is acted in?")
+    return ActorConfiguration(options, algorithm)
+
+
 def _load(
     flags: dict[str, Any], section: str, options: type[Options]
 ) -> tuple[Options, AlgorithmSection, dict[str, Any]]:
@@ -198,8 +240,7 @@ def _load(
     content = read_yaml(path)
     if "--log-level" not in flags:
         _follow_log_level(content.get(section))
-    sections = (PARAMETER_SERVER, RLX_SERVER, LEARNER, REPLAY_SERVER, ALGORITHM)
-    _refuse_unknown(content, sections, f"{path}: ")
+    _refuse_unknown(content, _SECTIONS, f"{path}: ")
     from_file = _section(content, section, path)
     known = [str(field.alias) for field in options.model_fields.values()]
     _refuse_unknown(from_file, known, f"{path}: {section}: ")

@@ -1,5 +1,6 @@
 """The options of the servers. A field is a YAML key and a command-line flag at once."""
 
+import json
 import os
 import re
 from dataclasses import dataclass
@@ -36,6 +37,8 @@ RESTORABLE = re.compile(r"(latest|best)|latest-([1-9][0-9]*)|(0|[1-9][0-9]*)")
 
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 Workers = Literal["connection", "auto"] | PositiveInt
+ActorModeName = Literal["training", "eval_deterministic", "eval_stochastic"]
+FetchModeName = Literal["step", "episode"]
 
 
 class S3Location(NamedTuple):
@@ -92,6 +95,23 @@ def _name(value: Any) -> Any:
     if not isinstance(value, str) or value in ("", "..") or Path(value).name != value:
         raise ValueError("must be a name for a directory, without '/'")
     return value
+
+
+def _text(value: Any) -> Any:
+    if not isinstance(value, str) or not value:
+        raise ValueError("must be a name")
+    return value
+
+
+def _mapping(value: Any) -> Any:
+    """Take JSON, as the command line has it, for what it says."""
+    try:
+        found = json.loads(value) if isinstance(value, str) else value
+    except ValueError as error:
+        raise ValueError(f"must be a JSON object: {error}") from error
+    if not isinstance(found, dict):
+        raise ValueError("must be a mapping of arguments to values")
+    return found
 
 
 def _no_bool(value: Any) -> Any:
@@ -305,6 +325,50 @@ class LearnerOptions(_Options):
     prefetch: CountOption = _option(2, "how many batches are prepared ahead of the learner")
     lease: SecondsOption = _option(
         60.0, "forget a worker that has delivered nothing for so many seconds"
+    )
+
+
+class ActorOptions(_Options):
+    """The options of ``relaax-actor``."""
+
+    parameter_server: AddressOption = _option(
+        Address("localhost", 7000), "address of the parameter server"
+    )
+    learner: AddressOption = _option(
+        Address("localhost", 7002), "address at which the learner takes experience"
+    )
+    replay_servers: AddressesOption | None = _option(
+        None, f"addresses of the replay servers, to which steps go instead{FROM_LEARNER}"
+    )
+    log_level: LevelOption = _option(
+        "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
+    )
+    env: Annotated[str, BeforeValidator(_text), Flag("ENV")] | None = _option(
+        None,
+        "the environment: its name in Gymnasium, MODULE:NAME to import a module before, or "
+        "FILE.py:CLASS for a class of your own",
+    )
+    env_kwargs: Annotated[dict[str, Any], BeforeValidator(_mapping), Flag("JSON")] = _option(
+        {}, "further arguments for the environment, as a JSON object"
+    )
+    actors: CountOption = _option(1, "how many actors there are, each a process with its own")
+    mode: Annotated[ActorModeName, Flag("MODE")] = _option(
+        "training",
+        "what the actors act for: 'training', or 'eval_deterministic' and 'eval_stochastic', from "
+        "which nothing is learnt",
+    )
+    episodes: CountOption | None = _option(None, "stop after so many episodes of each actor")
+    fetch_parameter_mode: Annotated[FetchModeName, Flag("step|episode")] = _option(
+        "step", "whether actors fetch the parameters by steps or by episodes"
+    )
+    fetch_parameter_interval: CountOption = _option(
+        10, "fetch the parameters before each so many-th step, or episode"
+    )
+    limit_episode_length: CountOption | None = _option(
+        None, "cut an episode off after so many steps"
+    )
+    seed: Annotated[NonNegativeInt, BeforeValidator(_count), Flag("N")] | None = _option(
+        None, "seed of the first actor and its environment; the next one gets N + 1"
     )
 
 

@@ -8,9 +8,7 @@ from dataclasses import dataclass, field
 from relaax.algorithm_base import BridgeBase, ConfigBase
 from relaax.failure_log import FailureLog
 from relaax.protocol import MessageConnection
-from relaax.replay.client.spread import SpreadWriter
-from relaax.replay.client.stub import ReplayStub
-from relaax.replay.client.writer import ReplayWriter
+from relaax.replay.client.spread import SpreadWriter, writer_to
 from relaax.server.common.algorithm_loader import Algorithm
 
 _log = logging.getLogger(__name__)
@@ -38,16 +36,8 @@ class WorkerSettings:
 
     def replay_writer(self, bridge: BridgeBase, number: int) -> SpreadWriter:
         """Return what delivers steps of worker ``number``; ``bridge`` takes metrics of it."""
-        metrics, spec = bridge.metrics(), self.algorithm.replay_spec(self.config)
-        writers = [
-            ReplayWriter(
-                ReplayStub(url),
-                spec.schema,
-                on_dropped=lambda steps: metrics.scalar("replay/steps dropped", steps),
-            )
-            for url in self.deliver_to
-        ]
-        return SpreadWriter(writers, number)
+        schema = self.algorithm.replay_spec(self.config).schema
+        return writer_to(self.deliver_to, schema, bridge.metrics(), first=number)
 
     def stub(self) -> BridgeBase:
         """Return a stub for the parameter server; only after the fork, since gRPC has threads."""

@@ -1,0 +1,43 @@
+"""Actors that hold their environment: environment and policy in one process.
+
+``actor``             the base class, with Surreal's hooks
+``algorithm_actor``   an actor that acts with an algorithm's own agent
+``modes``             what an actor acts for
+``pull_rule``         when it fetches the parameters
+``parameter_client``  fetches them by their hash, and never waits long
+``pulled_bridge``     the bridge of an agent whose parameters are pulled for it
+``module_dict``       what is learnt, by name, and as the vector that travels
+``environment``       an environment as an actor sees it
+``columns``           what is stored of a step
+``experience``        hands steps on, each once
+``episode_metrics``   what is counted of episodes
+``session``           the parts that a process hands to its actor
+"""
+
+from relaax.actor.actor import Actor
+from relaax.actor.experience import Acted
+from relaax.actor.modes import (
+    ACTOR_MODES,
+    EVAL_DETERMINISTIC,
+    EVAL_STOCHASTIC,
+    TRAINING,
+    ActorMode,
+)
+from relaax.actor.module_dict import Module, ModuleDict, ParameterArrays
+from relaax.actor.pull_rule import PullRule
+from relaax.actor.session import ActorSession
+
+__all__ = [
+    "ACTOR_MODES",
+    "EVAL_DETERMINISTIC",
+    "EVAL_STOCHASTIC",
+    "TRAINING",
+    "Acted",
+    "Actor",
+    "ActorMode",
+    "ActorSession",
+    "Module",
+    "ModuleDict",
+    "ParameterArrays",
+    "PullRule",
+]

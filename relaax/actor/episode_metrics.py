@@ -1,0 +1,61 @@
+"""What is counted of an actor's episodes."""
+
+from collections.abc import Callable
+
+from relaax.actor.modes import TRAINING, ActorMode
+from relaax.algorithm_base import EvaluatedPolicy
+from relaax.client.observer import EpisodeSummary, RunObserver
+from relaax.interval_metrics import IntervalMetrics
+from relaax.metrics import EPISODE_REWARD, EVALUATION_REWARD, EVALUATION_REWARD_OF, Metrics
+
+
+class EpisodeMetrics(RunObserver):
+    """Stores metrics of episodes, as workers of the RLX server do; hands all on to ``observer``.
+
+    ``policy`` says what an episode was played with from which nothing is learnt, if that is known.
+    """
+
+    def __init__(
+        self,
+        metrics: Metrics,
+        mode: ActorMode,
+        observer: RunObserver,
+        policy: Callable[[], EvaluatedPolicy | None] = lambda: None,
+    ) -> None:
+        self._metrics = metrics
+        self._means = IntervalMetrics(metrics)
+        self._is_training = mode == TRAINING
+        self._observer = observer
+        self._policy = policy
+
+    def on_connected(self) -> None:
+        """Hand on."""
+        self._observer.on_connected()
+
+    def on_step(self, count: int = 1) -> None:
+        """Hand on."""
+        self._observer.on_step(count)
+
+    def on_episode(self, summary: EpisodeSummary) -> None:
+        """Store sum of rewards, length and time."""
+        if self._is_training:
+            self._metrics.scalar(EPISODE_REWARD, summary.episode_return)
+            self._means.add("episode/length", summary.length)
+            self._means.add("episode/time", summary.seconds)
+            self._means.store_if_due()
+        else:
+            self._store_score(summary)
+        self._observer.on_episode(summary)
+
+    def close(self) -> None:
+        """Store the means that are left."""
+        self._means.store()
+
+    def _store_score(self, summary: EpisodeSummary) -> None:
+        """Store the score of a policy, at its version if that is known."""
+        policy = self._policy()
+        step = None if policy is None else policy.global_t
+        self._metrics.scalar(EVALUATION_REWARD, summary.episode_return, step)
+        self._metrics.scalar("evaluation/length", summary.length, step)
+        if policy is not None and policy.version is not None:
+            self._metrics.scalar(EVALUATION_REWARD_OF, summary.episode_return, policy.version)

@@ -1,0 +1,70 @@
+"""Hands the steps of one environment on, each once, and none of them lost at an episode's end."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from relaax.algorithm_base import ExperienceSink
+from relaax.learning.rollouts import Columns
+from relaax.learning.steps import StepRecorder
+from relaax.observations import mapped
+from relaax.replay.step_batch import StepBatch
+
+_SLOT = np.zeros(1, np.int64)
+_NO_RECURRENT_STATE = np.zeros((2, 1, 0), np.float32)
+
+
+class Acted(NamedTuple):
+    """An action, and how probable it was: what ``act`` may return in the place of the action."""
+
+    action: Any
+    #: Its logarithm.
+    log_probability: float = 0.0
+
+
+class ExperienceSender:
+    """Makes steps of what an actor observes, does and earns, and puts them into ``sink``.
+
+    The replay makes n-step returns and windows of them when they are drawn: a step is sent once,
+    and an episode's last steps become items with shorter horizons.
+    """
+
+    def __init__(self, columns: Columns, sink: ExperienceSink[StepBatch]) -> None:
+        self._columns = columns
+        self._recorder = StepRecorder(columns)
+        self._recorder.grow(1)
+        self._sink = sink
+
+    def begin(self, state: Any, acted: Acted, *, starts: bool, version: int) -> None:
+        """Begin a step: what was observed and done, with the parameters of ``version``."""
+        self._put(self._recorder.observe(_SLOT, _batch_of_one(state), starts))
+        self._recorder.record(
+            _SLOT,
+            np.asarray(acted.action)[np.newaxis],
+            np.array([acted.log_probability], np.float32),
+            _NO_RECURRENT_STATE,
+            version,
+        )
+
+    def end(self, reward: float, *, terminated: bool) -> None:
+        """Complete the step: what it has earned, and whether nothing more can be."""
+        self._recorder.reward(_SLOT, np.array([reward], np.float32), np.array([terminated]))
+        if terminated:
+            self._put(self._recorder.forget(_SLOT))
+
+    def cut_off(self, state: Any) -> None:
+        """Note the state in which the episode was cut off: its value is not 0."""
+        self._put(self._recorder.cut_off(_SLOT, _batch_of_one(state)))
+
+    def give_up(self) -> None:
+        """Hand on what was begun: an episode that is left ends in its newest state."""
+        self._put(self._recorder.forget(_SLOT))
+
+    def _put(self, steps: StepBatch | None) -> None:
+        if steps is not None:
+            self._sink.put(steps)
+
+
+def _batch_of_one(state: Any) -> Any:
+    """Return a state, or its arrays by name, as a batch [1, ...]."""
+    return mapped(lambda part: np.asarray(part)[np.newaxis], state)

@@ -1,0 +1,29 @@
+"""The command ``relaax-actor``."""
+
+import sys
+
+from relaax.client.run_environments import run_environments
+from relaax.server.actor.task import ActorTask
+from relaax.server.actor.wiring import algorithm_of
+from relaax.server.common.configuration import leave_undisturbed, load_actor, run_command
+
+
+def main() -> int:
+    """Run actors and return the exit status."""
+    status = run_command("relaax-actor", lambda: _act(sys.argv[1:]))
+    leave_undisturbed()
+    return status
+
+
+def _act(arguments: list[str]) -> int:
+    """Run a process for each actor; what is wrong with the configuration is said before."""
+    configuration = load_actor(arguments)
+    algorithm_of(configuration)
+    options = configuration.options
+    sizes = [1] * options.actors
+    print(f"{options.actors} actors in {options.env}, {options.mode}", flush=True)
+    return run_environments(ActorTask(tuple(arguments)), sizes, str(options.parameter_server))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

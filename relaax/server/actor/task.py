@@ -1,0 +1,43 @@
+"""What one process of ``relaax-actor`` does: it makes an environment and an actor, and plays."""
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from relaax.actor.episode_metrics import EpisodeMetrics
+from relaax.client.child_process import ProcessReport
+from relaax.client.run_result import RunOutcome, RunResult
+from relaax.errors import ConfigurationError
+from relaax.server.actor.environments import environment_factory
+from relaax.server.actor.wiring import algorithm_of, make_actor, require_fit
+from relaax.server.common.configuration import load_actor
+from relaax.server.common.logs import start_logging
+
+
+@dataclass(frozen=True)
+class ActorTask:
+    """Plays in one environment, with the actor that a command line asks for."""
+
+    arguments: tuple[str, ...]
+
+    def __call__(self, index: int, report: ProcessReport) -> RunResult:
+        """Play until the training is over, or all episodes are."""
+        configuration = load_actor(self.arguments)
+        options, env = configuration.options, str(configuration.options.env)
+        start_logging(options.log_level)
+        try:
+            algorithm, config = algorithm_of(configuration)
+            environment = environment_factory(env, options.env_kwargs)()
+        except Exception as error:  # an environment may raise anything; the parent prints it
+            return RunResult(RunOutcome.UNUSABLE, f"{env}: {error}")
+        with ExitStack() as resources:
+            resources.enter_context(environment)
+            try:
+                require_fit(config, environment, env)
+                actor = make_actor(algorithm, config, options, index, resources)
+            except ConfigurationError as error:
+                return RunResult(RunOutcome.UNUSABLE, str(error))
+            metrics, mode = actor.session.metrics, actor.actor_mode
+            episodes = EpisodeMetrics(metrics, mode, report, actor.policy)
+            actor.main(environment, episodes, options.episodes)
+            episodes.close()
+        return RunResult(RunOutcome.FINISHED, "the training or the episodes are over")

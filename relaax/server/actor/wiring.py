@@ -1,0 +1,123 @@
+"""Makes an actor and what it is connected to: the one place that reads its configuration."""
+
+import secrets
+from contextlib import ExitStack, closing
+from typing import Any
+
+from relaax.actor.actor import Actor
+from relaax.actor.algorithm_actor import AlgorithmActor
+from relaax.actor.modes import EVAL_DETERMINISTIC, EVAL_STOCHASTIC, TRAINING
+from relaax.actor.parameter_client import ParameterClient
+from relaax.actor.pull_rule import PullRule
+from relaax.actor.pulled_bridge import PulledBridge
+from relaax.actor.session import ActorSession, NoExperience
+from relaax.algorithm_base import AgentBase, ConfigBase, Evaluation, ExperienceSink, Metrics
+from relaax.client.gymnasium_actions import action_space_as_json
+from relaax.client.gymnasium_factory import Environment
+from relaax.client.gymnasium_observations import observation_space_as_json
+from relaax.errors import ConfigurationError
+from relaax.learning.agent import SingleAgent
+from relaax.replay.client.spread import writer_to
+from relaax.server.common.algorithm_loader import Algorithm, load_algorithm, make_config
+from relaax.server.common.configuration import ActorConfiguration, ActorOptions
+from relaax.server.common.training_watch import TrainingWatch
+from relaax.spaces import actions_differ, differ, written
+
+#: What is asked of an agent in the modes in which nothing is learnt.
+EVALUATIONS = {
+    EVAL_DETERMINISTIC: Evaluation.DETERMINISTIC,
+    EVAL_STOCHASTIC: Evaluation.STOCHASTIC,
+}
+
+
+def algorithm_of(configuration: ActorConfiguration) -> tuple[Algorithm, ConfigBase]:
+    """Return the algorithm and its typed configuration; ConfigurationError without a learner."""
+    section = configuration.algorithm
+    algorithm = load_algorithm(section.directory)
+    if not algorithm.has_learner:
+        raise ConfigurationError(
+            f"algorithm {section.directory} has no learner: its environments connect to "
+            "relaax-rlx-server"
+        )
+    return algorithm, make_config(algorithm, section)
+
+
+def require_fit(config: ConfigBase, environment: Environment, env: str) -> None:
+    """Raise ConfigurationError unless the environment's spaces are those of ``config``."""
+    observed = observation_space_as_json(environment.observation_space)
+    acted = action_space_as_json(environment.action_space)
+    for what, has, wanted, are_different in (
+        ("observations", observed, config.observation_space(), differ),
+        ("actions", acted, config.action_space(), actions_differ),
+    ):
+        if are_different(has, wanted):
+            raise ConfigurationError(
+                f"the {what} of {env} are {written(has)}, and the algorithm section asks for "
+                f"{written(wanted)}"
+            )
+
+
+def make_actor(
+    algorithm: Algorithm,
+    config: ConfigBase,
+    options: ActorOptions,
+    index: int,
+    resources: ExitStack,
+) -> Actor:
+    """Return actor ``index``; ``resources`` will close it and its connections."""
+    bridge = algorithm.BridgeControl().parameter_server_stub(str(options.parameter_server))
+    resources.callback(bridge.close)
+    pulled = None if algorithm.has_actor else PulledBridge(bridge)
+    client = resources.enter_context(closing(ParameterClient(pulled or bridge)))
+    watch = resources.enter_context(closing(TrainingWatch(bridge, lambda: 0)))
+    session = ActorSession(
+        parameters=client,
+        experience=_experience(algorithm, config, options, bridge.metrics(), index),
+        metrics=bridge.metrics(),
+        pull_rule=PullRule(options.fetch_parameter_mode, options.fetch_parameter_interval),
+        limit_episode_length=options.limit_episode_length,
+        seed=_seed(options, index),
+        is_over=lambda: watch.is_over,
+    )
+    if pulled is None:
+        resources.callback(session.experience.close)
+        actor: Actor = algorithm.make_actor(config, session, index, options.mode)
+    else:
+        agent = _agent(algorithm, config, session, pulled, index)
+        if options.mode != TRAINING:
+            agent.evaluate(EVALUATIONS[options.mode])
+        actor = AlgorithmActor(config, session, index, options.mode, agent, pulled)
+    return resources.enter_context(closing(actor))
+
+
+def _experience(
+    algorithm: Algorithm, config: ConfigBase, options: ActorOptions, metrics: Metrics, index: int
+) -> ExperienceSink[Any]:
+    """Return where the steps of actor ``index`` go."""
+    if options.mode != TRAINING:
+        return NoExperience()
+    urls = [str(each) for each in options.replay_servers or (options.learner,)]
+    # Its slot in an agent is its number already: see SingleAgent.
+    first = index if algorithm.has_actor else 0
+    return writer_to(urls, algorithm.replay_spec(config).schema, metrics, first)
+
+
+def _agent(
+    algorithm: Algorithm,
+    config: ConfigBase,
+    session: ActorSession,
+    bridge: PulledBridge,
+    index: int,
+) -> AgentBase:
+    """Return the agent of workers, for one environment; it closes the session's experience."""
+    agent = algorithm.make_batch_agent(
+        config, bridge, session.seed, False, experience=session.experience
+    )
+    return SingleAgent(agent, session.metrics, slot=index)
+
+
+def _seed(options: ActorOptions, index: int) -> int:
+    """Return another number below 2**32 for each actor."""
+    if options.seed is None:
+        return secrets.randbits(32)
+    return (options.seed + index) % 2**32

@@ -1,0 +1,129 @@
+"""Which environment an option names."""
+
+import pytest
+
+from relaax.algorithm_base import ConfigBase
+from relaax.errors import ConfigurationError
+from relaax.server.actor.environments import environment_factory
+from relaax.server.actor.wiring import require_fit
+from relaax.server.common.configuration import ActorOptions, load_actor
+
+OWN = """
+import gymnasium
+from gymnasium import spaces
+import numpy as np
+
+
+class Simulator(gymnasium.Env):
+    observation_space = spaces.Box(-1, 1, (2,), np.float32)
+    action_space = spaces.Discrete(3)
+
+    def __init__(self, speed=1):
+        self.speed = speed
+"""
+
+YAML = """
+relaax-actor:
+  --env: CartPole-v1
+  --env-kwargs: {render_mode: rgb_array}
+algorithm:
+  name: sac
+  state_size: [4]
+  action_size: 2
+"""
+
+
+@pytest.fixture(name="own")
+def _own(tmp_path):
+    file = tmp_path / "simulator.py"
+    file.write_text(OWN)
+    return file
+
+
+def test_a_name_of_gymnasium():
+    environment = environment_factory("CartPole-v1", {"render_mode": "rgb_array"})()
+    assert environment.spec.id == "CartPole-v1"
+    assert environment.render_mode == "rgb_array"
+    environment.close()
+
+
+def test_a_class_in_a_file_with_its_arguments(own):
+    environment = environment_factory(f"{own}:Simulator", {"speed": 3})()
+    assert environment.speed == 3
+
+
+def test_a_class_that_is_not_there_is_named(own):
+    with pytest.raises(ConfigurationError, match=r"simulator\.py has no class 'Simulater'"):
+        environment_factory(f"{own}:Simulater", {})()
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(ConfigurationError, match=r"there is no file .*absent\.py"):
+        environment_factory(f"{tmp_path}/absent.py:Simulator", {})()
+
+
+class TestOptions:
+    @pytest.fixture(name="written")
+    def _written(self, tmp_path):
+        file = tmp_path / "training.yaml"
+        file.write_text(YAML)
+        return str(file)
+
+    def test_the_help_explains_every_option_with_its_default(self, capsys):
+        with pytest.raises(SystemExit):
+            load_actor(["--help"])
+        text = " ".join(capsys.readouterr().out.split())
+        for field in ActorOptions.model_fields.values():
+            assert field.alias in text
+            assert field.description in text
+        assert "(default: training)" in text
+        assert "--parameter-server: localhost:7000" in text
+
+    def test_the_file_may_come_first(self, written):
+        assert load_actor([written, "--actors", "2"]) == load_actor(
+            ["--config", written, "--actors", "2"]
+        )
+
+    def test_arguments_of_the_environment_are_json_on_the_command_line(self, written):
+        from_file = load_actor([written]).options
+        given = load_actor([written, "--env-kwargs", '{"sutton_barto_reward": true}']).options
+        assert from_file.env_kwargs == {"render_mode": "rgb_array"}
+        assert given.env_kwargs == {"sutton_barto_reward": True}
+
+    @pytest.mark.parametrize("given", ["[1]", "{"])
+    def test_other_arguments_are_refused(self, written, given):
+        with pytest.raises(ConfigurationError, match="--env-kwargs"):
+            load_actor([written, "--env-kwargs", given])
+
+    def test_an_environment_must_be_named(self, tmp_path):
+        file = tmp_path / "training.yaml"
+        file.write_text(YAML.replace("  --env: CartPole-v1\n", ""))
+        with pytest.raises(ConfigurationError, match="--env: is missing"):
+            load_actor([str(file)])
+
+    def test_a_mode_that_there_is_not_is_refused(self, written):
+        with pytest.raises(ConfigurationError, match="--mode"):
+            load_actor([written, "--mode", "eval"])
+
+
+class AnyConfig(ConfigBase):
+    def __init__(self, observed, acted):
+        super().__init__({})
+        self._spaces = observed, acted
+
+    def observation_space(self):
+        return self._spaces[0]
+
+    def action_space(self):
+        return self._spaces[1]
+
+
+def test_an_environment_of_other_spaces_is_refused_with_both_written_out(own):
+    environment = environment_factory(f"{own}:Simulator", {})()
+    wanted = {"type": "Box", "dtype": "float32", "shape": [2]}, {"type": "Discrete", "n": 3}
+    require_fit(AnyConfig(*wanted), environment, "Simulator")
+    with pytest.raises(ConfigurationError, match=r'actions of Simulator .*"n": 3.*"n": 4'):
+        require_fit(AnyConfig(wanted[0], {"type": "Discrete", "n": 4}), environment, "Simulator")
+    other = {"type": "Box", "dtype": "float32", "shape": [5]}
+    with pytest.raises(ConfigurationError, match=r"observations of Simulator .*\[2\].*\[5\]"):
+        require_fit(AnyConfig(other, wanted[1]), environment, "Simulator")
