@@ -16,7 +16,7 @@ from relaax.algorithm_base import (
 from relaax.learning.arrays import padded_size, zero_padded
 from relaax.learning.distributions.base import ActionHead
 from relaax.learning.evaluator import EvaluationParts, Evaluator, PinnedPolicies
-from relaax.learning.exploration import IndependentNoise, NoiseSource, NoNoise
+from relaax.learning.exploration import NoiseSource, NoNoise
 from relaax.learning.filters import ZFilter
 from relaax.learning.learner import NoLearner
 from relaax.learning.model import PolicyModel
@@ -73,7 +73,7 @@ class Actor(BatchAgentBase, Generic[BatchT]):
         self._rollouts = rollouts
         self._experience = experience
         self._random = random
-        self._exploration = exploration or IndependentNoise(distribution, random)
+        self._exploration = exploration
         self._clip_rewards = clip_rewards
         self._reward_scale = reward_scale
         self._reward_filter = reward_filter
@@ -129,7 +129,8 @@ class Actor(BatchAgentBase, Generic[BatchT]):
         slots, starts = transitions.acting, transitions.starts
         if not transitions.only_steps:
             self._recurrent_state[:, transitions.started] = 0
-            self._exploration.start(transitions.started)
+            if self._exploration is not None:
+                self._exploration.start(transitions.started)
         if len(slots) == 0:
             return self._columns.actions(0)
         rows = self._model.batch_size(len(slots))
@@ -174,7 +175,8 @@ class Actor(BatchAgentBase, Generic[BatchT]):
         if self._rollouts is not None:
             self._rollouts.grow(capacity)
         self._preprocessor.grow(capacity)
-        self._exploration.grow(capacity)
+        if self._exploration is not None:
+            self._exploration.grow(capacity)
         self._recurrent_state = zero_padded(self._recurrent_state, capacity, axis=1)
         self._capacity = capacity
 
@@ -220,7 +222,7 @@ class Actor(BatchAgentBase, Generic[BatchT]):
 
     def _choose_at_once(self, policy: Policy, slots: IntArray, observations: Observations) -> Array:
         before = self._state_before(slots)
-        noise = self._exploration.draw(slots)
+        noise = self._noise(slots)
         choice = self._model.choose(policy.parameters, observations, before, noise)
         if self._is_recurrent:
             self._recurrent_state[:, slots] = choice.recurrent_state
@@ -229,6 +231,11 @@ class Actor(BatchAgentBase, Generic[BatchT]):
                 slots, choice.actions, choice.log_probabilities, before, policy.version.number
             )
         return choice.actions
+
+    def _noise(self, slots: IntArray) -> Array:
+        if self._exploration is None:
+            return self._distribution.noise(self._random, len(slots))
+        return self._exploration.draw(slots)
 
     def _state_before(self, slots: IntArray) -> Array:
         if self._is_recurrent:

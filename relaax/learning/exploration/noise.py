@@ -27,24 +27,6 @@ class NoiseSource(Protocol):
         """
 
 
-class IndependentNoise:
-    """Draws what a distribution's samples are made of."""
-
-    def __init__(self, head: ActionHead, random: np.random.Generator) -> None:
-        self._head = head
-        self._random = random
-
-    def grow(self, capacity: int) -> None:
-        """See NoiseSource."""
-
-    def start(self, slots: IntArray) -> None:
-        """See NoiseSource."""
-
-    def draw(self, slots: IntArray) -> FloatArray:
-        """See NoiseSource."""
-        return self._head.noise(self._random, len(slots))
-
-
 class NoNoise:
     """Makes zeros, so that each choice is the best known action: the mode of a distribution."""
 

@@ -24,6 +24,7 @@ SECTIONS = {
     "da3c_cont": {**DISCRETE, "action_size": 1, "episode_len": 5, "lstm": False},
     "ddpg": CONTINUOUS,
     "dqn": {**DISCRETE, "exploration": {"start": 1.0, "end": 1.0}},
+    "ppo": {**DISCRETE, "episode_len": 5},
     "sac": CONTINUOUS,
 }
 

@@ -293,6 +293,8 @@ def test_a_mixed_batch_has_its_fractions_over_all_servers(shards):
     urls = [server.url for server in shards.servers]
     sampler = MixedSampler(urls, "mixed", MIXED, np.random.default_rng(2))
     try:
+        for of_a_table in sampler._samplers:
+            wait_until(lambda one=of_a_table: one.actions == 80)
         sample = sampler.sample("mixed", 16, 5.0)
         assert sample.columns["source"].tolist() == [0] * 4 + [1] * 12
         assert sample.items == 160

@@ -81,6 +81,7 @@ class TestValues:
             "goal_return": None,
             "goal_episodes": 100,
             "keep_serving": False,
+            "replica_of": None,
         }
         found = load_rlx_server(["--config", str(yaml)]).options
         assert found == RlxServerOptions()
@@ -225,7 +226,7 @@ class TestValues:
     @pytest.mark.parametrize("path", sorted(REPOSITORY.glob("config/*.yaml")), ids=lambda p: p.stem)
     def test_every_configuration_of_the_repository_loads(self, path):
         names = {"da3c_cont_": "da3c_cont", "starter_continuous": "da3c_cont", "sac_": "sac"}
-        names |= {"td3_": "ddpg", "ddpg_": "ddpg", "dqn_": "dqn"}
+        names |= {"td3_": "ddpg", "ddpg_": "ddpg", "dqn_": "dqn", "ppo_": "ppo"}
         name = next((n for stem, n in names.items() if path.stem.startswith(stem)), "da3c")
         for load in (load_parameter_server, load_rlx_server, load_learner):
             found = load(["--config", str(path)]).algorithm
@@ -440,7 +441,7 @@ class TestAlgorithm:
     def test_a_bundled_algorithm_is_found_by_its_name(self, yaml):
         assert self.located(yaml, "{name: da3c}").directory == REPOSITORY / "algorithms" / "da3c"
 
-    @pytest.mark.parametrize("name", ["dqn", "../algorithms/da3c"])
+    @pytest.mark.parametrize("name", ["muzero", "../algorithms/da3c"])
     def test_an_unknown_name_lists_the_bundled_ones(self, yaml, name):
         assert refusal_of_text(yaml, f"algorithm: {{name: {name}}}") == (
             f"da3c.yaml: algorithm: name: unknown algorithm {name!r}; "
