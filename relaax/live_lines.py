@@ -148,6 +148,6 @@ def _value(text: str) -> float:
 
 def _text(value: float) -> str:
     """Return a number with three digits at least, and no more than it has."""
-    if value == int(value) and abs(value) < 1e15:
+    if math.isfinite(value) and value == int(value) and abs(value) < 1e15:
         return f"{int(value):,}"
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:,.2f}"

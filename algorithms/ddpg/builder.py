@@ -20,6 +20,7 @@ from relaax.learning.exploration.action_noise import (
     UniformAtFirst,
 )
 from relaax.learning.exploration.parameter_noise import ParameterNoise
+from relaax.learning.exploration.schedules import Ladder
 from relaax.learning.off_policy import (
     OffPolicyLearner,
     make_actor,
@@ -50,7 +51,7 @@ def make_batch_agent(
     """Return the agent of many environments, which delivers steps to ``experience``."""
 
     def noise(policy: CurrentPolicy, random: np.random.Generator) -> NoiseSource:
-        return exploration_of(config, policy, random)
+        return exploration_of(config, policy, random, seed)
 
     keys = config.settings.exploration
     perturbed = None
@@ -66,16 +67,17 @@ def make_batch_agent(
 
 
 def exploration_of(
-    config: Config, policy: CurrentPolicy, random: np.random.Generator
+    config: Config, policy: CurrentPolicy, random: np.random.Generator, seed: int
 ) -> NoiseSource:
-    """Return the noise of an actor's actions."""
+    """Return the noise of the actions of the worker with this ``seed``."""
     keys, numbers = config.settings.exploration, config.actions.outputs
+    ladder = Ladder(keys.rungs, seed)
     noise: NoiseSource
     if keys.type == "ou":
-        noise = OrnsteinUhlenbeckNoise(numbers, keys.sigma, random, keys.rungs, keys.theta, keys.dt)
+        noise = OrnsteinUhlenbeckNoise(numbers, keys.sigma, random, ladder, keys.theta, keys.dt)
     else:
         sigma = 0.0 if keys.type == "parameters" else keys.sigma
-        noise = NormalNoise(numbers, sigma, random, keys.rungs)
+        noise = NormalNoise(numbers, sigma, random, ladder)
     steps = config.settings.first_random_steps
     return UniformAtFirst(noise, numbers, steps, lambda: policy.global_t, random)
 

@@ -61,7 +61,9 @@ class Settings(ContinuousSettings):
             return values
         is_twin = values.get("twin") is True
         filled = {"policy_delay": 2 if is_twin else 1, "target_noise": 0.2 if is_twin else 0.0}
-        given = {key: value for key, value in values.items() if value is not None}
+        given = {
+            key: value for key, value in values.items() if value is not None or key not in filled
+        }
         return filled | given
 
     @model_validator(mode="after")

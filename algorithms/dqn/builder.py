@@ -13,7 +13,7 @@ from relaax.algorithm_base import (
 from relaax.learning.actor import Actor
 from relaax.learning.exploration import NoiseSource
 from relaax.learning.exploration.epsilon_greedy import EpsilonGreedy
-from relaax.learning.exploration.schedules import Linear
+from relaax.learning.exploration.schedules import Ladder, Linear
 from relaax.learning.off_policy import (
     OffPolicyLearner,
     make_actor,
@@ -49,7 +49,7 @@ def make_batch_agent(
             Linear(keys.start, keys.end, keys.steps),
             lambda: policy.global_t,
             random,
-            keys.rungs,
+            Ladder(keys.rungs, seed),
             keys.exponent,
         )
 

@@ -117,8 +117,8 @@ class Actor(ABC):
         """
         if self.actor_mode == TRAINING:
             add = self._metrics.add
-            # Two machines' clocks: they may differ by more than what lies between.
-            add("actor/parameter publish delay", max(time.time() - info.time, 0.0))
+            if info.age_s is not None:  # by the parameter server's own clock
+                add("actor/parameter publish delay", info.age_s)
             add("actor/actions per parameter update", self._actions_since_update)
             add("actor/episodes per parameter update", self._episodes_since_update)
         self._actions_since_update = self._episodes_since_update = 0

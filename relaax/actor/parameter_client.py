@@ -3,8 +3,9 @@
 import logging
 import queue
 import threading
+from typing import Protocol
 
-from relaax.algorithm_base import BridgeBase, Publication, PublishedInfo, Wanted
+from relaax.algorithm_base import Publication, PublishedInfo, Wanted
 from relaax.errors import BridgeError
 
 _log = logging.getLogger(__name__)
@@ -15,6 +16,13 @@ TIMEOUT_S = 2.0
 NOTHING = Publication(None, None, "")
 
 
+class Fetches(Protocol):
+    """What answers requests for published parameters, such as a bridge."""
+
+    def fetch(self, wanted: Wanted, known_hash: str = "") -> Publication:
+        """See ``BridgeBase``."""
+
+
 class ParameterClient:
     """Asks a parameter server for what was published last, unless that is known by its hash.
 
@@ -23,7 +31,7 @@ class ParameterClient:
     a thread of the client's own, which ends with it.
     """
 
-    def __init__(self, bridge: BridgeBase, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(self, bridge: Fetches, timeout_s: float = TIMEOUT_S) -> None:
         self._bridge = bridge
         self._timeout_s = timeout_s
         self._calls: queue.SimpleQueue[tuple[Wanted, str] | None] = queue.SimpleQueue()

@@ -88,6 +88,12 @@ class BridgeBase(ABC):
         """Return whether the training goes on."""
         return Phase.TRAINING
 
+    def wait_at_most(self, seconds: float) -> None:
+        """Let calls for values raise ParameterServerAway where it is away for so long.
+
+        A bridge without such a limit ignores it.
+        """
+
     def close(self) -> None:
         """Release the transport."""
 

@@ -82,6 +82,10 @@ class Bridge(BridgeBase):
         self._metrics: MetricsSender | None = None
         self._is_closed = False
 
+    def wait_at_most(self, seconds: float) -> None:
+        """Wait no longer than ``seconds`` for a parameter server that is away."""
+        self._retry_for_s = seconds
+
     def increment_global_t(self, steps: int = 1) -> int:
         """Add environment steps to the global step and return it."""
         request = bridge_pb2.Steps(count=steps)

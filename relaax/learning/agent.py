@@ -20,18 +20,15 @@ _NO_STATES = np.zeros(0, np.float32)
 
 
 class SingleAgent(AgentBase):
-    """A batch of one: the seed's interface to an agent of many environments.
+    """A batch of one: the seed's interface to an agent of many environments."""
 
-    ``slot`` is the environment's number among those of all such agents: it may explore by it.
-    """
-
-    def __init__(self, actor: BatchAgentBase, metrics: Metrics, slot: int = 0) -> None:
+    def __init__(self, actor: BatchAgentBase, metrics: Metrics) -> None:
         # Without the base class's own, which keeps a configuration for those that read it.
         self._learner: BatchAgentBase = actor
         self._actor: BatchAgentBase = actor
         self._evaluator: EvaluatorBase | None = None
         self._metrics = metrics
-        self._slots = np.array([slot], np.int64)
+        self._slots = np.zeros(1, np.int64)
         self._is_running = np.zeros(1, np.bool_)
         self._dtypes: Any = None
         self._score = 0.0

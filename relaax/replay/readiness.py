@@ -31,14 +31,21 @@ class Readiness:
         if not self._crosses_episodes:
             ends = places[self._storage.flags[rows] & ENDS != 0]
             complete |= places <= (ends[-1] if len(ends) else -1)
-        self._waiting[slot] = rows[~complete]
+        self._keep(slot, rows[~complete])
         return rows[complete]
 
     def forget(self, slot: int, rows: IntArray) -> None:
         """Forget ``rows`` of ``slot``, which are about to be evicted."""
         waiting = self._waiting.get(slot)
         if waiting is not None:
-            self._waiting[slot] = waiting[~np.isin(waiting, rows)]
+            self._keep(slot, waiting[~np.isin(waiting, rows)])
+
+    def _keep(self, slot: int, rows: IntArray) -> None:
+        """Note which rows wait; of slots that never come again nothing is left."""
+        if len(rows):
+            self._waiting[slot] = rows
+        else:
+            self._waiting.pop(slot, None)
 
     def contents(self) -> IntArray:
         """Return all rows int64 [N] that wait, those of a slot in their order."""

@@ -16,7 +16,7 @@ from relaax.replay.rates import Rates
 from relaax.replay.schema import Schema
 from relaax.replay.selectors.selector import FloatArray, IntArray
 from relaax.replay.storage import ENDS, FINAL, NONE, START, Flags, Storage
-from relaax.replay.table import Sample, Table, TableState
+from relaax.replay.table import Sample, Table, TableState, require_priorities
 from relaax.replay.times import Times
 from relaax.replay.writers import MissingSteps, Slot, Writers
 
@@ -176,15 +176,15 @@ class Replay:
         """
         source = self._tables[table]
         with self._changed:
-            source.let_go()
-            self._changed.notify_all()
+            if at_least > 0:
+                source.let_go()
+                self._changed.notify_all()
             self._changed.wait_for(lambda: source.state().allowance >= at_least, timeout_s)
             return ReplayState(source.state(), len(self._storage), self._actions)
 
     def update_priorities(self, table: str, keys: IntArray, priorities: FloatArray) -> int:
         """Give items of ``table`` other priorities [N]; return how many of them are gone."""
-        if not np.isfinite(priorities).all() or (priorities < 0).any():
-            raise ValueError("priorities must be finite, and at least 0")
+        require_priorities(priorities)
         with self._changed:
             return self._tables[table].update_priorities(keys, priorities)
 
@@ -215,6 +215,11 @@ class Replay:
                 "steps dropped": self._dropped_steps,
                 "steps evicted": self._storage.evicted,
                 "actions stored": self._actions,
+                "items drawn": sum(
+                    table.counts.drawn
+                    for table in self._tables.values()
+                    if isinstance(table, Table)
+                ),
             }
             sizes: dict[str, float] = {
                 "steps": len(self._storage),

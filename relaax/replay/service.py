@@ -4,6 +4,7 @@ import secrets
 import threading
 from collections.abc import Callable
 from functools import partial
+from time import monotonic
 from typing import NoReturn, TypeVar
 
 import grpc
@@ -143,11 +144,13 @@ class ReplayServicer:
     def _append(
         self, request: WithPayload[replay_pb2.Steps], timeout_s: float
     ) -> replay_pb2.Stored:
-        writer = request.fields.writer
-        following = [
-            self._replay.append(writer, run.environment, run.first, run.rows, run.flags, timeout_s)
-            for run in runs_of(request, self._replay.schema)
-        ]
+        writer, deadline = request.fields.writer, monotonic() + timeout_s
+        following = []
+        for run in runs_of(request, self._replay.schema):
+            left = max(0.0, deadline - monotonic())
+            following.append(
+                self._replay.append(writer, run.environment, run.first, run.rows, run.flags, left)
+            )
         return replay_pb2.Stored(next=following)
 
     def _sample(self, request: replay_pb2.Request) -> WithPayload[replay_pb2.Items]:

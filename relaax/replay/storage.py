@@ -26,7 +26,7 @@ BLOCK = 64
 NONE = -1
 
 #: What is known of each row beside its columns.
-PER_ROW = ("flags", "following", "before", "serials", "positions", "slots")
+PER_ROW = ("flags", "following", "before", "serials", "positions", "numbers", "slots")
 
 
 class Storage:
@@ -75,7 +75,7 @@ class Storage:
 
     def __len__(self) -> int:
         """Return how many rows there are now."""
-        return int(np.count_nonzero(self.serials != NONE))
+        return self._stored - self.evicted
 
     def newest(self, slot: int) -> int:
         """Return the newest row of ``slot``; ``NONE`` without one."""

@@ -37,6 +37,12 @@ class Sample:
     least_probability: float
 
 
+def require_priorities(priorities: FloatArray) -> None:
+    """Raise ValueError unless all priorities [N] are finite, and at least 0."""
+    if not np.isfinite(priorities).all() or (priorities < 0).any():
+        raise ValueError("priorities must be finite, and at least 0")
+
+
 def joined(parts: Sequence[Sample], axis: int, items: int, empty: Empty = np.empty) -> Sample:
     """Return one batch, drawn of ``items`` in all; ``axis`` of its columns counts the parts'."""
     first, *others = parts
@@ -137,8 +143,10 @@ class Table:
 
     def state(self) -> TableState:
         """Return what a sampler of several tables needs to know."""
-        weight = self._selector.weight if self._is_ready() else 0.0
-        return TableState(len(self), weight, min(self._allowance(), self._selector.most))
+        if not self._is_ready():
+            return TableState(len(self), 0.0, 0.0)
+        allowance = min(self._allowance(), self._selector.most)
+        return TableState(len(self), self._selector.weight, allowance)
 
     def let_go(self) -> None:
         """Take note that what was drawn last is not worked on any more: more is asked for."""

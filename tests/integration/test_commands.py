@@ -69,7 +69,7 @@ def test_a_missing_folder_of_an_algorithm_is_named(training: Training, command: 
 def test_an_unknown_name_of_an_algorithm_is_named_with_the_known_ones(
     training: Training, command: str
 ):
-    training.configure({"name": "dqn"})
+    training.configure({"name": "muzero"})
     message = refusal(training, command)
     assert message.startswith(f"{training.yaml}: algorithm: name: ")
     assert "dqn" in message

@@ -9,22 +9,22 @@ import numpy.typing as npt
 
 from relaax.learning.arrays import zero_padded
 from relaax.learning.exploration.noise import NoiseSource
-from relaax.learning.exploration.schedules import Clock, sigma_ladder
+from relaax.learning.exploration.schedules import ONE_RUNG, Clock, Ladder
 
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int64]
 
 
 class NormalNoise:
-    """Independent normal noise; with ``rungs`` above 1, environments differ in its size."""
+    """Independent normal noise of sizes that ``ladder`` has for environments."""
 
     def __init__(
-        self, actions: int, sigma: float, random: np.random.Generator, rungs: int = 1
+        self, actions: int, sigma: float, random: np.random.Generator, ladder: Ladder = ONE_RUNG
     ) -> None:
         self._actions = actions
         self._sigma = sigma
         self._random = random
-        self._rungs = rungs
+        self._ladder = ladder
 
     def grow(self, capacity: int) -> None:
         """See NoiseSource."""
@@ -35,7 +35,7 @@ class NormalNoise:
     def draw(self, slots: IntArray) -> FloatArray:
         """See NoiseSource."""
         drawn = self._random.standard_normal((len(slots), self._actions), np.float32)
-        sigmas = self._sigma * sigma_ladder(slots, self._rungs)
+        sigmas = self._sigma * self._ladder.sigma_parts(slots)
         return _added(drawn * sigmas[:, np.newaxis])
 
 
@@ -52,13 +52,13 @@ class OrnsteinUhlenbeckNoise:
         actions: int,
         sigma: float,
         random: np.random.Generator,
-        rungs: int = 1,
+        ladder: Ladder = ONE_RUNG,
         theta: float = 0.15,
         dt: float = 1.0,
     ) -> None:
         self._sigma = sigma
         self._random = random
-        self._rungs = rungs
+        self._ladder = ladder
         self._theta = theta
         self._dt = dt
         self._state: FloatArray = np.zeros((0, actions), np.float32)
@@ -75,7 +75,7 @@ class OrnsteinUhlenbeckNoise:
         """See NoiseSource."""
         before = self._state[slots]
         drawn = self._random.standard_normal(before.shape, np.float32)
-        sigmas = self._sigma * self._dt**0.5 * sigma_ladder(slots, self._rungs)
+        sigmas = self._sigma * self._dt**0.5 * self._ladder.sigma_parts(slots)
         after = before - self._theta * self._dt * before + sigmas[:, np.newaxis] * drawn
         self._state[slots] = after
         return _added(after)

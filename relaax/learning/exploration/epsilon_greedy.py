@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from relaax.learning.exploration.schedules import Clock, Linear, epsilon_ladder
+from relaax.learning.exploration.schedules import ONE_RUNG, Clock, Ladder, Linear
 
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int64]
@@ -15,8 +15,8 @@ CERTAIN = np.float32(1e30)
 class EpsilonGreedy:
     """The action of the highest value, or with probability epsilon one drawn from all of them.
 
-    Mnih et al. 2015, "Human-level control through deep reinforcement learning", algorithm 1. With
-    ``rungs`` above 1, environments have different powers of epsilon; see ``epsilon_ladder``.
+    Mnih et al. 2015, "Human-level control through deep reinforcement learning", algorithm 1. On
+    a ``ladder`` environments have different powers of epsilon.
     """
 
     def __init__(
@@ -25,14 +25,14 @@ class EpsilonGreedy:
         epsilon: Linear,
         global_t: Clock,
         random: np.random.Generator,
-        rungs: int = 1,
+        ladder: Ladder = ONE_RUNG,
         exponent: float = 7.0,
     ) -> None:
         self._actions = actions
         self._epsilon = epsilon
         self._global_t = global_t
         self._random = random
-        self._rungs = rungs
+        self._ladder = ladder
         self._exponent = exponent
 
     def grow(self, capacity: int) -> None:
@@ -43,7 +43,7 @@ class EpsilonGreedy:
 
     def draw(self, slots: IntArray) -> FloatArray:
         """See NoiseSource: what is added to the values of all actions, float32 [B, A]."""
-        powers = epsilon_ladder(slots, self._rungs, self._exponent)
+        powers = self._ladder.epsilon_powers(slots, self._exponent)
         epsilons = self._epsilon.at(self._global_t()) ** powers
         explores = np.flatnonzero(self._random.random(len(slots)) < epsilons)
         noise = np.zeros((len(slots), self._actions), np.float32)

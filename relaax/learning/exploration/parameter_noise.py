@@ -45,14 +45,16 @@ class ParameterNoise:
         self._half = half
         self._random = random
         self._target = target
-        self._clean: Parameters | None = None
+        #: Parameters with noise, and the same without.
+        self._pair: tuple[Parameters, Parameters] | None = None
         self._choices = 0
 
     def unpack(self, vector: FloatVector) -> Parameters:
         """Return the parameters ``vector`` [size] with noise."""
         noise = self._random.standard_normal(len(vector), np.float32)
-        self._clean = self._unpack(vector)
-        return self._unpack(vector + np.float32(self.sigma) * noise)
+        noisy = self._unpack(vector + np.float32(self.sigma) * noise)
+        self._pair = noisy, self._unpack(vector)
+        return noisy
 
     def batch_size(self, count: int) -> int:
         """See PolicyModel."""
@@ -80,13 +82,12 @@ class ParameterNoise:
         noise: FloatArray,
     ) -> None:
         """Let sigma grow where the noise leads less far than it should, and shrink otherwise."""
-        clean = self._clean
-        if clean is None:
+        pair = self._pair
+        if pair is None or pair[0] is not parameters:  # newer ones have just come
             return
         quiet = np.zeros_like(noise)
         with_noise, without = (
-            self._model.choose(each, observations, recurrent_state, quiet).actions
-            for each in (parameters, clean)
+            self._model.choose(each, observations, recurrent_state, quiet).actions for each in pair
         )
         places = (with_noise - without).reshape(len(noise), -1) / self._half
         distance = float(np.sqrt(np.mean(np.square(places))))

@@ -28,22 +28,40 @@ class Linear:
         return self.start + part * (self.end - self.start)
 
 
-def sigma_ladder(slots: IntArray, rungs: int) -> FloatArray:
-    """Return the part (k + 1) / rungs of the largest sigma for slots [B]; k is slot % rungs.
+@dataclass(frozen=True)
+class Ladder:
+    """Sizes of exploration that differ from environment to environment, on ``rungs`` rungs.
 
-    So actors of DDPG differ in seed 004. There, the first of several has no noise at all, which is
-    lost data for a learner; here it has the least.
+    The environment in slot k of a worker is on rung ``(first + k) % rungs``. Give each worker
+    another ``first``, such as its seed: those that serve one environment have slot 0 alone.
     """
-    parts: FloatArray = ((slots % rungs + 1) / rungs).astype(np.float32)
-    return parts
+
+    rungs: int = 1
+    first: int = 0
+
+    def sigma_parts(self, slots: IntArray) -> FloatArray:
+        """Return the part (rung + 1) / rungs of the largest sigma for slots [B].
+
+        So actors of DDPG differ in seed 004. There, the first of several has no noise at all, which
+        is lost data for a learner; here it has the least.
+        """
+        parts: FloatArray = ((self._rungs_of(slots) + 1) / self.rungs).astype(np.float32)
+        return parts
+
+    def epsilon_powers(self, slots: IntArray, exponent: float) -> FloatArray:
+        """Return the powers that slots [B] raise epsilon to: 1 + exponent * rung / (rungs - 1).
+
+        Horgan et al. 2018 (https://arxiv.org/abs/1803.00933), section 4: actor i of N has
+        epsilon ** (1 + i / (N - 1) * alpha), with epsilon 0.4 and alpha 7.
+        """
+        steps = max(self.rungs - 1, 1)
+        powers: FloatArray = (1 + exponent * self._rungs_of(slots) / steps).astype(np.float32)
+        return powers
+
+    def _rungs_of(self, slots: IntArray) -> IntArray:
+        rungs: IntArray = (slots + self.first) % self.rungs
+        return rungs
 
 
-def epsilon_ladder(slots: IntArray, rungs: int, exponent: float) -> FloatArray:
-    """Return the powers that slots [B] raise epsilon to: 1 + exponent * k / (rungs - 1).
-
-    k is slot % rungs. Horgan et al. 2018 (https://arxiv.org/abs/1803.00933), section 4: actor i of
-    N has epsilon ** (1 + i / (N - 1) * alpha), with epsilon 0.4 and alpha 7.
-    """
-    steps = max(rungs - 1, 1)
-    powers: FloatArray = (1 + exponent * (slots % rungs) / steps).astype(np.float32)
-    return powers
+#: All environments alike.
+ONE_RUNG = Ladder()

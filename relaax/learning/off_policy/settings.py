@@ -38,8 +38,9 @@ class LearnersSection(Section):
     #: ``synchronous``: an update is the mean of a gradient of each learner. ``asynchronous``: each
     #: gradient is an update (Nair et al. 2015, https://arxiv.org/abs/1507.04296).
     gradients: Literal["synchronous", "asynchronous"] = "synchronous"
-    #: How long a learner is waited for, in seconds, before the others go on without it.
-    timeout: PositiveFloat = 10.0
+    #: How long a learner is waited for, in seconds, before the others go on without it: less than
+    #: a call to the parameter server may take.
+    timeout: float = Field(5.0, gt=0, le=8)
 
 
 class OffPolicySettings(Section):

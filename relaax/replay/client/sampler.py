@@ -15,8 +15,8 @@ from relaax.replay.client.shard import Shard
 from relaax.replay.client.stub import ReplayStub
 from relaax.replay.replay import NotReady
 from relaax.replay.selectors.selector import FloatArray, IntArray
-from relaax.replay.specs import ReplaySpec
-from relaax.replay.table import Sample, joined
+from relaax.replay.specs import ReplaySpec, TableSpec
+from relaax.replay.table import Sample, joined, require_priorities
 
 #: A call that a server does not answer for so long has failed.
 CALL_TIMEOUT_S = 3.0
@@ -65,6 +65,7 @@ class ShardedSampler:
         self._table = table
         self._spec = spec
         self._axis = spec.view(table).item_axis
+        self._is_queue = _is_queue(spec, table)
         self._random = random
         self._changed = threading.Condition()
         self._batch: _Batch | None = None
@@ -121,6 +122,7 @@ class ShardedSampler:
     def update_priorities(self, table: str, keys: IntArray, priorities: FloatArray) -> int:
         """Give items other priorities [N]; return how many of them are gone, which is counted."""
         self._require_table(table)
+        require_priorities(priorities)
         known = read_keys(keys, len(self._shards))
 
         def update(number: int) -> int:
@@ -146,22 +148,22 @@ class ShardedSampler:
             while (missing := self._missing(batch.charge)) > 0:
                 left = deadline - monotonic()
                 if left <= 0:
-                    return self._payments(batch.charge, missing)
+                    return self._payments(batch, missing)
                 for shard in self._shards:
                     shard.want(shard.allowance + -(-missing // len(self._shards)))
                 self._changed.wait(left)
             return self._divided(batch.draws, batch.charge)
 
-    def _payments(self, charge: int, missing: float) -> list[_Share]:
+    def _payments(self, batch: _Batch, missing: float) -> list[_Share]:
         """Pay what is allowed now, without draws; NotReady if nothing is.
 
         A server that is ahead by less than a batch would otherwise take no steps, and wait for
-        draws that never come.
+        draws that never come. Of a queue, whose items are drawn once, they are drawn, too.
         """
-        allowed = int(min(charge, sum(shard.allowance for shard in self._shards)))
+        allowed = int(min(batch.charge, sum(shard.allowance for shard in self._shards)))
         if allowed < 1:
             raise NotReady(f"{missing:g} draws of {self._table} are not allowed yet")
-        return self._divided(0, allowed)
+        return self._divided(min(batch.draws, allowed) if self._is_queue else 0, allowed)
 
     def _missing(self, charge: int) -> float:
         """Return how much more must be allowed, 1 at least while nothing can be drawn."""
@@ -232,3 +234,9 @@ class ShardedSampler:
     def _require_table(self, table: str) -> None:
         if table != self._table:
             raise KeyError(f"{table!r} was not asked for, but {self._table!r}")
+
+
+def _is_queue(spec: ReplaySpec, name: str) -> bool:
+    """Return whether each item of a table is drawn once."""
+    table = spec.tables[name]
+    return isinstance(table, TableSpec) and table.selector in ("fifo", "lifo")

@@ -41,8 +41,8 @@ class Shard:
         self.items = 0
         #: How many steps it holds, as far as is known, and how many it has lost.
         self.steps = self.lost = 0
-        #: How many actions it has stored in all its incarnations.
-        self.actions = 0
+        #: How many actions it has stored in all its incarnations, and in those before this one.
+        self.actions = self._actions_before = 0
         self.incarnation = 0
         #: Counts its incarnations.
         self.epoch = 0
@@ -123,7 +123,7 @@ class Shard:
             self.is_away = False
             self.weight, self.allowance = state.table.weight, state.table.allowance
             self.items = state.table.items if self.weight else 0
-            self.steps, self.actions = state.steps, state.actions
+            self.steps, self.actions = state.steps, self._actions_before + state.actions
             self._changed.notify_all()
             self._changed.wait_for(lambda: self._closes or self._wanted > self.allowance, REFRESH_S)
 
@@ -133,5 +133,6 @@ class Shard:
             lost = max(0, self.steps - state.steps)
             self.lost += lost
             self.epoch += 1
+            self._actions_before = max(0, self.actions - state.actions)
             _log.warning("replay server %s started again: %d steps are lost", self.stub.url, lost)
         self.incarnation = incarnation

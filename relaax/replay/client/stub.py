@@ -31,7 +31,8 @@ from relaax.replay.writers import MissingSteps, UnknownWriter
 Array = npt.NDArray[Any]
 
 #: INTERNAL is what a connection that breaks within an answer may come to.
-_AWAY = (
+#: How calls end while a server is away, or a connection breaks.
+AWAY = (
     grpc.StatusCode.UNAVAILABLE,
     grpc.StatusCode.DEADLINE_EXCEEDED,
     grpc.StatusCode.CANCELLED,
@@ -151,7 +152,7 @@ class ReplayStub:
         code, details = error.code(), error.details()
         if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
             return NotReady(details)
-        if code in _AWAY:
+        if code in AWAY:
             return ReplayAway(f"replay server {self.url}: {details}")
         if code is grpc.StatusCode.NOT_FOUND:
             return UnknownWriter(details)

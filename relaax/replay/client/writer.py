@@ -136,10 +136,10 @@ class ReplayWriter:
         self._stub.close()
 
     def _wait_for_room(self) -> bool:
-        """Wait until there is room; return False if the server has been away for too long."""
+        """Wait until there is room; return False if there is none in time, or this is closed."""
         while self._waiting >= self._most_waiting and self._error is None:
             left = None
-            if self._drops:
+            if self._drops or self._closes:
                 return False
             if self._away_since is not None:
                 left = self._away_since + self._timeout_s - monotonic()

@@ -45,7 +45,8 @@ class ClientSlots:
             self._names[index], self._uuids[index] = name, _uuid(name)
             self._writers.open(name)
             self._slots[self._writers.slot(name, 0).number] = index
-        self._writers.open(name)
+        else:
+            self._writers.open(name)
         return self._names.index(name), is_new
 
     def find(self, name: str) -> tuple[int, Slot]:

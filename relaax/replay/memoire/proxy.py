@@ -1,5 +1,6 @@
 """Passes calls on: many clients reach a server, and its messages reach them, through proxies."""
 
+import logging
 import threading
 from contextlib import suppress
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import grpc
 
 from relaax.bridge import channel_options
-from relaax.errors import ConfigurationError
+from relaax.errors import BridgeError, ConfigurationError
 from relaax.replay.client.stub import ReplayAway
 from relaax.replay.memoire.batches import MemoryClosed
 from relaax.replay.memoire.endpoints import Bind, Conn, Mode, target_of
@@ -16,6 +17,9 @@ from relaax.replay.memoire.service import LONGEST_WAIT_S, SERVICE_NAME, TopicSer
 from relaax.replay.memoire.stub import MemoireStub
 from relaax.replay.memoire.subscriber import Subscriber
 from relaax.replay.memoire.topics import Message, Topics
+from relaax.replay.memoire.waits import PAUSE_S
+
+_log = logging.getLogger(__name__)
 
 #: Calls at once, as Memoire's examples have it.
 HIGH_WATER_MARK = 1024
@@ -149,12 +153,15 @@ class Follower:
         self._closed.set()
         self._topics.close()
         self._stub.close()
-        for thread in self._threads.values():
+        with self._lock:
+            threads = list(self._threads.values())
+        for thread in threads:
             thread.join(LONGEST_WAIT_S)
 
     def _follows(self, topic: str) -> bool:
         with self._lock:
-            if topic in self._threads or len(self._threads) >= MOST_TOPICS:
+            is_full = len(self._threads) >= MOST_TOPICS or self._closed.is_set()
+            if topic in self._threads or is_full:
                 return topic in self._threads
             thread = threading.Thread(
                 target=self._follow, args=(topic,), name=f"topic {topic}", daemon=True
@@ -165,5 +172,9 @@ class Follower:
 
     def _follow(self, topic: str) -> None:
         with suppress(MemoryClosed):
-            while True:
-                self._topics.put(topic, self._subscriber.next(topic, timeout_s=None))
+            while not self._closed.wait(0):
+                try:
+                    self._topics.put(topic, self._subscriber.next(topic, timeout_s=None))
+                except BridgeError as error:
+                    _log.warning("following %r again: %s", topic, error)
+                    self._closed.wait(PAUSE_S)

@@ -11,7 +11,7 @@ from relaax.bridge import channel_options
 from relaax.bridge.payloads import WithPayload
 from relaax.errors import BridgeError
 from relaax.replay import replay_pb2
-from relaax.replay.client.stub import ReplayAway
+from relaax.replay.client.stub import AWAY, ReplayAway
 from relaax.replay.memoire import memoire_pb2
 from relaax.replay.memoire.entry import LAST, templates_of
 from relaax.replay.memoire.service import CACHES, PUBLICATIONS, SERVICE_NAME
@@ -26,12 +26,7 @@ CALL_TIMEOUT_S = 10.0
 
 Array = npt.NDArray[Any]
 
-_AWAY = (
-    grpc.StatusCode.UNAVAILABLE,
-    grpc.StatusCode.DEADLINE_EXCEEDED,
-    grpc.StatusCode.CANCELLED,
-    grpc.StatusCode.RESOURCE_EXHAUSTED,
-)
+_AWAY = (*AWAY, grpc.StatusCode.RESOURCE_EXHAUSTED)
 
 
 @dataclass(frozen=True)

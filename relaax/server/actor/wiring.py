@@ -2,6 +2,7 @@
 
 import secrets
 from contextlib import ExitStack, closing
+from functools import partial
 from typing import Any
 
 from relaax.actor.actor import Actor
@@ -11,7 +12,14 @@ from relaax.actor.parameter_client import ParameterClient
 from relaax.actor.pull_rule import PullRule
 from relaax.actor.pulled_bridge import PulledBridge
 from relaax.actor.session import ActorSession, NoExperience
-from relaax.algorithm_base import AgentBase, ConfigBase, Evaluation, ExperienceSink, Metrics
+from relaax.algorithm_base import (
+    AgentBase,
+    ConfigBase,
+    Evaluation,
+    ExperienceSink,
+    Metrics,
+    Phase,
+)
 from relaax.client.gymnasium_actions import action_space_as_json
 from relaax.client.gymnasium_factory import Environment
 from relaax.client.gymnasium_observations import observation_space_as_json
@@ -68,7 +76,8 @@ def make_actor(
     bridge = algorithm.BridgeControl().parameter_server_stub(str(options.parameter_server))
     resources.callback(bridge.close)
     pulled = None if algorithm.has_actor else PulledBridge(bridge)
-    client = resources.enter_context(closing(ParameterClient(pulled or bridge)))
+    asked = bridge if pulled is None else pulled.remote
+    client = resources.enter_context(closing(ParameterClient(asked)))
     watch = resources.enter_context(closing(TrainingWatch(bridge, lambda: 0)))
     session = ActorSession(
         parameters=client,
@@ -77,17 +86,22 @@ def make_actor(
         pull_rule=PullRule(options.fetch_parameter_mode, options.fetch_parameter_interval),
         limit_episode_length=options.limit_episode_length,
         seed=_seed(options, index),
-        is_over=lambda: watch.is_over,
+        is_over=partial(_is_over, watch, options.mode),
     )
     if pulled is None:
         resources.callback(session.experience.close)
         actor: Actor = algorithm.make_actor(config, session, index, options.mode)
     else:
-        agent = _agent(algorithm, config, session, pulled, index)
+        agent = _agent(algorithm, config, session, pulled)
         if options.mode != TRAINING:
             agent.evaluate(EVALUATIONS[options.mode])
         actor = AlgorithmActor(config, session, index, options.mode, agent, pulled)
     return resources.enter_context(closing(actor))
+
+
+def _is_over(watch: TrainingWatch, mode: str) -> bool:
+    """Return whether an actor ends: one that evaluates goes on as long as values are served."""
+    return watch.is_over if mode == TRAINING else watch.phase is Phase.CLOSING
 
 
 def _experience(
@@ -97,9 +111,7 @@ def _experience(
     if options.mode != TRAINING:
         return NoExperience()
     urls = [str(each) for each in options.replay_servers or (options.learner,)]
-    # Its slot in an agent is its number already: see SingleAgent.
-    first = index if algorithm.has_actor else 0
-    return writer_to(urls, algorithm.replay_spec(config).schema, metrics, first)
+    return writer_to(urls, algorithm.replay_spec(config).schema, metrics, first=index)
 
 
 def _agent(
@@ -107,13 +119,12 @@ def _agent(
     config: ConfigBase,
     session: ActorSession,
     bridge: PulledBridge,
-    index: int,
 ) -> AgentBase:
     """Return the agent of workers, for one environment; it closes the session's experience."""
     agent = algorithm.make_batch_agent(
         config, bridge, session.seed, False, experience=session.experience
     )
-    return SingleAgent(agent, session.metrics, slot=index)
+    return SingleAgent(agent, session.metrics)
 
 
 def _seed(options: ActorOptions, index: int) -> int:

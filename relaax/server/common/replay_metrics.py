@@ -12,6 +12,9 @@ _log = logging.getLogger(__name__)
 #: What a replay takes time for, as its counts name it.
 _WORK = ("insert", "sample", "serialize")
 
+#: What else is counted, by the same names.
+_COUNTS = ("steps twice", "steps lost", "steps dropped", "steps evicted", "writers")
+
 #: Less time than this between two looks tells nothing about rates.
 _SHORTEST_S = 0.5
 
@@ -69,8 +72,8 @@ class _Counts:
 
     def __init__(self, stats: Mapping[str, float]) -> None:
         self._stats = stats
-        #: Items, drawn from all tables.
-        self.drawn = sum(count for name, count in stats.items() if name.endswith("/drawn"))
+        #: Items, drawn from all tables; those of mixed ones are counted once.
+        self.drawn = stats.get("items drawn", 0.0)
 
     def __getitem__(self, name: str) -> float:
         return self._stats.get(name, 0.0)
@@ -87,6 +90,7 @@ class _Counts:
             "steps stored": stored,
             "items drawn": self.drawn,
             "sample requests": self["sample calls"],
+            **{name: self[name] for name in _COUNTS},
         }
         if capacity:
             values["fill"] = 100 * self["steps"] / capacity

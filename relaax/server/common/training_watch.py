@@ -41,6 +41,11 @@ class TrainingWatch:
         self._thread.start()
 
     @property
+    def phase(self) -> Phase:
+        """What the parameter server does, as it was last heard of."""
+        return self._phase
+
+    @property
     def is_over(self) -> bool:
         """Whether nothing more is to be learnt: the training is over."""
         return self._phase is not Phase.TRAINING

@@ -1,15 +1,16 @@
 """The command ``relaax-learner``, which wires the process together."""
 
+import logging
 import secrets
 import sys
 from contextlib import ExitStack, closing
 
 import numpy as np
 
-from relaax.algorithm_base import Checkpoint, LearnerBase, Saver
+from relaax.algorithm_base import BridgeBase, Checkpoint, LearnerBase, Saver
 from relaax.algorithm_base.checkpoint import require_same_fingerprint, require_same_shapes
 from relaax.allocator import keep_memory
-from relaax.errors import BridgeError, ConfigurationError
+from relaax.errors import BridgeError, ConfigurationError, ParameterServerAway
 from relaax.interval_metrics import IntervalMetrics
 from relaax.live_lines import LiveLineWriter
 from relaax.metrics import Metrics
@@ -25,12 +26,17 @@ from relaax.server.common.configuration import (
 )
 from relaax.server.common.logs import start_logging
 from relaax.server.common.saver import CheckpointSaver
-from relaax.server.common.stop_signal import StopSignal
+from relaax.server.common.stop_signal import Stop, StopSignal
 from relaax.server.common.training_watch import TrainingWatch
 from relaax.server.learner.experience import Experience, OwnReplay, ReplayServers
 from relaax.server.learner.learner_line import LearnerLine
 from relaax.server.learner.loop import LearnerLoop
 from relaax.server.learner.publishing import PublishClock, PublishRule
+
+_log = logging.getLogger(__name__)
+
+#: How long a learner that shares gradients waits for a parameter server that is away.
+SHARING_WAIT_S = 2.0
 
 
 def main() -> int:
@@ -47,7 +53,7 @@ def _serve(arguments: list[str]) -> int:
     stop = StopSignal()
     keep_memory()  # every batch is made of arrays of the same sizes
     with ExitStack() as resources:
-        loop, watch, experience = _loop(configuration, resources)
+        loop, watch, experience = _loop(configuration, resources, stop)
         print(f"learning from {experience.place}", flush=True)
         try:
             loop.run(stop, lambda: watch.is_over)
@@ -59,7 +65,7 @@ def _serve(arguments: list[str]) -> int:
 
 
 def _loop(
-    configuration: LearnerConfiguration, resources: ExitStack
+    configuration: LearnerConfiguration, resources: ExitStack, stop: Stop
 ) -> tuple[LearnerLoop, TrainingWatch, Experience]:
     """Wire the parts together; ``resources`` will close them."""
     options, section = configuration.options, configuration.algorithm
@@ -88,7 +94,7 @@ def _loop(
         options, algorithm.replay_spec(config), learner.table, random, bridge.metrics()
     )
     resources.callback(experience.close)
-    learner.connected(bridge)
+    _connect(learner, bridge, stop)
     watch = resources.enter_context(
         closing(TrainingWatch(bridge, experience.steps_to_count, on_score))
     )
@@ -108,6 +114,18 @@ def _loop(
     line = LearnerLine(lambda: loop.iteration, experience.stats)
     tending.append(LiveLineWriter("learner", line.figures).write_if_due)
     return loop, watch, experience
+
+
+def _connect(learner: LearnerBase, bridge: BridgeBase, stop: Stop) -> None:
+    """Connect a learner to the parameter server, once that answers; give up if ``stop`` is set."""
+    if not learner.publishes:
+        bridge.wait_at_most(SHARING_WAIT_S)  # for its steps, between which ``stop`` is looked at
+    while not stop.wait(0):
+        try:
+            learner.connected(bridge)
+            return
+        except ParameterServerAway as error:
+            _log.warning("%s", error)
 
 
 def _experience(

@@ -62,7 +62,9 @@ class ReplicaService(BridgeBase):
 
     def refresh(self) -> None:
         """Take what is new at the primary; BridgeError while it is away."""
-        self._take(self._primary.get(self._versions[self._number]))
+        with self._lock:
+            known = self._versions[self._number]
+        self._take(self._primary.get(known))
         self._fetch()
 
     def increment_global_t(self, steps: int = 1) -> int:

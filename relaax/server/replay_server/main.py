@@ -56,8 +56,9 @@ def _serve(arguments: list[str]) -> int:
         contents = _contents(options, replay, spec)
         bridge = algorithm.BridgeControl().parameter_server_stub(str(options.parameter_server))
         resources.callback(bridge.close)
+        new_actions = _new_actions(replay)  # before any come
         port = resources.enter_context(closing(_port(options, replay)))
-        watch = resources.enter_context(closing(TrainingWatch(bridge, _new_actions(replay))))
+        watch = resources.enter_context(closing(TrainingWatch(bridge, new_actions)))
         metrics = ReplayMetrics(replay.stats, bridge.metrics(), group=f"replay {options.own_name}")
         print(f"storing what is delivered at {options.bind}", flush=True)
         run_tasks(_tasks(options, replay, metrics, contents), stop, lambda: watch.is_over)

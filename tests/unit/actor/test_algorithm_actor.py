@@ -23,7 +23,7 @@ from relaax.learning.filters import Filters
 from relaax.learning.networks.numpy_policy import NumpyPolicy
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.preprocessor import Preprocessor
-from relaax.learning.published import PublishedParameters, PublishedService
+from relaax.learning.published import PublishedParameters, PublishedService, PublishedSource
 from relaax.learning.pulling import PullingSink
 from relaax.learning.steps import StepRecorder
 from relaax.replay.storage import FINAL, START, TERMINATED
@@ -74,7 +74,7 @@ def agent_of(bridge, kept):
 def play(bridge, environment, kept, episodes=1, rule=None, agent=None):
     agent = agent or agent_of(bridge, kept)
     make = partial(AlgorithmActor, agent=agent, bridge=bridge)
-    with actor_of(make, served=bridge, rule=rule) as actor:
+    with actor_of(make, served=bridge.remote, rule=rule) as actor:
         actor.main(environment, episodes=episodes)
         return actor
 
@@ -115,7 +115,7 @@ def test_what_the_hook_makes_of_the_parameters_is_what_the_agent_acts_with(servi
     vector = small_values(seed=9).vector
     service.publish_values(vector, 1)
     make = partial(Doubling, agent=agent_of(bridge, KeptSteps()), bridge=bridge)
-    with actor_of(make, served=bridge) as actor:
+    with actor_of(make, served=bridge.remote) as actor:
         actor.fetch_parameter()
         np.testing.assert_array_equal(bridge.get().vector, 2 * vector)
         assert list(actor.module_dict()) == ["policy"]
@@ -147,7 +147,7 @@ def test_an_agent_that_evaluates_plays_each_episode_with_what_was_fetched_before
             versions.append(agent.policy().version)
 
     make = partial(AlgorithmActor, agent=agent, bridge=bridge)
-    with actor_of(make, mode="eval_deterministic", served=bridge) as actor:
+    with actor_of(make, mode="eval_deterministic", served=bridge.remote) as actor:
         actor.main(Publishing(length=3), Watch(), episodes=3)
     assert versions == [0, 3, 6]
     assert kept.batches == []
@@ -157,30 +157,42 @@ class TestPulledBridge:
     def test_values_are_those_that_were_used_last_and_not_newer_ones(self, service, bridge):
         service.publish_values(small_values(seed=9).vector, 1)
         before = bridge.get().vector
-        bridge.fetch(Wanted.BOTH)
+        bridge.remote.fetch(Wanted.BOTH)
         assert bridge.get().vector is before
 
     def test_a_fetch_by_a_hash_that_is_known_brings_no_vector(self, service, bridge):
         service.publish_values(small_values(seed=9).vector, 1)
-        first = bridge.fetch(Wanted.BOTH)
-        again = bridge.fetch(Wanted.BOTH, first.hash)
+        first = bridge.remote.fetch(Wanted.BOTH)
+        again = bridge.remote.fetch(Wanted.BOTH, first.hash)
         assert first.vector is not None
         assert again.vector is None
         assert again.info.iteration == 1
 
     def test_before_anything_is_published_a_fetch_brings_nothing(self, bridge):
-        assert bridge.fetch(Wanted.BOTH).vector is None
+        assert bridge.remote.fetch(Wanted.BOTH).vector is None
         assert bridge.get().version == Version(0)
 
     def test_values_that_gradients_move_are_fetched_though_nothing_is_published(self):
         service = parameter_service()
         bridge = PulledBridge(service)
-        assert bridge.fetch(Wanted.BOTH).vector is None
+        assert bridge.remote.fetch(Wanted.BOTH).vector is None
         service.apply_gradients(np.ones_like(bridge.get().vector))
-        found = bridge.fetch(Wanted.BOTH)
+        found = bridge.remote.fetch(Wanted.BOTH)
         np.testing.assert_array_equal(found.vector, service.get_values().vector)
         assert found.info.iteration == 1
-        assert bridge.fetch(Wanted.BOTH, found.hash).vector is None
+        assert bridge.remote.fetch(Wanted.BOTH, found.hash).vector is None
+
+    def test_a_fetch_by_the_agent_brings_the_values_in_use(self, service, bridge):
+        source = PublishedSource(bridge)
+        assert source.get().version == Version(0)
+        service.publish_values(small_values(seed=9).vector, 7)
+        found = bridge.remote.fetch(Wanted.BOTH)
+        assert source.get().version == Version(0)
+        bridge.use(found.vector)
+        values = source.get(Version(0))
+        assert values.version == Version(7)
+        np.testing.assert_array_equal(values.vector, found.vector)
+        assert source.get(values.version).vector is None
 
     def test_all_other_calls_reach_the_parameter_server(self, service, bridge):
         assert bridge.add(5) == 5

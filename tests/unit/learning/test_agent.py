@@ -133,15 +133,3 @@ def test_its_metrics_are_the_parameter_servers_and_its_end_is_the_actors(agent, 
     assert stored.values == [("found", 3.0)]
     agent.close()
     assert kept.is_closed
-
-
-def test_the_environment_has_the_number_it_is_given(kept, stored):
-    numbers = []
-
-    class Numbers(Actor):
-        def act(self, transitions, states, finals):
-            numbers.extend(transitions.acting.tolist())
-            return super().act(transitions, states, finals)
-
-    SingleAgent(actor_of(kept, None, Numbers), stored, slot=5).act([0, 0])
-    assert numbers == [5]

@@ -6,6 +6,7 @@ from replay_cases import SCHEMA, steps
 
 from relaax.replay.limiter import Limiter
 from relaax.replay.replay import NotReady
+from relaax.replay.rollouts import Rollouts
 from relaax.replay.specs import MixedSpec, ReplaySpec, TableSpec
 from relaax.replay.storage import ENDS, FINAL, NONE, START
 from relaax.replay.views import Transitions, Windows
@@ -15,6 +16,7 @@ TABLES = {
     "uniform": TableSpec(Transitions(3, 0.9)),
     "prioritized": TableSpec(Transitions(stack=2), "prioritized", alpha=0.5),
     "queue": TableSpec(Windows(2), "fifo"),
+    "rollouts": TableSpec(Rollouts(4), "fifo"),
     "twice": TableSpec(Transitions(), max_times_sampled=2),
     "mixed": MixedSpec({"uniform": 0.5, "twice": 0.5}),
 }

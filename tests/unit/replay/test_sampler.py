@@ -303,3 +303,30 @@ def test_a_mixed_batch_has_its_fractions_over_all_servers(shards):
         assert sampler.actions == 80
     finally:
         sampler.close()
+
+
+QUEUE = ReplaySpec(
+    SCHEMA, 4096, {"all": TableSpec(Transitions(), "fifo", Limiter(min_items=4, max_items=32))}
+)
+
+
+@pytest.mark.parametrize("shards", [{"spec": QUEUE}], indirect=True)
+def test_a_batch_of_queues_is_drawn_in_parts_where_no_server_has_a_whole_one(shards):
+    """Each of two servers holds 32 items at most; the batch has 60."""
+    shards.write(0, 0, 30)
+    shards.write(1, 1000, 20)
+    shards.wait_for_items(30, 20)
+    with pytest.raises(NotReady):
+        shards.sampler.sample("all", 60, 0.2)
+    shards.write(1, 2000, 20)
+    sample = shards.sampler.sample("all", 60, 5.0)
+    assert len(set(sample.columns["action"].tolist())) == 60
+
+
+def test_priorities_that_are_no_numbers_are_refused_and_no_server_is_away(shards):
+    shards.write(0, 0, 30)
+    shards.wait_for_items(30, 0)
+    sample = shards.sampler.sample("all", 8, 5.0)
+    with pytest.raises(ValueError, match="finite"):
+        shards.sampler.update_priorities("all", sample.keys, np.full(8, np.nan))
+    assert not any(shard.is_away for shard in shards.sampler._shards)

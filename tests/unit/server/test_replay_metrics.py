@@ -54,9 +54,11 @@ def test_what_a_real_replay_does_in_two_seconds(replay):
 
 
 def test_rates_and_times_are_those_since_the_time_before():
-    case = Case({"steps stored": 1000, "a/drawn": 5000, "insert calls": 7, "insert seconds": 3.0})
+    case = Case(
+        {"steps stored": 1000, "items drawn": 5000, "insert calls": 7, "insert seconds": 3.0}
+    )
     found = case.after(
-        4.0, **{"steps stored": 1200, "a/drawn": 5400, "b/drawn": 400},
+        4.0, **{"steps stored": 1200, "items drawn": 5800},
         insert_calls=11, insert_seconds=3.5,
     )  # fmt: skip
     assert found["replay/steps in per second"] == 50.0

@@ -146,6 +146,9 @@ class TestSettings:
         settings = ddpg.Config(TD3).settings
         assert (settings.critics, settings.policy_delay, settings.target_noise) == (2, 2, 0.2)
 
+    def test_as_many_updates_as_there_is_time_for_can_be_asked_for(self, ddpg):
+        assert ddpg.Config({**TD3, "updates_per_step": None}).settings.updates_per_step is None
+
     def test_given_values_stay(self, ddpg):
         settings = ddpg.Config({**TD3, "policy_delay": 3, "target_noise": 0.0}).settings
         assert (settings.policy_delay, settings.target_noise) == (3, 0.0)

@@ -10,7 +10,7 @@ from relaax.learning.exploration.action_noise import (
     UniformAtFirst,
 )
 from relaax.learning.exploration.epsilon_greedy import EpsilonGreedy
-from relaax.learning.exploration.schedules import Linear, epsilon_ladder, sigma_ladder
+from relaax.learning.exploration.schedules import Ladder, Linear
 
 SLOTS = np.arange(4)
 LOW, HIGH = np.array([-1.0, 0.0], np.float32), np.array([1.0, 4.0], np.float32)
@@ -23,15 +23,20 @@ def random():
 
 class TestLadders:
     def test_the_last_environment_has_the_largest_sigma_and_the_first_has_some(self):
-        np.testing.assert_allclose(sigma_ladder(SLOTS, 4), [0.25, 0.5, 0.75, 1.0])
+        np.testing.assert_allclose(Ladder(4).sigma_parts(SLOTS), [0.25, 0.5, 0.75, 1.0])
 
     def test_one_rung_is_the_same_for_all(self):
-        np.testing.assert_allclose(sigma_ladder(SLOTS, 1), np.ones(4))
-        np.testing.assert_allclose(epsilon_ladder(SLOTS, 1, 7.0), np.ones(4))
+        np.testing.assert_allclose(Ladder().sigma_parts(SLOTS), np.ones(4))
+        np.testing.assert_allclose(Ladder().epsilon_powers(SLOTS, 7.0), np.ones(4))
+
+    def test_workers_of_one_environment_begin_on_rungs_of_their_own(self):
+        only = np.zeros(1, np.int64)
+        found = [float(Ladder(4, seed).sigma_parts(only)[0]) for seed in (4, 5, 6, 7)]
+        assert found == [0.25, 0.5, 0.75, 1.0]
 
     def test_epsilons_are_those_of_ape_x(self):
         """Horgan et al. 2018: epsilon_i = 0.4 ** (1 + i / (N - 1) * 7)."""
-        found = 0.4 ** epsilon_ladder(SLOTS, 4, 7.0)
+        found = 0.4 ** Ladder(4).epsilon_powers(SLOTS, 7.0)
         expected = [0.4 ** (1 + i / 3 * 7) for i in range(4)]
         np.testing.assert_allclose(found, expected, rtol=1e-5)
 
@@ -43,7 +48,7 @@ def test_a_linear_schedule_stays_at_its_end():
 
 class TestNoiseOnActions:
     def test_normal_noise_has_the_size_of_its_rung(self):
-        noise = NormalNoise(2, 0.5, random(), rungs=4)
+        noise = NormalNoise(2, 0.5, random(), Ladder(4))
         drawn = np.stack([noise.draw(SLOTS) for _ in range(20_000)])
         np.testing.assert_allclose(drawn[:, :, 0].std(axis=0), [0.125, 0.25, 0.375, 0.5], rtol=0.03)
         assert (drawn[:, :, 2] == 0).all()
@@ -88,7 +93,7 @@ class TestEpsilonGreedy:
     BEST = np.tile(np.array([0.0, 5.0, 1.0], np.float32), (4, 1))
 
     def chosen(self, epsilon, rungs=1):
-        greedy = EpsilonGreedy(3, Linear(epsilon, epsilon, 1), lambda: 0, random(), rungs)
+        greedy = EpsilonGreedy(3, Linear(epsilon, epsilon, 1), lambda: 0, random(), Ladder(rungs))
         return np.stack([self.VALUES.choose(self.BEST, greedy.draw(SLOTS)) for _ in range(10_000)])
 
     def test_without_epsilon_it_is_the_best_action(self):
@@ -100,5 +105,5 @@ class TestEpsilonGreedy:
 
     def test_environments_differ_in_epsilon(self):
         explored = (self.chosen(0.5, rungs=4) != 1).mean(axis=0)
-        expected = 2 / 3 * 0.5 ** epsilon_ladder(SLOTS, 4, 7.0)
+        expected = 2 / 3 * 0.5 ** Ladder(4).epsilon_powers(SLOTS, 7.0)
         np.testing.assert_allclose(explored, expected, atol=0.015)
