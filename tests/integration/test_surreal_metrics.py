@@ -1,10 +1,12 @@
 """Surreal's lists of metrics, and one log of all processes, in a real training with a learner."""
 
 import re
+import socket
+from pathlib import Path
 
 import pytest
 from event_files import EventFiles
-from processes import REPOSITORY, Training
+from processes import REPOSITORY, Training, wait_for
 
 pytestmark = pytest.mark.integration
 
@@ -41,6 +43,13 @@ OF_PARAMETER_SERVER = {
 LINE = re.compile(r"\d{4}-\d\d-\d\d [\d:,]{12} (?P<process>.+) \[\d+\] (?P<level>[A-Z]+): .*")
 
 
+def make_a_worker_log(training: Training) -> None:
+    """Send what the protocol does not allow."""
+    host, _, port = training.rlx_server_url.rpartition(":")
+    with socket.create_connection((host, int(port))) as client:
+        client.sendall(bytes(8))
+
+
 @pytest.fixture(name="trained")
 def _trained(training: Training) -> Training:
     """A training that is over, all of whose servers have written into one file."""
@@ -50,6 +59,8 @@ def _trained(training: Training) -> Training:
         training.start_parameter_server, training.start_learner, training.start_rlx_server
     ):  # fmt: skip
         start("--log-file", log)
+    make_a_worker_log(training)
+    wait_for(lambda: "worker of" in Path(log).read_text(), "a line of a worker")
     training.start_environments(2, "--attempts", "2", env="Pendulum-v1")
     assert [process.wait() for process in training.processes] == [0, 0, 0, 0]
     return training

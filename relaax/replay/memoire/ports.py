@@ -14,6 +14,8 @@ from relaax.replay.memoire.service import MOST_WAITING
 #: Threads that answer calls at a port, beside those that hold waiting subscribers.
 THREADS = 32
 
+#: How long a port may take to close when its calls have been broken off.
+CLOSE_S = 2.0
 
 #: Makes what answers calls at a port.
 Handlers = Callable[[], Sequence[grpc.GenericRpcHandler]]
@@ -47,7 +49,7 @@ class Ports:
             self._is_closed = True
             ends = [server.stop(grace_s) for server in self._servers.values()]
             for end in ends:
-                end.wait()
+                end.wait(grace_s + CLOSE_S)
 
 
 def _started(

@@ -14,7 +14,7 @@ from relaax.replay.memoire.batches import MemoryClosed
 from relaax.replay.memoire.endpoints import Bind, Conn, Mode, target_of
 from relaax.replay.memoire.ports import Handlers, Ports
 from relaax.replay.memoire.service import LONGEST_WAIT_S, SERVICE_NAME, TopicServicer, fetch_handler
-from relaax.replay.memoire.stub import MemoireStub
+from relaax.replay.memoire.stub import CALL_TIMEOUT_S, MemoireStub
 from relaax.replay.memoire.subscriber import Subscriber
 from relaax.replay.memoire.topics import Message, Topics
 from relaax.replay.memoire.waits import PAUSE_S
@@ -116,7 +116,7 @@ class Forwarder(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
     def _forward(self, method: str, request: bytes, context: grpc.ServicerContext) -> bytes:
         try:
             answer: bytes = self._channel.unary_unary(method)(
-                request, timeout=context.time_remaining()
+                request, timeout=context.time_remaining() or CALL_TIMEOUT_S
             )
             return answer
         except grpc.RpcError as error:
