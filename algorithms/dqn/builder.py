@@ -6,9 +6,6 @@ from relaax.algorithm_base import (
     BridgeBase,
     ExperienceSink,
     LearnerBase,
-    Metrics,
-    ParameterServerBase,
-    Saver,
 )
 from relaax.learning.actor import Actor
 from relaax.learning.exploration import NoiseSource
@@ -18,7 +15,6 @@ from relaax.learning.off_policy import (
     OffPolicyLearner,
     make_actor,
     prepare_to_fork,
-    serve_parameters,
 )
 from relaax.learning.off_policy.builder import TABLE
 from relaax.learning.off_policy.config import POLICY_VARIABLE
@@ -26,11 +22,6 @@ from relaax.learning.policy import CurrentPolicy
 from relaax.replay.step_batch import StepBatch
 
 from .config import Config
-
-
-def ParameterServer(config: Config, saver: Saver, metrics: Metrics) -> ParameterServerBase:  # noqa: N802
-    """Return what serves the parameters that the learner publishes."""
-    return serve_parameters(config, saver, metrics)
 
 
 def make_batch_agent(

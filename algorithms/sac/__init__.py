@@ -7,9 +7,9 @@
 ``builder``     wires these and the parts of ``relaax.learning.off_policy``
 """
 
-from relaax.learning.off_policy import prepare_to_fork, replay_spec
+from relaax.learning.off_policy import ParameterServer, prepare_to_fork, replay_spec
 
-from .builder import ParameterServer, make_batch_agent, make_learner
+from .builder import make_batch_agent, make_learner
 from .config import Config
 
 __all__ = [

@@ -8,27 +8,18 @@ from relaax.algorithm_base import (
     BridgeBase,
     ExperienceSink,
     LearnerBase,
-    Metrics,
-    ParameterServerBase,
-    Saver,
 )
 from relaax.learning.actor import Actor
 from relaax.learning.off_policy import (
     OffPolicyLearner,
     make_actor,
     prepare_to_fork,
-    serve_parameters,
 )
 from relaax.learning.off_policy.builder import TABLE
 from relaax.learning.off_policy.critics import CRITICS
 from relaax.replay.step_batch import StepBatch
 
 from .config import Config
-
-
-def ParameterServer(config: Config, saver: Saver, metrics: Metrics) -> ParameterServerBase:  # noqa: N802
-    """Return what serves the parameters that the learner publishes."""
-    return serve_parameters(config, saver, metrics)
 
 
 def make_batch_agent(

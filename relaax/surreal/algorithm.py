@@ -3,8 +3,7 @@
 from relaax.actor import Actor, ActorMode, ActorSession, ModuleDict
 from relaax.actor.columns import columns_of
 from relaax.algorithm_base import LearnerBase, Metrics, ParameterServerBase, Saver
-from relaax.learning.parameter_server import ParameterServer as ServesParameters
-from relaax.learning.published import PublishedParameters, PublishedService
+from relaax.learning.published import serve_published
 from relaax.learning.steps import schema_of
 from relaax.replay.specs import ReplaySpec
 from relaax.surreal.buffers import Buffer
@@ -33,15 +32,10 @@ class SurrealAlgorithm:
         A learner is made once, to know the modules and their first parameters.
         """
         modules = ModuleDict(self._learner(config, config.settings.seed).module_dict())
-        parameters = PublishedParameters(modules.vector())
         shapes = [[name, list(part.shape)] for name, part in modules.parameters().items()]
-        return ServesParameters(
-            store=parameters,
-            service=PublishedService(parameters, metrics),
-            saver=saver,
-            fingerprint={"algorithm": self._learner.__name__, "parameters": shapes},
-            max_global_step=config.settings.max_global_step,
-        )
+        fingerprint = {"algorithm": self._learner.__name__, "parameters": shapes}
+        last_step = config.settings.max_global_step
+        return serve_published(modules.vector(), fingerprint, last_step, saver, metrics)
 
     def learner(self, config: Config, seed: int | None) -> LearnerBase:
         """Return the learner."""

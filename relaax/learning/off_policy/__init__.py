@@ -14,7 +14,7 @@
 """
 
 from .batch import TransitionBatch
-from .builder import make_actor, prepare_to_fork, replay_spec, serve_parameters
+from .builder import ParameterServer, make_actor, prepare_to_fork, replay_spec
 from .config import OffPolicyConfig
 from .learner import OffPolicyLearner
 from .learner_roles import Update
@@ -25,10 +25,10 @@ __all__ = [
     "OffPolicyConfig",
     "OffPolicyLearner",
     "OffPolicySettings",
+    "ParameterServer",
     "TransitionBatch",
     "Update",
     "make_actor",
     "prepare_to_fork",
     "replay_spec",
-    "serve_parameters",
 ]

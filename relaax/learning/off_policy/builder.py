@@ -25,13 +25,14 @@ from relaax.learning.off_policy.config import POLICY_VARIABLE, OffPolicyConfig
 from relaax.learning.off_policy.settings import LearnersSection
 from relaax.learning.optimizers import Adam, AdamSettings
 from relaax.learning.optimizers.parts import OptimizerOfParts, Part
-from relaax.learning.parameter_server import ParameterServer, Store
+from relaax.learning.parameter_server import ParameterServer as ServesParameters
+from relaax.learning.parameter_server import Store
 from relaax.learning.parameter_service import ParameterService
 from relaax.learning.parameter_store import ParameterStore
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.policy_use import PolicyUse
 from relaax.learning.preprocessor import Preprocessor
-from relaax.learning.published import PublishedParameters, PublishedService
+from relaax.learning.published import serve_published
 from relaax.learning.pulling import PullingSink
 from relaax.learning.steps import StepRecorder, schema_of
 from relaax.replay.limiter import Limiter
@@ -52,26 +53,17 @@ MakeNoise: TypeAlias = Callable[[CurrentPolicy, np.random.Generator], NoiseSourc
 Perturbed: TypeAlias = Callable[[Callable[[FloatVector], Parameters], PolicyModel], ParameterNoise]
 
 
-def serve_parameters(
+def ParameterServer(  # noqa: N802
     config: OffPolicyConfig, saver: Saver, metrics: Metrics
 ) -> ParameterServerBase:
     """Return what serves the parameters that the learner publishes, or several learners move."""
     settings = config.settings
-    store, service = _published(config, metrics)
-    if settings.learners is not None:
-        store, service = _moved_by(settings.learners, config, metrics)
-    return ParameterServer(
-        store=store,
-        service=service,
-        saver=saver,
-        fingerprint=config.fingerprint(),
-        max_global_step=settings.max_global_step,
-    )
-
-
-def _published(config: OffPolicyConfig, metrics: Metrics) -> tuple[Store, BridgeBase]:
-    parameters = PublishedParameters(config.initial(config.settings.seed)[POLICY_VARIABLE])
-    return parameters, PublishedService(parameters, metrics)
+    fingerprint, last_step = config.fingerprint(), settings.max_global_step
+    if settings.learners is None:
+        initial = config.initial(settings.seed)[POLICY_VARIABLE]
+        return serve_published(initial, fingerprint, last_step, saver, metrics)
+    store, service = _moved_by(settings.learners, config, metrics)
+    return ServesParameters(store, service, saver, fingerprint, last_step)
 
 
 def _moved_by(
