@@ -10,8 +10,8 @@ frames of 84x84, of which each is stored once. All replays are full before they 
 
 ``process`` is a replay in the program's own process, as a learner has it without replay servers.
 ``grpc`` are replay servers, each a process of its own, whose large samples come through shared
-memory; with ``wire`` they are sent. Each writer is a process too, with 16 environments, and writes
-to one of the servers; a sampler draws from one server after the other.
+memory; with ``wire`` they are sent. Each writer is a process too, with 16 environments, and divides
+them among the servers, as workers do; a batch comes from all servers together, as a learner's does.
 
 ``sb3`` is Stable-Baselines3's buffer in the program's own process, full of as many small
 transitions, or of 8,000 steps of images. ``reverb`` is Reverb's server and its data set of
@@ -22,21 +22,23 @@ process, and is measured right before them.
 """
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
 
+import numpy as np
 from processes import end_on_sigterm
-from replay_load import Sampler, append_rate, copying, drawing, rate_of, storing
+from replay_load import append_rate, copying, drawing, drawing_from, rate_of, storing
 from replay_reverb import PeerMissing, reverb_python, reverb_rates
 from replay_servers import replay_servers
-from replay_shapes import SHAPES, Shape, fill, replay_of, spread_priorities
+from replay_shapes import SHAPES, TABLE, Shape, fill, replay_of, spec_of, spread_priorities
 from report import Results, add_json, figure, parser_of
 
 from relaax.allocator import keep_memory
+from relaax.replay.client.sampler import ShardedSampler
 from relaax.replay.specs import SelectorName
 
 WHAT = ("append", "sample")
@@ -201,8 +203,15 @@ def measure_servers(case: Case, arguments: argparse.Namespace, table: Table) -> 
             rate = partial(append_rate, urls, case.shape, writers, arguments.seconds)
             table.append(case, writers, rate)
         for path, batch in product(paths, arguments.batches if "sample" in arguments.what else ()):
-            with closing(Sampler(urls, batch, shares_memory=path == "grpc")) as sampler:
-                table.sample(replace(case, path=path), batch, sampler.sample)
+            with closing(sampler_of(case, urls, shares_memory=path == "grpc")) as sampler:
+                table.sample(replace(case, path=path), batch, drawing_from(sampler, batch))
+
+
+def sampler_of(case: Case, urls: Sequence[str], shares_memory: bool) -> ShardedSampler:
+    """Return what a learner draws with."""
+    spec = spec_of(case.shape, case.selector, case.shape.capacity)
+    random = np.random.default_rng(7)
+    return ShardedSampler(urls, TABLE, spec, random, shares_memory=shares_memory)
 
 
 def measure_sb3(shape: Shape, arguments: argparse.Namespace, table: Table) -> None:

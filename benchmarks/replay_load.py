@@ -1,9 +1,9 @@
 """What is measured of a replay: steps that writers append, and items that a sampler draws."""
 
-import itertools
 import multiprocessing
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,8 @@ from processes import kill, start_child
 from replay_shapes import SHAPES, TABLE, Environments, Shape, steps
 
 from relaax.allocator import keep_memory
+from relaax.replay.client.sampler import ShardedSampler
+from relaax.replay.client.spread import SpreadWriter
 from relaax.replay.client.stub import ReplayStub
 from relaax.replay.client.writer import ReplayWriter
 from relaax.replay.replay import Replay
@@ -23,7 +25,11 @@ ENVIRONMENTS = 16
 #: Consecutive steps of an environment that are appended at once where there is no writer between.
 RUN_STEPS = 16
 
-WARM_UP_CALLS = 3
+#: For one batch of replay servers.
+DRAW_DEADLINE_S = 30.0
+
+#: Enough for each server: the first samples of each are sent.
+WARM_UP_CALLS = 5
 
 
 def rate_of(call: Callable[[], int], seconds: float) -> float:
@@ -68,35 +74,21 @@ def drawing(replay: Replay, batch: int) -> Callable[[], int]:
     return lambda: len(replay.sample(TABLE, batch, 0.0).keys)
 
 
-class Sampler:
-    """Draws batches from some servers, one after the other."""
-
-    def __init__(self, urls: Sequence[str], batch: int, shares_memory: bool) -> None:
-        self._stubs = [ReplayStub(url, shares_memory=shares_memory) for url in urls]
-        self._next = itertools.cycle(self._stubs)
-        self._batch = batch
-        for _ in range(2 * len(self._stubs)):  # the first sample of each is sent
-            self.sample()
-
-    def sample(self) -> int:
-        """Draw a batch; return how many items it has."""
-        return len(next(self._next).sample(TABLE, self._batch, 1.0).keys)
-
-    def close(self) -> None:
-        """Close all connections."""
-        for stub in self._stubs:
-            stub.close()
+def drawing_from(sampler: ShardedSampler, batch: int) -> Callable[[], int]:
+    """Return a call that draws a batch from replay servers."""
+    return lambda: len(sampler.sample(TABLE, batch, DRAW_DEADLINE_S).keys)
 
 
 def append_rate(urls: Sequence[str], shape: Shape, writers: int, seconds: float) -> float:
-    """Return how many steps a second writers append, each a process that writes to one server."""
+    """Return how many steps a second writers append, each a process that writes to all servers."""
     context = multiprocessing.get_context("spawn")
     start = context.Event()
     pipes, processes = [], []
     try:
-        for url in itertools.islice(itertools.cycle(urls), writers):
+        for number in range(writers):
             ours, theirs = context.Pipe()
-            processes.append(start_child(context, write, url, shape.name, seconds, start, theirs))
+            task = (urls, number, shape.name, seconds, start, theirs)
+            processes.append(start_child(context, write, *task))
             theirs.close()
             pipes.append(ours)
         for pipe in pipes:
@@ -111,19 +103,21 @@ def append_rate(urls: Sequence[str], shape: Shape, writers: int, seconds: float)
     return float(counts.sum() / (ends.max() - begins.min()))
 
 
-def write(url: str, shape: str, seconds: float, start: Any, pipe: Any) -> None:
+def write(
+    urls: Sequence[str], number: int, shape: str, seconds: float, start: Any, pipe: Any
+) -> None:
     """Put steps until ``seconds`` are over; report how many were acknowledged, and when."""
     keep_memory()  # as workers do
     schema = SHAPES[shape].schema
-    writer = ReplayWriter(ReplayStub(url), schema)
-    environments = Environments(schema, ENVIRONMENTS)
-    writer.put(environments.step())
-    pipe.send("ready")
-    start.wait()
-    count = -writer.waiting
-    began = time.monotonic()
-    while (now := time.monotonic()) - began < seconds:
+    writers = [ReplayWriter(ReplayStub(url), schema) for url in urls]
+    with closing(SpreadWriter(writers, first=number)) as writer:
+        environments = Environments(schema, ENVIRONMENTS)
         writer.put(environments.step())
-        count += ENVIRONMENTS
-    pipe.send((count - writer.waiting, began, now))
-    writer.close()
+        pipe.send("ready")
+        start.wait()
+        count = -sum(each.waiting for each in writers)
+        began = time.monotonic()
+        while (now := time.monotonic()) - began < seconds:
+            writer.put(environments.step())
+            count += ENVIRONMENTS
+        pipe.send((count - sum(each.waiting for each in writers), began, now))

@@ -75,8 +75,12 @@ SHAPES = {
 
 def replay_of(shape: Shape, selector: SelectorName, capacity: int) -> Replay:
     """Return an empty replay."""
-    spec = ReplaySpec(shape.schema, capacity, {TABLE: TableSpec(shape.view, selector)})
-    return spec.make(np.random.default_rng(1), LEASE_S)
+    return spec_of(shape, selector, capacity).make(np.random.default_rng(1), LEASE_S)
+
+
+def spec_of(shape: Shape, selector: SelectorName, capacity: int) -> ReplaySpec:
+    """Return what a replay stores, and what is drawn of it."""
+    return ReplaySpec(shape.schema, capacity, {TABLE: TableSpec(shape.view, selector)})
 
 
 def fill(replay: Replay, count: int) -> None:

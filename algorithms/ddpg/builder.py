@@ -19,11 +19,10 @@ from relaax.learning.exploration.action_noise import (
 from relaax.learning.exploration.parameter_noise import ParameterNoise
 from relaax.learning.exploration.schedules import Ladder
 from relaax.learning.off_policy import (
-    OffPolicyLearner,
+    learner_of,
     make_actor,
     prepare_to_fork,
 )
-from relaax.learning.off_policy.builder import TABLE
 from relaax.learning.off_policy.config import POLICY_VARIABLE
 from relaax.learning.off_policy.critics import CRITICS
 from relaax.learning.policy import CurrentPolicy
@@ -101,11 +100,6 @@ def make_learner(config: Config, seed: int | None) -> LearnerBase:
         ),
     )
     numbers = config.actions.outputs
-    return OffPolicyLearner(
-        update,
-        TABLE,
-        settings.batch_size,
-        lambda count: random.standard_normal((count, numbers), np.float32),
-        settings.prioritized,
-        shares_gradients=settings.learners is not None,
+    return learner_of(
+        settings, update, lambda count: random.standard_normal((count, numbers), np.float32)
     )

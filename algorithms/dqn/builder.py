@@ -12,11 +12,10 @@ from relaax.learning.exploration import NoiseSource
 from relaax.learning.exploration.epsilon_greedy import EpsilonGreedy
 from relaax.learning.exploration.schedules import Ladder, Linear
 from relaax.learning.off_policy import (
-    OffPolicyLearner,
+    learner_of,
     make_actor,
     prepare_to_fork,
 )
-from relaax.learning.off_policy.builder import TABLE
 from relaax.learning.off_policy.config import POLICY_VARIABLE
 from relaax.learning.policy import CurrentPolicy
 from relaax.replay.step_batch import StepBatch
@@ -67,11 +66,4 @@ def make_learner(config: Config, seed: int | None) -> LearnerBase:
         settings.double,
         settings.gradient_norm_clipping,
     )
-    return OffPolicyLearner(
-        update,
-        TABLE,
-        settings.batch_size,
-        lambda count: np.zeros(count, np.float32),
-        settings.prioritized,
-        shares_gradients=settings.learners is not None,
-    )
+    return learner_of(settings, update, lambda count: np.zeros(count, np.float32))

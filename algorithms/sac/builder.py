@@ -11,11 +11,10 @@ from relaax.algorithm_base import (
 )
 from relaax.learning.actor import Actor
 from relaax.learning.off_policy import (
-    OffPolicyLearner,
+    learner_of,
     make_actor,
     prepare_to_fork,
 )
-from relaax.learning.off_policy.builder import TABLE
 from relaax.learning.off_policy.critics import CRITICS
 from relaax.replay.step_batch import StepBatch
 
@@ -56,11 +55,6 @@ def make_learner(config: Config, seed: int | None) -> LearnerBase:
         config.target_entropy,
     )
     numbers = config.actions.half.size
-    return OffPolicyLearner(
-        update,
-        TABLE,
-        settings.batch_size,
-        lambda count: random.standard_normal((2, count, numbers), np.float32),
-        settings.prioritized,
-        shares_gradients=settings.learners is not None,
+    return learner_of(
+        settings, update, lambda count: random.standard_normal((2, count, numbers), np.float32)
     )

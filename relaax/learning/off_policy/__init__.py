@@ -14,7 +14,7 @@
 """
 
 from .batch import TransitionBatch
-from .builder import ParameterServer, make_actor, prepare_to_fork, replay_spec
+from .builder import ParameterServer, learner_of, make_actor, prepare_to_fork, replay_spec
 from .config import OffPolicyConfig
 from .learner import OffPolicyLearner
 from .learner_roles import Update
@@ -28,6 +28,7 @@ __all__ = [
     "ParameterServer",
     "TransitionBatch",
     "Update",
+    "learner_of",
     "make_actor",
     "prepare_to_fork",
     "replay_spec",

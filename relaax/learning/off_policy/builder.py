@@ -22,7 +22,9 @@ from relaax.learning.exploration.parameter_noise import ParameterNoise
 from relaax.learning.model import PolicyModel
 from relaax.learning.networks.parameters import Parameters
 from relaax.learning.off_policy.config import POLICY_VARIABLE, OffPolicyConfig
-from relaax.learning.off_policy.settings import LearnersSection
+from relaax.learning.off_policy.learner import OffPolicyLearner
+from relaax.learning.off_policy.learner_roles import Update
+from relaax.learning.off_policy.settings import FloatArray, LearnersSection, OffPolicySettings
 from relaax.learning.optimizers import Adam, AdamSettings
 from relaax.learning.optimizers.parts import OptimizerOfParts, Part
 from relaax.learning.parameter_server import ParameterServer as ServesParameters
@@ -121,22 +123,23 @@ def make_actor(
     policy = CurrentPolicy(lambda values: unpack(values[:size]), parameter_server.get())
     random = np.random.default_rng(None if settings.seed is None else [settings.seed, seed])
     return Actor(
-        preprocessor=Preprocessor(settings.state_size),
+        preprocessor=preprocessor_of(settings),
         policy=policy,
         model=model,
         distribution=actions,
         columns=config.columns,
-        rollouts=StepRecorder(config.columns),
+        rollouts=StepRecorder(config.stored_columns),
         experience=PullingSink(
             experience, parameter_server, policy, use=PolicyUse(parameter_server.metrics())
         ),
         random=random,
         reward_scale=settings.reward_scale,
+        clip_rewards=settings.clip_rewards,
         exploration=None if make_noise is None else make_noise(policy, random),
         evaluation=EvaluationParts(
             source=parameter_server,
             unpack=lambda values: clean(values[:size]),
-            make_preprocessor=lambda _: Preprocessor(settings.state_size),
+            make_preprocessor=lambda _: preprocessor_of(settings),
             model=clean_model,
             make_noise=None if make_noise is None else partial(make_noise, policy),
         ),
@@ -154,12 +157,34 @@ def replay_spec(config: OffPolicyConfig) -> ReplaySpec:
             samples_per_insert=per_insert,
             error_buffer=max(ERROR_UPDATES * settings.batch_size, 2 * per_insert),
         )
-    view = Transitions(settings.n_step, settings.rewards_gamma)
+    view = Transitions(settings.n_step, settings.rewards_gamma, stack=settings.history_len)
     table = TableSpec(view, "uniform", limiter)
     if settings.prioritized is not None:
         table = TableSpec(view, "prioritized", limiter, alpha=settings.prioritized.alpha)
-    return ReplaySpec(
-        schema=schema_of(config.columns), capacity=settings.replay_size, tables={TABLE: table}
+    schema = schema_of(config.stored_columns)
+    return ReplaySpec(schema, capacity=settings.replay_size, tables={TABLE: table})
+
+
+def preprocessor_of(settings: OffPolicySettings) -> Preprocessor:
+    """Return what makes observations of states."""
+    return Preprocessor(settings.state_size, settings.history_len)
+
+
+def learner_of(
+    settings: OffPolicySettings, update: Update, noise: Callable[[int], FloatArray]
+) -> OffPolicyLearner:
+    """Return the learner that makes an ``update`` of each batch.
+
+    ``noise`` returns what the update of so many transitions draws with.
+    """
+    return OffPolicyLearner(
+        update,
+        TABLE,
+        settings.batch_size,
+        noise,
+        settings.prioritized,
+        shares_gradients=settings.learners is not None,
+        history_len=settings.history_len,
     )
 
 

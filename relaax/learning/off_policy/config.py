@@ -1,6 +1,7 @@
 """The configuration of an off-policy algorithm, as the servers want it."""
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any
 
 from relaax.algorithm_base import ConfigBase, FloatVector
@@ -37,8 +38,13 @@ class OffPolicyConfig(ConfigBase):
 
     @property
     def columns(self) -> Columns:
-        """What is stored of a step."""
+        """What actors observe and do."""
         return Columns.of(self.network, self.actions)
+
+    @property
+    def stored_columns(self) -> Columns:
+        """What is stored of a step: of a history, the newest state."""
+        return replace(self.columns, observation_shape=stacked_shape(self.settings.state_size, 1))
 
     @property
     @abstractmethod
@@ -73,7 +79,7 @@ class OffPolicyConfig(ConfigBase):
 
 def network_of(settings: OffPolicySettings, heads: tuple[Head, ...]) -> Network:
     """Return the network that a configuration describes; ValueError for a recurrent one."""
-    shape = stacked_shape(settings.state_size, 1)
+    shape = stacked_shape(settings.state_size, settings.history_len)
     if settings.network is None:
         layers = tuple(Dense(units) for units in settings.hidden_layers)
         return default_network(shape, layers, heads)

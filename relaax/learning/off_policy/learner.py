@@ -11,7 +11,8 @@ from relaax.learning.off_policy.batch import TransitionBatch
 from relaax.learning.off_policy.learner_roles import Update
 from relaax.learning.off_policy.settings import PrioritySection
 from relaax.learning.off_policy.shared_gradients import GradientUpdate, SharedUpdate
-from relaax.learning.steps import ACTION, observations_in
+from relaax.learning.steps import ACTION, observations_in, side_by_side
+from relaax.observations import Observations, mapped
 from relaax.replay.table import Sample
 
 Array = npt.NDArray[Any]
@@ -24,6 +25,7 @@ UPDATES = "updates"
 class OffPolicyLearner(LearnerBase):
     """Draws, weighs, and updates; ``noise`` returns what an update of B transitions draws with.
 
+    Observations are ``history_len`` states, side by side along the last axis.
     With ``shares_gradients`` it is one of several learners: the parameter server makes the updates.
     """
 
@@ -35,6 +37,7 @@ class OffPolicyLearner(LearnerBase):
         noise: Callable[[int], FloatArray],
         priorities: PrioritySection | None = None,
         shares_gradients: bool = False,
+        history_len: int = 1,
     ) -> None:
         self.table = table
         self.batch_size = batch_size
@@ -43,6 +46,7 @@ class OffPolicyLearner(LearnerBase):
         self._priorities = priorities
         self._updates = 0
         self.publishes = not shares_gradients
+        self._history_len = history_len
 
     def connected(self, parameter_server: BridgeBase) -> None:
         """Share gradients with other learners, if it was made for that."""
@@ -54,11 +58,11 @@ class OffPolicyLearner(LearnerBase):
         """Return the transitions of a sample."""
         columns, count = sample.columns, len(sample.keys)
         return TransitionBatch(
-            observations=observations_in(columns),
+            observations=self._observations(columns),
             actions=columns[ACTION],
             rewards=columns["return"].astype(np.float32),
             discounts=columns["discount"].astype(np.float32),
-            next_observations=observations_in(columns, "next_"),
+            next_observations=self._observations(columns, "next_"),
             weights=self._weights(sample),
             noise=self._noise(count),
         )
@@ -83,6 +87,10 @@ class OffPolicyLearner(LearnerBase):
         """Go on from ``state``."""
         self._update.restore(state)
         self._updates = int(state[UPDATES][0])
+
+    def _observations(self, columns: Mapping[str, Array], prefix: str = "") -> Observations:
+        found = observations_in(columns, prefix)
+        return found if self._history_len == 1 else mapped(side_by_side, found)
 
     def _weights(self, sample: Sample) -> FloatArray:
         """Return (N P(i))**-beta over the largest of it, [B]; Schaul et al. 2016, section 3.4."""

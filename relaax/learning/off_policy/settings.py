@@ -48,6 +48,9 @@ class OffPolicySettings(Section):
 
     #: Shape of one state, or the shapes of several observations by name.
     state_size: StateSize
+    #: So many of the latest states are an observation, side by side along the last axis. One of
+    #: them is stored with each step.
+    history_len: PositiveInt = 1
     #: The network's layers, or the path of a file with them; None: those of ``hidden_layers``.
     network: Any = None
     #: Units of the dense layers of all networks.
@@ -72,6 +75,8 @@ class OffPolicySettings(Section):
     n_step: PositiveInt = 1
     #: Learn from rewards multiplied by this; scores are reported as they are.
     reward_scale: PositiveFloat = 1.0
+    #: After that, learn from rewards cut to [-1, 1].
+    clip_rewards: bool = False
     #: Let TensorFlow see the GPU.
     gpu: bool = False
     #: Seed of initial parameters, of action sampling and of what is drawn; None draws one.

@@ -5,6 +5,12 @@
 """
 
 from relaax.learning.steps.read_rollouts import rollouts_in
-from relaax.learning.steps.recorder import ACTION, StepRecorder, observations_in, schema_of
+from relaax.learning.steps.recorder import (
+    ACTION,
+    StepRecorder,
+    observations_in,
+    schema_of,
+    side_by_side,
+)
 
-__all__ = ["ACTION", "StepRecorder", "observations_in", "rollouts_in", "schema_of"]
+__all__ = ["ACTION", "StepRecorder", "observations_in", "rollouts_in", "schema_of", "side_by_side"]

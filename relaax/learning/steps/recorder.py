@@ -60,8 +60,22 @@ def observations_in(columns: Mapping[str, Array], prefix: str = "") -> Observati
     }
 
 
+def side_by_side(histories: Array) -> Array:
+    """Return histories [B, n, ..., C] of n states each as arrays [B, ..., n * C], oldest first.
+
+    That is how a ``Preprocessor`` stacks them.
+    """
+    apart = np.moveaxis(histories, 1, -2)
+    *others, length, width = apart.shape
+    return apart.reshape(*others, length * width)
+
+
 class StepRecorder:
-    """Holds the newest step of every environment until what it led to is known."""
+    """Holds the newest step of every environment until what it led to is known.
+
+    ``columns`` may have narrower observations than are handed over: of states that are side by side
+    along the last axis, oldest first, the newest are kept.
+    """
 
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
@@ -137,7 +151,10 @@ class StepRecorder:
         self._recurrent_state[:, slots] = recurrent_state
 
     def _begin(self, slots: IntArray, observations: Observations, flags: Array | int) -> None:
-        mapped(lambda part, new: part.__setitem__(slots, new), self._observations, observations)
+        def keep(part: Array, new: Array) -> None:
+            part[slots] = new[..., -part.shape[-1] :]
+
+        mapped(keep, self._observations, observations)
         self._flags[slots] = flags
         self._is_open[slots] = True
 

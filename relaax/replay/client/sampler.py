@@ -61,6 +61,7 @@ class ShardedSampler:
         spec: ReplaySpec,
         random: np.random.Generator,
         call_timeout_s: float = CALL_TIMEOUT_S,
+        shares_memory: bool = True,
     ) -> None:
         self._table = table
         self._spec = spec
@@ -72,7 +73,9 @@ class ShardedSampler:
         self._gone = 0
         self._threads = ThreadPoolExecutor(2 * len(urls), "replay sampler")
         self._shards = [
-            Shard(ReplayStub(url, call_timeout_s), table, self._require, self._changed)
+            Shard(
+                ReplayStub(url, call_timeout_s, shares_memory), table, self._require, self._changed
+            )
             for url in urls
         ]
 

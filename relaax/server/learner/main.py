@@ -1,6 +1,7 @@
 """The command ``relaax-learner``, which wires the process together."""
 
 import logging
+import os
 import secrets
 import sys
 from contextlib import ExitStack, closing
@@ -51,6 +52,7 @@ def _serve(arguments: list[str]) -> int:
     options = configuration.options
     start_logging(options.log_level, options.log_file, "relaax-learner")
     stop = StopSignal()
+    os.nice(options.nice)  # before it has threads
     keep_memory()  # every batch is made of arrays of the same sizes
     with ExitStack() as resources:
         loop, watch, experience = _loop(configuration, resources, stop)

@@ -1,5 +1,6 @@
 """The servers' configuration: one YAML file for all, and flags that override it.
 
+``option_kinds``  says what values of options must be
 ``options``       declares the options of the servers
 ``command_line``  builds the command-line parsers from the options
 ``yaml_reader``   reads the YAML file
@@ -23,13 +24,13 @@ from relaax.server.common.configuration.load import (
     load_replay_server,
     load_rlx_server,
 )
+from relaax.server.common.configuration.option_kinds import S3Location
 from relaax.server.common.configuration.options import (
     ActorOptions,
     LearnerOptions,
     ParameterServerOptions,
     ReplayServerOptions,
     RlxServerOptions,
-    S3Location,
 )
 
 __all__ = [

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from relaax import __version__
-from relaax.server.common.configuration.options import Flag
+from relaax.server.common.configuration.option_kinds import Flag
 
 _PRECEDENCE = """
 A flag beats the YAML file, and the YAML file beats the default. In the YAML file, write the same

@@ -1,26 +1,35 @@
 """The options of the servers. A field is a YAML key and a command-line flag at once."""
 
-import json
-import os
-import re
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Any, Self
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    NonNegativeFloat,
-    NonNegativeInt,
-    PositiveFloat,
-    PositiveInt,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from relaax.address import Address
-from relaax.errors import ConfigurationError
+from relaax.server.common.configuration.option_kinds import (
+    ActorModeOption,
+    AddressesOption,
+    AddressOption,
+    BytesOption,
+    CountOption,
+    DirectoryOption,
+    EnvironmentOption,
+    FetchModeOption,
+    FileOption,
+    JsonOption,
+    LevelOption,
+    MebibytesOption,
+    NameOption,
+    NiceOption,
+    PauseOption,
+    RestoreOption,
+    ReturnOption,
+    S3Option,
+    SecondsOption,
+    SeedOption,
+    SwitchOption,
+    WholeOption,
+    WorkersOption,
+)
 
 #: The protocol's own default. Not imported from there: that imports numpy, which would read the
 #: environment before the RLX server has set its number of threads.
@@ -31,132 +40,6 @@ LOG_FILE = (
     "write the log into this file, too, with the name of the process in each line; all servers may "
     "write into the same one"
 )
-
-#: The latest checkpoint, the N-th before it, the best one, or the one of a step.
-RESTORABLE = re.compile(r"(latest|best)|latest-([1-9][0-9]*)|(0|[1-9][0-9]*)")
-
-LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
-Workers = Literal["connection", "auto"] | PositiveInt
-ActorModeName = Literal["training", "eval_deterministic", "eval_stochastic"]
-FetchModeName = Literal["step", "episode"]
-
-
-class S3Location(NamedTuple):
-    """A place in AWS S3."""
-
-    bucket: str
-    #: Prefix of the names of all objects.
-    key: str
-
-
-@dataclass(frozen=True)
-class Flag:
-    """How a field looks on the command line."""
-
-    metavar: str | tuple[str, ...]
-    #: Whether it takes several values.
-    takes_several: bool = False
-
-
-def _address(value: Any) -> Any:
-    if isinstance(value, Address):
-        return value
-    if not isinstance(value, str):
-        raise ValueError("must be HOST:PORT")
-    try:
-        return Address.parse(value)
-    except ConfigurationError as error:
-        raise ValueError(str(error)) from error
-
-
-def _addresses(value: Any) -> Any:
-    if not isinstance(value, (list, tuple)) or not value:
-        raise ValueError("must be a list of HOST:PORT")
-    addresses = tuple(_address(each) for each in value)
-    if len(set(addresses)) < len(addresses):
-        raise ValueError("must not name an address twice")
-    return addresses
-
-
-def _s3_location(value: Any) -> Any:
-    is_pair = isinstance(value, (list, tuple)) and len(value) == 2
-    if not is_pair or not all(isinstance(part, str) and part for part in value):
-        raise ValueError("must be a bucket and a key, such as [my_bucket, training]")
-    return S3Location(*value)
-
-
-def _path(value: Any) -> Any:
-    if not isinstance(value, (str, Path)) or not str(value):
-        raise ValueError("must be a path")
-    return Path(os.path.expanduser(value))  # leaves an unknown ~user alone, where Path raises
-
-
-def _name(value: Any) -> Any:
-    if not isinstance(value, str) or value in ("", "..") or Path(value).name != value:
-        raise ValueError("must be a name for a directory, without '/'")
-    return value
-
-
-def _text(value: Any) -> Any:
-    if not isinstance(value, str) or not value:
-        raise ValueError("must be a name")
-    return value
-
-
-def _mapping(value: Any) -> Any:
-    """Take JSON, as the command line has it, for what it says."""
-    try:
-        found = json.loads(value) if isinstance(value, str) else value
-    except ValueError as error:
-        raise ValueError(f"must be a JSON object: {error}") from error
-    if not isinstance(found, dict):
-        raise ValueError("must be a mapping of arguments to values")
-    return found
-
-
-def _no_bool(value: Any) -> Any:
-    if isinstance(value, bool):
-        raise ValueError("must be a number")
-    return value
-
-
-def _count(value: Any) -> Any:
-    """Take 1e3 for 1000: that the reader makes a float of it is no concern of the user's."""
-    number = _no_bool(value)
-    return int(number) if isinstance(number, float) and number.is_integer() else number
-
-
-def _workers(value: Any) -> Any:
-    """Take the text of a number, as the command line has it, for the number."""
-    if value in ("connection", "auto"):
-        return value
-    number = int(value) if isinstance(value, str) and value.isdecimal() else value
-    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-        raise ValueError(f"must be 'connection', 'auto' or a number of workers, is {value!r}")
-    return number
-
-
-def _restore(value: Any) -> Any:
-    """Take a number for its text, and check it."""
-    text = str(_no_bool(_count(value)))
-    if not RESTORABLE.fullmatch(text):
-        raise ValueError(f"must be latest, latest-N, best or a step, is {value!r}")
-    return text
-
-
-AddressOption = Annotated[Address, BeforeValidator(_address), Flag("HOST:PORT")]
-AddressesOption = Annotated[
-    tuple[Address, ...], BeforeValidator(_addresses), Flag("HOST:PORT", takes_several=True)
-]
-S3Option = Annotated[S3Location, BeforeValidator(_s3_location), Flag(("BUCKET", "KEY"))]
-DirectoryOption = Annotated[Path, BeforeValidator(_path), Flag("DIR")]
-FileOption = Annotated[Path, BeforeValidator(_path), Flag("FILE")]
-LevelOption = Annotated[LogLevel, Flag("LEVEL")]
-SecondsOption = Annotated[PositiveFloat, BeforeValidator(_no_bool), Flag("SECONDS")]
-CountOption = Annotated[PositiveInt, BeforeValidator(_count), Flag("N")]
-WholeOption = Annotated[NonNegativeInt, BeforeValidator(_count), Flag("N")]
-RestoreOption = Annotated[str, BeforeValidator(_restore), Flag("latest|latest-N|best|STEP")]
-SwitchOption = Annotated[bool, Flag(())]
 
 
 class _Options(BaseModel):
@@ -199,7 +82,7 @@ class ParameterServerOptions(_Options):
         "latest", "which checkpoint to begin with: the latest, the N-th before it, the best, a step"
     )
     metrics_dir: DirectoryOption | None = _option(None, "directory of TensorBoard event files")
-    run_name: Annotated[str, BeforeValidator(_name), Flag("NAME")] | None = _option(
+    run_name: NameOption | None = _option(
         None,
         "name of the run in TensorBoard, a directory below --metrics-dir; by default that of the "
         "YAML file",
@@ -207,7 +90,7 @@ class ParameterServerOptions(_Options):
     metrics_aws_s3: S3Option | None = _option(
         None, "AWS S3 bucket and key that the files of --metrics-dir are copied to"
     )
-    wandb_project: Annotated[str, BeforeValidator(_name), Flag("NAME")] | None = _option(
+    wandb_project: NameOption | None = _option(
         None,
         "hand the metrics to this project of Weights & Biases, too; nothing is sent with the "
         "environment variable WANDB_MODE=offline",
@@ -217,7 +100,7 @@ class ParameterServerOptions(_Options):
         "YAML file with the keys 'access' and 'secret' for AWS S3; without it boto3 looks where "
         "it always does: environment, ~/.aws, the machine's role",
     )
-    goal_return: Annotated[float, BeforeValidator(_no_bool), Flag("RETURN")] | None = _option(
+    goal_return: ReturnOption | None = _option(
         None, "stop when the mean return of the last episodes reaches this"
     )
     goal_episodes: CountOption = _option(100, "how many episodes --goal-return is the mean of")
@@ -252,7 +135,7 @@ class ReplayServerOptions(_Options):
         None,
         f"addresses of all replay servers, this one included: it stores its share{FROM_LEARNER}",
     )
-    name: Annotated[str, BeforeValidator(_name), Flag("NAME")] | None = _option(
+    name: NameOption | None = _option(
         None,
         "name of this server in metrics, and of its directory below --checkpoint-dir; by default "
         "HOST-PORT of --bind",
@@ -313,9 +196,7 @@ class LearnerOptions(_Options):
     aws_keys: FileOption | None = _option(
         None, "YAML file with the keys 'access' and 'secret' for AWS S3"
     )
-    publish_interval: Annotated[NonNegativeFloat, BeforeValidator(_no_bool), Flag("SECONDS")] = (
-        _option(0.3, "publish the parameters no more often than this")
-    )
+    publish_interval: PauseOption = _option(0.3, "publish the parameters no more often than this")
     publish_every: CountOption | None = _option(
         None, "publish the parameters after so many steps of the learner, and not by the clock"
     )
@@ -323,6 +204,11 @@ class LearnerOptions(_Options):
         None, "addresses of the replay servers; without them the learner itself stores the steps"
     )
     prefetch: CountOption = _option(2, "how many batches are prepared ahead of the learner")
+    nice: NiceOption = _option(
+        10,
+        "niceness of the learner's process, 0 to 19: what answers environments on the same "
+        "machine comes first",
+    )
     lease: SecondsOption = _option(
         60.0, "forget a worker that has delivered nothing for so many seconds"
     )
@@ -343,22 +229,20 @@ class ActorOptions(_Options):
     log_level: LevelOption = _option(
         "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
     )
-    env: Annotated[str, BeforeValidator(_text), Flag("ENV")] | None = _option(
+    env: EnvironmentOption | None = _option(
         None,
         "the environment: its name in Gymnasium, MODULE:NAME to import a module before, or "
         "FILE.py:CLASS for a class of your own",
     )
-    env_kwargs: Annotated[dict[str, Any], BeforeValidator(_mapping), Flag("JSON")] = _option(
-        {}, "further arguments for the environment, as a JSON object"
-    )
+    env_kwargs: JsonOption = _option({}, "further arguments for the environment, as a JSON object")
     actors: CountOption = _option(1, "how many actors there are, each a process with its own")
-    mode: Annotated[ActorModeName, Flag("MODE")] = _option(
+    mode: ActorModeOption = _option(
         "training",
         "what the actors act for: 'training', or 'eval_deterministic' and 'eval_stochastic', from "
         "which nothing is learnt",
     )
     episodes: CountOption | None = _option(None, "stop after so many episodes of each actor")
-    fetch_parameter_mode: Annotated[FetchModeName, Flag("step|episode")] = _option(
+    fetch_parameter_mode: FetchModeOption = _option(
         "step", "whether actors fetch the parameters by steps or by episodes"
     )
     fetch_parameter_interval: CountOption = _option(
@@ -367,7 +251,7 @@ class ActorOptions(_Options):
     limit_episode_length: CountOption | None = _option(
         None, "cut an episode off after so many steps"
     )
-    seed: Annotated[NonNegativeInt, BeforeValidator(_count), Flag("N")] | None = _option(
+    seed: SeedOption | None = _option(
         None, "seed of the first actor and its environment; the next one gets N + 1"
     )
 
@@ -390,7 +274,7 @@ class RlxServerOptions(_Options):
         "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
     )
     log_file: FileOption | None = _option(None, LOG_FILE)
-    workers: Annotated[Workers, BeforeValidator(_workers), Flag("connection|auto|N")] = _option(
+    workers: WorkersOption = _option(
         "connection",
         "how many processes serve the environments: 'connection' forks one for each connection; a "
         "number, or 'auto' (one for each core, one with a GPU), forks them once and shares all "
@@ -408,12 +292,10 @@ class RlxServerOptions(_Options):
         "close a connection at the first end of an episode after this many seconds, so that a "
         "load balancer can send the client elsewhere; no need to use it on a local run",
     )
-    worker_memory: Annotated[PositiveFloat, BeforeValidator(_no_bool), Flag("MIB")] | None = (
-        _option(
-            None,
-            "free memory that the first connection needs, 128 with a worker of its own and 1 in a "
-            "shared one unless given; later ones need the mean of those that are served",
-        )
+    worker_memory: MebibytesOption | None = _option(
+        None,
+        "free memory that the first connection needs, 128 with a worker of its own and 1 in a "
+        "shared one unless given; later ones need the mean of those that are served",
     )
     message_timeout: SecondsOption = _option(
         30.0, "close a connection when a message takes longer than this, in either direction"
@@ -430,7 +312,7 @@ class RlxServerOptions(_Options):
         "where the random numbers of this server's workers begin, another number for each RLX "
         "server; by default it is made of the host name and the port",
     )
-    max_frame_bytes: Annotated[PositiveInt, BeforeValidator(_count), Flag("BYTES")] = _option(
+    max_frame_bytes: BytesOption = _option(
         MAX_FRAME_BYTES, "close a connection whose message is larger"
     )
     max_environments: CountOption = _option(

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from relaax.errors import ConfigurationError
-from relaax.server.common.configuration.options import RESTORABLE
+from relaax.server.common.configuration.option_kinds import RESTORABLE
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,158 @@
+"""Kinds of options: what a value must be, and how it looks on the command line."""
+
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import (
+    BeforeValidator,
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+)
+
+from relaax.address import Address
+from relaax.errors import ConfigurationError
+
+#: The latest checkpoint, the N-th before it, the best one, or the one of a step.
+RESTORABLE = re.compile(r"(latest|best)|latest-([1-9][0-9]*)|(0|[1-9][0-9]*)")
+
+LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
+Workers = Literal["connection", "auto"] | PositiveInt
+ActorModeName = Literal["training", "eval_deterministic", "eval_stochastic"]
+FetchModeName = Literal["step", "episode"]
+
+
+class S3Location(NamedTuple):
+    """A place in AWS S3."""
+
+    bucket: str
+    #: Prefix of the names of all objects.
+    key: str
+
+
+@dataclass(frozen=True)
+class Flag:
+    """How a field looks on the command line."""
+
+    metavar: str | tuple[str, ...]
+    #: Whether it takes several values.
+    takes_several: bool = False
+
+
+def _address(value: Any) -> Any:
+    if isinstance(value, Address):
+        return value
+    if not isinstance(value, str):
+        raise ValueError("must be HOST:PORT")
+    try:
+        return Address.parse(value)
+    except ConfigurationError as error:
+        raise ValueError(str(error)) from error
+
+
+def _addresses(value: Any) -> Any:
+    if not isinstance(value, (list, tuple)) or not value:
+        raise ValueError("must be a list of HOST:PORT")
+    addresses = tuple(_address(each) for each in value)
+    if len(set(addresses)) < len(addresses):
+        raise ValueError("must not name an address twice")
+    return addresses
+
+
+def _s3_location(value: Any) -> Any:
+    is_pair = isinstance(value, (list, tuple)) and len(value) == 2
+    if not is_pair or not all(isinstance(part, str) and part for part in value):
+        raise ValueError("must be a bucket and a key, such as [my_bucket, training]")
+    return S3Location(*value)
+
+
+def _path(value: Any) -> Any:
+    if not isinstance(value, (str, Path)) or not str(value):
+        raise ValueError("must be a path")
+    return Path(os.path.expanduser(value))  # leaves an unknown ~user alone, where Path raises
+
+
+def _name(value: Any) -> Any:
+    if not isinstance(value, str) or value in ("", "..") or Path(value).name != value:
+        raise ValueError("must be a name for a directory, without '/'")
+    return value
+
+
+def _text(value: Any) -> Any:
+    if not isinstance(value, str) or not value:
+        raise ValueError("must be a name")
+    return value
+
+
+def _mapping(value: Any) -> Any:
+    """Take JSON, as the command line has it, for what it says."""
+    try:
+        found = json.loads(value) if isinstance(value, str) else value
+    except ValueError as error:
+        raise ValueError(f"must be a JSON object: {error}") from error
+    if not isinstance(found, dict):
+        raise ValueError("must be a mapping of arguments to values")
+    return found
+
+
+def _no_bool(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("must be a number")
+    return value
+
+
+def _count(value: Any) -> Any:
+    """Take 1e3 for 1000: that the reader makes a float of it is no concern of the user's."""
+    number = _no_bool(value)
+    return int(number) if isinstance(number, float) and number.is_integer() else number
+
+
+def _workers(value: Any) -> Any:
+    """Take the text of a number, as the command line has it, for the number."""
+    if value in ("connection", "auto"):
+        return value
+    number = int(value) if isinstance(value, str) and value.isdecimal() else value
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        raise ValueError(f"must be 'connection', 'auto' or a number of workers, is {value!r}")
+    return number
+
+
+def _restore(value: Any) -> Any:
+    """Take a number for its text, and check it."""
+    text = str(_no_bool(_count(value)))
+    if not RESTORABLE.fullmatch(text):
+        raise ValueError(f"must be latest, latest-N, best or a step, is {value!r}")
+    return text
+
+
+AddressOption = Annotated[Address, BeforeValidator(_address), Flag("HOST:PORT")]
+AddressesOption = Annotated[
+    tuple[Address, ...], BeforeValidator(_addresses), Flag("HOST:PORT", takes_several=True)
+]
+S3Option = Annotated[S3Location, BeforeValidator(_s3_location), Flag(("BUCKET", "KEY"))]
+DirectoryOption = Annotated[Path, BeforeValidator(_path), Flag("DIR")]
+FileOption = Annotated[Path, BeforeValidator(_path), Flag("FILE")]
+LevelOption = Annotated[LogLevel, Flag("LEVEL")]
+SecondsOption = Annotated[PositiveFloat, BeforeValidator(_no_bool), Flag("SECONDS")]
+CountOption = Annotated[PositiveInt, BeforeValidator(_count), Flag("N")]
+WholeOption = Annotated[NonNegativeInt, BeforeValidator(_count), Flag("N")]
+RestoreOption = Annotated[str, BeforeValidator(_restore), Flag("latest|latest-N|best|STEP")]
+SwitchOption = Annotated[bool, Flag(())]
+NiceOption = Annotated[int, Field(ge=0, le=19), BeforeValidator(_count), Flag("N")]
+PauseOption = Annotated[NonNegativeFloat, BeforeValidator(_no_bool), Flag("SECONDS")]
+SeedOption = Annotated[NonNegativeInt, BeforeValidator(_count), Flag("N")]
+NameOption = Annotated[str, BeforeValidator(_name), Flag("NAME")]
+EnvironmentOption = Annotated[str, BeforeValidator(_text), Flag("ENV")]
+JsonOption = Annotated[dict[str, Any], BeforeValidator(_mapping), Flag("JSON")]
+ReturnOption = Annotated[float, BeforeValidator(_no_bool), Flag("RETURN")]
+ActorModeOption = Annotated[ActorModeName, Flag("MODE")]
+FetchModeOption = Annotated[FetchModeName, Flag("step|episode")]
+WorkersOption = Annotated[Workers, BeforeValidator(_workers), Flag("connection|auto|N")]
+MebibytesOption = Annotated[PositiveFloat, BeforeValidator(_no_bool), Flag("MIB")]
+BytesOption = Annotated[PositiveInt, BeforeValidator(_count), Flag("BYTES")]
