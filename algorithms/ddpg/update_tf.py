@@ -52,9 +52,7 @@ class DdpgUpdate(GraphUpdate):
         variables: Variables,
         rates: DdpgRates,
     ) -> None:
-        super().__init__(
-            variables, rates.target, rates.target_every, jit_compile=not policy.has_convolutions
-        )
+        super().__init__(variables, rates.target, rates.target_every)
         self._policy_network, self._critic_network = policy, critic
         self._critics = critics
         self._actions = actions

@@ -37,9 +37,7 @@ class DqnUpdate(GraphUpdate):
         is_double: bool = True,
         gradient_norm: float | None = None,
     ) -> None:
-        super().__init__(
-            variables, target_rate, target_every, jit_compile=not network.has_convolutions
-        )
+        super().__init__(variables, target_rate, target_every)
         self._network = network
         self._values = values
         self._graph_values = GraphActionValues(values)

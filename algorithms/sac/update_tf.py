@@ -36,7 +36,7 @@ class SacUpdate(GraphUpdate):
         target_rate: float,
         target_entropy: float,
     ) -> None:
-        super().__init__(variables, target_rate, jit_compile=not policy.has_convolutions)
+        super().__init__(variables, target_rate)
         self._policy_network, self._critic_network = policy, critic
         self._distribution = distribution
         self._target_entropy = target_entropy

@@ -36,6 +36,13 @@ def configure_tensorflow(gpu: bool, has_the_machine: bool, splits_operations: bo
         tf.config.set_visible_devices([], "GPU")
 
 
+def has_gpu() -> bool:
+    """Return whether TensorFlow sees a GPU in this process."""
+    import tensorflow as tf
+
+    return bool(tf.config.get_visible_devices("GPU"))
+
+
 @contextmanager
 def _native_stderr_discarded() -> Iterator[None]:
     """Send what C++ writes to file descriptor 2 nowhere; Python's errors are still raised."""

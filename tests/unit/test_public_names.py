@@ -42,7 +42,9 @@ PUBLIC = {
         Bind Conn MemoryClosed Mode NotReady Proxy ReplayAway ReplayMemory
         ReplayMemoryClient ReplayMemoryServer
     """,
-    "relaax.learning.steps": "ACTION StepRecorder observations_in rollouts_in schema_of side_by_side",
+    "relaax.learning.steps": """
+        ACTION StepRecorder observations_in rollouts_in schema_of side_by_side
+    """,
     "relaax.surreal": """
         Acted Actor Buffer Config FIFOBuffer Learner PrioritizedBuffer Settings SurrealAlgorithm
         UniformBuffer

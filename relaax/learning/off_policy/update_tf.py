@@ -13,6 +13,7 @@ from relaax.algorithm_base import FloatVector
 from relaax.learning.off_policy.batch import TransitionBatch
 from relaax.learning.off_policy.config import POLICY_VARIABLE
 from relaax.learning.off_policy.variables_tf import Variables
+from relaax.learning.tensorflow_runtime_tf import has_gpu
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -34,6 +35,8 @@ class GraphUpdate(ABC):
 
     All gradients of an update are those at the variables before it. Followers go ``target_rate`` of
     their way at every ``target_every``-th update.
+
+    XLA compiles it where there is a GPU: on a CPU that takes seconds, and makes it no faster.
     """
 
     def __init__(
@@ -41,12 +44,11 @@ class GraphUpdate(ABC):
         variables: Variables,
         target_rate: float,
         target_every: int = 1,
-        jit_compile: bool = True,
     ) -> None:
         self.variables = variables
         self._target_rate = target_rate
         self._target_every = target_every
-        kinds = {"jit_compile": jit_compile, "autograph": False}
+        kinds = {"jit_compile": has_gpu(), "autograph": False}
         self._whole = tf.function(self._update, **kinds)
         self._slopes = tf.function(self._joined_slopes, **kinds)
         self._following = tf.function(self._follow, **kinds)

@@ -4,11 +4,12 @@ import contextlib
 import queue
 import threading
 from collections.abc import Callable
+from time import monotonic
 from typing import Generic, TypeVar
 
 Batch = TypeVar("Batch")
 
-#: How long a thread waits before it looks whether it should end.
+#: How long a thread waits before it looks whether it should end, or the others have.
 _POLL_S = 0.2
 
 #: How long ``close`` waits for each thread.
@@ -44,12 +45,15 @@ class Prefetcher(Generic[Batch]):
 
     def get(self, timeout_s: float) -> Batch | None:
         """Return the next batch; None if none is ready in time. Raise what ended the threads."""
-        try:
-            return self._ready.get(timeout=timeout_s)
-        except queue.Empty:
+        deadline = monotonic() + timeout_s
+        while True:
+            left = deadline - monotonic()
+            with contextlib.suppress(queue.Empty):
+                return self._ready.get(timeout=max(0.0, min(left, _POLL_S)))
             if self._error is not None:
-                raise self._error from None
-            return None
+                raise self._error
+            if left <= 0:
+                return None
 
     def close(self) -> None:
         """End the threads and drop what is ready."""

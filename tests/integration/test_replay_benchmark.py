@@ -9,6 +9,8 @@ import sys
 import pytest
 from processes import REPOSITORY
 
+pytestmark = pytest.mark.integration
+
 DEADLINE_S = 300.0
 
 
