@@ -14,7 +14,7 @@ from relaax.client.gymnasium_factory import (
 from relaax.client.gymnasium_observations import observation_space_as_json
 from relaax.client.rlx_client import Client
 from relaax.client.run_result import RunOutcome, RunResult
-from relaax.client.runner_options import RunnerOptions
+from relaax.client.runner_options import RunnerOptions, VideoOptions
 from relaax.client.vector_client import VectorClient
 from relaax.client.vector_runner import VectorRunner
 from relaax.errors import ConfigurationError
@@ -57,10 +57,15 @@ class SingleEnvironmentTask:
         environment, video = self.make_environment(), self.options.video
         if video is None or index > 0:
             return environment
-        # Gymnasium's recorder is not needed by environments that are not recorded.
-        from relaax.client.gymnasium_video import EpisodeRecorder
+        return recorded(environment, video, self.options.env)
 
-        return EpisodeRecorder(environment, video, self.options.env)
+
+def recorded(environment: Environment, video: VideoOptions, name: str) -> Environment:
+    """Return an environment whose episodes are recorded; ConfigurationError if they cannot be."""
+    # Gymnasium's recorder is not needed by environments that are not recorded.
+    from relaax.client.gymnasium_video import EpisodeRecorder
+
+    return EpisodeRecorder(environment, video, name)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
-"""Arrays one after another in bytes, without gaps, little-endian."""
+"""Arrays in bytes, little-endian: one after another without gaps, or where their places say."""
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,71 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 #: The type of an array's numbers, and its shape.
 Form = tuple[np.dtype[Any], tuple[int, ...]]
+
+
+class Place(NamedTuple):
+    """Where an array lies in bytes."""
+
+    offset: int
+    #: Bytes from one element to the next along each axis; none where they follow one another.
+    strides: tuple[int, ...] = ()
+
+
+def packed(arrays: Iterable[Array]) -> tuple[list[memoryview], list[Place]]:
+    """Return the bytes of arrays, and where each lies in them.
+
+    The bytes of those that are contiguous are not copied. Parts of one array, such as stacks of
+    frames that overlap, are written once, as that array.
+    """
+    parts: list[memoryview] = []
+    places: list[Place] = []
+    begins: dict[int, int] = {}
+    end = 0
+    for array in arrays:
+        whole = _whole_of(array)
+        if id(whole) not in begins:
+            begins[id(whole)] = end
+            parts += written([whole])
+            end += whole.nbytes
+        begin = begins[id(whole)]
+        if whole is array.base:
+            places.append(Place(begin + address_of(array) - address_of(whole), array.strides))
+        else:
+            places.append(Place(begin))
+    return parts, places
+
+
+def _whole_of(array: Array) -> Array:
+    """Return the array that ``array`` is a part of, if that can be sent as it is; else a copy."""
+    base = array.base
+    if isinstance(base, np.ndarray) and not array.flags.c_contiguous:
+        is_alike = base.dtype == array.dtype and base.ndim == array.ndim
+        if is_alike and base.flags.c_contiguous and base.dtype == base.dtype.newbyteorder("<"):
+            return base
+    return plain(array)
+
+
+def array_at(data: Any, form: Form, place: Place) -> Array:
+    """Return the array that lies in ``data`` at a place; ValueError if it does not fit."""
+    dtype, shape = form
+    try:
+        return np.ndarray(shape, dtype, data, place.offset, place.strides or None)
+    except (TypeError, OverflowError) as error:
+        raise ValueError(f"an array does not lie within its message: {error}") from error
+
+
+def extent_of(array: Array) -> int:
+    """Return how many bytes lie between an array's first and its last, both counted."""
+    if array.size == 0:
+        return 0
+    steps = zip(array.shape, array.strides, strict=True)
+    return sum((count - 1) * stride for count, stride in steps) + array.itemsize
+
+
+def address_of(array: Array) -> int:
+    """Return where an array's first element lies in memory."""
+    address: int = array.__array_interface__["data"][0]
+    return address
 
 
 def written(arrays: Iterable[Array]) -> list[memoryview]:

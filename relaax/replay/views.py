@@ -86,7 +86,7 @@ class Transitions:
     an episode, so that a target is ``return + discount * value`` (Hessel et al. 2018, equation 1).
     Named observations, ``observation/NAME``, are read alike.
     ``observation`` is a stack [N, stack, ...] of the frames up to its row if ``stack`` is above 1,
-    the first frame of an episode repeated.
+    the first frame of an episode repeated. With one step, both stacks may share memory.
     """
 
     steps: int = 1
@@ -132,8 +132,8 @@ class Transitions:
         }
         for name, column in storage.columns.items():
             if self._is_observed(name):
-                transition[name] = self._stacked(storage, column, rows, empty)
-                transition[f"next_{name}"] = self._stacked(storage, column, found[-1], empty)
+                before, behind = self._observed(storage, column, found, empty)
+                transition[name], transition[f"next_{name}"] = before, behind
             elif name != self.reward:
                 transition[name] = gather(column, rows, empty)
         return transition
@@ -141,10 +141,20 @@ class Transitions:
     def _is_observed(self, name: str) -> bool:
         return name == self.observation or name.startswith(f"{self.observation}{SEPARATOR}")
 
-    def _stacked(self, storage: Storage, column: Array, rows: IntArray, empty: Empty) -> Array:
-        if self.stack > 1:
-            rows = rows_behind(storage, rows, self.stack - 1)[0].T
-        return gather(column, rows, empty)
+    def _observed(
+        self, storage: Storage, column: Array, found: IntArray, empty: Empty
+    ) -> tuple[Array, Array]:
+        """Return what is observed in the first row of each item, and in the last."""
+        if self.stack == 1:
+            return gather(column, found[0], empty), gather(column, found[-1], empty)
+        first = rows_behind(storage, found[0], self.stack - 1)[0]
+        if self.steps == 1:
+            # Both stacks have all frames but one in common, which are read once. Behind the end of
+            # an episode the second one says nothing in either case.
+            frames = gather(column, np.concatenate([first, found[1:]]).T, empty)
+            return frames[:, :-1], frames[:, 1:]
+        last = rows_behind(storage, found[-1], self.stack - 1)[0]
+        return gather(column, first.T, empty), gather(column, last.T, empty)
 
 
 @dataclass(frozen=True)
@@ -196,3 +206,45 @@ class Windows:
         window["flags"] = storage.flags[found]
         window["valid"] = belongs & (window["flags"] & FINAL == 0)
         return window
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """Whole episodes, each an item once it is over; of longer ones, the first ``longest`` steps.
+
+    Columns are those of ``Windows``, [longest + 1, N, ...]: the rows behind an episode's last one
+    repeat it, and are not ``valid``.
+    """
+
+    longest: int
+    crosses_episodes: bool = field(default=False, init=False)
+
+    @property
+    def stride(self) -> int:
+        """See View."""
+        return self.longest
+
+    @property
+    def ahead(self) -> int:
+        """See View."""
+        return self.longest
+
+    @property
+    def behind(self) -> int:
+        """See View."""
+        return 0
+
+    @property
+    def item_axis(self) -> int:
+        """See View: time comes first."""
+        return 1
+
+    def items(self, storage: Storage, rows: IntArray) -> BoolArray:
+        """See View: the first step of an episode."""
+        flags = storage.flags[rows]
+        chosen: BoolArray = (flags & START != 0) & (flags & FINAL == 0)
+        return chosen
+
+    def read(self, storage: Storage, rows: IntArray, empty: Empty = np.empty) -> dict[str, Array]:
+        """See View."""
+        return Windows(self.longest).read(storage, rows, empty)

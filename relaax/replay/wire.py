@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from relaax.bridge.payloads import PayloadCodec, WithPayload
 from relaax.replay import replay_pb2
-from relaax.replay.array_bytes import Form, read, written
+from relaax.replay.array_bytes import Place, array_at, packed, read, written
 from relaax.replay.replay import ReplayState
 from relaax.replay.schema import Column, Schema
 from relaax.replay.selectors.selector import FloatArray, IntArray
@@ -81,7 +81,8 @@ def runs_of(message: WithPayload[replay_pb2.Steps], schema: Schema) -> Iterator[
 
 def items_message(sample: Sample) -> WithPayload[replay_pb2.Items]:
     """Return a sample as a message."""
-    return WithPayload(fields_of(sample), written(arrays_of(sample)))
+    parts, places = packed(arrays_of(sample))
+    return WithPayload(fields_of(sample, places), parts)
 
 
 def arrays_of(sample: Sample) -> list[Array]:
@@ -89,33 +90,44 @@ def arrays_of(sample: Sample) -> list[Array]:
     return [sample.keys, sample.probabilities, *sample.columns.values()]
 
 
-def fields_of(sample: Sample) -> replay_pb2.Items:
-    """Return a sample as a message, but for the contents of its arrays."""
+def fields_of(sample: Sample, places: Sequence[Place]) -> replay_pb2.Items:
+    """Return a sample as a message, but for the contents of its arrays, which lie elsewhere."""
     names = ["key", "probability", *sample.columns]
     return replay_pb2.Items(
         arrays=[
-            replay_pb2.Array(name=name, dtype=array.dtype.str, shape=array.shape)
-            for name, array in zip(names, arrays_of(sample), strict=True)
+            replay_pb2.Array(
+                name=name,
+                dtype=array.dtype.newbyteorder("<").str,
+                shape=array.shape,
+                offset=place.offset,
+                strides=place.strides,
+            )
+            for name, array, place in zip(names, arrays_of(sample), places, strict=True)
         ],
         items=sample.items,
         least_probability=sample.least_probability,
     )
 
 
-def forms_of(fields: replay_pb2.Items) -> list[Form]:
-    """Return the forms of the arrays that a message names."""
-    return [(np.dtype(array.dtype), tuple(array.shape)) for array in fields.arrays]
-
-
 def sample_of(message: WithPayload[replay_pb2.Items]) -> Sample:
     """Return the sample of a message; its arrays lie in the message, and are read-only."""
     (data,) = message.payload or (memoryview(b""),)
-    return sample_with(message.fields, read(memoryview(data), forms_of(message.fields)))
+    return sample_in(message.fields, memoryview(data))
 
 
-def sample_with(fields: replay_pb2.Items, contents: Sequence[Array]) -> Sample:
-    """Return the sample of a message whose arrays have these ``contents``."""
-    arrays = dict(zip((array.name for array in fields.arrays), contents, strict=True))
+def sample_in(fields: replay_pb2.Items, data: Any) -> Sample:
+    """Return the sample of a message; its arrays lie in the buffer ``data``.
+
+    ValueError where they do not fit into it.
+    """
+    arrays = {
+        array.name: array_at(
+            data,
+            (np.dtype(array.dtype), tuple(array.shape)),
+            Place(array.offset, tuple(array.strides)),
+        )
+        for array in fields.arrays
+    }
     return Sample(
         keys=arrays.pop("key"),
         probabilities=arrays.pop("probability"),

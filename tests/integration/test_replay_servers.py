@@ -97,6 +97,16 @@ def require_in_order(steps: np.ndarray) -> None:
             assert (next_episode, next_step) == (episode, step + 1)
 
 
+def require_each_step_once(saved: Path) -> int:
+    """All slots of all servers are in order, and no step is in two places: return how many."""
+    slots = [steps for path in saved.glob("*/*.safetensors") for steps in steps_by_slot(path)]
+    for steps in slots:
+        require_in_order(steps)
+    stored = np.concatenate(slots)[:, :3]
+    assert len(np.unique(stored, axis=0)) == len(stored)
+    return len(stored)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_server_that_is_stopped_saves_all_that_it_has_acknowledged(
     training: Training, number: signal.Signals
@@ -218,11 +228,29 @@ def test_whatever_is_killed_training_goes_on_and_no_step_is_stored_twice_or_out_
     stop(sharded.learner)
     for server in sharded.servers:
         stop(server)
-    slots = [
-        steps for path in sharded.saved.glob("*/*.safetensors") for steps in steps_by_slot(path)
-    ]
-    for steps in slots:
-        require_in_order(steps)
-    stored = np.concatenate(slots)[:, :3]
-    assert len(stored) > 1000
-    assert len(np.unique(stored, axis=0)) == len(stored)
+    assert require_each_step_once(sharded.saved) > 1000
+
+
+def test_an_actor_that_is_killed_ends_alone_and_its_steps_stay_in_order(
+    training: Training, bridge: Bridge, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY / "tests"), prepend=os.pathsep)
+    sharded = Sharded(training, bridge)
+    actors = training.start_actors(2, env=COUNTING)  # each delivers to a server of its own
+    for number in range(2):
+        sharded.wait_for_steps(number)
+    victim = actors.children()[-1]
+    os.kill(victim.pid, signal.SIGKILL)
+    sharded.wait_for_learning()
+    others = training.start_actors(2, env=COUNTING)
+    for number in range(2):
+        sharded.wait_for_steps(number)
+    sharded.wait_for_learning()
+
+    for process in (actors, others):
+        process.signal(signal.SIGTERM)
+    assert (actors.wait(), others.wait()) == (0, 0)
+    stop(sharded.learner)
+    for server in sharded.servers:
+        stop(server)
+    assert require_each_step_once(sharded.saved) > 400

@@ -10,13 +10,11 @@ import numpy as np
 
 from relaax.bridge.payloads import WithPayload
 from relaax.replay import replay_pb2
-from relaax.replay.array_bytes import size_of
 from relaax.replay.replay import NotReady
-from relaax.replay.segments.messages import sample_in
 from relaax.replay.segments.room import room_for
 from relaax.replay.segments.segment import IS_POSSIBLE, Bytes, Segment
 from relaax.replay.table import Sample
-from relaax.replay.wire import forms_of, sample_of
+from relaax.replay.wire import sample_in, sample_of
 
 _log = logging.getLogger(__name__)
 
@@ -68,7 +66,7 @@ class SharedSamples:
         if reply.fields.in_segment:
             return sample_in(reply.fields, self._lent(segment))
         self._give_back(segment)
-        if room_for(forms_of(reply.fields)) <= segment.size:
+        if room_for(_size_of(reply), len(reply.fields.arrays)) <= segment.size:
             self._is_possible = False
             _log.info("samples come over the wire: the server cannot use this process' memory")
         return self._sent(request, reply)
@@ -129,9 +127,14 @@ class SharedSamples:
 
     def _sent(self, request: replay_pb2.Request, reply: WithPayload[replay_pb2.Items]) -> Sample:
         """Return a sample that was sent, and take note how large it is."""
-        size = size_of(forms_of(reply.fields)) / max(1, request.count)
+        size = _size_of(reply) / max(1, request.count)
         self._item_bytes[request.table] = max(size, self._item_bytes.get(request.table, 0.0))
         return sample_of(reply)
+
+
+def _size_of(reply: WithPayload[replay_pb2.Items]) -> int:
+    """Return how many bytes a sample that was sent takes."""
+    return sum(memoryview(part).nbytes for part in reply.payload or ())
 
 
 class _Loan:

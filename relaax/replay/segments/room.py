@@ -1,12 +1,11 @@
 """Arrays one behind another in given memory."""
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from relaax.replay.array_bytes import Form, plain, size_of
+from relaax.replay.array_bytes import Place, address_of, extent_of, size_of
 from relaax.replay.segments.segment import TOKEN_BYTES, Bytes
 
 Array = npt.NDArray[Any]
@@ -33,18 +32,17 @@ class Room:
         except NoRoom:
             return np.empty(shape, dtype)
 
-    def offset_of(self, array: Array) -> int:
-        """Return where ``array`` begins in the memory; it is copied there if it lies elsewhere.
+    def place_of(self, array: Array) -> Place:
+        """Return where ``array`` lies in the memory; it is copied there if it lies elsewhere.
 
         NoRoom where it does not fit.
         """
-        array = plain(array)
-        offset = _address(array) - _address(self._memory)
-        if 0 <= offset <= len(self._memory) - array.nbytes:
-            return offset
-        copy = self._next(array.shape, array.dtype)
+        offset = address_of(array) - address_of(self._memory)
+        if 0 <= offset <= len(self._memory) - extent_of(array):
+            return Place(offset, () if array.flags.c_contiguous else array.strides)
+        copy = self._next(array.shape, array.dtype.newbyteorder("<"))
         copy[...] = array
-        return _address(copy) - _address(self._memory)
+        return Place(address_of(copy) - address_of(self._memory))
 
     def _next(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         begin = _aligned(self._end)
@@ -55,18 +53,10 @@ class Room:
         return self._memory[begin:end].view(dtype).reshape(shape)
 
 
-def room_for(forms: Iterable[Form]) -> int:
-    """Return how many bytes of memory have room for arrays of these forms."""
-    end = TOKEN_BYTES
-    for form in forms:
-        end = _aligned(end) + size_of([form])
-    return end
+def room_for(size: int, arrays: int) -> int:
+    """Return how many bytes of memory have room for so many arrays of ``size`` bytes together."""
+    return TOKEN_BYTES + arrays * ALIGNMENT + size
 
 
 def _aligned(offset: int) -> int:
     return -(-offset // ALIGNMENT) * ALIGNMENT
-
-
-def _address(array: Array) -> int:
-    address: int = array.__array_interface__["data"][0]
-    return address

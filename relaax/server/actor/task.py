@@ -5,11 +5,14 @@ from dataclasses import dataclass
 
 from relaax.actor.episode_metrics import EpisodeMetrics
 from relaax.client.child_process import ProcessReport
+from relaax.client.gymnasium_factory import Environment
+from relaax.client.gymnasium_tasks import recorded
 from relaax.client.run_result import RunOutcome, RunResult
+from relaax.client.runner_options import VideoOptions
 from relaax.errors import ConfigurationError
 from relaax.server.actor.environments import environment_factory
 from relaax.server.actor.wiring import algorithm_of, make_actor, require_fit
-from relaax.server.common.configuration import load_actor
+from relaax.server.common.configuration import ActorOptions, load_actor
 from relaax.server.common.logs import start_logging
 
 
@@ -23,10 +26,10 @@ class ActorTask:
         """Play until the training is over, or all episodes are."""
         configuration = load_actor(self.arguments)
         options, env = configuration.options, str(configuration.options.env)
-        start_logging(options.log_level)
+        start_logging(options.log_level, options.log_file, f"relaax-actor {index}")
         try:
             algorithm, config = algorithm_of(configuration)
-            environment = environment_factory(env, options.env_kwargs)()
+            environment = _environment(options, index)
         except Exception as error:  # an environment may raise anything; the parent prints it
             return RunResult(RunOutcome.UNUSABLE, f"{env}: {error}")
         with ExitStack() as resources:
@@ -41,3 +44,13 @@ class ActorTask:
             actor.main(environment, episodes, options.episodes)
             episodes.close()
         return RunResult(RunOutcome.FINISHED, "the training or the episodes are over")
+
+
+def _environment(options: ActorOptions, index: int) -> Environment:
+    """Return the environment of actor ``index``; the first one's may be recorded."""
+    env, kwargs = str(options.env), options.env_kwargs
+    if options.record_video is None or index > 0:
+        return environment_factory(env, kwargs)()
+    environment = environment_factory(env, {"render_mode": "rgb_array", **kwargs})()
+    video = VideoOptions(options.record_video, options.record_every, options.max_videos)
+    return recorded(environment, video, env)

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
-from replay_cases import filled, row_of, steps
+from replay_cases import SCHEMA, filled, row_of, steps
 
+from relaax.replay.specs import ReplaySpec, TableSpec
 from relaax.replay.storage import FINAL
-from relaax.replay.views import Transitions, Windows, rows_ahead, rows_behind
+from relaax.replay.views import Episodes, Transitions, Windows, rows_ahead, rows_behind
 
 
 def test_no_step_is_lost_at_an_episodes_end() -> None:
@@ -107,3 +108,30 @@ def test_rows_ahead_and_behind_stay_within_the_episode(length: int) -> None:
     np.testing.assert_array_equal(is_ahead, numbers + offsets <= last)
     np.testing.assert_array_equal(actions[behind], np.maximum(numbers - offsets[::-1], first))
     np.testing.assert_array_equal(is_behind, numbers - offsets[::-1] >= first)
+
+
+def test_an_episode_is_an_item_once_it_is_over() -> None:
+    spec = ReplaySpec(SCHEMA, 256, {"all": TableSpec(Episodes(longest=4))})
+    replay = spec.make(np.random.default_rng(1), 60.0)
+    replay.open_writer("w", SCHEMA)
+    rows, flags = steps(0, 3)
+    replay.append("w", 0, 0, {name: part[:2] for name, part in rows.items()}, flags[:2])
+    assert replay.stats()["all/items"] == 0
+    replay.append("w", 0, 2, {name: part[2:] for name, part in rows.items()}, flags[2:])
+    replay.append("w", 0, 3, *steps(10, 6))  # is cut after four steps
+    replay.append("w", 0, 9, *steps(20, 2, end=FINAL))
+    assert replay.stats()["all/items"] == 3
+
+    sample = replay.sample("all", 60, 0.0)
+
+    episodes = {
+        tuple(sample.columns["action"][:, item].tolist()): (
+            sample.columns["valid"][:, item].tolist()
+        )
+        for item in range(60)
+    }
+    assert episodes == {
+        (0, 1, 2, 2, 2): [True, True, True, False, False],
+        (10, 11, 12, 13, 14): [True, True, True, True, True],
+        (20, 21, 22, 22, 22): [True, True, False, False, False],
+    }

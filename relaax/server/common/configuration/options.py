@@ -229,6 +229,7 @@ class ActorOptions(_Options):
     log_level: LevelOption = _option(
         "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
     )
+    log_file: FileOption | None = _option(None, LOG_FILE)
     env: EnvironmentOption | None = _option(
         None,
         "the environment: its name in Gymnasium, MODULE:NAME to import a module before, or "
@@ -254,6 +255,13 @@ class ActorOptions(_Options):
     seed: SeedOption | None = _option(
         None, "seed of the first actor and its environment; the next one gets N + 1"
     )
+    record_video: DirectoryOption | None = _option(
+        None, "record episodes of the first actor as MP4 files here (needs relaax[video])"
+    )
+    record_every: CountOption = _option(
+        10, "record every so many-th episode, beginning with the first"
+    )
+    max_videos: CountOption = _option(10, "keep so many of the newest files")
 
 
 #: What to write in the place of options that there were.

@@ -1,0 +1,48 @@
+"""SAC, TD3 and DQN train with their shipped configurations: workers deliver, a learner learns."""
+
+from typing import NamedTuple
+
+import pytest
+from processes import REPOSITORY, Training
+
+from relaax.server.common.configuration.yaml_reader import read_yaml
+
+pytestmark = [pytest.mark.learning, pytest.mark.timeout(600)]
+
+#: A mean of so many episodes in a row.
+EPISODES = 10
+
+
+class Case(NamedTuple):
+    """A configuration, its environment, and the mean return of a policy that has learnt."""
+
+    config: str
+    env: str
+    goal: float
+
+
+#: Random actions have about -1,200 on the pendulum and 20 on the pole; good policies -150 and 500.
+CASES = {
+    "SAC": Case("sac_pendulum.yaml", "Pendulum-v1", -300),
+    "TD3": Case("td3_pendulum.yaml", "Pendulum-v1", -300),
+    "DQN": Case("dqn_cartpole.yaml", "CartPole-v1", 300),
+}
+
+
+@pytest.mark.parametrize("training", [1], indirect=True)
+@pytest.mark.parametrize("name", CASES)
+def test_it_learns_from_few_steps(
+    training: Training, name: str, capsys: pytest.CaptureFixture[str]
+):
+    case = CASES[name]
+    algorithm = read_yaml(REPOSITORY / "config" / case.config)["algorithm"]
+    algorithm["path"] = str(REPOSITORY / "algorithms" / algorithm.pop("name"))
+    training.configure(algorithm, {"goal-return": case.goal, "goal-episodes": EPISODES})
+    parameter_server = training.start_parameter_server()
+    training.start_learner()
+    training.start_rlx_server()
+    training.start_environments(4, "--attempts", "3", env=case.env)
+    assert [process.wait(400) for process in training.processes] == [0, 0, 0, 0]
+    steps = parameter_server.says(r"has reached its goal: global step ([\d,]+);")[1]
+    with capsys.disabled():
+        print(f"\n{case.env}, {name}: a mean return of {case.goal:g} took {steps} steps")
