@@ -145,7 +145,9 @@ def served(arguments: argparse.Namespace, launch: Launch) -> tuple[float, float,
     }
     with (
         temporary_directory() as directory,
-        running_servers(Path(directory), section, launch, learner={}) as servers,
+        running_servers(
+            Path(directory), section, launch, learner={"nice": arguments.nice}
+        ) as servers,
     ):
         learner = yaml.safe_load((Path(directory) / "benchmark.yaml").read_text())
         replay = ReplayStub(learner["relaax-learner"]["--bind"])
@@ -172,6 +174,7 @@ def main() -> None:
     parser.add_argument("--warm-up", type=float, default=20.0, help="seconds before the service's")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--updates-per-step", type=float, default=None)
+    parser.add_argument("--nice", type=int, default=10, help="of the learner (default 10)")
     add_json(parser, "slow_simulator")
     arguments = parser.parse_args()
     end_on_sigterm()

@@ -16,6 +16,9 @@ EVALUATION_REWARD = "evaluation/reward"
 #: The same at the version of that policy: checkpoints are compared by these.
 EVALUATION_REWARD_OF = "evaluation/reward by version"
 
+#: The same at the learner's count of its steps, where that is known of the policy, and no version.
+EVALUATION_REWARD_AFTER = "evaluation/reward by iteration"
+
 #: How many environments a worker serves, and on how many connections: what follows is the worker's
 #: own name. The parameter server adds these numbers up.
 ENVIRONMENTS_OF, CONNECTIONS_OF = "server/environments of ", "server/connections of "

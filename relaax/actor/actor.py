@@ -63,6 +63,7 @@ class Actor(ABC):
         self.current_episode = self.cumulative_steps = self.current_step = 0
         #: Of the parameters in use: the learner's count of its steps when it published them.
         self.iteration = 0
+        self._has_fetched = False
         self._tracker = PeriodicTracker(session.pull_rule.interval)
         self._metrics = IntervalMetrics(session.metrics)
         self._actions_since_update = self._episodes_since_update = 0
@@ -128,7 +129,7 @@ class Actor(ABC):
         """Use the parameters that were published last; the same as before while there are none."""
         publication = self.session.parameters.fetch_parameter_with_info()
         if publication.vector is not None and publication.info is not None:
-            self.iteration = publication.info.iteration
+            self.iteration, self._has_fetched = publication.info.iteration, True
             self.load(self.on_parameter_fetched(self.split(publication.vector), publication.info))
         self._metrics.store_if_due()
 
@@ -193,6 +194,10 @@ class Actor(ABC):
                 seconds = time.perf_counter() - began
                 observer.on_episode(EpisodeSummary(total, self.current_step, seconds))
                 return
+
+    def fetched_iteration(self) -> int | None:
+        """Return ``iteration``; None before any parameters were fetched."""
+        return self.iteration if self._has_fetched else None
 
     def policy(self) -> EvaluatedPolicy | None:
         """Return what the episode is played with; None, by default, if its version is not known."""

@@ -6,13 +6,20 @@ from relaax.actor.modes import TRAINING, ActorMode
 from relaax.algorithm_base import EvaluatedPolicy
 from relaax.client.observer import EpisodeSummary, RunObserver
 from relaax.interval_metrics import IntervalMetrics
-from relaax.metrics import EPISODE_REWARD, EVALUATION_REWARD, EVALUATION_REWARD_OF, Metrics
+from relaax.metrics import (
+    EPISODE_REWARD,
+    EVALUATION_REWARD,
+    EVALUATION_REWARD_AFTER,
+    EVALUATION_REWARD_OF,
+    Metrics,
+)
 
 
 class EpisodeMetrics(RunObserver):
     """Stores metrics of episodes, as workers of the RLX server do; hands all on to ``observer``.
 
-    ``policy`` says what an episode was played with from which nothing is learnt, if that is known.
+    Of an episode from which nothing is learnt, ``policy`` says what it was played with, if its
+    version is known; else ``iteration`` the learner's count of its steps, if that is known.
     """
 
     def __init__(
@@ -21,12 +28,14 @@ class EpisodeMetrics(RunObserver):
         mode: ActorMode,
         observer: RunObserver,
         policy: Callable[[], EvaluatedPolicy | None] = lambda: None,
+        iteration: Callable[[], int | None] = lambda: None,
     ) -> None:
         self._metrics = metrics
         self._means = IntervalMetrics(metrics)
         self._is_training = mode == TRAINING
         self._observer = observer
         self._policy = policy
+        self._iteration = iteration
 
     def on_connected(self) -> None:
         """Hand on."""
@@ -52,10 +61,12 @@ class EpisodeMetrics(RunObserver):
         self._means.store()
 
     def _store_score(self, summary: EpisodeSummary) -> None:
-        """Store the score of a policy, at its version if that is known."""
+        """Store the score of a policy, at its version or at the learner's step, as is known."""
         policy = self._policy()
         step = None if policy is None else policy.global_t
         self._metrics.scalar(EVALUATION_REWARD, summary.episode_return, step)
         self._metrics.scalar("evaluation/length", summary.length, step)
         if policy is not None and policy.version is not None:
             self._metrics.scalar(EVALUATION_REWARD_OF, summary.episode_return, policy.version)
+        elif policy is None and (iteration := self._iteration()) is not None:
+            self._metrics.scalar(EVALUATION_REWARD_AFTER, summary.episode_return, iteration)

@@ -51,16 +51,20 @@ def test_what_is_learnt_is_published_and_every_step_is_stored_once(
 
 
 def test_a_learner_that_is_killed_goes_on_from_its_checkpoint(training: Training, bridge: Bridge):
-    training.configure(SMALL_SAC, learner={"checkpoint-interval": 1.0})
+    training.configure(SMALL_SAC, learner={"checkpoint-interval": 1.0, "save-replay": True})
     training.start_parameter_server()
     learner = training.start_learner()
     training.start_rlx_server()
     training.start_environments(2, env="Pendulum-v1")
-    wait_for(lambda: list((training.directory / "learner").glob("cp-*.json")), "a checkpoint")
+    kept = training.directory / "learner"
+    for place in (kept, kept / "replay"):
+        wait_for(lambda place=place: list(place.glob("cp-*.json")), f"a checkpoint in {place}")
     learner.kill()
     before = bridge.fetch(Wanted.INFO).info.iteration
     again = training.start_learner()
     again.says(r"restored step [\d,]+ from")
+    steps = int(again.says(r"restored ([\d,]+) steps from")[1].replace(",", ""))
+    assert steps > 0
     wait_for(lambda: bridge.fetch(Wanted.INFO).info.iteration > before, "more steps of learning")
     again.signal(signal.SIGTERM)
     assert again.wait() == 0
@@ -84,6 +88,20 @@ def test_learning_goes_on_while_the_parameter_server_is_away(training: Training,
     wait_for(lambda: bridge.fetch(Wanted.INFO).info.iteration > before, "a newer publication")
     wait_for(lambda: bridge.add(0) > stored, "more steps than there were")
     replay.close()
+
+
+@pytest.mark.parametrize(
+    ("learner", "message"),
+    [
+        ({"save-replay": True, "replay-servers": ["127.0.0.1:1"]}, "replay servers hold the steps"),
+        ({"save-replay": True, "checkpoint-dir": None}, "--save-replay needs --checkpoint-dir"),
+    ],
+)
+def test_steps_that_cannot_be_saved_are_refused(training: Training, learner, message: str):
+    training.configure(SMALL_SAC, learner=learner)
+    process = training.start_command("relaax-learner")
+    assert process.wait() == 2
+    assert message in process.output()
 
 
 def test_an_algorithm_without_a_learner_is_refused(training: Training):

@@ -15,9 +15,9 @@ from relaax.errors import CheckpointError, ConfigurationError, DamagedCheckpoint
 from relaax.replay.specs import ReplaySpec, TableSpec
 from relaax.replay.views import Transitions
 from relaax.server.common.aws import aws_session, s3_client
+from relaax.server.common.replay_contents import Contents
 from relaax.server.common.saver import CheckpointSaver, S3Store
 from relaax.server.parameter_server.metrics import EventWriter, S3Mirror
-from relaax.server.replay_server.contents import Contents
 
 pytestmark = pytest.mark.integration
 

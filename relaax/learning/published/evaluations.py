@@ -5,7 +5,7 @@ from collections import deque
 
 from relaax.algorithm_base import Evaluations, Metrics
 from relaax.learning.published.parameters import PublishedParameters
-from relaax.metrics import EVALUATION_REWARD_OF
+from relaax.metrics import EVALUATION_REWARD_AFTER, EVALUATION_REWARD_OF
 
 #: So many of the latest scores are kept; learners ask several times a second.
 MOST_SCORES = 10_000
@@ -27,13 +27,18 @@ class EvaluationLog(Metrics):
 
     def scalar(self, name: str, y: float, x: float | None = None) -> None:
         """Keep the score if it is one of a version that is known, and pass it on."""
-        if name == EVALUATION_REWARD_OF and x is not None:
-            iteration = self._parameters.iteration_of(int(x))
-            if iteration is not None:
-                with self._lock:
-                    self._scores.append((iteration, float(y)))
-                    self._count += 1
+        iteration = None if x is None else self._iteration(name, int(x))
+        if iteration is not None:
+            with self._lock:
+                self._scores.append((iteration, float(y)))
+                self._count += 1
         self._metrics.scalar(name, y, x)
+
+    def _iteration(self, name: str, x: int) -> int | None:
+        """Return the learner's step that a scalar is a score of; None if it is none."""
+        if name == EVALUATION_REWARD_AFTER:
+            return x
+        return self._parameters.iteration_of(x) if name == EVALUATION_REWARD_OF else None
 
     def after(self, count: int) -> Evaluations:
         """Return the scores that came after the first ``count``."""

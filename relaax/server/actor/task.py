@@ -40,7 +40,7 @@ class ActorTask:
             except ConfigurationError as error:
                 return RunResult(RunOutcome.UNUSABLE, str(error))
             metrics, mode = actor.session.metrics, actor.actor_mode
-            episodes = EpisodeMetrics(metrics, mode, report, actor.policy)
+            episodes = EpisodeMetrics(metrics, mode, report, actor.policy, actor.fetched_iteration)
             actor.main(environment, episodes, options.episodes)
             episodes.close()
         return RunResult(RunOutcome.FINISHED, "the training or the episodes are over")

@@ -11,6 +11,8 @@
 ``stop_signal``         a stop that signals ask for
 ``saver``               checkpoints in a directory or in AWS S3
 ``replay_metrics``      the metrics of a replay, made of what it counts
+``replay_contents``     saves what a replay holds, and restores it
+``periodic_tasks``      what is done from time to time
 ``aws``                 access to AWS S3
 ``logs``                the log, on standard error and in a file
 ``log_file``            a file that several processes write, line by line

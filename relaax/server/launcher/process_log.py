@@ -94,7 +94,7 @@ def log_beside_checkpoints(commands: Iterable[str]) -> Path | None:
     ``--metrics-dir``, by its flags or in its YAML file.
     """
     for command in commands:
-        if PARAMETER_SERVER not in command:
+        if PARAMETER_SERVER.name not in command:
             continue
         flags = _flags(command)
         section = {} if flags.config is None else _section(Path(flags.config))
@@ -121,7 +121,7 @@ def _flags(command: str) -> argparse.Namespace:
 
 def _section(path: Path) -> Mapping[str, object]:
     try:
-        section = read_yaml(path).get(PARAMETER_SERVER)
+        section = read_yaml(path).get(PARAMETER_SERVER.name)
     except ConfigurationError:  # the server itself says what is wrong
         return {}
     return section if isinstance(section, dict) else {}

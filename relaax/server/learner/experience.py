@@ -11,7 +11,10 @@ from relaax.errors import ConfigurationError
 from relaax.metrics import Metrics
 from relaax.replay.client.mixed_sampler import MixedSampler
 from relaax.replay.client.sampler import ShardedSampler
+from relaax.replay.replay import Replay
 from relaax.replay.specs import MixedSpec, ReplaySpec
+from relaax.server.common.periodic_tasks import Task, Tasks
+from relaax.server.common.replay_contents import Contents
 from relaax.server.common.replay_metrics import ReplayMetrics
 from relaax.server.common.replay_port import LINGER_S, ReplayPort
 from relaax.server.learner.loop import SampleSource
@@ -47,28 +50,32 @@ class Experience(Protocol):
 class OwnReplay:
     """A replay in this process, and the port at which workers deliver.
 
-    ConfigurationError if the port is taken.
+    ``tasks`` are done from time to time. ``contents`` saves what the replay holds at the end, if it
+    was restored by it. ConfigurationError if the port is taken.
     """
 
     def __init__(
         self,
-        spec: ReplaySpec,
-        random: np.random.Generator,
-        lease_s: float,
+        replay: Replay,
         bind: Address,
         metrics: Metrics,
+        tasks: Sequence[Task] = (),
+        contents: Contents | None = None,
     ) -> None:
-        self.source = spec.make(random, lease_s)
+        self.source = replay
         self.place = f"what is delivered at {bind}"
+        self._contents = contents
+        self._counted_before = replay.actions
+        self._metrics = ReplayMetrics(replay.stats, metrics)
+        self._tasks = Tasks(tasks)
         try:
-            self._port = ReplayPort(bind, self.source)
+            self._port = ReplayPort(bind, replay)
         except OSError as error:
             raise ConfigurationError(f"--bind: {error}") from error
-        self._metrics = ReplayMetrics(self.source.stats, metrics)
 
     def steps_to_count(self) -> int:
-        """See Experience: all that were delivered."""
-        return self.source.actions
+        """See Experience: all that were delivered to this process, and not to one before it."""
+        return self.source.actions - self._counted_before
 
     def stats(self) -> Mapping[str, float]:
         """See Experience."""
@@ -78,11 +85,15 @@ class OwnReplay:
         """See Experience."""
         self.source.reclaim()
         self._metrics.store()
+        self._tasks.do_due()
 
     def finish(self) -> str:
         """See Experience: take, and drop, what still comes for a while."""
         self.source.end()
         time.sleep(LINGER_S)
+        if self._contents is not None:
+            self._port.close()  # what is acknowledged from now on would not be saved
+            self._contents.save()
         stored = int(self.source.stats()["steps stored"])
         return f"{stored:,} steps of environments were delivered"
 

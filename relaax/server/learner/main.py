@@ -5,6 +5,7 @@ import os
 import secrets
 import sys
 from contextlib import ExitStack, closing
+from functools import partial
 
 import numpy as np
 
@@ -21,12 +22,15 @@ from relaax.server.common.checkpoint_place import saver_of, store_of
 from relaax.server.common.configuration import (
     LearnerConfiguration,
     LearnerOptions,
+    S3Location,
     leave_undisturbed,
     load_learner,
     run_command,
 )
 from relaax.server.common.logs import start_logging
-from relaax.server.common.saver import CheckpointSaver
+from relaax.server.common.periodic_tasks import Task
+from relaax.server.common.replay_contents import restored_contents
+from relaax.server.common.saver import BlobStore, CheckpointSaver
 from relaax.server.common.stop_signal import Stop, StopSignal
 from relaax.server.common.training_watch import TrainingWatch
 from relaax.server.learner.experience import Experience, OwnReplay, ReplayServers
@@ -35,6 +39,9 @@ from relaax.server.learner.loop import LearnerLoop
 from relaax.server.learner.publishing import PublishClock, PublishRule
 
 _log = logging.getLogger(__name__)
+
+#: Below the learner's own checkpoints.
+REPLAY = "replay"
 
 #: How long a learner that shares gradients waits for a parameter server that is away.
 SHARING_WAIT_S = 2.0
@@ -139,8 +146,40 @@ def _experience(
 ) -> Experience:
     """Return replay servers, if they are named, or else a replay in this process."""
     if options.replay_servers is None:
-        return OwnReplay(spec, random, options.lease, options.bind, metrics)
+        return _own_replay(options, spec, random, metrics)
+    if options.save_replay:
+        raise ConfigurationError(
+            "--save-replay: replay servers hold the steps: give these --checkpoint-dir or "
+            "--checkpoint-aws-s3"
+        )
     return ReplayServers(options.replay_servers, table, spec, random, metrics)
+
+
+def _own_replay(
+    options: LearnerOptions, spec: ReplaySpec, random: np.random.Generator, metrics: Metrics
+) -> OwnReplay:
+    """Return a replay in this process, with what was saved of it."""
+    replay, contents = spec.make(random, options.lease), None
+    tasks = []
+    if options.save_replay:
+        contents = restored_contents(replay, spec, _place_of_replay(options))
+        tasks.append(Task(options.checkpoint_interval, contents.save_or_warn))
+    if options.evict_after is not None:
+        tasks.append(Task(options.evict_interval, partial(replay.evict, options.evict_after)))
+    return OwnReplay(replay, options.bind, metrics, tasks, contents)
+
+
+def _place_of_replay(options: LearnerOptions) -> BlobStore:
+    """Return where the stored steps are saved: beside the checkpoints."""
+    directory, s3 = options.checkpoint_dir, options.checkpoint_aws_s3
+    store = store_of(
+        None if directory is None else directory / REPLAY,
+        None if s3 is None else S3Location(s3.bucket, f"{s3.key}/{REPLAY}"),
+        options.aws_keys,
+    )
+    if store is None:
+        raise ConfigurationError("--save-replay needs --checkpoint-dir or --checkpoint-aws-s3")
+    return store
 
 
 def _restore(learner: LearnerBase, saver: Saver, fingerprint: dict[str, str]) -> int:

@@ -24,13 +24,12 @@ from relaax.server.common.configuration import (
     run_command,
 )
 from relaax.server.common.logs import start_logging
+from relaax.server.common.periodic_tasks import Task, run_tasks
+from relaax.server.common.replay_contents import Contents, restored_contents
 from relaax.server.common.replay_metrics import ReplayMetrics
 from relaax.server.common.replay_port import LINGER_S, ReplayPort
-from relaax.server.common.saver import CheckpointSaver
 from relaax.server.common.stop_signal import StopSignal
 from relaax.server.common.training_watch import TrainingWatch
-from relaax.server.replay_server.contents import Contents
-from relaax.server.replay_server.tasks import Task, run_tasks
 
 #: How often writers whose lease is over are looked for, and metrics are stored.
 TEND_S = 1.0
@@ -80,12 +79,7 @@ def _contents(options: ReplayServerOptions, replay: Replay, spec: ReplaySpec) ->
         None if s3 is None else S3Location(s3.bucket, f"{s3.key}/{options.own_name}"),
         options.aws_keys,
     )
-    if store is None:
-        return None
-    contents = Contents(replay, spec, CheckpointSaver(store, keep=1))
-    if count := contents.restore():
-        print(f"restored {count:,} steps from {store.location()}", flush=True)
-    return contents
+    return None if store is None else restored_contents(replay, spec, store)
 
 
 def _port(options: ReplayServerOptions, replay: Replay) -> ReplayPort:

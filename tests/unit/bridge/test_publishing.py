@@ -11,7 +11,7 @@ from relaax.learning.optimizers import SGD
 from relaax.learning.parameter_service import ParameterService
 from relaax.learning.parameter_store import ParameterStore
 from relaax.learning.published import PublishedParameters, PublishedService
-from relaax.metrics import EVALUATION_REWARD_OF
+from relaax.metrics import EVALUATION_REWARD_AFTER, EVALUATION_REWARD_OF
 
 INITIAL = np.zeros(3, np.float32)
 VECTOR = np.array([1.5, -2.0, 0.25], np.float32)
@@ -141,6 +141,16 @@ def test_scores_of_what_no_learner_has_published_are_dropped(serving):
     evaluated(service, 1, 2.0)
     evaluated(service, 2, 3.0)
     assert bridge.evaluations().scores == [(5, 3.0)]
+
+
+def test_a_score_may_come_with_the_learners_own_step(serving):
+    service = PublishedService(PublishedParameters(INITIAL), NullMetrics())
+    bridge = serving(service)
+    bridge.publish_values(VECTOR, 7)
+    service.metrics().scalar(EVALUATION_REWARD_AFTER, 4.0, 3)
+    service.metrics().scalar(EVALUATION_REWARD_AFTER, 5.0)  # of which, is not known
+    evaluated(service, 1, 6.0)
+    assert bridge.evaluations().scores == [(3, 4.0), (7, 6.0)]
 
 
 def test_what_is_asked_of_a_closed_stub_is_an_error_of_the_bridge(serving):

@@ -2,6 +2,7 @@
 
 ``option_kinds``  says what values of options must be
 ``options``       declares the options of the servers
+``commands``      says which commands there are, with their options
 ``command_line``  builds the command-line parsers from the options
 ``yaml_reader``   reads the YAML file
 ``mistakes``      explains values that are refused
@@ -9,9 +10,9 @@
 ``exit_status``   turns known errors into one line and an exit status
 """
 
+from relaax.server.common.configuration.commands import PARAMETER_SERVER
 from relaax.server.common.configuration.exit_status import leave_undisturbed, run_command
 from relaax.server.common.configuration.load import (
-    PARAMETER_SERVER,
     ActorConfiguration,
     AlgorithmSection,
     LearnerConfiguration,

@@ -4,10 +4,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from relaax import __version__
+from relaax.server.common.configuration.commands import Command
 from relaax.server.common.configuration.option_kinds import Flag
 
 _PRECEDENCE = """
@@ -20,19 +20,17 @@ options as keys of the section {program}, with their dashes:
 """
 
 
-def build_parser(
-    program: str, description: str, examples: str, port: int, options: type[BaseModel]
-) -> argparse.ArgumentParser:
-    """Return the parser of one server: ``--config``, ``--version`` and a flag for each option.
+def build_parser(command: Command[Any]) -> argparse.ArgumentParser:
+    """Return the parser of a command: ``--config``, ``--version`` and a flag for each option.
 
-    ``examples`` and ``port`` appear in the help. Flags that are not given are absent from the
-    result, so that the YAML file can supply them.
+    Flags that are not given are absent from the result, so that the YAML file can supply them.
     """
+    program, options = command.name, command.options
     key = "--bind" if "bind" in options.model_fields else "--parameter-server"
     parser = argparse.ArgumentParser(
         prog=program,
-        description=description,
-        epilog=examples + _PRECEDENCE.format(program=program, key=key, port=port),
+        description=command.description,
+        epilog=command.examples + _PRECEDENCE.format(program=program, key=key, port=command.port),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         argument_default=argparse.SUPPRESS,
         allow_abbrev=False,

@@ -5,7 +5,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeAlias
 
 from pydantic import BaseModel, ValidationError
 
@@ -13,6 +13,15 @@ from relaax.errors import ConfigurationError
 from relaax.hints import did_you_mean
 from relaax.server.common.algorithm_location import locate_algorithm
 from relaax.server.common.configuration.command_line import build_parser
+from relaax.server.common.configuration.commands import (
+    ACTOR,
+    LEARNER,
+    PARAMETER_SERVER,
+    REPLAY_SERVER,
+    RLX_SERVER,
+    Command,
+    Options,
+)
 from relaax.server.common.configuration.mistakes import as_written, explain
 from relaax.server.common.configuration.options import (
     REPLACED,
@@ -24,22 +33,16 @@ from relaax.server.common.configuration.options import (
 )
 from relaax.server.common.configuration.yaml_reader import read_yaml
 
-PARAMETER_SERVER = "relaax-parameter-server"
-RLX_SERVER = "relaax-rlx-server"
-LEARNER = "relaax-learner"
-REPLAY_SERVER = "relaax-replay-server"
-ACTOR = "relaax-actor"
 ALGORITHM = "algorithm"
 
-_SECTIONS = (PARAMETER_SERVER, RLX_SERVER, LEARNER, REPLAY_SERVER, ACTOR, ALGORITHM)
+_COMMANDS = (PARAMETER_SERVER, RLX_SERVER, LEARNER, REPLAY_SERVER, ACTOR)
+_SECTIONS = (*(command.name for command in _COMMANDS), ALGORITHM)
 
 #: The key of that section that may name a file.
 NETWORK = "network"
 
 #: The option that other sections take from the learner's.
 REPLAY_SERVERS = "--replay-servers"
-
-Options = TypeVar("Options", bound=BaseModel)
 
 #: A flag for one of these options replaces the other one in the YAML file.
 _ALTERNATIVES = ("--checkpoint-dir", "--checkpoint-aws-s3")
@@ -57,11 +60,17 @@ class AlgorithmSection:
 
 
 @dataclass(frozen=True)
-class ParameterServerConfiguration:
+class Configuration(Generic[Options]):
+    """The whole configuration of a command."""
+
+    options: Options
+    algorithm: AlgorithmSection
+
+
+@dataclass(frozen=True)
+class ParameterServerConfiguration(Configuration[ParameterServerOptions]):
     """The whole configuration of a parameter server."""
 
-    options: ParameterServerOptions
-    algorithm: AlgorithmSection
     #: The YAML's section of the RLX server as it is written, for the record.
     rlx_server: Any = None
 
@@ -71,142 +80,42 @@ class ParameterServerConfiguration:
         return self.options.run_name or self.algorithm.source.stem
 
 
-@dataclass(frozen=True)
-class RlxServerConfiguration:
-    """The whole configuration of an RLX server."""
-
-    options: RlxServerOptions
-    algorithm: AlgorithmSection
-
-
-@dataclass(frozen=True)
-class LearnerConfiguration:
-    """The whole configuration of a learner."""
-
-    options: LearnerOptions
-    algorithm: AlgorithmSection
-
-
-@dataclass(frozen=True)
-class ReplayServerConfiguration:
-    """The whole configuration of a replay server."""
-
-    options: ReplayServerOptions
-    algorithm: AlgorithmSection
-
-
-@dataclass(frozen=True)
-class ActorConfiguration:
-    """The whole configuration of actors."""
-
-    options: ActorOptions
-    algorithm: AlgorithmSection
-
-
-_PARAMETER_SERVER_EXAMPLES = """\
-On one machine:
-  relaax-parameter-server --config config.yaml --bind localhost:7000 \\
-    --checkpoint-dir training/checkpoints --metrics-dir training/metrics
-
-On a cluster:
-  relaax-parameter-server --config config.yaml --bind 0.0.0.0:7000 \\
-    --checkpoint-aws-s3 my_bucket training/checkpoints --aws-keys aws-keys.yaml \\
-    --metrics-dir training/metrics --metrics-aws-s3 my_bucket training/metrics
-"""
-
-_RLX_SERVER_EXAMPLES = """\
-On one machine:
-  relaax-rlx-server --config config.yaml --bind localhost:7001 --parameter-server localhost:7000
-
-On a cluster, behind a load balancer:
-  relaax-rlx-server --config config.yaml --bind 0.0.0.0:7001 \\
-    --parameter-server parameter-server:7000 --timeout 120
-"""
-
-_LEARNER_EXAMPLES = """\
-On one machine:
-  relaax-learner --config config.yaml --bind localhost:7002 --parameter-server localhost:7000 \\
-    --checkpoint-dir training/learner
-"""
-
-_REPLAY_SERVER_EXAMPLES = """\
-Two servers that share what is stored:
-  relaax-replay-server --config config.yaml --bind localhost:7003 \\
-    --replay-servers localhost:7003 localhost:7004
-  relaax-replay-server --config config.yaml --bind localhost:7004 \\
-    --replay-servers localhost:7003 localhost:7004
-"""
-
-_ACTOR_EXAMPLES = """\
-Beside a parameter server and a learner, without an RLX server:
-  relaax-actor config.yaml --env Pendulum-v1 --actors 2
-
-To be judged by the mode of what is published, 100 episodes:
-  relaax-actor config.yaml --env Pendulum-v1 --mode eval_deterministic --episodes 100
-"""
+RlxServerConfiguration: TypeAlias = Configuration[RlxServerOptions]
+LearnerConfiguration: TypeAlias = Configuration[LearnerOptions]
+ReplayServerConfiguration: TypeAlias = Configuration[ReplayServerOptions]
+ActorConfiguration: TypeAlias = Configuration[ActorOptions]
 
 
 def load_parameter_server(arguments: Sequence[str]) -> ParameterServerConfiguration:
     """Return a parameter server's configuration; ConfigurationError for a mistake in it."""
-    parser = build_parser(
-        PARAMETER_SERVER,
-        "Hold the global network, apply the workers' gradients, write checkpoints and metrics.",
-        _PARAMETER_SERVER_EXAMPLES,
-        7000,
-        ParameterServerOptions,
-    )
-    flags = vars(parser.parse_args(arguments))
-    options, algorithm, content = _load(flags, PARAMETER_SERVER, ParameterServerOptions)
-    return ParameterServerConfiguration(options, algorithm, content.get(RLX_SERVER))
+    flags = _flags(PARAMETER_SERVER, arguments)
+    options, algorithm, content = _load(flags, PARAMETER_SERVER)
+    return ParameterServerConfiguration(options, algorithm, content.get(RLX_SERVER.name))
 
 
 def load_rlx_server(arguments: Sequence[str]) -> RlxServerConfiguration:
     """Return an RLX server's configuration; ConfigurationError for a mistake in it."""
-    parser = build_parser(
-        RLX_SERVER,
-        "Serve environments: workers choose their actions and learn from their rewards.",
-        _RLX_SERVER_EXAMPLES,
-        7001,
-        RlxServerOptions,
-    )
+    parser = build_parser(RLX_SERVER)
     known, others = parser.parse_known_args(arguments)
     flags = vars(known)
     if others:
         _follow_log_level(flags)
         _refuse_replaced(others)
         parser.error(f"unrecognized arguments: {' '.join(others)}")
-    options, algorithm, _ = _load(flags, RLX_SERVER, RlxServerOptions)
-    return RlxServerConfiguration(options, algorithm)
+    options, algorithm, _ = _load(flags, RLX_SERVER)
+    return Configuration(options, algorithm)
 
 
 def load_learner(arguments: Sequence[str]) -> LearnerConfiguration:
     """Return a learner's configuration; ConfigurationError for a mistake in it."""
-    parser = build_parser(
-        LEARNER,
-        "Learn from what workers deliver, and publish what was learnt at the parameter server. "
-        "For algorithms that have a learner, such as sac.",
-        _LEARNER_EXAMPLES,
-        7002,
-        LearnerOptions,
-    )
-    flags = vars(parser.parse_args(arguments))
-    options, algorithm, _ = _load(flags, LEARNER, LearnerOptions)
-    return LearnerConfiguration(options, algorithm)
+    options, algorithm, _ = _load(_flags(LEARNER, arguments), LEARNER)
+    return Configuration(options, algorithm)
 
 
 def load_replay_server(arguments: Sequence[str]) -> ReplayServerConfiguration:
     """Return a replay server's configuration; ConfigurationError for a mistake in it."""
-    parser = build_parser(
-        REPLAY_SERVER,
-        "Store what workers deliver, and let the learner draw of it. For algorithms that have a "
-        "learner, such as sac, where the learner itself is not to store the steps.",
-        _REPLAY_SERVER_EXAMPLES,
-        7003,
-        ReplayServerOptions,
-    )
-    flags = vars(parser.parse_args(arguments))
-    options, algorithm, _ = _load(flags, REPLAY_SERVER, ReplayServerOptions)
-    return ReplayServerConfiguration(options, algorithm)
+    options, algorithm, _ = _load(_flags(REPLAY_SERVER, arguments), REPLAY_SERVER)
+    return Configuration(options, algorithm)
 
 
 def load_actor(arguments: Sequence[str]) -> ActorConfiguration:
@@ -214,27 +123,23 @@ def load_actor(arguments: Sequence[str]) -> ActorConfiguration:
 
     The YAML file may come first, without ``--config``.
     """
-    parser = build_parser(
-        ACTOR,
-        "Act in Gymnasium environments, with environment and policy in one process. For "
-        "algorithms that have a learner, such as sac.",
-        _ACTOR_EXAMPLES,
-        7000,
-        ActorOptions,
-    )
     if arguments and not arguments[0].startswith("-"):
         arguments = ["--config", *arguments]
-    flags = vars(parser.parse_args(arguments))
-    options, algorithm, _ = _load(flags, ACTOR, ActorOptions)
+    options, algorithm, _ = _load(_flags(ACTOR, arguments), ACTOR)
     if options.env is None:
         raise ConfigurationError("--env: is missing: which environment is acted in?")
-    return ActorConfiguration(options, algorithm)
+    return Configuration(options, algorithm)
+
+
+def _flags(command: Command[Any], arguments: Sequence[str]) -> dict[str, Any]:
+    return vars(build_parser(command).parse_args(arguments))
 
 
 def _load(
-    flags: dict[str, Any], section: str, options: type[Options]
+    flags: dict[str, Any], command: Command[Options]
 ) -> tuple[Options, AlgorithmSection, dict[str, Any]]:
-    """Return a server's options, the algorithm, and all that the YAML file holds."""
+    """Return a command's options, the algorithm, and all that the YAML file holds."""
+    section, options = command.name, command.options
     path: Path = flags.pop("config")
     _follow_log_level(flags)
     content = read_yaml(path)
@@ -244,8 +149,8 @@ def _load(
     from_file = _section(content, section, path)
     known = [str(field.alias) for field in options.model_fields.values()]
     _refuse_unknown(from_file, known, f"{path}: {section}: ")
-    if REPLAY_SERVERS in known and REPLAY_SERVERS in _section(content, LEARNER, path):
-        from_file = {REPLAY_SERVERS: content[LEARNER][REPLAY_SERVERS], **from_file}
+    if REPLAY_SERVERS in known and REPLAY_SERVERS in _section(content, LEARNER.name, path):
+        from_file = {REPLAY_SERVERS: content[LEARNER.name][REPLAY_SERVERS], **from_file}
     _validate(options, from_file, f"{path}: {section}: ", strict=True)
     if any(name in flags for name in _ALTERNATIVES):
         from_file = {key: value for key, value in from_file.items() if key not in _ALTERNATIVES}

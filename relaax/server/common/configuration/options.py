@@ -42,6 +42,11 @@ LOG_FILE = (
 )
 
 
+#: The help of options of all that store steps.
+EVICT_AFTER = "evict steps that are older than so many seconds; if omitted, only to make room"
+EVICT_INTERVAL = "seconds between two times at which --evict-after is looked at"
+
+
 class _Options(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
@@ -155,12 +160,8 @@ class ReplayServerOptions(_Options):
     lease: SecondsOption = _option(
         60.0, "forget a worker that has delivered nothing for so many seconds"
     )
-    evict_after: SecondsOption | None = _option(
-        None, "evict steps that are older than so many seconds; if omitted, only where room is made"
-    )
-    evict_interval: SecondsOption = _option(
-        10.0, "seconds between two times at which --evict-after is looked at"
-    )
+    evict_after: SecondsOption | None = _option(None, EVICT_AFTER)
+    evict_interval: SecondsOption = _option(10.0, EVICT_INTERVAL)
 
     @property
     def own_name(self) -> str:
@@ -209,9 +210,16 @@ class LearnerOptions(_Options):
         "niceness of the learner's process, 0 to 19: what answers environments on the same "
         "machine comes first",
     )
+    save_replay: SwitchOption = _option(
+        False,
+        "save the stored steps, too, whenever a checkpoint is saved; those of replay servers have "
+        "places of their own",
+    )
     lease: SecondsOption = _option(
         60.0, "forget a worker that has delivered nothing for so many seconds"
     )
+    evict_after: SecondsOption | None = _option(None, EVICT_AFTER)
+    evict_interval: SecondsOption = _option(10.0, EVICT_INTERVAL)
 
 
 class ActorOptions(_Options):

@@ -6,8 +6,17 @@ from relaax.algorithm_base import Checkpoint, Saver
 from relaax.algorithm_base.checkpoint import require_same_fingerprint
 from relaax.replay.replay import Replay
 from relaax.replay.specs import ReplaySpec
+from relaax.server.common.saver import BlobStore, CheckpointSaver
 
 _log = logging.getLogger(__name__)
+
+
+def restored_contents(replay: Replay, spec: ReplaySpec, store: BlobStore) -> "Contents":
+    """Restore what ``store`` has of a replay, and say so; return what saves it again."""
+    contents = Contents(replay, spec, CheckpointSaver(store, keep=1))
+    if count := contents.restore():
+        print(f"restored {count:,} steps from {store.location()}", flush=True)
+    return contents
 
 
 class Contents:

@@ -2,7 +2,7 @@
 
 from itertools import count
 
-from relaax.server.replay_server.tasks import Task, run_tasks
+from relaax.server.common.periodic_tasks import Task, run_tasks
 
 
 class Stop:

@@ -1,4 +1,4 @@
-"""What is done from time to time, until the training is over."""
+"""What is done from time to time."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -19,6 +19,23 @@ class Task:
     due: float = field(default=0.0)
 
 
+class Tasks:
+    """Does each of ``tasks`` when it is due, first after its interval."""
+
+    def __init__(self, tasks: Sequence[Task], clock: Callable[[], float] = time.monotonic) -> None:
+        self._tasks = tasks
+        self._clock = clock
+        for task in tasks:
+            task.due = clock() + task.interval_s
+
+    def do_due(self) -> None:
+        """Do what is due."""
+        for task in self._tasks:
+            if self._clock() >= task.due:
+                task.do()
+                task.due = self._clock() + task.interval_s
+
+
 def run_tasks(
     tasks: Sequence[Task],
     stop: Stop,
@@ -26,10 +43,6 @@ def run_tasks(
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
     """Do each of ``tasks`` when it is due until ``stop`` is set or ``is_over``."""
-    for task in tasks:
-        task.due = clock() + task.interval_s
+    periodic = Tasks(tasks, clock)
     while not stop.wait(POLL_S) and not is_over():
-        for task in tasks:
-            if clock() >= task.due:
-                task.do()
-                task.due = clock() + task.interval_s
+        periodic.do_due()

@@ -11,8 +11,8 @@ from relaax.errors import CheckpointMismatch
 from relaax.replay.schema import Column, Schema
 from relaax.replay.specs import ReplaySpec, TableSpec
 from relaax.replay.views import Transitions
+from relaax.server.common.replay_contents import Contents
 from relaax.server.common.saver import CheckpointSaver, DirectoryStore
-from relaax.server.replay_server.contents import Contents
 
 
 class Case:
