@@ -1,5 +1,6 @@
 """What one process of ``relaax-actor`` does: it makes an environment and an actor, and plays."""
 
+import logging
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -14,6 +15,8 @@ from relaax.server.actor.environments import environment_factory
 from relaax.server.actor.wiring import algorithm_of, make_actor, require_fit
 from relaax.server.common.configuration import ActorOptions, load_actor
 from relaax.server.common.logs import start_logging
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,7 @@ class ActorTask:
             algorithm, config = algorithm_of(configuration)
             environment = _environment(options, index)
         except Exception as error:  # an environment may raise anything; the parent prints it
+            _log.debug("%s cannot be made", env, exc_info=True)
             return RunResult(RunOutcome.UNUSABLE, f"{env}: {error}")
         with ExitStack() as resources:
             resources.enter_context(environment)
