@@ -40,8 +40,8 @@ test: unit integration learning ## run all tests
 unit: install-test ## run the fast tests alone, on all cores
 	$(BIN)/python -m pytest -n logical --dist loadfile -m 'not integration and not learning'
 
-integration: install-test ## run the tests with real processes alone
-	$(BIN)/python -m pytest -m integration
+integration: install-test ## run the tests with real processes alone, on all cores
+	$(BIN)/python -m pytest -n logical --dist loadfile -m integration
 
 learning: install-test ## run the small trainings alone
 	$(BIN)/python -m pytest -m learning -s
