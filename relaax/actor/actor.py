@@ -64,6 +64,8 @@ class Actor(ABC):
         #: Of the parameters in use: the learner's count of its steps when it published them.
         self.iteration = 0
         self._has_fetched = False
+        #: Whether the next step that is sent follows no other one.
+        self._begins_anew = True
         self._tracker = PeriodicTracker(session.pull_rule.interval)
         self._metrics = IntervalMetrics(session.metrics)
         self._actions_since_update = self._episodes_since_update = 0
@@ -81,7 +83,7 @@ class Actor(ABC):
 
     def pre_episode(self) -> None:
         """Prepare for an episode; fetch the parameters, by the pull rule."""
-        self.current_step = 0
+        self.current_step, self._begins_anew = 0, True
         goes_by_episodes = self.session.pull_rule.mode == "episode"
         is_due = goes_by_episodes and self._tracker.track_increment()
         if is_due or self.actor_mode != TRAINING:
@@ -138,8 +140,15 @@ class Actor(ABC):
         return self.session.parameters.fetch_info()
 
     def set_actor_mode(self, actor_mode: str) -> None:
-        """Act in another mode from the next action on; ConfigurationError if there is none."""
-        self.actor_mode = require_mode(actor_mode)
+        """Act in another mode from the next action on; ConfigurationError if there is none.
+
+        Of an episode that goes on, what was recorded before ends in its newest state: steps of
+        other modes may come between.
+        """
+        mode = require_mode(actor_mode)
+        if self._sends and mode != self.actor_mode:
+            self._sender.give_up()
+        self.actor_mode, self._begins_anew = mode, True
 
     def prepare_env(self, environment: Environment) -> Environment:
         """Return the environment as it is used in this mode."""
@@ -228,7 +237,7 @@ class Actor(ABC):
         choice = self.act(obs)
         acted = choice if isinstance(choice, Acted) else Acted(choice)
         if self._sends:
-            starts = self.current_step == 0
+            starts, self._begins_anew = self._begins_anew, False
             self._sender.begin(obs, acted, starts=starts, version=self.iteration)
         return acted.action
 

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 
 from relaax.actor.actor import Actor
-from relaax.actor.modes import ActorMode
+from relaax.actor.modes import ActorMode, require_mode
 from relaax.actor.module_dict import Module, ParameterArrays
 from relaax.actor.pulled_bridge import PulledBridge
 from relaax.actor.session import ActorSession
 from relaax.algorithm_base import AgentBase, ConfigBase, EvaluatedPolicy, FloatVector
+from relaax.errors import ConfigurationError
 
 #: The name of all that an agent of an algorithm acts with.
 POLICY = "policy"
@@ -72,6 +73,13 @@ class AlgorithmActor(Actor):
             self._agent.reward_and_truncate(reward, obs_next)
         elif done:
             self._agent.reward_and_reset(reward)
+
+    def set_actor_mode(self, actor_mode: str) -> None:
+        """Stay in the mode that the agent was made for; ConfigurationError for another one."""
+        if require_mode(actor_mode) != self.actor_mode:
+            raise ConfigurationError(
+                f"this agent acts for {self.actor_mode}: make another actor for {actor_mode}"
+            )
 
     def policy(self) -> EvaluatedPolicy | None:
         """Return what the agent says."""

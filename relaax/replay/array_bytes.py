@@ -12,6 +12,10 @@ Array = npt.NDArray[Any]
 Form = tuple[np.dtype[Any], tuple[int, ...]]
 
 
+#: numpy's kinds of numbers: bool, signed and unsigned integer, float.
+NUMBERS = "biuf"
+
+
 class Place(NamedTuple):
     """Where an array lies in bytes."""
 
@@ -55,8 +59,13 @@ def _whole_of(array: Array) -> Array:
 
 
 def array_at(data: Any, form: Form, place: Place) -> Array:
-    """Return the array that lies in ``data`` at a place; ValueError if it does not fit."""
+    """Return the array that lies in ``data`` at a place.
+
+    ValueError if it does not fit, and for anything but numbers.
+    """
     dtype, shape = form
+    if dtype.kind not in NUMBERS:
+        raise ValueError(f"an array of {dtype} is none of numbers")
     try:
         return np.ndarray(shape, dtype, data, place.offset, place.strides or None)
     except (TypeError, OverflowError) as error:

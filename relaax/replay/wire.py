@@ -25,6 +25,9 @@ PRIORITIES = PayloadCodec(replay_pb2.Priorities, "data")
 
 _KEYS, _PROBABILITIES = np.dtype("<i8"), np.dtype("<f8")
 
+#: What every sample has beside its columns.
+_OWN = {"key": _KEYS, "probability": _PROBABILITIES}
+
 
 @dataclass(frozen=True)
 class Run:
@@ -120,14 +123,12 @@ def sample_in(fields: replay_pb2.Items, data: Any) -> Sample:
 
     ValueError where they do not fit into it.
     """
-    arrays = {
-        array.name: array_at(
-            data,
-            (np.dtype(array.dtype), tuple(array.shape)),
-            Place(array.offset, tuple(array.strides)),
-        )
-        for array in fields.arrays
-    }
+    try:
+        arrays = {array.name: _array_in(array, data) for array in fields.arrays}
+    except TypeError as error:
+        raise ValueError(f"an array has an unknown type: {error}") from error
+    if {name: array.dtype for name, array in arrays.items() if name in _OWN} != _OWN:
+        raise ValueError("a sample has keys and probabilities, of 8 bytes each")
     return Sample(
         keys=arrays.pop("key"),
         probabilities=arrays.pop("probability"),
@@ -135,6 +136,11 @@ def sample_in(fields: replay_pb2.Items, data: Any) -> Sample:
         items=fields.items,
         least_probability=fields.least_probability,
     )
+
+
+def _array_in(array: replay_pb2.Array, data: Any) -> Array:
+    form = np.dtype(array.dtype), tuple(array.shape)
+    return array_at(data, form, Place(array.offset, tuple(array.strides)))
 
 
 def state_message(state: ReplayState, incarnation: int) -> replay_pb2.State:

@@ -36,8 +36,8 @@ class EvaluationLog(Metrics):
 
     def _iteration(self, name: str, x: int) -> int | None:
         """Return the learner's step that a scalar is a score of; None if it is none."""
-        if name == EVALUATION_REWARD_AFTER:
-            return x
+        if name == EVALUATION_REWARD_AFTER:  # none of a learner that has gone back since
+            return x if x <= self._parameters.iteration else None
         return self._parameters.iteration_of(x) if name == EVALUATION_REWARD_OF else None
 
     def after(self, count: int) -> Evaluations:

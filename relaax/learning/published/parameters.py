@@ -56,6 +56,12 @@ class PublishedParameters:
         """Environment steps of all agents together."""
         return self._global_t
 
+    @property
+    def iteration(self) -> int:
+        """The learner's count of its steps when it published last; -1 before."""
+        info = self._info
+        return -1 if info is None else info.iteration
+
     def increment_global_t(self, steps: int) -> int:
         """Add ``steps`` and return the sum."""
         with self._lock:

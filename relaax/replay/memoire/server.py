@@ -51,6 +51,7 @@ class ReplayMemoryServer(Proxy):
         self._served = ServedMemory(self.rem, lease_s)
         self._topics = Topics()
         self._log = LogFile()
+        self._servicers: list[ReplayServicer] = []
 
     def rep_worker_main(self, endpoint: str, mode: Mode = Bind) -> None:
         """Answer calls at ``endpoint``; with ``Conn``, those of a proxy of this server."""
@@ -103,6 +104,8 @@ class ReplayMemoryServer(Proxy):
         self.rem.close()
         self._topics.close()
         super().close()
+        for servicer in self._servicers:
+            servicer.forget_memory()
         self._log.close()
 
     def _behind(self, front_mode: Mode, back_ep: str, back_mode: Mode) -> Handlers:
@@ -129,7 +132,9 @@ class ReplayMemoryServer(Proxy):
             publish=self.pub_bytes,
             topics=self._topics,
         )
-        return [method_handlers(ReplayServicer(self._served)), memoire.handlers()]
+        replay = ReplayServicer(self._served)
+        self._servicers.append(replay)
+        return [method_handlers(replay), memoire.handlers()]
 
     def _info_of(self, writer: str) -> memoire_pb2.Info:
         rem = self.rem

@@ -35,9 +35,14 @@ class ClassFactory:
         return environment
 
 
+def names_class(env: str) -> bool:
+    """Return whether ``env`` is a class in a file, and no name of Gymnasium's."""
+    return env.rpartition(":")[0].endswith(_FILE)
+
+
 def environment_factory(env: str, kwargs: Mapping[str, Any]) -> EnvironmentFactory:
     """Return what makes ``env``: a Gymnasium id, MODULE:ID, or FILE.py:CLASS."""
     file, _, name = env.rpartition(":")
-    if file.endswith(_FILE):
+    if names_class(env):
         return ClassFactory(Path(file), name, kwargs)
     return GymnasiumFactory(env, dict(kwargs))

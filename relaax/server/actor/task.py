@@ -11,7 +11,7 @@ from relaax.client.gymnasium_tasks import recorded
 from relaax.client.run_result import RunOutcome, RunResult
 from relaax.client.runner_options import VideoOptions
 from relaax.errors import ConfigurationError
-from relaax.server.actor.environments import environment_factory
+from relaax.server.actor.environments import environment_factory, names_class
 from relaax.server.actor.wiring import algorithm_of, make_actor, require_fit
 from relaax.server.common.configuration import ActorOptions, load_actor
 from relaax.server.common.logs import start_logging
@@ -55,6 +55,8 @@ def _environment(options: ActorOptions, index: int) -> Environment:
     env, kwargs = str(options.env), options.env_kwargs
     if options.record_video is None or index > 0:
         return environment_factory(env, kwargs)()
-    environment = environment_factory(env, {"render_mode": "rgb_array", **kwargs})()
+    if not names_class(env):
+        kwargs = {"render_mode": "rgb_array", **kwargs}
+    environment = environment_factory(env, kwargs)()
     video = VideoOptions(options.record_video, options.record_every, options.max_videos)
     return recorded(environment, video, env)

@@ -19,23 +19,6 @@ class Task:
     due: float = field(default=0.0)
 
 
-class Tasks:
-    """Does each of ``tasks`` when it is due, first after its interval."""
-
-    def __init__(self, tasks: Sequence[Task], clock: Callable[[], float] = time.monotonic) -> None:
-        self._tasks = tasks
-        self._clock = clock
-        for task in tasks:
-            task.due = clock() + task.interval_s
-
-    def do_due(self) -> None:
-        """Do what is due."""
-        for task in self._tasks:
-            if self._clock() >= task.due:
-                task.do()
-                task.due = self._clock() + task.interval_s
-
-
 def run_tasks(
     tasks: Sequence[Task],
     stop: Stop,
@@ -43,6 +26,10 @@ def run_tasks(
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
     """Do each of ``tasks`` when it is due until ``stop`` is set or ``is_over``."""
-    periodic = Tasks(tasks, clock)
+    for task in tasks:
+        task.due = clock() + task.interval_s
     while not stop.wait(POLL_S) and not is_over():
-        periodic.do_due()
+        for task in tasks:
+            if clock() >= task.due:
+                task.do()
+                task.due = clock() + task.interval_s

@@ -22,7 +22,8 @@ class TrainingWatch:
     ``steps`` returns how many have been delivered so far. It has a thread of its own until it is
     closed: nothing else waits while the parameter server is away, and what was delivered meanwhile
     is counted when it is back. ``on_score`` is called on it with what evaluations of published
-    policies came to: with the learner's step, and the score.
+    policies come to from now on, and not with those of a learner before: with the learner's step,
+    and the score.
     """
 
     def __init__(
@@ -34,7 +35,9 @@ class TrainingWatch:
         self._bridge = bridge
         self._steps = steps
         self._on_score = on_score
-        self._reported = self._scored = 0
+        self._reported = 0
+        #: How many scores there were; None until that is known.
+        self._scored: int | None = None
         self._phase = Phase.TRAINING
         self._closes = threading.Event()
         self._thread = threading.Thread(target=self._run, name="training watch", daemon=True)
@@ -68,9 +71,10 @@ class TrainingWatch:
     def _take_scores(self) -> None:
         if self._on_score is None:
             return
-        found = self._bridge.evaluations(self._scored)
+        found = self._bridge.evaluations(self._scored or 0)
+        new = [] if self._scored is None else found.scores
         self._scored = found.count
-        for step, score in found.scores:
+        for step, score in new:
             self._on_score(step, score)
 
     def _report(self) -> None:

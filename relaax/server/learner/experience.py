@@ -1,5 +1,6 @@
 """Where a learner's samples come from: a replay of its own, or replay servers."""
 
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -13,7 +14,7 @@ from relaax.replay.client.mixed_sampler import MixedSampler
 from relaax.replay.client.sampler import ShardedSampler
 from relaax.replay.replay import Replay
 from relaax.replay.specs import MixedSpec, ReplaySpec
-from relaax.server.common.periodic_tasks import Task, Tasks
+from relaax.server.common.periodic_tasks import Task, run_tasks
 from relaax.server.common.replay_contents import Contents
 from relaax.server.common.replay_metrics import ReplayMetrics
 from relaax.server.common.replay_port import LINGER_S, ReplayPort
@@ -40,8 +41,8 @@ class Experience(Protocol):
     def tend(self) -> None:
         """Do what is due; called once a second."""
 
-    def finish(self) -> str:
-        """Let workers end; return what came, in words."""
+    def finish(self, is_over: bool) -> str:
+        """Let workers end, if the training ``is_over``; return what came, in words."""
 
     def close(self) -> None:
         """Release what it holds."""
@@ -50,8 +51,8 @@ class Experience(Protocol):
 class OwnReplay:
     """A replay in this process, and the port at which workers deliver.
 
-    ``tasks`` are done from time to time. ``contents`` saves what the replay holds at the end, if it
-    was restored by it. ConfigurationError if the port is taken.
+    ``tasks`` are done from time to time, on a thread of their own. ``contents`` saves what the
+    replay holds when it is closed. ConfigurationError if the port is taken.
     """
 
     def __init__(
@@ -67,11 +68,15 @@ class OwnReplay:
         self._contents = contents
         self._counted_before = replay.actions
         self._metrics = ReplayMetrics(replay.stats, metrics)
-        self._tasks = Tasks(tasks)
         try:
             self._port = ReplayPort(bind, replay)
         except OSError as error:
             raise ConfigurationError(f"--bind: {error}") from error
+        self._closes = threading.Event()
+        self._thread = threading.Thread(
+            target=run_tasks, args=(tasks, self._closes, lambda: False), name="replay tasks"
+        )
+        self._thread.start()
 
     def steps_to_count(self) -> int:
         """See Experience: all that were delivered to this process, and not to one before it."""
@@ -85,21 +90,22 @@ class OwnReplay:
         """See Experience."""
         self.source.reclaim()
         self._metrics.store()
-        self._tasks.do_due()
 
-    def finish(self) -> str:
+    def finish(self, is_over: bool) -> str:
         """See Experience: take, and drop, what still comes for a while."""
-        self.source.end()
-        time.sleep(LINGER_S)
-        if self._contents is not None:
-            self._port.close()  # what is acknowledged from now on would not be saved
-            self._contents.save()
+        if is_over:
+            self.source.end()
+            time.sleep(LINGER_S)
         stored = int(self.source.stats()["steps stored"])
         return f"{stored:,} steps of environments were delivered"
 
     def close(self) -> None:
-        """See Experience."""
-        self._port.close()
+        """See Experience: save what is there; CheckpointError if that is impossible."""
+        self._closes.set()
+        self._port.close()  # what is acknowledged from now on would not be saved
+        self._thread.join()
+        if self._contents is not None:
+            self._contents.save()
 
 
 class ReplayServers:
@@ -132,7 +138,7 @@ class ReplayServers:
         """See Experience."""
         self.source.report(self._metrics)
 
-    def finish(self) -> str:
+    def finish(self, is_over: bool) -> str:
         """See Experience."""
         self.tend()
         return (

@@ -68,7 +68,7 @@ def _serve(arguments: list[str]) -> int:
             loop.run(stop, lambda: watch.is_over)
         except BridgeError as error:  # it refuses what this configuration makes
             raise ConfigurationError(str(error)) from error
-        came = experience.finish()
+        came = experience.finish(watch.is_over)
         print(f"stopped after {loop.iteration:,} steps of the learner; {came}", flush=True)
     return 0
 
@@ -152,6 +152,8 @@ def _experience(
             "--save-replay: replay servers hold the steps: give these --checkpoint-dir or "
             "--checkpoint-aws-s3"
         )
+    if options.evict_after is not None:
+        raise ConfigurationError("--evict-after: replay servers hold the steps: give it to these")
     return ReplayServers(options.replay_servers, table, spec, random, metrics)
 
 

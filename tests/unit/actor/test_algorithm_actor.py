@@ -15,6 +15,7 @@ from relaax.actor.algorithm_actor import AlgorithmActor
 from relaax.actor.pulled_bridge import PulledBridge
 from relaax.algorithm_base import Evaluation, NullMetrics, Phase, Version, Wanted
 from relaax.client.observer import RunObserver
+from relaax.errors import ConfigurationError
 from relaax.learning.actor import Actor
 from relaax.learning.agent import SingleAgent
 from relaax.learning.distributions import Categorical
@@ -119,6 +120,14 @@ def test_what_the_hook_makes_of_the_parameters_is_what_the_agent_acts_with(servi
         actor.fetch_parameter()
         np.testing.assert_array_equal(bridge.get().vector, 2 * vector)
         assert list(actor.module_dict()) == ["policy"]
+
+
+def test_an_agent_stays_in_its_mode(bridge):
+    make = partial(AlgorithmActor, agent=agent_of(bridge, KeptSteps()), bridge=bridge)
+    with actor_of(make, served=bridge.remote) as actor:
+        actor.set_actor_mode("training")
+        with pytest.raises(ConfigurationError, match="make another actor for eval_deterministic"):
+            actor.set_actor_mode("eval_deterministic")
 
 
 def test_an_agent_that_is_closed_hands_on_what_it_has_begun(bridge):

@@ -8,6 +8,7 @@ from actor_parts import FollowedActor, KeptSteps, Numbered, Served, actor_of
 from relaax.actor import ACTOR_MODES
 from relaax.client.observer import RunObserver
 from relaax.errors import ConfigurationError
+from relaax.replay.storage import FINAL, START, TERMINATED
 
 
 def test_the_hooks_are_called_in_their_order():
@@ -137,6 +138,34 @@ class TestModes:
         with actor_of() as actor:
             actor.set_actor_mode("eval_deterministic")
             assert actor.actor_mode == "eval_deterministic"
+
+    def test_steps_of_another_mode_between_are_no_part_of_what_is_learnt_from(self):
+        class Changing(FollowedActor):
+            def post_action(self, *taken):
+                super().post_action(*taken)
+                if self.current_step == 2:
+                    self.set_actor_mode("eval_stochastic")
+                if self.current_step == 4:
+                    self.set_actor_mode("training")
+
+        kept = KeptSteps()
+        with actor_of(Changing, kept=kept) as actor:
+            actor.main(Numbered(length=6), episodes=1)
+        assert kept.column("observation") == [[0.0], [1.0], [4.0], [5.0]]
+        assert kept.flags() == [START, FINAL, START, TERMINATED]
+
+    def test_an_actor_that_ends_in_another_mode_hands_on_what_it_had_begun(self):
+        kept = KeptSteps()
+
+        class Changing(FollowedActor):
+            def post_action(self, *taken):
+                super().post_action(*taken)
+                if self.current_step == 2:
+                    self.set_actor_mode("eval_stochastic")
+
+        with actor_of(Changing, kept=kept) as actor:
+            actor.main(Numbered(length=4), episodes=1)
+        assert kept.flags() == [START, FINAL]
 
     def test_an_unknown_mode_is_refused_with_those_that_there_are(self):
         with actor_of() as actor:

@@ -149,6 +149,7 @@ def test_a_score_may_come_with_the_learners_own_step(serving):
     bridge.publish_values(VECTOR, 7)
     service.metrics().scalar(EVALUATION_REWARD_AFTER, 4.0, 3)
     service.metrics().scalar(EVALUATION_REWARD_AFTER, 5.0)  # of which, is not known
+    service.metrics().scalar(EVALUATION_REWARD_AFTER, 5.0, 9)  # of before the learner went back
     evaluated(service, 1, 6.0)
     assert bridge.evaluations().scores == [(3, 4.0), (7, 6.0)]
 

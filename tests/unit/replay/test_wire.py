@@ -101,7 +101,9 @@ WRONG = {
     "has more elements than there are numbers": {"shape": [2**40, 2**40]},
     "leads outside by its strides": {"shape": [5, 4], "strides": [4000, 4]},
     "has too few strides": {"shape": [5, 4], "strides": [16]},
-    "is of no type": {"shape": [5, 4], "dtype": "|O"},
+    "is of objects": {"shape": [5], "dtype": "|O"},
+    "is of no type": {"dtype": "none"},
+    "is of dates": {"shape": [5], "dtype": "<M8[s]"},
 }
 
 
@@ -116,6 +118,14 @@ def test_an_array_that_does_not_lie_in_its_message_is_refused(changes):
         else:
             setattr(array, name, value)
     with pytest.raises(ValueError, match=r"."):
+        sample_of(message)
+
+
+@pytest.mark.parametrize(("which", "dtype"), [(0, "<f8"), (1, "<i8"), (0, "<u8")])
+def test_keys_and_probabilities_are_of_their_types(which, dtype):
+    message = sent(sample_with(speed=np.zeros((5, 4), np.float32)))
+    message.fields.arrays[which].dtype = dtype
+    with pytest.raises(ValueError, match="keys and probabilities"):
         sample_of(message)
 
 

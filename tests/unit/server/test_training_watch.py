@@ -79,9 +79,20 @@ def test_a_training_that_is_served_or_closed_is_over(phase, is_over):
 
 def test_each_score_of_an_evaluation_is_handed_on_once():
     bridge, taken = Bridge(), []
-    bridge.scores = [(10, 1.0), (20, 2.0)]
     with closing(TrainingWatch(bridge, lambda: 0, lambda *score: taken.append(score))):
+        bridge.wait()
+        bridge.scores = [(10, 1.0), (20, 2.0)]
         bridge.wait()
         bridge.scores.append((30, 3.0))
         bridge.wait()
     assert taken == [(10, 1.0), (20, 2.0), (30, 3.0)]
+
+
+def test_scores_that_came_before_a_learner_started_are_none_of_its_own():
+    bridge, taken = Bridge(), []
+    bridge.scores = [(10, 1.0), (20, 2.0)]
+    with closing(TrainingWatch(bridge, lambda: 0, lambda *score: taken.append(score))):
+        bridge.wait()
+        bridge.scores.append((15, 3.0))
+        bridge.wait()
+    assert taken == [(15, 3.0)]

@@ -64,7 +64,6 @@ def read_yaml(path: Path) -> dict[str, Any]:
         raise ConfigurationError(f"{path}, {error}") from error
     if not isinstance(content, dict):
         raise ConfigurationError(
-            f"{path} holds no sections; known sections are relaax-parameter-server, "
-            "relaax-rlx-server and algorithm"
+            f"{path} holds no sections, such as relaax-parameter-server and algorithm"
         )
     return content
