@@ -77,7 +77,8 @@ def extent_of(array: Array) -> int:
     if array.size == 0:
         return 0
     steps = zip(array.shape, array.strides, strict=True)
-    return sum((count - 1) * stride for count, stride in steps) + array.itemsize
+    extent: int = sum((count - 1) * stride for count, stride in steps) + array.itemsize
+    return extent
 
 
 def address_of(array: Array) -> int:

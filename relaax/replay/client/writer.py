@@ -131,8 +131,10 @@ class ReplayWriter:
             self._closes = True
             self._changed.notify_all()
         self._thread.join(CLOSE_DEADLINE_S)
-        if self._waiting:
-            _log.warning("%d steps were not sent to %s", self._waiting, self._stub.url)
+        with self._changed:
+            self._dropped += self._waiting
+            self._waiting = 0
+        self._report_dropped()
         self._stub.close()
 
     def _wait_for_room(self) -> bool:
@@ -217,17 +219,23 @@ class ReplayWriter:
             except ReplayAway as error:
                 _log.warning("waiting for %s: %s", self._stub.url, error)
                 self._note_away(self._away_since or monotonic())
+                self._report_dropped()
                 if self._closes_within(pause_s):
                     return False
         with self._changed:
             self._away_since = None
             self._waiting -= len(steps.flags)
             self._changed.notify_all()
+        self._report_dropped()
+        return True
+
+    def _report_dropped(self) -> None:
+        """Say how many steps were dropped since the last time, if any were."""
+        with self._changed:
             dropped, self._reported = self._dropped - self._reported, self._dropped
         if dropped:
             _log.warning("%d steps were dropped: %s did not take them", dropped, self._stub.url)
             self._on_dropped(dropped)
-        return True
 
     def _note_away(self, since: float | None) -> None:
         """Take note since when the server does not answer; None if it does."""

@@ -77,6 +77,19 @@ def test_a_full_queue_drops_to_the_end_of_the_episode(server):
         again.stop()
 
 
+def test_all_that_is_lost_is_counted_also_while_the_server_is_away_and_at_the_end(server):
+    server.stop()
+    stub = ReplayStub(f"127.0.0.1:{server.port}", call_timeout_s=0.2)
+    lost = []
+    writer = ReplayWriter(stub, SCHEMA, most_waiting=8, drops=True, on_dropped=lost.append)
+    writer.put(batch(0, 10, end=0))
+    writer.put(batch(10, 5, start=False))
+    wait_until(lambda: lost == [5])
+    writer.close()
+    assert lost == [5, 10]
+    assert writer.dropped == 15
+
+
 def test_a_full_table_makes_the_writer_wait_however_long_it_takes(server):
     server.stop()
     full = Server(limiter=Limiter(min_items=1, samples_per_insert=1.0, error_buffer=1.0))
