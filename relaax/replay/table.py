@@ -133,13 +133,15 @@ class Table:
         """Return whether ``count`` more steps may be stored."""
         counts, items = self.counts, len(self) + self._held
         most = -(-count // self._view.stride)
-        return self._limiter.may_insert(items, counts.inserted, counts.charged, most)
+        may = self._limiter.may_insert(items, counts.inserted, counts.charged, most)
+        # Only new items can end it, if all that are there have the priority 0.
+        return may or (len(self) > 0 and self._selector.weight == 0)
 
     def may_draw(self, count: int, charge: int | None = None) -> bool:
         """Return whether ``count`` items may be drawn, which the ratio counts as ``charge``."""
         cost = count if charge is None else charge
         fits = count <= self._selector.most and cost <= self._allowance()
-        return self._is_ready() and fits
+        return fits and self._is_ready()
 
     def state(self) -> TableState:
         """Return what a sampler of several tables needs to know."""
@@ -225,7 +227,7 @@ class Table:
 
     def _is_ready(self) -> bool:
         """Return whether anything may be drawn, as far as what is here decides."""
-        return len(self) >= self._limiter.min_items
+        return len(self) >= self._limiter.min_items and self._selector.weight > 0
 
     def _allowance(self) -> float:
         counts = self.counts

@@ -158,6 +158,33 @@ def test_a_new_item_has_the_largest_priority_so_far() -> None:
     assert by_number == pytest.approx({0: 4 / 8.5, 1: 0.5 / 8.5, 2: 4 / 8.5})
 
 
+def test_items_that_all_have_the_priority_0_are_not_drawn_until_another_comes() -> None:
+    written = Written(kind="prioritized").write(0, 3)
+    keys = np.unique(written.table.draw(50).keys)
+    written.table.update_priorities(keys, np.zeros(3))
+
+    assert not written.table.may_draw(1)
+    state = written.table.state()
+    assert (state.items, state.weight, state.allowance) == (3, 0.0, 0.0)
+
+    written.write(3, 1)
+
+    assert written.table.may_draw(1)
+    assert set(written.numbers(50)) == {3}
+
+
+def test_where_all_priorities_are_0_steps_come_whatever_the_ratio_says() -> None:
+    limiter = Limiter(samples_per_insert=1.0, error_buffer=1.0)
+    written = Written(kind="prioritized", limiter=limiter).write(0, 3)
+    assert not written.table.may_insert(1)
+
+    rows = np.array([row_of(written.storage, number) for number in range(3)])
+    keys = rows + written.storage.serials[rows] * written.storage.capacity
+    written.table.update_priorities(keys, np.zeros(3))
+
+    assert written.table.may_insert(1)
+
+
 def test_nothing_is_drawn_before_there_are_enough() -> None:
     written = Written(limiter=Limiter(min_items=5)).write(0, 4)
     assert not written.table.may_draw(1)
