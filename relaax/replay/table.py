@@ -156,7 +156,7 @@ class Table:
 
     def appended(self, slot: int, rows: IntArray) -> None:
         """Take up what ``rows`` [N], the newest of ``slot``, have completed."""
-        complete = self._readiness.appended(slot, rows)
+        complete = self._with_past(self._readiness.appended(slot, rows))
         self.insert(complete[self._view.items(self._storage, complete)])
 
     def insert(self, items: IntArray) -> None:
@@ -232,6 +232,28 @@ class Table:
     def _allowance(self) -> float:
         counts = self.counts
         return self._limiter.allowance(len(self), counts.inserted, counts.charged)
+
+    def _with_past(self, rows: IntArray) -> IntArray:
+        """Return those of consecutive ``rows`` [N] before which no row is missing that they need.
+
+        Where what came before was evicted or lost, an episode goes on without its start: its first
+        rows would look like one. Views that cross episodes say where what is known begins.
+        """
+        if len(rows) == 0 or self._view.crosses_episodes:
+            return rows
+        missing = self._missing_before(int(rows[0]))
+        starts = np.flatnonzero(self._storage.flags[rows[:missing]] & START)
+        return rows[starts[0] if len(starts) else missing :]
+
+    def _missing_before(self, row: int) -> int:
+        """Return how many of the rows that ``row`` needs before it are not here."""
+        for missing in range(self._view.behind, 0, -1):
+            if self._storage.flags[row] & START:
+                break
+            row = int(self._storage.before[row])
+            if row == NONE:
+                return missing
+        return 0
 
     def _looking_back(self, row: int) -> IntArray:
         """Return the rows behind ``row`` that need it, which are of its episode."""

@@ -32,7 +32,10 @@ class View(Protocol):
 
     @property
     def behind(self) -> int:
-        """Rows before an item's row that it needs, unless its episode starts behind them."""
+        """Rows before an item's row that it needs, unless its episode starts behind them.
+
+        If they are missing and no start is known, the row is no item, unless items cross episodes.
+        """
 
     @property
     def item_axis(self) -> int:

@@ -9,9 +9,9 @@ from relaax.replay.limiter import Limiter
 from relaax.replay.selectors.prioritized import Prioritized
 from relaax.replay.selectors.queue import Queue
 from relaax.replay.selectors.uniform import Uniform
-from relaax.replay.storage import FINAL, Storage
+from relaax.replay.storage import FINAL, TERMINATED, Storage
 from relaax.replay.table import Table
-from relaax.replay.views import Transitions
+from relaax.replay.views import Transitions, Windows
 
 
 class Written:
@@ -102,6 +102,44 @@ def test_an_item_that_looks_back_at_an_evicted_step_goes_with_it() -> None:
 
     stacks = sample.columns["observation"][:, :, 0]
     np.testing.assert_array_equal(np.diff(stacks, axis=1), 1)
+
+
+@pytest.mark.parametrize("view", [Transitions(stack=4), Windows(2, burn_in=3)])
+def test_where_the_past_of_an_episode_was_evicted_items_begin_behind_enough_steps(view) -> None:
+    written = Written(view, capacity=24, kind="fifo")
+    written.write(0, 4, end=0)
+    for first in range(100, 140, 8):
+        written.write(first, 8, slot=1)
+    written.numbers(len(written.table))
+    for number in range(4, 8):
+        written.write(number, 1, start=False, end=0)
+    assert len(written.table) == 0
+
+    written.write(8, 2, start=False).write(10, 2)
+
+    rows = [entry[1] for entry in written.selector._queue]
+    assert written.storage.columns["action"][rows].tolist() == [7, 8, 9, 10, 11]
+
+
+def test_no_stack_repeats_a_step_that_does_not_start_its_episode() -> None:
+    random = np.random.default_rng(0)
+    written = Written(Transitions(steps=2, stack=3), capacity=96)
+    following = [1000 * slot for slot in range(4)]
+    starts = set(following)
+    for _ in range(1500):
+        slot = int(random.choice(4, p=[0.02, 0.08, 0.4, 0.5]))
+        count, ends = int(random.integers(1, 5)), random.random() < 0.1
+        is_start = following[slot] in starts
+        written.write(following[slot], count, start=is_start, end=TERMINATED * ends, slot=slot)
+        following[slot] += count
+        if ends:
+            starts.add(following[slot])
+        if not written.table.may_draw(8):
+            continue
+        for stack in written.table.draw(8).columns["observation"][:, :, 0]:
+            repeated = int(np.count_nonzero(np.diff(stack) == 0))
+            assert (np.diff(stack)[repeated:] == 1).all()
+            assert repeated == 0 or int(stack[0]) in starts
 
 
 def test_draws_follow_the_priorities() -> None:
