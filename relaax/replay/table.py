@@ -13,7 +13,7 @@ from relaax.replay.limiter import Limiter
 from relaax.replay.readiness import Readiness
 from relaax.replay.selectors.prioritized import Prioritized
 from relaax.replay.selectors.selector import Drawn, FloatArray, IntArray, Selector
-from relaax.replay.storage import NONE, START, Storage
+from relaax.replay.storage import ENDS, NONE, START, Flags, Storage
 from relaax.replay.views import View
 
 Array = npt.NDArray[Any]
@@ -129,10 +129,10 @@ class Table:
         """Whether items are drawn by priorities."""
         return isinstance(self._selector, Prioritized)
 
-    def may_insert(self, count: int) -> bool:
-        """Return whether ``count`` more steps may be stored."""
+    def may_insert(self, slot: int, flags: Flags) -> bool:
+        """Return whether more steps of ``slot`` may be stored, whose flags are uint8 [N]."""
         counts, items = self.counts, len(self) + self._held
-        most = -(-count // self._view.stride)
+        most = 0 if self._limiter.max_items is None else self._most_items(slot, flags)
         may = self._limiter.may_insert(items, counts.inserted, counts.charged, most)
         # Only new items can end it, if all that are there have the priority 0.
         return may or (len(self) > 0 and self._selector.weight == 0)
@@ -232,6 +232,17 @@ class Table:
     def _allowance(self) -> float:
         counts = self.counts
         return self._limiter.allowance(len(self), counts.inserted, counts.charged)
+
+    def _most_items(self, slot: int, flags: Flags) -> int:
+        """Return how many items more steps of ``slot``, with flags [N], complete at most."""
+        stride = self._view.stride
+        if self._view.crosses_episodes or not (flags & (START | ENDS)).any():
+            return -(-len(flags) // stride)
+        # Each start begins an item. It ends what was there before, as an end does: all that waits
+        # is complete then.
+        starts = np.flatnonzero(flags & START)
+        lengths = np.diff([-self._readiness.waiting(slot), *starts, len(flags)])
+        return int((-(-lengths // stride)).sum())
 
     def _with_past(self, rows: IntArray) -> IntArray:
         """Return those of consecutive ``rows`` [N] before which no row is missing that they need.

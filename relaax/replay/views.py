@@ -20,7 +20,7 @@ class View(Protocol):
 
     @property
     def stride(self) -> int:
-        """Steps from one item to the next, but for the ends of episodes."""
+        """Steps from one item to the next at least, but for the starts of episodes."""
 
     @property
     def crosses_episodes(self) -> bool:

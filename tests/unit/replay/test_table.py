@@ -9,9 +9,9 @@ from relaax.replay.limiter import Limiter
 from relaax.replay.selectors.prioritized import Prioritized
 from relaax.replay.selectors.queue import Queue
 from relaax.replay.selectors.uniform import Uniform
-from relaax.replay.storage import FINAL, TERMINATED, Storage
+from relaax.replay.storage import FINAL, START, TERMINATED, Storage
 from relaax.replay.table import Table
-from relaax.replay.views import Transitions, Windows
+from relaax.replay.views import Episodes, Transitions, Windows
 
 
 class Written:
@@ -33,6 +33,9 @@ class Written:
     def write(self, *arguments, slot: int = 0, **options) -> "Written":
         self.table.appended(slot, self.storage.append(slot, *steps(*arguments, **options)))
         return self
+
+    def may_insert(self, *arguments, slot: int = 0, **options) -> bool:
+        return self.table.may_insert(slot, steps(*arguments, **options)[1])
 
     def numbers(self, count: int) -> list[int]:
         return self.table.draw(count).columns["action"].tolist()
@@ -214,13 +217,13 @@ def test_items_that_all_have_the_priority_0_are_not_drawn_until_another_comes() 
 def test_where_all_priorities_are_0_steps_come_whatever_the_ratio_says() -> None:
     limiter = Limiter(samples_per_insert=1.0, error_buffer=1.0)
     written = Written(kind="prioritized", limiter=limiter).write(0, 3)
-    assert not written.table.may_insert(1)
+    assert not written.may_insert(50, 1, start=False, end=0)
 
     rows = np.array([row_of(written.storage, number) for number in range(3)])
     keys = rows + written.storage.serials[rows] * written.storage.capacity
     written.table.update_priorities(keys, np.zeros(3))
 
-    assert written.table.may_insert(1)
+    assert written.may_insert(50, 1, start=False, end=0)
 
 
 def test_nothing_is_drawn_before_there_are_enough() -> None:
@@ -235,7 +238,7 @@ def test_nothing_is_drawn_before_there_are_enough() -> None:
 def test_draws_and_inserts_wait_for_each_other() -> None:
     limiter = Limiter(min_items=10, samples_per_insert=2, error_buffer=4)
     written = Written(limiter=limiter).write(0, 10)
-    assert written.table.may_insert(1)
+    assert written.may_insert(50, 1, start=False, end=0)
     assert written.table.may_draw(4)
     assert not written.table.may_draw(5)
 
@@ -243,6 +246,38 @@ def test_draws_and_inserts_wait_for_each_other() -> None:
 
     assert not written.table.may_draw(1)
     written.write(10, 4)
-    assert written.table.may_insert(1)
+    assert written.may_insert(50, 1, start=False, end=0)
     written.write(14, 1)
-    assert not written.table.may_insert(1)
+    assert not written.may_insert(50, 1, start=False, end=0)
+
+
+@pytest.mark.parametrize("view", [Windows(8, stride=8), Episodes(8), Transitions(steps=8)])
+def test_there_are_no_more_items_than_may_be_however_short_episodes_are(view) -> None:
+    random = np.random.default_rng(2)
+    limiter = Limiter(max_items=16)
+    written = Written(view, "fifo", 4096, limiter)
+    is_start, refused = [True] * 3, 0
+    for _ in range(2000):
+        slot, count = int(random.integers(3)), int(random.integers(1, 9))
+        rows, flags = steps(
+            0, count, start=is_start[slot], end=TERMINATED * (random.random() < 0.5)
+        )
+        for place in np.flatnonzero(random.random(count - 1) < 0.3):
+            flags[place] |= TERMINATED
+            flags[place + 1] |= START
+        if written.table.may_insert(slot, flags):
+            written.table.appended(slot, written.storage.append(slot, rows, flags))
+            is_start[slot] = bool(flags[-1] & TERMINATED)
+        else:
+            refused += 1
+            written.numbers(min(4, len(written.table)))
+        assert len(written.table) <= limiter.max_items
+    assert refused < 1500
+
+
+def test_an_end_completes_the_items_that_wait() -> None:
+    written = Written(Transitions(steps=5), limiter=Limiter(max_items=6)).write(0, 8, end=0)
+    assert len(written.table) == 3
+    assert written.may_insert(8, 3, start=False, end=0)
+    assert not written.may_insert(8, 3, start=False, end=TERMINATED)
+    assert not written.may_insert(8, 3, end=0)
