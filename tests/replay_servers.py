@@ -41,7 +41,14 @@ class Server(ServedReplay):
         self.storage = Storage(SCHEMA, capacity, 16)
         selector = Uniform(self.storage.capacity, np.random.default_rng(0))
         self.table = Table(self.storage, Transitions(), selector, limiter or Limiter())
-        super().__init__(Replay(self.storage, {"all": self.table}, Writers(60)), port, threads)
+        self._writers = Writers(60)
+        super().__init__(Replay(self.storage, {"all": self.table}, self._writers), port, threads)
+
+    def expire_writers(self):
+        """Let the leases of all writers be over."""
+        for writer in self._writers._writers.values():
+            writer.seen -= 61
+        self.replay.reclaim()
 
     def stored(self, slot=0):
         """Numbers of the steps in a slot, in their order."""

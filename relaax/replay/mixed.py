@@ -10,6 +10,7 @@ import numpy.typing as npt
 from relaax.errors import ConfigurationError
 from relaax.replay.gather import Empty
 from relaax.replay.selectors.selector import FloatArray, IntArray
+from relaax.replay.storage import Flags
 from relaax.replay.table import Sample, Table, TableCounts, TableState, joined
 
 Array = npt.NDArray[Any]
@@ -74,7 +75,7 @@ class Mixed:
         """What was drawn; all else is counted by the tables."""
         return TableCounts(drawn=self._drawn)
 
-    def may_insert(self, count: int) -> bool:
+    def may_insert(self, slot: int, flags: Flags) -> bool:
         """See Table: the tables decide."""
         return True
 

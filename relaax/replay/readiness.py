@@ -34,6 +34,10 @@ class Readiness:
         self._keep(slot, rows[~complete])
         return rows[complete]
 
+    def waiting(self, slot: int) -> int:
+        """Return how many rows of ``slot`` wait."""
+        return len(self._waiting.get(slot, ()))
+
     def forget(self, slot: int, rows: IntArray) -> None:
         """Forget ``rows`` of ``slot``, which are about to be evicted."""
         waiting = self._waiting.get(slot)

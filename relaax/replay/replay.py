@@ -128,7 +128,8 @@ class Replay:
                 return self._drop(first, len(flags))
             known = self._known_steps(writer, environment, first)
             if known < len(flags):
-                if not self._changed.wait_for(lambda: self._may_insert(len(flags)), timeout_s):
+                slot, more = self._writers.slot(writer, environment), flags[known:]
+                if not self._changed.wait_for(lambda: self._may_insert(slot, more), timeout_s):
                     raise NotReady("the tables are full")
                 if self._is_over:
                     return self._drop(first, len(flags))
@@ -288,8 +289,9 @@ class Replay:
             table.appended(slot.number, places)
         self._changed.notify_all()
 
-    def _may_insert(self, count: int) -> bool:
-        return self._is_over or all(table.may_insert(count) for table in self._tables.values())
+    def _may_insert(self, slot: Slot, flags: Flags) -> bool:
+        tables = self._tables.values()
+        return self._is_over or all(table.may_insert(slot.number, flags) for table in tables)
 
     def _end_episode(self, slot: Slot) -> None:
         """Let the unfinished episode of ``slot``, if any, end in its newest state."""

@@ -62,8 +62,9 @@ class Storage:
         self._taken: deque[int] = deque()
         #: By slot: its newest row, and the end of the block around it.
         self._ends: dict[int, tuple[int, int]] = {}
-        #: By first row of a block: when it was written to last, in seconds of ``monotonic``.
-        self._written_at: dict[int, float] = {}
+        #: float64 [blocks]: when each was written to last, in seconds of ``monotonic``; infinite if
+        #: it is free.
+        self._written_at = np.full(blocks, np.inf)
         self._stored = 0
         #: How many rows were evicted.
         self.evicted = 0
@@ -120,9 +121,17 @@ class Storage:
         return row
 
     def evict_before(self, moment: float) -> None:
-        """Evict blocks, the oldest first, that were written to last before a ``monotonic`` time."""
-        while self._taken and self._written_at[self._taken[0]] < moment:
-            self._free.append(self._evict(self._taken.popleft()))
+        """Evict blocks that were written to last before a ``monotonic`` time.
+
+        They may stand behind the block of a slow environment, which was taken before and is written
+        to still. Those of one slot were written in the order in which they were taken.
+        """
+        old = set((np.flatnonzero(self._written_at < moment) * self._block).tolist())
+        if not old:
+            return
+        evicted = [begin for begin in self._taken if begin in old]
+        self._taken = deque(begin for begin in self._taken if begin not in old)
+        self._free.extend(self._evict(begin) for begin in evicted)
 
     def contents(self) -> dict[str, Array]:
         """Return copies of all rows, and what a storage of the same size needs to go on."""
@@ -133,8 +142,8 @@ class Storage:
             "rows": rows,
             **{f"column/{name}": column[rows] for name, column in self.columns.items()},
             **{name: getattr(self, name)[rows] for name in PER_ROW},
-            "blocks": np.array(self._taken, np.int64),
-            "ages": np.array([now - self._written_at[block] for block in self._taken]),
+            "blocks": (blocks := np.array(self._taken, np.int64)),
+            "ages": now - self._written_at[blocks // self._block],
             "ends": np.array(ends, np.int64).reshape(len(ends), 3),
             "counts": np.array([self._stored, self.evicted]),
         }
@@ -146,11 +155,10 @@ class Storage:
             column[rows] = contents[f"column/{name}"]
         for name in PER_ROW:
             getattr(self, name)[rows] = contents[name]
-        blocks = contents["blocks"].tolist()
-        self._taken = deque(blocks)
-        self._free = deque(sorted(set(self._free) - set(blocks)))
-        ages = contents["ages"].tolist()
-        self._written_at = {b: now - age for b, age in zip(blocks, ages, strict=True)}
+        blocks = contents["blocks"]
+        self._taken = deque(blocks.tolist())
+        self._free = deque(sorted(set(self._free) - set(self._taken)))
+        self._written_at[blocks // self._block] = now - contents["ages"]
         self._ends = {slot: (newest, end) for slot, newest, end in contents["ends"].tolist()}
         self._stored, self.evicted = contents["counts"].tolist()
 
@@ -189,7 +197,7 @@ class Storage:
         self.serials[places] = np.arange(self._stored, self._stored + count)
         self.slots[places] = slot
         self._stored += count
-        self._written_at[places.start // self._block * self._block] = monotonic()
+        self._written_at[places.start // self._block] = monotonic()
 
     def _spare(self, slot: int, count: int) -> None:
         """Let no block be evicted that some of ``count`` rows of ``slot`` will be in.
@@ -218,7 +226,7 @@ class Storage:
             listener(rows)
         self.serials[rows] = NONE
         self.evicted += len(rows)
-        del self._written_at[begin]
+        self._written_at[begin // self._block] = np.inf
         last = int(rows[-1])
         after = int(self.following[last])
         if after != NONE:

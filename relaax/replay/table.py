@@ -13,7 +13,7 @@ from relaax.replay.limiter import Limiter
 from relaax.replay.readiness import Readiness
 from relaax.replay.selectors.prioritized import Prioritized
 from relaax.replay.selectors.selector import Drawn, FloatArray, IntArray, Selector
-from relaax.replay.storage import NONE, START, Storage
+from relaax.replay.storage import ENDS, NONE, START, Flags, Storage
 from relaax.replay.views import View
 
 Array = npt.NDArray[Any]
@@ -129,17 +129,19 @@ class Table:
         """Whether items are drawn by priorities."""
         return isinstance(self._selector, Prioritized)
 
-    def may_insert(self, count: int) -> bool:
-        """Return whether ``count`` more steps may be stored."""
+    def may_insert(self, slot: int, flags: Flags) -> bool:
+        """Return whether more steps of ``slot`` may be stored, whose flags are uint8 [N]."""
         counts, items = self.counts, len(self) + self._held
-        most = -(-count // self._view.stride)
-        return self._limiter.may_insert(items, counts.inserted, counts.charged, most)
+        most = 0 if self._limiter.max_items is None else self._most_items(slot, flags)
+        may = self._limiter.may_insert(items, counts.inserted, counts.charged, most)
+        # Only new items can end it, if all that are there have the priority 0.
+        return may or (len(self) > 0 and self._selector.weight == 0)
 
     def may_draw(self, count: int, charge: int | None = None) -> bool:
         """Return whether ``count`` items may be drawn, which the ratio counts as ``charge``."""
         cost = count if charge is None else charge
         fits = count <= self._selector.most and cost <= self._allowance()
-        return self._is_ready() and fits
+        return fits and self._is_ready()
 
     def state(self) -> TableState:
         """Return what a sampler of several tables needs to know."""
@@ -154,7 +156,7 @@ class Table:
 
     def appended(self, slot: int, rows: IntArray) -> None:
         """Take up what ``rows`` [N], the newest of ``slot``, have completed."""
-        complete = self._readiness.appended(slot, rows)
+        complete = self._with_past(self._readiness.appended(slot, rows))
         self.insert(complete[self._view.items(self._storage, complete)])
 
     def insert(self, items: IntArray) -> None:
@@ -225,11 +227,44 @@ class Table:
 
     def _is_ready(self) -> bool:
         """Return whether anything may be drawn, as far as what is here decides."""
-        return len(self) >= self._limiter.min_items
+        return len(self) >= self._limiter.min_items and self._selector.weight > 0
 
     def _allowance(self) -> float:
         counts = self.counts
         return self._limiter.allowance(len(self), counts.inserted, counts.charged)
+
+    def _most_items(self, slot: int, flags: Flags) -> int:
+        """Return how many items more steps of ``slot``, with flags [N], complete at most."""
+        stride = self._view.stride
+        if self._view.crosses_episodes or not (flags & (START | ENDS)).any():
+            return -(-len(flags) // stride)
+        # Each start begins an item. It ends what was there before, as an end does: all that waits
+        # is complete then.
+        starts = np.flatnonzero(flags & START)
+        lengths = np.diff([-self._readiness.waiting(slot), *starts, len(flags)])
+        return int((-(-lengths // stride)).sum())
+
+    def _with_past(self, rows: IntArray) -> IntArray:
+        """Return those of consecutive ``rows`` [N] before which no row is missing that they need.
+
+        Where what came before was evicted or lost, an episode goes on without its start: its first
+        rows would look like one. Views that cross episodes say where what is known begins.
+        """
+        if len(rows) == 0 or self._view.crosses_episodes:
+            return rows
+        missing = self._missing_before(int(rows[0]))
+        starts = np.flatnonzero(self._storage.flags[rows[:missing]] & START)
+        return rows[starts[0] if len(starts) else missing :]
+
+    def _missing_before(self, row: int) -> int:
+        """Return how many of the rows that ``row`` needs before it are not here."""
+        for missing in range(self._view.behind, 0, -1):
+            if self._storage.flags[row] & START:
+                break
+            row = int(self._storage.before[row])
+            if row == NONE:
+                return missing
+        return 0
 
     def _looking_back(self, row: int) -> IntArray:
         """Return the rows behind ``row`` that need it, which are of its episode."""

@@ -20,7 +20,7 @@ class View(Protocol):
 
     @property
     def stride(self) -> int:
-        """Steps from one item to the next, but for the ends of episodes."""
+        """Steps from one item to the next at least, but for the starts of episodes."""
 
     @property
     def crosses_episodes(self) -> bool:
@@ -32,7 +32,10 @@ class View(Protocol):
 
     @property
     def behind(self) -> int:
-        """Rows before an item's row that it needs, unless its episode starts behind them."""
+        """Rows before an item's row that it needs, unless its episode starts behind them.
+
+        If they are missing and no start is known, the row is no item, unless items cross episodes.
+        """
 
     @property
     def item_axis(self) -> int:

@@ -12,8 +12,12 @@ from relaax.errors import RelaaxError
 Bytes = npt.NDArray[np.uint8]
 
 
+#: Writers whose lease is over, and whose numbers are remembered.
+MOST_EXPIRED = 1024
+
+
 class UnknownWriter(RelaaxError):
-    """The writer has not been opened, or was silent for longer than its lease."""
+    """The writer has not been opened, or was forgotten."""
 
 
 class MissingSteps(RelaaxError):
@@ -45,11 +49,19 @@ class _Writer:
 
 
 class Writers:
-    """Slots by writer and environment. A writer that is silent for ``lease_s`` loses its own."""
+    """Slots by writer and environment. A writer that is silent for ``lease_s`` loses its own.
 
-    def __init__(self, lease_s: float) -> None:
+    If it comes back it goes on in new ones, with the numbers that it had: of what it sends again,
+    since no answer had reached it, is known what is stored. ``most_expired`` writers are remembered
+    for this, and those that were silent longest are forgotten.
+    """
+
+    def __init__(self, lease_s: float, most_expired: int = MOST_EXPIRED) -> None:
         self._lease_s = lease_s
+        self._most_expired = most_expired
         self._writers: dict[str, _Writer] = {}
+        #: Those whose lease is over, the oldest first.
+        self._expired: dict[str, _Writer] = {}
         self._slots = 0
 
     def __len__(self) -> int:
@@ -58,17 +70,19 @@ class Writers:
 
     def open(self, name: str) -> None:
         """Know the writer ``name`` from now on; it keeps its slots if it was known."""
-        self._writers.setdefault(name, _Writer()).seen = monotonic()
+        if name not in self._writers:
+            self._writers[name] = self._returned(name) or _Writer()
+        self._writers[name].seen = monotonic()
 
     def slot(self, name: str, environment: int) -> Slot:
         """Return the slot of an environment, a new one for a new environment.
 
-        UnknownWriter unless ``name`` is open.
+        UnknownWriter unless ``name`` is open, or was until its lease was over.
         """
-        writer = self._writers.get(name)
-        if writer is None:
+        if name not in self._writers and name not in self._expired:
             raise UnknownWriter(f"there is no writer {name!r}; open it")
-        writer.seen = monotonic()
+        self.open(name)
+        writer = self._writers[name]
         slot = writer.slots.get(environment)
         if slot is None:
             slot = Slot(self.new_number(), may_have_gap=writer.was_restored)
@@ -104,11 +118,27 @@ class Writers:
 
     def close(self, name: str) -> list[Slot]:
         """Forget a writer and return its slots."""
+        self._expired.pop(name, None)
         writer = self._writers.pop(name, None)
         return [] if writer is None else list(writer.slots.values())
 
     def expired(self) -> list[Slot]:
-        """Forget writers whose lease is over and return their slots."""
+        """Return the slots of writers whose lease is over: they are not theirs any more."""
         latest = monotonic() - self._lease_s
         silent = [name for name, writer in self._writers.items() if writer.seen < latest]
-        return [slot for name in silent for slot in self.close(name)]
+        ended = {name: self._writers.pop(name) for name in silent}
+        self._expired |= ended
+        while len(self._expired) > self._most_expired:
+            del self._expired[next(iter(self._expired))]
+        return [slot for writer in ended.values() for slot in writer.slots.values()]
+
+    def _returned(self, name: str) -> _Writer | None:
+        """Return a writer whose lease was over, with slots that are new; None if it is not known.
+
+        Its episodes have ended, so that what follows lies in rows apart.
+        """
+        writer = self._expired.pop(name, None)
+        if writer is not None:
+            for slot in writer.slots.values():
+                slot.number = self.new_number()
+        return writer

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from relaax.replay.limiter import Limiter
 from relaax.replay.specs import SelectorName, TableSpec
-from relaax.replay.storage import BLOCK, NONE
+from relaax.replay.storage import BLOCK, NONE, Flags
 from relaax.replay.table import Sample, Table
 from relaax.replay.views import Transitions, View
 from relaax.surreal.config import Config
@@ -116,9 +116,9 @@ class Buffer(Table):
         rows: IntArray = np.flatnonzero(is_older)
         return rows
 
-    def may_insert(self, count: int) -> bool:
+    def may_insert(self, slot: int, flags: Flags) -> bool:
         """See Table; what waits for more experience gets it, whatever the limiter says."""
-        return super().may_insert(count) or not self._is_ready()
+        return super().may_insert(slot, flags) or not self._is_ready()
 
     def draw(self, count: int, *more: Any, **how: Any) -> Sample:
         """See Table; ``sample`` draws, in the way that is asked for here."""

@@ -30,8 +30,8 @@ from relaax.replay.writers import MissingSteps, UnknownWriter
 
 Array = npt.NDArray[Any]
 
-#: INTERNAL is what a connection that breaks within an answer may come to.
 #: How calls end while a server is away, or a connection breaks.
+#: INTERNAL is what a connection that breaks within an answer may come to.
 AWAY = (
     grpc.StatusCode.UNAVAILABLE,
     grpc.StatusCode.DEADLINE_EXCEEDED,

@@ -17,7 +17,7 @@ class ClientSlots:
     """
 
     def __init__(self, count: int, lease_s: float) -> None:
-        self._writers = Writers(lease_s)
+        self._writers = Writers(lease_s, most_expired=0)  # their slots are given to others
         self._lease_s = lease_s
         self._uuids: list[str | None] = [None] * count
         #: By slot: who writes there now.

@@ -27,7 +27,7 @@ class Selector(Protocol):
 
     @property
     def least_probability(self) -> float:
-        """How probable the item is that is drawn most seldom."""
+        """How probable the item is that is drawn most seldom; the weight must be above 0."""
 
     @property
     def weight(self) -> float:
@@ -44,7 +44,10 @@ class Selector(Protocol):
         """Forget ``rows`` int64 [N]; those that are not known are left out."""
 
     def draw(self, count: int) -> Drawn:
-        """Draw ``count`` items; there must be one at least (as many, where they are drawn once)."""
+        """Draw ``count`` items; there must be as many, where they are drawn once.
+
+        The weight must be above 0.
+        """
 
     def contents(self) -> dict[str, npt.NDArray[Any]]:
         """Return what another selector of this kind needs to go on, by name."""

@@ -150,15 +150,36 @@ def test_an_environment_that_came_after_the_save_goes_on_too():
     assert again.stats()["steps lost"] == 40
 
 
-def test_writers_that_do_not_come_back_are_forgotten_after_the_lease():
+def test_the_episodes_of_writers_that_do_not_come_back_end_after_the_lease():
     replay = made()
     replay.open_writer("w", SCHEMA)
     append(replay, 0, 3)
     again = made(replay.contents(), lease_s=-1.0)
     again.reclaim()
     assert slots(again) == {0: [(0, False), (1, False), (2, True)]}
+
+
+def test_a_writer_that_comes_back_after_the_lease_of_a_restored_replay_may_have_a_gap():
+    replay = made()
+    replay.open_writer("w", SCHEMA)
+    append(replay, 0, 3)
+    again = made(replay.contents(), lease_s=-1.0)
+    again.reclaim()
+    assert append(again, 5, 2, start=False) == 7
+    assert list(slots(again).values()) == [
+        [(0, False), (1, False), (2, True)],
+        [(5, False), (6, False)],
+    ]
+    assert again.stats()["steps lost"] == 2
+
+
+def test_of_expired_writers_nothing_is_saved():
+    replay = made(lease_s=-1.0)
+    replay.open_writer("w", SCHEMA)
+    append(replay, 0, 3)
+    replay.reclaim()
     with pytest.raises(UnknownWriter):
-        append(again, 3, 1, start=False)
+        append(made(replay.contents()), 3, 1, start=False)
 
 
 def test_the_ratio_goes_on():

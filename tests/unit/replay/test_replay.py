@@ -11,9 +11,9 @@ from relaax.replay.limiter import Limiter
 from relaax.replay.replay import NotReady
 from relaax.replay.schema import Column, Schema
 from relaax.replay.specs import ReplaySpec, TableSpec
-from relaax.replay.storage import FINAL, START
+from relaax.replay.storage import FINAL, NONE, START
 from relaax.replay.views import Transitions
-from relaax.replay.writers import MissingSteps, UnknownWriter
+from relaax.replay.writers import MissingSteps, UnknownWriter, Writers
 
 
 class Case:
@@ -64,12 +64,63 @@ def test_a_writer_that_is_not_known_is_refused():
         Case(writer="another").append(0, 1)
 
 
-def test_a_writer_that_is_silent_is_forgotten_and_its_episode_ends():
+def test_the_episode_of_a_writer_that_is_silent_ends():
     case = Case(lease_s=-1.0)
     case.append(0, 3)
     case.replay.reclaim()
     assert case.replay.stats()["writers"] == 0
     assert case.storage.flags[case.storage.newest(0)] & FINAL
+
+
+def test_steps_that_come_again_after_the_lease_are_stored_once():
+    case = Case(lease_s=-1.0)
+    case.append(0, 3)
+    case.append(100, 2, number=0, environment=1)
+    case.replay.reclaim()
+    assert case.append(0, 3) == 3
+    assert case.append(1, 4, start=False) == 5  # two of them are new
+    assert case.append(100, 2, number=0, environment=1) == 2
+    assert case.stored() == [0, 1, 2, 100, 101, 3, 4]
+    assert case.replay.stats()["steps twice"] == 7
+    assert case.replay.stats()["writers"] == 1
+
+
+def test_an_episode_that_ended_with_the_lease_stays_so_and_what_follows_is_apart():
+    case = Case(lease_s=-1.0)
+    case.append(0, 3)
+    case.replay.reclaim()
+    case.append(3, 2, start=False)
+    assert (case.storage.flags[case.storage.newest(0)] & FINAL) != 0
+    row = case.storage.newest(1)
+    assert case.storage.columns["action"][row] == 4
+    assert case.storage.before[case.storage.before[row]] == NONE
+
+
+def test_a_writer_that_is_opened_again_after_the_lease_has_its_numbers():
+    case = Case(lease_s=-1.0)
+    case.append(0, 3)
+    case.replay.reclaim()
+    case.replay.open_writer("w", SCHEMA)
+    assert case.append(0, 5) == 5
+    assert case.stored() == list(range(5))
+
+
+def test_of_expired_writers_the_last_ones_are_remembered():
+    writers = Writers(lease_s=-1.0, most_expired=2)
+    for name in "abc":
+        writers.open(name)
+        writers.slot(name, 0).next_step = 5
+        writers.expired()
+    with pytest.raises(UnknownWriter):
+        writers.slot("a", 0)
+    assert [writers.slot(name, 0).next_step for name in "bc"] == [5, 5]
+
+
+def test_of_a_writer_that_is_closed_after_the_lease_nothing_is_left():
+    case = Case(lease_s=-1.0)
+    case.append(0, 3)
+    case.replay.reclaim()
+    case.replay.close_writer("w")
     with pytest.raises(UnknownWriter):
         case.append(3, 1, start=False)
 

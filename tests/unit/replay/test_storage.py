@@ -130,14 +130,55 @@ def test_old_blocks_are_evicted_and_what_came_since_stays(monkeypatch) -> None:
     storage.evict_before(150.0)
 
     assert chain(storage) == list(range(4, 12))  # the block of 4 and 5 was written to later
-    assert chain(storage, 1) == [100, 101, 102]  # it stands behind one that stays
-    assert storage.evicted == 4
+    assert chain(storage, 1) == []
+    assert storage.evicted == 7
 
     storage.evict_before(250.0)
 
     assert len(storage) == 0
     storage.append(0, *steps(20, 2))
     assert chain(storage) == [20, 21]
+
+
+def test_an_environment_that_is_slow_keeps_no_old_blocks_of_others(monkeypatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(storage_module, "monotonic", lambda: now)
+    storage = Storage(SCHEMA, 64, 4)
+    for number in range(4):
+        storage.append(0, *steps(number, 1, start=number == 0, end=0))  # one block, taken first
+        storage.append(1, *steps(100 + 8 * number, 8, end=0))
+        storage.append(2, *steps(200 + 2 * number, 2, end=0))
+        now += 10.0
+
+    storage.evict_before(15.0)
+
+    assert chain(storage, 0) == [0, 1, 2, 3]
+    assert chain(storage, 1) == list(range(116, 132))
+    assert chain(storage, 2) == [204, 205, 206, 207]
+    again = Storage(SCHEMA, 64, 4)
+    again.restore(storage.contents())
+    again.evict_before(25.0)
+    assert [chain(again, slot)[0] for slot in range(3)] == [0, 124, 204]
+
+
+def test_what_is_old_is_evicted_whatever_came_in_between(monkeypatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(storage_module, "monotonic", lambda: now)
+    random = np.random.default_rng(1)
+    storage, written = Storage(SCHEMA, 128, 8), [(-1.0, 0)] * 3
+    for _ in range(2000):
+        slot, count = int(random.integers(3)), int(random.integers(1, 30))
+        following = written[slot][1]
+        storage.append(slot, *steps(following, count, start=False, end=0))
+        written[slot] = now, following + count
+        if random.random() < 0.2:
+            storage.evict_before(now - 5.0)
+            assert sum(len(chain(storage, slot)) for slot in range(3)) == len(storage)
+            for number, (last_at, following) in enumerate(written):
+                kept = chain(storage, number)
+                assert kept == list(range(following - len(kept), following))
+                assert bool(kept) <= (last_at >= now - 5.0)
+        now += 1.0
 
 
 def test_steps_are_not_evicted_by_the_call_that_stores_them() -> None:

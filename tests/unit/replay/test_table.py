@@ -9,9 +9,9 @@ from relaax.replay.limiter import Limiter
 from relaax.replay.selectors.prioritized import Prioritized
 from relaax.replay.selectors.queue import Queue
 from relaax.replay.selectors.uniform import Uniform
-from relaax.replay.storage import FINAL, Storage
+from relaax.replay.storage import FINAL, START, TERMINATED, Storage
 from relaax.replay.table import Table
-from relaax.replay.views import Transitions
+from relaax.replay.views import Episodes, Transitions, Windows
 
 
 class Written:
@@ -33,6 +33,9 @@ class Written:
     def write(self, *arguments, slot: int = 0, **options) -> "Written":
         self.table.appended(slot, self.storage.append(slot, *steps(*arguments, **options)))
         return self
+
+    def may_insert(self, *arguments, slot: int = 0, **options) -> bool:
+        return self.table.may_insert(slot, steps(*arguments, **options)[1])
 
     def numbers(self, count: int) -> list[int]:
         return self.table.draw(count).columns["action"].tolist()
@@ -104,6 +107,44 @@ def test_an_item_that_looks_back_at_an_evicted_step_goes_with_it() -> None:
     np.testing.assert_array_equal(np.diff(stacks, axis=1), 1)
 
 
+@pytest.mark.parametrize("view", [Transitions(stack=4), Windows(2, burn_in=3)])
+def test_where_the_past_of_an_episode_was_evicted_items_begin_behind_enough_steps(view) -> None:
+    written = Written(view, capacity=24, kind="fifo")
+    written.write(0, 4, end=0)
+    for first in range(100, 140, 8):
+        written.write(first, 8, slot=1)
+    written.numbers(len(written.table))
+    for number in range(4, 8):
+        written.write(number, 1, start=False, end=0)
+    assert len(written.table) == 0
+
+    written.write(8, 2, start=False).write(10, 2)
+
+    rows = [entry[1] for entry in written.selector._queue]
+    assert written.storage.columns["action"][rows].tolist() == [7, 8, 9, 10, 11]
+
+
+def test_no_stack_repeats_a_step_that_does_not_start_its_episode() -> None:
+    random = np.random.default_rng(0)
+    written = Written(Transitions(steps=2, stack=3), capacity=96)
+    following = [1000 * slot for slot in range(4)]
+    starts = set(following)
+    for _ in range(1500):
+        slot = int(random.choice(4, p=[0.02, 0.08, 0.4, 0.5]))
+        count, ends = int(random.integers(1, 5)), random.random() < 0.1
+        is_start = following[slot] in starts
+        written.write(following[slot], count, start=is_start, end=TERMINATED * ends, slot=slot)
+        following[slot] += count
+        if ends:
+            starts.add(following[slot])
+        if not written.table.may_draw(8):
+            continue
+        for stack in written.table.draw(8).columns["observation"][:, :, 0]:
+            repeated = int(np.count_nonzero(np.diff(stack) == 0))
+            assert (np.diff(stack)[repeated:] == 1).all()
+            assert repeated == 0 or int(stack[0]) in starts
+
+
 def test_draws_follow_the_priorities() -> None:
     written = Written(kind="prioritized").write(0, 20)
     rows = np.array([row_of(written.storage, number) for number in range(20)])
@@ -158,6 +199,33 @@ def test_a_new_item_has_the_largest_priority_so_far() -> None:
     assert by_number == pytest.approx({0: 4 / 8.5, 1: 0.5 / 8.5, 2: 4 / 8.5})
 
 
+def test_items_that_all_have_the_priority_0_are_not_drawn_until_another_comes() -> None:
+    written = Written(kind="prioritized").write(0, 3)
+    keys = np.unique(written.table.draw(50).keys)
+    written.table.update_priorities(keys, np.zeros(3))
+
+    assert not written.table.may_draw(1)
+    state = written.table.state()
+    assert (state.items, state.weight, state.allowance) == (3, 0.0, 0.0)
+
+    written.write(3, 1)
+
+    assert written.table.may_draw(1)
+    assert set(written.numbers(50)) == {3}
+
+
+def test_where_all_priorities_are_0_steps_come_whatever_the_ratio_says() -> None:
+    limiter = Limiter(samples_per_insert=1.0, error_buffer=1.0)
+    written = Written(kind="prioritized", limiter=limiter).write(0, 3)
+    assert not written.may_insert(50, 1, start=False, end=0)
+
+    rows = np.array([row_of(written.storage, number) for number in range(3)])
+    keys = rows + written.storage.serials[rows] * written.storage.capacity
+    written.table.update_priorities(keys, np.zeros(3))
+
+    assert written.may_insert(50, 1, start=False, end=0)
+
+
 def test_nothing_is_drawn_before_there_are_enough() -> None:
     written = Written(limiter=Limiter(min_items=5)).write(0, 4)
     assert not written.table.may_draw(1)
@@ -170,7 +238,7 @@ def test_nothing_is_drawn_before_there_are_enough() -> None:
 def test_draws_and_inserts_wait_for_each_other() -> None:
     limiter = Limiter(min_items=10, samples_per_insert=2, error_buffer=4)
     written = Written(limiter=limiter).write(0, 10)
-    assert written.table.may_insert(1)
+    assert written.may_insert(50, 1, start=False, end=0)
     assert written.table.may_draw(4)
     assert not written.table.may_draw(5)
 
@@ -178,6 +246,38 @@ def test_draws_and_inserts_wait_for_each_other() -> None:
 
     assert not written.table.may_draw(1)
     written.write(10, 4)
-    assert written.table.may_insert(1)
+    assert written.may_insert(50, 1, start=False, end=0)
     written.write(14, 1)
-    assert not written.table.may_insert(1)
+    assert not written.may_insert(50, 1, start=False, end=0)
+
+
+@pytest.mark.parametrize("view", [Windows(8, stride=8), Episodes(8), Transitions(steps=8)])
+def test_there_are_no_more_items_than_may_be_however_short_episodes_are(view) -> None:
+    random = np.random.default_rng(2)
+    limiter = Limiter(max_items=16)
+    written = Written(view, "fifo", 4096, limiter)
+    is_start, refused = [True] * 3, 0
+    for _ in range(2000):
+        slot, count = int(random.integers(3)), int(random.integers(1, 9))
+        rows, flags = steps(
+            0, count, start=is_start[slot], end=TERMINATED * (random.random() < 0.5)
+        )
+        for place in np.flatnonzero(random.random(count - 1) < 0.3):
+            flags[place] |= TERMINATED
+            flags[place + 1] |= START
+        if written.table.may_insert(slot, flags):
+            written.table.appended(slot, written.storage.append(slot, rows, flags))
+            is_start[slot] = bool(flags[-1] & TERMINATED)
+        else:
+            refused += 1
+            written.numbers(min(4, len(written.table)))
+        assert len(written.table) <= limiter.max_items
+    assert refused < 1500
+
+
+def test_an_end_completes_the_items_that_wait() -> None:
+    written = Written(Transitions(steps=5), limiter=Limiter(max_items=6)).write(0, 8, end=0)
+    assert len(written.table) == 3
+    assert written.may_insert(8, 3, start=False, end=0)
+    assert not written.may_insert(8, 3, start=False, end=TERMINATED)
+    assert not written.may_insert(8, 3, end=0)

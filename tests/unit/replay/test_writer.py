@@ -9,12 +9,25 @@ from replay_cases import SCHEMA
 from replay_servers import Server, batch, wait_until
 
 from relaax.replay import service
-from relaax.replay.client.stub import ReplayStub
+from relaax.replay.client.stub import ReplayAway, ReplayStub
 from relaax.replay.client.writer import ReplayWriter
 from relaax.replay.limiter import Limiter
 from relaax.replay.replay import NotReady
 from relaax.replay.schema import Column, Schema
 from relaax.replay.storage import FINAL, START
+
+
+class LosesAnswers(ReplayStub):
+    """A stub behind a network with faults: answers are lost, or nothing reaches the server."""
+
+    loses = is_away = False
+
+    def append(self, *arguments):
+        if not self.is_away:
+            following = super().append(*arguments)
+        if self.is_away or self.loses:
+            raise ReplayAway("the network is down")
+        return following
 
 
 @pytest.fixture(name="server")
@@ -56,6 +69,26 @@ def test_a_server_that_starts_again_gets_what_comes_then(server):
     finally:
         writer.close()
         again.stop()
+
+
+def test_steps_whose_answer_was_lost_for_longer_than_the_lease_are_stored_once(server):
+    stub = LosesAnswers(server.url)
+    writer = ReplayWriter(stub, SCHEMA)
+    writer.put(batch(0, 3, end=0))
+    wait_until(lambda: writer.waiting == 0)
+    stub.loses = True
+    writer.put(batch(3, 3, start=False, end=0))
+    wait_until(lambda: server.stored() == list(range(6)) and writer.is_away)
+    stub.is_away = True
+    server.expire_writers()
+    stub.loses = stub.is_away = False
+    wait_until(lambda: writer.waiting == 0)
+    writer.put(batch(6, 3, start=False, end=0))
+    wait_until(lambda: writer.waiting == 0)
+    writer.close()
+    assert server.stored() == list(range(6))
+    assert server.storage.flags[5] & FINAL
+    assert server.stored(slot=1) == [6, 7, 8]
 
 
 def test_a_full_queue_drops_to_the_end_of_the_episode(server):
