@@ -50,8 +50,6 @@ class Settings(ContinuousSettings):
     critic_learning_rate: PositiveFloat = 1e-3
     #: What makes actors try other actions.
     exploration: NoiseSection = NoiseSection.model_validate({})
-    #: Actions are drawn evenly up to this global step; None: up to ``learning_starts``.
-    random_steps: int | None = Field(None, ge=0)
 
     @model_validator(mode="before")
     @classmethod
@@ -78,8 +76,3 @@ class Settings(ContinuousSettings):
     def critics(self) -> int:
         """How many critics there are."""
         return 2 if self.twin else 1
-
-    @property
-    def first_random_steps(self) -> int:
-        """The global step up to which actions are drawn evenly."""
-        return self.learning_starts if self.random_steps is None else self.random_steps
