@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from relaax.algorithm_base import Section
+from relaax.algorithm_base.section import require_effect
 from relaax.learning.off_policy import ContinuousSettings
 
 
@@ -28,6 +29,10 @@ class NoiseSection(Section):
     def _perturbs(self) -> "NoiseSection":
         if self.target is not None and self.type != "parameters":
             raise ValueError("target needs type: parameters")
+        if self.type != "ou":
+            require_effect(self, ("theta", "dt"), "type: ou")
+        if self.type == "parameters":
+            require_effect(self, ("rungs",), "type: normal or ou")
         return self
 
 
@@ -63,6 +68,12 @@ class Settings(ContinuousSettings):
             key: value for key, value in values.items() if value is not None or key not in filled
         }
         return filled | given
+
+    @model_validator(mode="after")
+    def _cuts_noise(self) -> "Settings":
+        if not self.target_noise:
+            require_effect(self, ("target_noise_clip",), "target_noise, or twin: true")
+        return self
 
     @model_validator(mode="after")
     def _learns_all_at_once(self) -> "Settings":

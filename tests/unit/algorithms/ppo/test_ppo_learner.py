@@ -84,11 +84,12 @@ def test_returns_are_those_of_the_parameters_before_the_passes(play):
 
 
 @pytest.mark.parametrize("keys", [
-    {}, {"objective": "kl_penalty", "kl_cutoff": 30.0, "kl_target": 1e-3}, {"value_clip": 0.01},
+    {"policy_clip": 0.05}, {"objective": "kl_penalty", "kl_cutoff": 30.0, "kl_target": 1e-3},
+    {"policy_clip": 0.05, "value_clip": 0.01},
 ], ids=["clip", "penalty", "value clip"])  # fmt: skip
 def test_the_gradient_is_that_of_the_loss(play, keys):
     """By central differences of the loss in numpy, after some steps have moved the policy."""
-    played = play(**keys, entropy_beta=0.1, passes=3, policy_clip=0.05)
+    played = play(**keys, entropy_beta=0.1, passes=3)
     learner = played.learner
     rollouts = learner._filtered(played.play())
     experience = learner._graphs.experience(learner._parameters, rollouts)
