@@ -11,11 +11,7 @@ from relaax.algorithm_base import (
 )
 from relaax.learning.actor import Actor
 from relaax.learning.exploration import NoiseSource
-from relaax.learning.exploration.action_noise import (
-    NormalNoise,
-    OrnsteinUhlenbeckNoise,
-    UniformAtFirst,
-)
+from relaax.learning.exploration.action_noise import NormalNoise, OrnsteinUhlenbeckNoise
 from relaax.learning.exploration.parameter_noise import ParameterNoise
 from relaax.learning.exploration.schedules import Ladder
 from relaax.learning.off_policy import (
@@ -40,8 +36,8 @@ def make_batch_agent(
 ) -> Actor[StepBatch]:
     """Return the agent of many environments, which delivers steps to ``experience``."""
 
-    def noise(policy: CurrentPolicy, random: np.random.Generator) -> NoiseSource:
-        return exploration_of(config, policy, random, seed)
+    def noise(_: CurrentPolicy, random: np.random.Generator) -> NoiseSource:
+        return exploration_of(config, random, seed)
 
     keys = config.settings.exploration
     perturbed = None
@@ -56,20 +52,14 @@ def make_batch_agent(
     return make_actor(config, parameter_server, seed, experience, noise, perturbed)
 
 
-def exploration_of(
-    config: Config, policy: CurrentPolicy, random: np.random.Generator, seed: int
-) -> NoiseSource:
+def exploration_of(config: Config, random: np.random.Generator, seed: int) -> NoiseSource:
     """Return the noise of the actions of the worker with this ``seed``."""
     keys, numbers = config.settings.exploration, config.actions.outputs
     ladder = Ladder(keys.rungs, seed)
-    noise: NoiseSource
     if keys.type == "ou":
-        noise = OrnsteinUhlenbeckNoise(numbers, keys.sigma, random, ladder, keys.theta, keys.dt)
-    else:
-        sigma = 0.0 if keys.type == "parameters" else keys.sigma
-        noise = NormalNoise(numbers, sigma, random, ladder)
-    steps = config.settings.first_random_steps
-    return UniformAtFirst(noise, numbers, steps, lambda: policy.global_t, random)
+        return OrnsteinUhlenbeckNoise(numbers, keys.sigma, random, ladder, keys.theta, keys.dt)
+    sigma = 0.0 if keys.type == "parameters" else keys.sigma
+    return NormalNoise(numbers, sigma, random, ladder)
 
 
 def make_learner(config: Config, seed: int | None) -> LearnerBase:

@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from relaax.algorithm_base import Section
+from relaax.algorithm_base.section import require_effect
 from relaax.learning.off_policy import ContinuousSettings
 
 
@@ -28,6 +29,10 @@ class NoiseSection(Section):
     def _perturbs(self) -> "NoiseSection":
         if self.target is not None and self.type != "parameters":
             raise ValueError("target needs type: parameters")
+        if self.type != "ou":
+            require_effect(self, ("theta", "dt"), "type: ou")
+        if self.type == "parameters":
+            require_effect(self, ("rungs",), "type: normal or ou")
         return self
 
 
@@ -50,8 +55,6 @@ class Settings(ContinuousSettings):
     critic_learning_rate: PositiveFloat = 1e-3
     #: What makes actors try other actions.
     exploration: NoiseSection = NoiseSection.model_validate({})
-    #: Actions are drawn evenly up to this global step; None: up to ``learning_starts``.
-    random_steps: int | None = Field(None, ge=0)
 
     @model_validator(mode="before")
     @classmethod
@@ -67,6 +70,12 @@ class Settings(ContinuousSettings):
         return filled | given
 
     @model_validator(mode="after")
+    def _cuts_noise(self) -> "Settings":
+        if not self.target_noise:
+            require_effect(self, ("target_noise_clip",), "target_noise, or twin: true")
+        return self
+
+    @model_validator(mode="after")
     def _learns_all_at_once(self) -> "Settings":
         if self.learners is not None and self.policy_delay != 1:
             raise ValueError(
@@ -78,8 +87,3 @@ class Settings(ContinuousSettings):
     def critics(self) -> int:
         """How many critics there are."""
         return 2 if self.twin else 1
-
-    @property
-    def first_random_steps(self) -> int:
-        """The global step up to which actions are drawn evenly."""
-        return self.learning_starts if self.random_steps is None else self.random_steps

@@ -5,6 +5,7 @@ from typing import Any
 from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_validator
 
 from relaax.algorithm_base import Section
+from relaax.algorithm_base.section import require_effect
 from relaax.learning.off_policy import OffPolicySettings
 
 
@@ -19,6 +20,12 @@ class EpsilonSection(Section):
     #: (Horgan et al. 2018).
     rungs: PositiveInt = 1
     exponent: PositiveFloat = 7.0
+
+    @model_validator(mode="after")
+    def _differs(self) -> "EpsilonSection":
+        if self.rungs == 1:
+            require_effect(self, ("exponent",), "rungs above 1")
+        return self
 
 
 class DistributionalSection(Section):

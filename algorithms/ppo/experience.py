@@ -71,6 +71,11 @@ class Experience:
         for which in np.array_split(random.permutation(self.count), parts):
             yield self.chosen(which, size)
 
+    def pieces(self, size: int) -> Iterator["Experience"]:
+        """Yield all sequences in order, ``size`` at once; the last ones are filled up, too."""
+        for begin in range(0, self.count, size):
+            yield self.chosen(np.arange(begin, min(begin + size, self.count)), size)
+
     def chosen(self, which: IntArray, size: int) -> "Experience":
         """Return some sequences, and zeros behind them up to ``size``."""
         return Experience(*(_chosen(column, which, size) for column in self.columns()))

@@ -65,6 +65,7 @@ class PpoGraphs:
         is_dense = not network.has_convolutions and not network.lstm_size
         self._outputs_graph = CompiledFunction(self._outputs, jit_compile=is_dense)
         self._gradient_graph = CompiledFunction(self._gradient, jit_compile=is_dense)
+        self._divergence_graph = CompiledFunction(self._divergence, jit_compile=is_dense)
 
     def experience(self, parameters: Parameters, rollouts: RolloutBatch) -> Experience:
         """Return the steps of rollouts, with returns and advantages by ``parameters``."""
@@ -96,8 +97,8 @@ class PpoGraphs:
     def gradient(self, parameters: Parameters, minibatch: Experience, knobs: Knobs) -> Gradient:
         """Return the gradient of the loss of a minibatch, and means over its steps.
 
-        Among these are ``kl``, the KL divergence from the policy before the first pass, and
-        ``clipped``, the share of steps whose ratio lies beyond the clip.
+        Among these are ``kl``, the KL divergence of ``parameters`` from the policy before the first
+        pass, and ``clipped``, the share of steps whose ratio lies beyond the clip.
         """
         vector, terms = self._gradient_graph(
             parameters.tensors,
@@ -105,6 +106,17 @@ class PpoGraphs:
             *minibatch.columns(),
         )
         return Gradient(vector.numpy(), {name: float(term) for name, term in terms.items()})
+
+    def divergence(self, parameters: Parameters, experience: Experience) -> float:
+        """Return the KL divergence of ``parameters`` from the policy before the first pass.
+
+        The mean over all steps of the experience.
+        """
+        total = sum(
+            float(self._divergence_graph(parameters.tensors, *piece.columns()))
+            for piece in experience.pieces(self._sequences)
+        )
+        return total / max(float(experience.valid.sum()), 1.0)
 
     def _evaluated(
         self, parameters: Parameters, rollouts: RolloutBatch
@@ -164,6 +176,13 @@ class PpoGraphs:
             loss, terms = self._total(values, policy, batch, knobs)
         slopes = tape.gradient(loss, parts, unconnected_gradients=tf.UnconnectedGradients.ZERO)
         return tf.concat([tf.reshape(slope, [-1]) for slope in slopes], axis=0), terms
+
+    def _divergence(self, parts: Sequence[tf.Tensor], *columns: Any) -> tf.Tensor:
+        """Return the sum of the KL divergences over the valid steps of some sequences."""
+        batch = Experience(*columns)
+        _, policy = self._outputs(parts, batch.observations, batch.starts, batch.recurrent_state)
+        policy, before = self._masked(policy, batch), self._masked(batch.policy, batch)
+        return tf.reduce_sum(batch.valid * self._loss.distribution.kl(before, policy))
 
     def _total(
         self, values: tf.Tensor, policy: tf.Tensor, batch: Experience, knobs: tf.Tensor

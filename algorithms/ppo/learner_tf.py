@@ -39,7 +39,7 @@ class Rules:
     #: Sequences of a minibatch: steps, or whole rollouts for a recurrent network.
     minibatch: int
     gradient_norm_clipping: float | None
-    #: No more updates after this KL divergence; None makes all.
+    #: No more updates after this KL divergence, of a pass or of a minibatch; None makes all.
     kl_stop: float | None
     #: Rollouts of parameters that are older by more steps are dropped; None takes all.
     max_policy_lag: int | None
@@ -171,17 +171,30 @@ class PpoLearner(LearnerBase):
         return np.clip(learnt, -1, 1) if self._rules.clips_rewards else learnt
 
     def _learn(self, experience: Experience, steps: int) -> dict[str, float]:
-        """Make the passes; count ``steps``, and return the mean terms of the last one."""
+        """Make the passes; count ``steps``, and return the mean terms of the last one.
+
+        But for ``kl``, which is how far all updates together have moved the policy: the terms of a
+        minibatch are those before its own update.
+        """
         terms: list[Mapping[str, float]] = []
-        made = 0
+        made, kl = 0, None
         for made in range(1, self._rules.passes + 1):
-            terms = []
+            terms, kl = [], None
             if not self._make_pass(experience, steps if made == 1 else 0, terms):
                 break
+            if self._rules.kl_stop is not None:
+                kl = self._moved_by(experience)
+                if kl > self._rules.kl_stop:
+                    break
         return {
             "passes": float(made),
             **{name: float(np.mean([each[name] for each in terms])) for name in terms[0]},
+            "kl": self._moved_by(experience) if kl is None else kl,
         }
+
+    def _moved_by(self, experience: Experience) -> float:
+        """Return the KL divergence of the policy as it is from the one before the first pass."""
+        return self._graphs.divergence(self._parameters, experience)
 
     def _make_pass(
         self, experience: Experience, steps: int, terms: list[Mapping[str, float]]

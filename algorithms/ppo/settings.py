@@ -12,6 +12,7 @@ from pydantic import (
     model_validator,
 )
 
+from relaax.algorithm_base.section import require_effect
 from relaax.learning.actor_critic import ContinuousSettings, DiscreteSettings, PolicySettings
 from relaax.learning.filters import FilterSettings
 from relaax.learning.optimizers import OptimizerSections
@@ -95,6 +96,21 @@ class PpoSettings(PolicySettings, FilterSettings):
     def _has_a_clip(self) -> "PpoSettings":
         if self.objective == "clip" and self.policy_clip is None:
             raise ValueError("policy_clip is missing; objective: kl_penalty does without one")
+        return self
+
+    @model_validator(mode="after")
+    def _restrains_as_it_says(self) -> "PpoSettings":
+        has_rate = self.learning_rate_schedule == "kl"
+        if not has_rate:
+            require_effect(self, ("learning_rate_range",), "learning_rate_schedule: kl")
+        if self.objective == "kl_penalty":
+            require_effect(self, ("policy_clip", "policy_clip_range"), "objective: clip")
+            return self
+        penalty = "objective: kl_penalty"
+        require_effect(self, ("kl_penalty", "kl_penalty_range", "kl_cutoff"), penalty)
+        if self.policy_clip_range is None and not has_rate:
+            followers = f"policy_clip_range, learning_rate_schedule: kl or {penalty}"
+            require_effect(self, ("kl_target",), followers)
         return self
 
     @model_validator(mode="after")

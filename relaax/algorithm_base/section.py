@@ -1,6 +1,6 @@
 """The keys of a section in the YAML file, as a typed object."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, model_validator
@@ -31,3 +31,16 @@ class Section(BaseModel):
                     {"key": str(key), "hint": did_you_mean(key, known)},
                 )
         return values
+
+
+def require_effect(section: Section, keys: Sequence[str], needs: str) -> None:
+    """Refuse those of ``keys`` that are written, where what they need is not there.
+
+    Whoever writes a key expects something of it; null, which asks for nothing, may be written.
+    ValueError with the keys and with ``needs``: "theta, dt: no effect without type: ou".
+    """
+    written = [
+        key for key in keys if key in section.model_fields_set and getattr(section, key) is not None
+    ]
+    if written:
+        raise ValueError(f"{', '.join(written)}: no effect without {needs}")

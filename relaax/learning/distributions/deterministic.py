@@ -15,8 +15,7 @@ class Deterministic:
     """The action ``middle + half * tanh(u)`` of outputs u; Lillicrap et al. 2016, section 7.
 
     low, high: float32 arrays of the action's shape. What makes actors try other actions is noise in
-    halves of the range, with one number more for each action, 1 where the noise is the action
-    (``exploration.action_noise``).
+    halves of the range (``exploration.action_noise``).
     """
 
     low: FloatArray
@@ -46,16 +45,16 @@ class Deterministic:
         return self.low.ravel() + self.half
 
     def noise(self, random: np.random.Generator, count: int) -> FloatArray:
-        """Return no noise, float32 [count, A + 1]."""
-        return np.zeros((count, self.outputs + 1), np.float32)
+        """Return no noise, float32 [count, A]."""
+        return np.zeros((count, self.outputs), np.float32)
 
     def choose(self, outputs: FloatArray, noise: FloatArray) -> FloatArray:
-        """Return the actions [B, ...] that outputs [B, A] and noise [B, A + 1] make."""
-        places = np.tanh(outputs) * (1 - noise[:, -1:]) + noise[:, :-1]
+        """Return the actions [B, ...] that outputs [B, A] and noise [B, A] make."""
+        places = np.tanh(outputs) + noise
         actions = self.middle + self.half * np.clip(places, -1, 1)
         within: FloatArray = np.clip(actions.reshape(-1, *self.action_shape), self.low, self.high)
         return within
 
     def mode(self, outputs: FloatArray) -> FloatArray:
         """Return the actions [B, ...] of outputs [B, A]."""
-        return self.choose(outputs, np.zeros((len(outputs), self.outputs + 1), np.float32))
+        return self.choose(outputs, np.zeros_like(outputs))

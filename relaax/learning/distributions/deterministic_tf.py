@@ -13,8 +13,8 @@ class GraphDeterministic:
         self._actions = actions
 
     def choose(self, outputs: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
-        """Return the actions [B, ...] that outputs [B, A] and noise [B, A + 1] make."""
-        places = tf.tanh(outputs) * (1 - noise[:, -1:]) + noise[:, :-1]
+        """Return the actions [B, ...] that outputs [B, A] and noise [B, A] make."""
+        places = tf.tanh(outputs) + noise
         bounds = self._actions
         actions = bounds.middle + bounds.half * tf.clip_by_value(places, -1.0, 1.0)
         within = tf.clip_by_value(actions, bounds.low.ravel(), bounds.high.ravel())

@@ -1,15 +1,13 @@
 """Noise on continuous actions, for policies that are certain (``distributions.deterministic``).
 
-Noise is in halves of the range of actions: 1 leads from the middle to a bound. Rows are [A + 1];
-the last number is 1 where the noise alone is the action.
+Noise is in halves of the range of actions: 1 leads from the middle to a bound. Rows are [A].
 """
 
 import numpy as np
 import numpy.typing as npt
 
 from relaax.learning.arrays import zero_padded
-from relaax.learning.exploration.noise import NoiseSource
-from relaax.learning.exploration.schedules import ONE_RUNG, Clock, Ladder
+from relaax.learning.exploration.schedules import ONE_RUNG, Ladder
 
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int64]
@@ -36,7 +34,7 @@ class NormalNoise:
         """See NoiseSource."""
         drawn = self._random.standard_normal((len(slots), self._actions), np.float32)
         sigmas = self._sigma * self._ladder.sigma_parts(slots)
-        return _added(drawn * sigmas[:, np.newaxis])
+        return drawn * sigmas[:, np.newaxis]
 
 
 class OrnsteinUhlenbeckNoise:
@@ -76,47 +74,6 @@ class OrnsteinUhlenbeckNoise:
         before = self._state[slots]
         drawn = self._random.standard_normal(before.shape, np.float32)
         sigmas = self._sigma * self._dt**0.5 * self._ladder.sigma_parts(slots)
-        after = before - self._theta * self._dt * before + sigmas[:, np.newaxis] * drawn
+        after: FloatArray = before - self._theta * self._dt * before + sigmas[:, np.newaxis] * drawn
         self._state[slots] = after
-        return _added(after)
-
-
-class UniformAtFirst:
-    """Actions drawn evenly between the bounds until the global step is ``steps``."""
-
-    def __init__(
-        self,
-        then: NoiseSource,
-        actions: int,
-        steps: int,
-        global_t: Clock,
-        random: np.random.Generator,
-    ) -> None:
-        self._then = then
-        self._actions = actions
-        self._steps = steps
-        self._global_t = global_t
-        self._random = random
-
-    def grow(self, capacity: int) -> None:
-        """See NoiseSource."""
-        self._then.grow(capacity)
-
-    def start(self, slots: IntArray) -> None:
-        """See NoiseSource."""
-        self._then.start(slots)
-
-    def draw(self, slots: IntArray) -> FloatArray:
-        """See NoiseSource."""
-        if self._global_t() >= self._steps:
-            return self._then.draw(slots)
-        alone = np.ones((len(slots), self._actions + 1), np.float32)
-        alone[:, :-1] = self._random.uniform(-1, 1, (len(slots), self._actions))
-        return alone
-
-
-def _added(noise: FloatArray) -> FloatArray:
-    """Return noise [B, A] as rows [B, A + 1] that are added to what the policy does."""
-    rows = np.zeros((len(noise), noise.shape[1] + 1), np.float32)
-    rows[:, :-1] = noise
-    return rows
+        return after

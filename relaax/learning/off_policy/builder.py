@@ -19,12 +19,18 @@ from relaax.learning.averaging import Averager, AveragingService
 from relaax.learning.evaluator import EvaluationParts
 from relaax.learning.exploration import NoiseSource
 from relaax.learning.exploration.parameter_noise import ParameterNoise
+from relaax.learning.exploration.uniform_at_first import UniformAtFirst
 from relaax.learning.model import PolicyModel
 from relaax.learning.networks.parameters import Parameters
 from relaax.learning.off_policy.config import POLICY_VARIABLE, OffPolicyConfig
 from relaax.learning.off_policy.learner import OffPolicyLearner
 from relaax.learning.off_policy.learner_roles import Update
-from relaax.learning.off_policy.settings import FloatArray, LearnersSection, OffPolicySettings
+from relaax.learning.off_policy.settings import (
+    ContinuousSettings,
+    FloatArray,
+    LearnersSection,
+    OffPolicySettings,
+)
 from relaax.learning.optimizers import Adam, AdamSettings
 from relaax.learning.optimizers.parts import OptimizerOfParts, Part
 from relaax.learning.parameter_server import ParameterServer as ServesParameters
@@ -96,7 +102,7 @@ def make_actor(
     """Return the agent of many environments, which delivers steps to ``experience``.
 
     ``make_noise`` makes what its choices are made with, and ``perturbed`` a policy with noise on
-    its parameters.
+    its parameters. Continuous actions are drawn evenly up to ``first_random_steps``.
     """
     prepare_to_fork()
     from relaax.learning.distributions.graph_tf import graph_head_of
@@ -122,6 +128,9 @@ def make_actor(
         unpack, model = noisy.unpack, noisy
     policy = CurrentPolicy(lambda values: unpack(values[:size]), parameter_server.get())
     random = np.random.default_rng(None if settings.seed is None else [settings.seed, seed])
+    if isinstance(settings, ContinuousSettings):
+        steps = settings.first_random_steps
+        model = UniformAtFirst(model, *settings.bounds, steps, lambda: policy.global_t, random)
     return Actor(
         preprocessor=preprocessor_of(settings),
         policy=policy,

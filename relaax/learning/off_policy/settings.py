@@ -108,6 +108,8 @@ class ContinuousSettings(OffPolicySettings):
     #: Actions lie between these.
     action_low: Bound = -1.0
     action_high: Bound = 1.0
+    #: Actions are drawn evenly up to this global step; None: up to ``learning_starts``.
+    random_steps: int | None = Field(None, ge=0)
 
     @field_validator("action_low", "action_high", mode="before")
     @classmethod
@@ -120,6 +122,11 @@ class ContinuousSettings(OffPolicySettings):
         if not (low < high).all() or not np.isfinite([low, high]).all():
             raise ValueError("action_low must lie below action_high, both finite")
         return self
+
+    @property
+    def first_random_steps(self) -> int:
+        """The global step up to which actions are drawn evenly."""
+        return self.learning_starts if self.random_steps is None else self.random_steps
 
     @property
     def action_shape(self) -> Shape:

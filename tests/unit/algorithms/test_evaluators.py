@@ -84,3 +84,26 @@ def test_noise_on_parameters_is_no_part_of_an_evaluation(evaluation):
         with closing(agent), closing(agent.evaluator(evaluation)) as evaluator:
             actions.append(played(evaluator))
     np.testing.assert_array_equal(*actions)
+
+
+class TestRandomFirstSteps:
+    FEW, MANY = ({**CONTINUOUS, "random_steps": steps} for steps in (0, 1000))
+
+    @pytest.mark.parametrize("name", ["ddpg", "sac"])
+    def test_are_drawn_evenly_between_the_bounds(self, name):
+        _, agent = agent_of(name, self.MANY, Kept())
+        with closing(agent):
+            actions = np.concatenate([played(agent) for _ in range(10)])
+        shares = np.histogram(actions, 4, range=(-2, 2))[0] / len(actions)
+        np.testing.assert_allclose(shares, 0.25, atol=0.05)
+        assert abs(np.mean(np.abs(actions) < 1) - 0.5) < 0.05
+
+    @pytest.mark.parametrize("evaluation", Evaluation)
+    @pytest.mark.parametrize("name", ["ddpg", "sac"])
+    def test_are_no_part_of_an_evaluation(self, name, evaluation):
+        actions = []
+        for section in (self.FEW, self.MANY):
+            _, agent = agent_of(name, section, Kept())
+            with closing(agent), closing(agent.evaluator(evaluation)) as evaluator:
+                actions.append(played(evaluator))
+        np.testing.assert_array_equal(*actions)

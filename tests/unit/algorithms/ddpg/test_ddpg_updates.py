@@ -156,3 +156,34 @@ class TestSettings:
     def test_actions_are_random_until_learning_starts_unless_something_else_is_said(self, ddpg):
         assert ddpg.Config({**DDPG, "learning_starts": 50}).settings.first_random_steps == 50
         assert ddpg.Config({**DDPG, "random_steps": 7}).settings.first_random_steps == 7
+
+    @pytest.mark.parametrize(
+        ("keys", "message"),
+        [
+            ({"exploration": {"theta": 0.1, "dt": 0.5}}, "theta, dt: no effect without type: ou"),
+            (
+                {"exploration": {"type": "parameters", "rungs": 4}},
+                "rungs: no effect without type: normal or ou",
+            ),
+            ({"target_noise_clip": 0.1}, "target_noise_clip: no effect without target_noise"),
+            (
+                {"twin": True, "target_noise": 0.0, "target_noise_clip": 0.1},
+                "target_noise_clip: no effect without target_noise",
+            ),
+        ],
+    )
+    def test_a_key_without_effect_is_refused(self, ddpg, keys, message):
+        with pytest.raises(ValueError, match=message):
+            ddpg.Config({**DDPG, **keys})
+
+    @pytest.mark.parametrize(
+        "keys",
+        [
+            {"exploration": {"type": "ou", "theta": 0.1, "dt": 0.5, "rungs": 4}},
+            {"exploration": {"rungs": 4}},
+            {"target_noise": 0.1, "target_noise_clip": 0.1},
+            {"twin": True, "target_noise_clip": 0.1},
+        ],
+    )
+    def test_the_same_keys_are_taken_where_they_have_one(self, ddpg, keys):
+        assert ddpg.Config({**DDPG, **keys})

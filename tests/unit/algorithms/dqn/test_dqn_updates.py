@@ -202,6 +202,12 @@ class TestSettings:
         with pytest.raises(ValueError, match="stream_layers need dueling: true"):
             dqn.Config({**SECTION, "stream_layers": [4]})
 
+    def test_an_exponent_needs_several_rungs(self, dqn):
+        with pytest.raises(ValueError, match="exponent: no effect without rungs above 1"):
+            dqn.Config({**SECTION, "exploration": {"exponent": 3.0}})
+        section = {**SECTION, "exploration": {"exponent": 3.0, "rungs": 4}}
+        assert dqn.Config(section).settings.exploration.exponent == 3.0
+
     def test_the_range_of_returns_is_one(self, dqn):
         with pytest.raises(ValueError, match="low must be below high"):
             dqn.Config({**SECTION, "distributional": {"low": 1.0, "high": 1.0}})

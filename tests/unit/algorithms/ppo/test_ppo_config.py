@@ -33,7 +33,10 @@ def test_it_learns_with_adam_unless_another_optimiser_is_asked_for(ppo):
     [
         ({"policy_clip": None}, "policy_clip is missing"),
         ({"policy_clip_range": [0.3, 0.1]}, "policy_clip_range: 0.3 must lie below 0.1"),
-        ({"kl_penalty_range": [1, 1]}, "kl_penalty_range: 1 must lie below 1"),
+        (
+            {"objective": "kl_penalty", "kl_penalty_range": [1, 1]},
+            "kl_penalty_range: 1 must lie below 1",
+        ),
         ({"replay_size": 100}, "replay_size must be at least two batches, 2048 steps, is 100"),
         ({"action_low": -1}, "action_low"),
         ({"vtrace": True}, "vtrace"),
@@ -43,6 +46,39 @@ def test_it_learns_with_adam_unless_another_optimiser_is_asked_for(ppo):
 def test_what_does_not_fit_is_refused(ppo, keys, message):
     with pytest.raises(ValueError, match=message):
         settings_of(ppo, **keys)
+
+
+PENALTY = {"objective": "kl_penalty"}
+RANGE = [0.01, 0.1]
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({**PENALTY, "policy_clip": 0.1}, "policy_clip: no effect without objective: clip"),
+        ({**PENALTY, "policy_clip_range": RANGE}, "policy_clip_range: no effect without objective"),
+        ({"kl_penalty": 2.0, "kl_cutoff": 1.0}, "kl_penalty, kl_cutoff: no effect without objecti"),
+        ({"kl_penalty_range": RANGE}, "kl_penalty_range: no effect without objective: kl_penalty"),
+        ({"kl_target": 0.1}, "kl_target: no effect without policy_clip_range, learning_rate_sched"),
+        ({"learning_rate_range": RANGE}, "learning_rate_range: no effect without learning_rate_sc"),
+    ],
+)
+def test_a_key_without_effect_is_refused(ppo, keys, message):
+    with pytest.raises(ValueError, match=message):
+        settings_of(ppo, **keys)
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {**PENALTY, "kl_target": 0.1, "kl_cutoff": 1.0, "kl_penalty_range": RANGE},
+        {"policy_clip_range": RANGE, "kl_target": 0.1},
+        {"learning_rate_schedule": "kl", "kl_target": 0.1, "learning_rate_range": RANGE},
+        {"kl_stop": 0.1},
+    ],
+)
+def test_the_same_keys_are_taken_where_something_follows_them(ppo, keys):
+    assert settings_of(ppo, **keys)
 
 
 def test_a_penalty_does_without_a_clip(ppo):

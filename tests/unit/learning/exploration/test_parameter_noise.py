@@ -14,7 +14,7 @@ ACTIONS = Deterministic(-HALF, HALF)
 NETWORK = Network.of((3,), [Dense(8)], (Head(POLICY, 2),))
 VECTOR = initial_parameters(NETWORK.manifest, "uniform", 3)
 STATES = np.random.default_rng(1).normal(size=(16, 3)).astype(np.float32)
-QUIET, NO_STATE = np.zeros((16, 3), np.float32), np.zeros((2, 16, 0), np.float32)
+QUIET, NO_STATE = np.zeros((16, 2), np.float32), np.zeros((2, 16, 0), np.float32)
 
 
 def noise_of(sigma, target=None):
