@@ -63,9 +63,10 @@ class PpoGraphs:
         self._sequences = sequences
         self._mask = action_mask
         is_dense = not network.has_convolutions and not network.lstm_size
-        self._outputs_graph = CompiledFunction(self._outputs, jit_compile=is_dense)
+        # XLA takes seconds, which pays for what is computed in each update alone.
+        self._outputs_graph = CompiledFunction(self._outputs, jit_compile=False)
         self._gradient_graph = CompiledFunction(self._gradient, jit_compile=is_dense)
-        self._divergence_graph = CompiledFunction(self._divergence, jit_compile=is_dense)
+        self._divergence_graph = CompiledFunction(self._divergence, jit_compile=False)
 
     def experience(self, parameters: Parameters, rollouts: RolloutBatch) -> Experience:
         """Return the steps of rollouts, with returns and advantages by ``parameters``."""
