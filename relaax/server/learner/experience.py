@@ -92,8 +92,11 @@ class OwnReplay:
         self._metrics.store()
 
     def finish(self, is_over: bool) -> str:
-        """See Experience: take, and drop, what still comes for a while."""
-        if is_over:
+        """See Experience: take, and drop, what still comes for a while.
+
+        Not so where the training goes on from what is saved: workers keep it for the next learner.
+        """
+        if is_over or self._contents is None:
             self.source.end()
             time.sleep(LINGER_S)
         stored = int(self.source.stats()["steps stored"])
