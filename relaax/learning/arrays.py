@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from relaax.replay.array_bytes import address_of
+
 Array = npt.NDArray[Any]
 
 #: What lies at a multiple of this is used by TensorFlow where it lies; all else is copied first.
@@ -41,12 +43,6 @@ def aligned_empty(shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
     memory = np.empty(size + ALIGNMENT_BYTES, np.uint8)
     begin = -address_of(memory) % ALIGNMENT_BYTES
     return memory[begin : begin + size].view(kind).reshape(shape)
-
-
-def address_of(array: Array) -> int:
-    """Return where an array's first byte lies."""
-    address: int = array.__array_interface__["data"][0]
-    return address
 
 
 def padded_size(count: int) -> int:

@@ -211,43 +211,18 @@ class Windows:
         return window
 
 
-@dataclass(frozen=True)
-class Episodes:
+class Episodes(Windows):
     """Whole episodes, each an item once it is over; of longer ones, the first ``longest`` steps.
 
     Columns are those of ``Windows``, [longest + 1, N, ...]: the rows behind an episode's last one
     repeat it, and are not ``valid``.
     """
 
-    longest: int
-    crosses_episodes: bool = field(default=False, init=False)
-
-    @property
-    def stride(self) -> int:
-        """See View."""
-        return self.longest
-
-    @property
-    def ahead(self) -> int:
-        """See View."""
-        return self.longest
-
-    @property
-    def behind(self) -> int:
-        """See View."""
-        return 0
-
-    @property
-    def item_axis(self) -> int:
-        """See View: time comes first."""
-        return 1
+    def __init__(self, longest: int) -> None:
+        super().__init__(length=longest, stride=longest)
 
     def items(self, storage: Storage, rows: IntArray) -> BoolArray:
         """See View: the first step of an episode."""
         flags = storage.flags[rows]
         chosen: BoolArray = (flags & START != 0) & (flags & FINAL == 0)
         return chosen
-
-    def read(self, storage: Storage, rows: IntArray, empty: Empty = np.empty) -> dict[str, Array]:
-        """See View."""
-        return Windows(self.longest).read(storage, rows, empty)

@@ -6,8 +6,9 @@ from typing import Any
 import numpy.typing as npt
 import tensorflow as tf
 
-from relaax.learning.arrays import ALIGNMENT_BYTES, address_of, aligned_empty
+from relaax.learning.arrays import ALIGNMENT_BYTES, aligned_empty
 from relaax.observations import Observations
+from relaax.replay.array_bytes import address_of
 
 
 class CompiledFunction:

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from relaax.learning.arrays import ALIGNMENT_BYTES, address_of, aligned_empty, padded_batch
+from relaax.learning.arrays import ALIGNMENT_BYTES, aligned_empty, padded_batch
 from relaax.learning.networks.compiled_tf import CompiledFunction, tensor_of
+from relaax.replay.array_bytes import address_of
 
 
 def is_shared(array, tensor):
