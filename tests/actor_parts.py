@@ -106,6 +106,21 @@ class KeptSteps:
         return replay
 
 
+class InterruptedSteps(KeptSteps):
+    """A signal to end comes while batch ``number`` is put: that one is lost."""
+
+    def __init__(self, number):
+        super().__init__()
+        self._left = number
+
+    def put(self, rollouts):
+        if self._left == 0:
+            self._left = -1
+            raise SystemExit(0)
+        self._left -= 1
+        super().put(rollouts)
+
+
 class FollowedActor(Actor):
     """Acts with the number of its only parameter, and writes down which hooks are called."""
 

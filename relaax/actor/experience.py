@@ -1,5 +1,6 @@
 """Hands the steps of one environment on, each once, and none of them lost at an episode's end."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,10 +35,13 @@ class ExperienceSender:
         self._recorder = StepRecorder(columns)
         self._recorder.grow(1)
         self._sink = sink
+        #: Whether steps were taken from the recorder that the sink has not been given: what put
+        #: them was interrupted, by a signal for instance.
+        self._has_gap = False
 
     def begin(self, state: Any, acted: Acted, *, starts: bool, version: int) -> None:
         """Begin a step: what was observed and done, with the parameters of ``version``."""
-        self._put(self._recorder.observe(_SLOT, _batch_of_one(state), starts))
+        self._put(lambda: self._recorder.observe(_SLOT, _batch_of_one(state), starts))
         self._recorder.record(
             _SLOT,
             np.asarray(acted.action)[np.newaxis],
@@ -50,19 +54,26 @@ class ExperienceSender:
         """Complete the step: what it has earned, and whether nothing more can be."""
         self._recorder.reward(_SLOT, np.array([reward], np.float32), np.array([terminated]))
         if terminated:
-            self._put(self._recorder.forget(_SLOT))
+            self._put(lambda: self._recorder.forget(_SLOT))
 
     def cut_off(self, state: Any) -> None:
         """Note the state in which the episode was cut off: its value is not 0."""
-        self._put(self._recorder.cut_off(_SLOT, _batch_of_one(state)))
+        self._put(lambda: self._recorder.cut_off(_SLOT, _batch_of_one(state)))
 
     def give_up(self) -> None:
-        """Hand on what was begun: an episode that is left ends in its newest state."""
-        self._put(self._recorder.forget(_SLOT))
+        """Hand on what was begun: an episode that is left ends in its newest state.
 
-    def _put(self, steps: StepBatch | None) -> None:
+        Not so where a step before it was lost, because putting it was interrupted.
+        """
+        if not self._has_gap:
+            self._put(lambda: self._recorder.forget(_SLOT))
+
+    def _put(self, take: Callable[[], StepBatch | None]) -> None:
+        self._has_gap = True
+        steps = take()
         if steps is not None:
             self._sink.put(steps)
+        self._has_gap = False
 
 
 def _batch_of_one(state: Any) -> Any:

@@ -81,6 +81,9 @@ class Actor(BatchAgentBase, Generic[BatchT]):
         self._most_at_once = most_at_once
         self._evaluation = evaluation
         self._capacity = 0
+        #: Whether ``act`` was begun, and has not returned: it may have left before all that it took
+        #: from ``rollouts`` was handed over.
+        self._is_acting = False
         self._recurrent_state = columns.recurrent_state(0)
         self._is_recurrent = self._recurrent_state.shape[-1] > 0
 
@@ -111,9 +114,14 @@ class Actor(BatchAgentBase, Generic[BatchT]):
             self._grow(max(needed, 2 * self._capacity))
 
     def close_slots(self, slots: IntArray) -> None:
-        """Forget environments that have gone."""
+        """Forget environments that have gone; hand over what they have begun.
+
+        Not so after a call of ``act`` that was interrupted: steps before it may be missing.
+        """
         if self._rollouts is not None:
-            self._hand_over(self._rollouts.forget(slots))
+            begun = self._rollouts.forget(slots)
+            if not self._is_acting:
+                self._hand_over(begun)
 
     def check(self, states: Sequence[Any] | Observations) -> Observations:
         """Return states [B, ...] as uint8 or float32, by name if they have names.
@@ -124,22 +132,10 @@ class Actor(BatchAgentBase, Generic[BatchT]):
 
     def act(self, transitions: Transitions, states: Observations, finals: Observations) -> Array:
         """Complete the rows before, hand over the rollouts that are full, and choose actions."""
-        if self._rollouts is not None:
-            self._complete(self._rollouts, transitions, finals)
-        slots, starts = transitions.acting, transitions.starts
-        if not transitions.only_steps:
-            self._recurrent_state[:, transitions.started] = 0
-            if self._exploration is not None:
-                self._exploration.start(transitions.started)
-        if len(slots) == 0:
-            return self._columns.actions(0)
-        rows = self._model.batch_size(len(slots))
-        observations = self._preprocessor.observe(slots, states, starts, rows)
-        if self._rollouts is not None:
-            begun = _rows(observations, slice(len(slots)))
-            self._hand_over(self._rollouts.observe(slots, begun, starts))
-        actions = self._choose(slots, observations)
-        return actions if self._action_bounds is None else np.clip(actions, *self._action_bounds)
+        self._is_acting = True
+        actions = self._act(transitions, states, finals)
+        self._is_acting = False
+        return actions
 
     def evaluator(self, evaluation: Evaluation) -> EvaluatorBase:
         """Return what acts with the same network for environments that evaluate."""
@@ -169,6 +165,24 @@ class Actor(BatchAgentBase, Generic[BatchT]):
     def close(self) -> None:
         """End what learns."""
         self._experience.close()
+
+    def _act(self, transitions: Transitions, states: Observations, finals: Observations) -> Array:
+        if self._rollouts is not None:
+            self._complete(self._rollouts, transitions, finals)
+        slots, starts = transitions.acting, transitions.starts
+        if not transitions.only_steps:
+            self._recurrent_state[:, transitions.started] = 0
+            if self._exploration is not None:
+                self._exploration.start(transitions.started)
+        if len(slots) == 0:
+            return self._columns.actions(0)
+        rows = self._model.batch_size(len(slots))
+        observations = self._preprocessor.observe(slots, states, starts, rows)
+        if self._rollouts is not None:
+            begun = _rows(observations, slice(len(slots)))
+            self._hand_over(self._rollouts.observe(slots, begun, starts))
+        actions = self._choose(slots, observations)
+        return actions if self._action_bounds is None else np.clip(actions, *self._action_bounds)
 
     def _grow(self, capacity: int) -> None:
         """Make room for slots below ``capacity``; the largest arrays, which may not fit, first."""

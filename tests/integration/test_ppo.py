@@ -29,8 +29,9 @@ def test_a_training_learns_from_each_step_once(training: Training):
     batches, steps = (
         int(number.replace(",", "")) for number in re.findall(said, learner.output())[0]
     )
-    # Of each environment less than a rollout is left, and of all less than two batches.
-    assert steps - 4 * 16 - 2 * 64 <= batches * 64 <= steps
+    # Of each environment less than a rollout is left, and of all less than a batch; but where that
+    # waits, all that a worker has queued may still come at once.
+    assert steps - 4 * 16 - 64 - 256 <= batches * 64 <= steps
 
 
 def test_rollouts_of_parameters_that_are_too_old_are_dropped_and_counted(training: Training):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from actor_parts import KeptSteps, Numbered, Served, actor_of
+from actor_parts import InterruptedSteps, KeptSteps, Numbered, Served, actor_of
 
 from relaax.actor.columns import columns_of
 from relaax.algorithm_base import ConfigBase
@@ -73,6 +73,14 @@ def test_an_episode_that_is_left_ends_in_the_state_of_its_newest_step():
     assert kept.flags() == [START, 0, FINAL]
     replay = kept.in_a_replay(steps=1, discount=GAMMA)
     assert replay.sample("all", 2, 0.0).columns["discount"].tolist() == pytest.approx([GAMMA] * 2)
+
+
+def test_nothing_follows_a_step_whose_sending_was_interrupted():
+    kept = InterruptedSteps(number=2)
+    with pytest.raises(SystemExit), actor_of(kept=kept) as actor:
+        actor.main(Numbered(length=7))
+    assert kept.column("observation") == [[0], [1]]
+    assert kept.flags() == [START, 0]
 
 
 def test_a_state_that_the_environment_writes_over_is_sent_as_it_was():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from actor_parts import InterruptedSteps
 from learning_parts import (
     SMALL_COLUMNS,
     Driven,
@@ -18,6 +19,7 @@ from relaax.learning.actor import Actor
 from relaax.learning.distributions import Categorical
 from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.rollouts import Columns, RolloutStore
+from relaax.learning.steps import StepRecorder
 from relaax.steps import FINAL, START, TERMINATED, TRUNCATED
 
 RECURRENT = Columns((2,), np.float32, (), np.int32, recurrent_size=3)
@@ -26,9 +28,11 @@ RECURRENT = Columns((2,), np.float32, (), np.int32, recurrent_size=3)
 class Acting(Driven):
     """An actor of the small network, what it is made of, and the rollouts that it handed on."""
 
-    def __init__(self, learns=True, columns=SMALL_COLUMNS, history_len=1, **values):
-        self.kept, self.model, self.policy = Kept(), Remembering(), small_policy()
-        self.store = RolloutStore(3, columns)
+    def __init__(
+        self, learns=True, columns=SMALL_COLUMNS, history_len=1, store=None, kept=None, **values
+    ):
+        self.kept, self.model, self.policy = kept or Kept(), Remembering(), small_policy()
+        self.store = store or RolloutStore(3, columns)
         super().__init__(
             Actor(
                 preprocessor=Preprocessor((2,), history_len),
@@ -201,6 +205,18 @@ def test_histories_are_stacked_before_the_network_sees_them():
     with pytest.raises(AttributeError):  # nothing was chosen
         actor.act(report(slots, [START], [0], [[1, 2]]))
     assert seen[0].tolist() == [[1, 2, 1, 2]]
+
+
+def test_nothing_follows_a_step_whose_handing_over_was_interrupted():
+    kept = InterruptedSteps(number=1)
+    actor = Acting(store=StepRecorder(SMALL_COLUMNS), kept=kept)
+    slots = actor.open(1)
+    actor.act(report(slots, [START], [0], [[0, 0]]))
+    actor.act(report(slots, [0], [1], [[1, 0]]))
+    with pytest.raises(SystemExit):
+        actor.act(report(slots, [0], [2], [[2, 0]]))
+    actor.close_slots(slots)
+    assert kept.column("observation") == [[0, 0]]
 
 
 def test_where_nothing_learns_nothing_is_kept():
