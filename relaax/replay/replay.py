@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from relaax.replay.mixed import Mixed
 from relaax.replay.rates import Rates
 from relaax.replay.schema import Schema
 from relaax.replay.selectors.selector import FloatArray, IntArray
+from relaax.replay.snapshot import Snapshot
 from relaax.replay.storage import ENDS, FINAL, NONE, START, Flags, Storage
 from relaax.replay.table import Sample, Table, TableState, require_priorities
 from relaax.replay.times import Times
@@ -22,6 +23,9 @@ from relaax.replay.writers import MissingSteps, Slot, Writers
 
 Array = npt.NDArray[Any]
 
+
+#: Between two pieces of what is copied to be saved, so that others come in turn.
+PAUSE_S = 0.001
 
 #: Rates are means of so many seconds.
 RATES_OVER_S = 10.0
@@ -74,6 +78,14 @@ class Replay:
     def stored(self) -> int:
         """How many steps were ever stored."""
         return self._storage.stored
+
+    @property
+    def changes(self) -> int:
+        """How many steps were ever stored, and items drawn: whether contents are still the same.
+
+        Priorities change after draws.
+        """
+        return self.stored + self._drawn()
 
     @property
     def actions(self) -> int:
@@ -216,11 +228,7 @@ class Replay:
                 "steps dropped": self._dropped_steps,
                 "steps evicted": self._storage.evicted,
                 "actions stored": self._actions,
-                "items drawn": sum(
-                    table.counts.drawn
-                    for table in self._tables.values()
-                    if isinstance(table, Table)
-                ),
+                "items drawn": self._drawn(),
             }
             sizes: dict[str, float] = {
                 "steps": len(self._storage),
@@ -234,13 +242,24 @@ class Replay:
             return totals | sizes | self._rates.of(totals, monotonic())
 
     def contents(self) -> dict[str, Array]:
-        """Return copies of all that is stored, and what another replay needs to go on with it."""
+        """Return copies of all that is stored, and what another replay needs to go on with it.
+
+        All is as it was at one moment; others may write and draw while the columns are copied.
+        """
         with self._changed:
             arrays = named("storage/", self._storage.contents())
             for name, table in self._tables.items():
                 arrays |= named(f"table/{name}/", table.contents())
             counts = (self._duplicate_steps, self._lost_steps, self._dropped_steps, self._actions)
-            return {**arrays, "writers": self._writers.contents(), "counts": np.array(counts)}
+            arrays |= {"writers": self._writers.contents(), "counts": np.array(counts)}
+            snapshot = self._storage.snapshot()
+        try:
+            while self._copied_some(snapshot):
+                sleep(PAUSE_S)
+        finally:
+            with self._changed:
+                self._storage.forget(snapshot)
+        return arrays | named("storage/column/", snapshot.columns)
 
     def restore(self, contents: Mapping[str, Array]) -> None:
         """Go on from the ``contents`` of a replay of the same configuration; this one is new.
@@ -255,6 +274,14 @@ class Replay:
             self._writers.restore(contents["writers"])
             counts = contents["counts"].tolist()
             self._duplicate_steps, self._lost_steps, self._dropped_steps, self._actions = counts
+
+    def _drawn(self) -> int:
+        tables = self._tables.values()
+        return sum(table.counts.drawn for table in tables if isinstance(table, Table))
+
+    def _copied_some(self, snapshot: Snapshot) -> bool:
+        with self._changed:
+            return snapshot.copy_some()
 
     def _drop(self, first: int, count: int) -> int:
         """Count steps that are not stored any more; return the number of the one behind them."""

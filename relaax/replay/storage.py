@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.replay.schema import Schema
+from relaax.replay.snapshot import Snapshot
 
 Array = npt.NDArray[Any]
 BoolArray = npt.NDArray[np.bool_]
@@ -133,14 +134,26 @@ class Storage:
         self._taken = deque(begin for begin in self._taken if begin not in old)
         self._free.extend(self._evict(begin) for begin in evicted)
 
+    def snapshot(self) -> Snapshot:
+        """Begin to copy the columns of all rows; to be given to ``forget`` when that is done."""
+        snapshot = Snapshot(self.columns, self._rows(), np.array(self._taken, np.int64))
+        self.listeners.append(snapshot.evicted)
+        return snapshot
+
+    def forget(self, snapshot: Snapshot) -> None:
+        """Save no more rows for ``snapshot`` from being evicted."""
+        self.listeners.remove(snapshot.evicted)
+
     def contents(self) -> dict[str, Array]:
-        """Return copies of all rows, and what a storage of the same size needs to go on."""
+        """Return copies of what a storage of the same size needs to go on, but for columns.
+
+        Those of a ``snapshot`` that was made at the same time are ``column/NAME``.
+        """
         rows = self._rows()
         now = monotonic()
         ends = [(slot, newest, end) for slot, (newest, end) in self._ends.items()]
         return {
             "rows": rows,
-            **{f"column/{name}": column[rows] for name, column in self.columns.items()},
             **{name: getattr(self, name)[rows] for name in PER_ROW},
             "blocks": (blocks := np.array(self._taken, np.int64)),
             "ages": now - self._written_at[blocks // self._block],
@@ -149,7 +162,7 @@ class Storage:
         }
 
     def restore(self, contents: Mapping[str, Array]) -> None:
-        """Go on from the ``contents`` of a storage of the same size; this one must be empty."""
+        """Go on from ``contents`` of a storage of the same size, with columns; this one is new."""
         rows, now = contents["rows"], monotonic()
         for name, column in self.columns.items():
             column[rows] = contents[f"column/{name}"]

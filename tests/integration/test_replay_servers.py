@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from counting_environment import SCALE
+from event_scalars import scalars
 from processes import REPOSITORY, SMALL_SAC, Process, Training, free_port, wait_for
 from safetensors.numpy import load_file
 from worker_modes import SHARED
@@ -187,6 +188,18 @@ def test_when_the_steps_are_done_everybody_ends_with_status_zero(
     for server in sharded.servers:
         stored = int(re.findall(r"stopped; ([\d,]+) steps", server.output())[0].replace(",", ""))
         assert stored > 500  # each has its share
+
+
+def test_environments_need_not_wait_for_a_learner_that_does_not_keep_up(training: Training):
+    url, metrics = f"127.0.0.1:{free_port()}", training.directory / "metrics"
+    training.configure(SMALL_SAC, {"metrics-dir": str(metrics)}, learner={"replay-servers": [url]})
+    training.start_parameter_server()
+    training.start_replay_server(url)  # it takes no more, since nobody draws
+    training.start_rlx_server("--when-full", "drop")
+    environments = training.start_environments(2, "--episodes", "20", env="Pendulum-v1")
+    assert environments.wait() == 0
+    dropped = "replay/steps dropped"
+    wait_for(lambda: sum(count for _, count in scalars(metrics)[dropped]) > 2000, "a count")
 
 
 def test_whatever_is_killed_training_goes_on_and_no_step_is_stored_twice_or_out_of_order(

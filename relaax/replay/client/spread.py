@@ -76,13 +76,17 @@ class SpreadWriter:
 
 
 def writer_to(
-    urls: Sequence[str], schema: Schema, metrics: Metrics, first: int = 0
+    urls: Sequence[str], schema: Schema, metrics: Metrics, first: int = 0, drops: bool = False
 ) -> SpreadWriter:
-    """Return what delivers steps to a learner, or to replay servers; dropped ones are metrics."""
+    """Return what delivers steps to a learner, or to replay servers; dropped ones are metrics.
+
+    See ``ReplayWriter`` for ``drops``.
+    """
     writers = [
         ReplayWriter(
             ReplayStub(url),
             schema,
+            drops=drops,
             on_dropped=lambda steps: metrics.scalar("replay/steps dropped", steps),
         )
         for url in urls

@@ -214,6 +214,7 @@ class ReplayWriter:
                 self._next[:] = 0
             except NotReady:
                 self._note_away(None)
+                self._report_dropped()
                 if self._closes_within(FIRST_PAUSE_S):
                     return False
             except ReplayAway as error:

@@ -111,7 +111,8 @@ def _experience(
     if options.mode != TRAINING:
         return NoExperience()
     urls = [str(each) for each in options.replay_servers or (options.learner,)]
-    return writer_to(urls, algorithm.replay_spec(config).schema, metrics, first=index)
+    schema, drops = algorithm.replay_spec(config).schema, options.when_full == "drop"
+    return writer_to(urls, schema, metrics, first=index, drops=drops)
 
 
 def _agent(

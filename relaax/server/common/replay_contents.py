@@ -46,16 +46,16 @@ class Contents:
             return 0
         require_same_fingerprint(checkpoint.fingerprint, self._fingerprint, self._saver.location())
         self._replay.restore(checkpoint.tensors)
-        self._saved = self._replay.stored
+        self._saved = self._replay.changes
         return len(self._replay)
 
     def save(self) -> None:
-        """Save, if steps have come since the last time; CheckpointError if that is impossible."""
-        stored = self._replay.stored
-        if stored == self._saved:
+        """Save, if anything has changed since then; CheckpointError if that is impossible."""
+        changes = self._replay.changes
+        if changes == self._saved:
             return
-        self._saver.save(Checkpoint(self._replay.contents(), stored, 0, self._fingerprint))
-        self._saved = stored
+        self._saver.save(Checkpoint(self._replay.contents(), changes, 0, self._fingerprint))
+        self._saved = changes
 
     def save_or_warn(self) -> None:
         """Save; where that fails, storing goes on: at the next time there may be room again."""

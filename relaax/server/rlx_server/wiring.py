@@ -36,6 +36,7 @@ def rlx_server(configuration: RlxServerConfiguration, listener: socket.socket) -
         config=config,
         parameter_server=str(options.parameter_server),
         deliver_to=[str(each) for each in options.replay_servers or (options.learner,)],
+        drops_experience=options.when_full == "drop",
         timeout_s=options.timeout,
         open_connection=partial(
             FrameConnection,

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from replay_cases import SCHEMA, steps
 
+import relaax.replay.replay as replay_module
+import relaax.replay.snapshot as snapshot_module
 from relaax.replay.limiter import Limiter
 from relaax.replay.replay import NotReady
 from relaax.replay.rollouts import Rollouts
@@ -104,6 +106,27 @@ def test_what_comes_next_makes_the_same_items_and_evicts_the_same():
     assert slots(again) == slots(replay)
     assert again.table_sizes() == replay.table_sizes()
     assert again.stats()["steps lost"] == 0
+
+
+def test_contents_are_those_of_one_moment_though_all_is_evicted_while_they_are_copied(
+    monkeypatch,
+):
+    replay, others = filled(), iter(range(360, 2000, 48))
+    before = slots(replay)
+    monkeypatch.setattr(snapshot_module, "BYTES_AT_ONCE", 1)  # a block
+
+    def write_meanwhile(seconds):
+        first = next(others)
+        append(replay, first, 48, start=False)
+        append(replay, first, 48, environment=4, start=False, writer="v")
+
+    monkeypatch.setattr(replay_module, "sleep", write_meanwhile)
+    again = made(replay.contents())
+    assert slots(again) == before
+    after = slots(replay)
+    assert not set(after[0]) & set(before[0])  # all of it was evicted
+    monkeypatch.undo()
+    assert slots(made(replay.contents())) == after
 
 
 def test_steps_that_are_sent_again_are_stored_once():

@@ -3,6 +3,7 @@ import pytest
 from replay_cases import SCHEMA, filled, row_of, steps
 
 from relaax.replay import storage as storage_module
+from relaax.replay.array_names import named
 from relaax.replay.storage import FINAL, NONE, START, Storage
 
 
@@ -156,7 +157,10 @@ def test_an_environment_that_is_slow_keeps_no_old_blocks_of_others(monkeypatch) 
     assert chain(storage, 1) == list(range(116, 132))
     assert chain(storage, 2) == [204, 205, 206, 207]
     again = Storage(SCHEMA, 64, 4)
-    again.restore(storage.contents())
+    snapshot = storage.snapshot()
+    while snapshot.copy_some():
+        pass
+    again.restore(storage.contents() | named("column/", snapshot.columns))
     again.evict_before(25.0)
     assert [chain(again, slot)[0] for slot in range(3)] == [0, 124, 204]
 

@@ -90,6 +90,7 @@ class TestValues:
             "parameter_server": Address("localhost", 7000),
             "learner": Address("localhost", 7002),
             "replay_servers": None,
+            "when_full": "wait",
             "log_level": "WARNING",
             "log_file": None,
             "workers": "connection",

@@ -59,6 +59,17 @@ def test_nothing_is_saved_while_nothing_has_come(tmp_path):
     again.contents.save()
 
 
+def test_what_was_drawn_is_saved_though_nothing_has_come(tmp_path):
+    case = Case(tmp_path)
+    case.write(0, 10)
+    case.contents.save()
+    case.replay.sample("all", 4, 0.0)
+    case.contents.save()
+    again = Case(tmp_path)
+    again.contents.restore()
+    assert again.replay.stats()["items drawn"] == 4
+
+
 def test_a_cut_file_is_left_out_with_one_line(tmp_path, caplog):
     case = Case(tmp_path)
     case.write(0, 10)

@@ -26,6 +26,7 @@ LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 Workers = Literal["connection", "auto"] | PositiveInt
 ActorModeName = Literal["training", "eval_deterministic", "eval_stochastic"]
 FetchModeName = Literal["step", "episode"]
+WhenFullName = Literal["wait", "drop"]
 
 
 class S3Location(NamedTuple):
@@ -153,6 +154,7 @@ JsonOption = Annotated[dict[str, Any], BeforeValidator(_mapping), Flag("JSON")]
 ReturnOption = Annotated[float, BeforeValidator(_no_bool), Flag("RETURN")]
 ActorModeOption = Annotated[ActorModeName, Flag("MODE")]
 FetchModeOption = Annotated[FetchModeName, Flag("step|episode")]
+WhenFullOption = Annotated[WhenFullName, Flag("wait|drop")]
 WorkersOption = Annotated[Workers, BeforeValidator(_workers), Flag("connection|auto|N")]
 MebibytesOption = Annotated[PositiveFloat, BeforeValidator(_no_bool), Flag("MIB")]
 BytesOption = Annotated[PositiveInt, BeforeValidator(_count), Flag("BYTES")]

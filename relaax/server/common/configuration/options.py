@@ -27,6 +27,7 @@ from relaax.server.common.configuration.option_kinds import (
     SecondsOption,
     SeedOption,
     SwitchOption,
+    WhenFullOption,
     WholeOption,
     WorkersOption,
 )
@@ -41,6 +42,11 @@ LOG_FILE = (
     "write into the same one"
 )
 
+#: The help of an option of all that deliver steps.
+WHEN_FULL = (
+    "what happens to steps while the replay takes no more, because the learner does not keep up: "
+    "'wait' lets environments wait; 'drop' never does, and counts what is dropped"
+)
 
 #: The help of options of all that store steps.
 EVICT_AFTER = "evict steps that are older than so many seconds; if omitted, only to make room"
@@ -234,6 +240,7 @@ class ActorOptions(_Options):
     replay_servers: AddressesOption | None = _option(
         None, f"addresses of the replay servers, to which steps go instead{FROM_LEARNER}"
     )
+    when_full: WhenFullOption = _option("wait", WHEN_FULL)
     log_level: LevelOption = _option(
         "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
     )
@@ -303,6 +310,7 @@ class RlxServerOptions(_Options):
     replay_servers: AddressesOption | None = _option(
         None, f"addresses of the replay servers, to which steps go instead{FROM_LEARNER}"
     )
+    when_full: WhenFullOption = _option("wait", WHEN_FULL)
     timeout: SecondsOption | None = _option(
         None,
         "close a connection at the first end of an episode after this many seconds, so that a "

@@ -29,6 +29,8 @@ class WorkerSettings:
     max_environments: int
     #: Where experience is delivered, for an algorithm that has a learner.
     deliver_to: Sequence[str] = ()
+    #: Whether steps that are not taken at once are dropped.
+    drops_experience: bool = False
     #: What the algorithm is called in messages.
     algorithm_name: str = "of this server"
     #: What the algorithm raises; all workers that are forked after this was made know it.
@@ -37,7 +39,9 @@ class WorkerSettings:
     def replay_writer(self, bridge: BridgeBase, number: int) -> SpreadWriter:
         """Return what delivers steps of worker ``number``; ``bridge`` takes metrics of it."""
         schema = self.algorithm.replay_spec(self.config).schema
-        return writer_to(self.deliver_to, schema, bridge.metrics(), first=number)
+        return writer_to(
+            self.deliver_to, schema, bridge.metrics(), first=number, drops=self.drops_experience
+        )
 
     def stub(self) -> BridgeBase:
         """Return a stub for the parameter server; only after the fork, since gRPC has threads."""
