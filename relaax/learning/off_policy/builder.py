@@ -170,7 +170,7 @@ def replay_spec(config: OffPolicyConfig) -> ReplaySpec:
     table = TableSpec(view, "uniform", limiter)
     if settings.prioritized is not None:
         table = TableSpec(view, "prioritized", limiter, alpha=settings.prioritized.alpha)
-    schema = schema_of(config.stored_columns)
+    schema = schema_of(config.stored_columns, is_on_policy=False)
     return ReplaySpec(schema, capacity=settings.replay_size, tables={TABLE: table})
 
 

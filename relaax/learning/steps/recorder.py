@@ -27,22 +27,22 @@ LOG_PROBABILITY, VERSION = "log_probability", "version"
 RECURRENT_STATE = "recurrent_state"
 
 
-def schema_of(columns: Columns) -> Schema:
+def schema_of(columns: Columns, *, is_on_policy: bool = True) -> Schema:
     """Return what is stored of a step.
 
     The columns are ``observation``, or ``observation/NAME`` of each where they have names,
-    ``action``, ``reward``, the ``log_probability`` of the action when it was chosen, the
-    ``version`` of the parameters that chose it, and the ``recurrent_state`` [2, H] before, where
-    there is a recurrent layer.
+    ``action``, ``reward``, and the ``recurrent_state`` [2, H] before, where there is a recurrent
+    layer; if it ``is_on_policy``, the ``log_probability`` of the action when it was chosen, and the
+    ``version`` of the parameters that chose it.
     """
     one = {
         **_remembered(columns.recurrent_state(1)),
         **_observed(columns.observations(1)),
         ACTION: columns.actions(1),
         REWARD: np.zeros(1, np.float32),
-        LOG_PROBABILITY: np.zeros(1, np.float32),
-        VERSION: np.zeros(1, np.int64),
     }
+    if is_on_policy:
+        one |= {LOG_PROBABILITY: np.zeros(1, np.float32), VERSION: np.zeros(1, np.int64)}
     return Schema({name: Column(array.dtype, array.shape[1:]) for name, array in one.items()})
 
 

@@ -98,7 +98,13 @@ def stored(batches, spec):
     steps = StepBatch.concatenated(batches)
     for slot in np.unique(steps.slots):
         mine = steps.chosen(steps.slots == slot)
-        replay.append("worker", int(slot), 0, dict(mine.columns), mine.flags)
+        replay.append(
+            "worker",
+            int(slot),
+            0,
+            {name: mine.columns[name] for name in replay.schema.columns},
+            mine.flags,
+        )
     return replay
 
 
