@@ -19,6 +19,9 @@ Shape: TypeAlias = tuple[int, ...]
 #: The shape of one observation, or the shapes of several by name.
 Shapes: TypeAlias = Shape | Mapping[str, Shape]
 
+#: numpy's kinds of numbers: bool, signed and unsigned integer, float.
+NUMBERS = "biuf"
+
 #: Between the names of nested spaces.
 SEPARATOR = "/"
 

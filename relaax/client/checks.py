@@ -5,7 +5,7 @@ from typing import Any, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from relaax.observations import Observations, named
+from relaax.observations import NUMBERS, Observations, named
 from relaax.steps import (
     FINAL,
     MAX_REWARD,
@@ -17,9 +17,6 @@ from relaax.steps import (
 )
 
 Array = npt.NDArray[Any]
-
-#: numpy's kinds of numbers: bool, signed and unsigned integer, float.
-_NUMBERS = "biuf"
 
 _DOUBLE = np.dtype(np.float64)
 
@@ -44,12 +41,12 @@ def as_array(state: Any) -> Array | None:
     An array keeps its type, and so does a single integer; other plain numbers become 64-bit floats.
     """
     if isinstance(state, np.ndarray):
-        return state if state.dtype.kind in _NUMBERS else None
+        return state if state.dtype.kind in NUMBERS else None
     try:
         array = np.asarray(state)
     except ValueError:
         return None
-    if array.dtype.kind not in _NUMBERS:
+    if array.dtype.kind not in NUMBERS:
         return None
     return array if isinstance(state, (np.generic, int)) else array.astype(np.float64)
 

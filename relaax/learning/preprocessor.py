@@ -18,14 +18,11 @@ from relaax.learning.shapes import (
     needs_axis,
     written_size,
 )
-from relaax.observations import UNNAMED, Observations, Shape, Shapes, flattened
+from relaax.observations import NUMBERS, UNNAMED, Observations, Shape, Shapes, flattened
 
 Array = npt.NDArray[Any]
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
-
-#: numpy's kinds of numbers: bool, signed and unsigned integer, float.
-NUMBERS = "biuf"
 
 _NO_FILTERS: Mapping[str, ZFilter] = {}
 

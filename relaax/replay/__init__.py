@@ -16,6 +16,8 @@
 ``priority_tree``  draws in proportion to priorities
 ``times``          how long it takes to do what
 ``limiter``        when items may be added, and when they may be drawn
+``removers``       which items leave a table that has too many
+``snapshot``       copies what is stored while more is stored
 ``served``         what the service calls
 ``service``        the gRPC service of a replay server
 ``wire``           what its messages mean

@@ -7,13 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from relaax.observations import NUMBERS
+
 Array = npt.NDArray[Any]
 #: The type of an array's numbers, and its shape.
 Form = tuple[np.dtype[Any], tuple[int, ...]]
-
-
-#: numpy's kinds of numbers: bool, signed and unsigned integer, float.
-NUMBERS = "biuf"
 
 
 class Place(NamedTuple):

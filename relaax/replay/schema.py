@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.errors import ConfigurationError
+from relaax.observations import NUMBERS
 
 Array = npt.NDArray[Any]
 
@@ -20,7 +21,7 @@ class Column:
     shape: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.dtype.kind not in "biuf":
+        if self.dtype.kind not in NUMBERS:
             raise ConfigurationError(f"a column holds numbers or booleans, not {self.dtype}")
 
     @property

@@ -8,6 +8,7 @@ import numpy as np
 
 from relaax.replay.limiter import Limiter
 from relaax.replay.mixed import Mixed, in_words
+from relaax.replay.removers import RemoverName
 from relaax.replay.replay import Replay
 from relaax.replay.schema import Schema
 from relaax.replay.selectors.prioritized import Prioritized
@@ -35,13 +36,17 @@ class TableSpec:
     max_times_sampled: int | None = None
     #: Whether what was drawn counts as if it were still there until more is asked for.
     holds_drawn: bool = False
+    #: Which items leave where there would be more than the limiter's ``max_items``; None: none do,
+    #: and writers wait.
+    remover: RemoverName | None = None
     #: Makes the table: ``Table``, or what is derived from it.
     table: Callable[..., Table] = Table
 
     @property
     def kind(self) -> str:
         """What an item is and how items are drawn, in words."""
-        return f"{self.view}, {self.selector}"
+        leaves = "" if self.remover is None else f", {self.remover} removed"
+        return f"{self.view}, {self.selector}{leaves}"
 
     def share(self, of: int) -> "TableSpec":
         """Return what one of ``of`` servers has of it."""
@@ -96,6 +101,7 @@ class ReplaySpec:
                 spec.max_times_sampled,
                 spec.kind,
                 spec.holds_drawn,
+                spec.remover,
             )
             for name, spec in self.tables.items()
             if isinstance(spec, TableSpec)

@@ -11,6 +11,7 @@ from relaax.replay.array_names import below, named
 from relaax.replay.gather import Empty, joined_arrays
 from relaax.replay.limiter import Limiter
 from relaax.replay.readiness import Readiness
+from relaax.replay.removers import Remover, RemoverName
 from relaax.replay.selectors.prioritized import Prioritized
 from relaax.replay.selectors.selector import Drawn, FloatArray, IntArray, Selector
 from relaax.replay.storage import ENDS, NONE, START, Flags, Storage
@@ -82,13 +83,16 @@ class TableCounts:
     charged: int = 0
     evicted: int = 0
     stale_updates: int = 0
+    #: By the remover.
+    removed: int = 0
 
 
 class Table:
     """Items over a storage. Not for several threads at once: its owner has the lock.
 
     If it ``holds_drawn``, the items of the latest draw count as if they were still there, until
-    more are asked for: so the limiter can keep steps out while a learner works on a batch.
+    more are asked for: so the limiter can keep steps out while a learner works on a batch. With a
+    ``remover`` it keeps none out because there are ``max_items``: others leave.
     """
 
     def __init__(
@@ -100,6 +104,7 @@ class Table:
         max_times_sampled: int | None = None,
         kind: str = "",
         holds_drawn: bool = False,
+        remover: RemoverName | None = None,
     ) -> None:
         #: What an item is and how items are drawn, in words.
         self.kind = kind
@@ -107,6 +112,10 @@ class Table:
         self._view = view
         self._selector = selector
         self._limiter = limiter
+        self._remover: Remover | None = None
+        if remover is not None:
+            self._remover = Remover(remover, limiter, selector, storage)
+            self._limiter = replace(limiter, max_items=None)
         self._readiness = Readiness(storage, view.ahead, view.crosses_episodes)
         self._max_times = max_times_sampled
         self._holds_drawn = holds_drawn
@@ -165,6 +174,8 @@ class Table:
             self._times[items] = 0
         self._selector.add(items)
         self.counts.inserted += len(items)
+        if self._remover is not None:
+            self.counts.removed += self._remover.make_room()
 
     def draw(self, count: int, charge: int | None = None, *, empty: Empty = np.empty) -> Sample:
         """Draw ``count`` items and read them into what ``empty`` makes; ``may_draw`` must hold."""

@@ -21,6 +21,7 @@ from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
 from relaax.errors import ProtocolError
+from relaax.observations import NUMBERS
 
 MEMBER_NAME = b"obj.npy"
 # Cheaper than the default level on a frame of an Atari game, for a few more bytes.
@@ -48,7 +49,7 @@ def dump(array: NDArray[Any]) -> bytes:
 
     Raises ``ValueError`` for an array of anything but finite real numbers.
     """
-    if array.dtype.kind not in "biuf":
+    if array.dtype.kind not in NUMBERS:
         raise ValueError(f"an array of {array.dtype} cannot be sent; send booleans or real numbers")
     _check_finite(array, ValueError)
     npy = _npy_header(array.dtype.str, array.shape) + array.tobytes()

@@ -13,7 +13,7 @@ import numpy as np
 from relaax.algorithm_base import ConfigBase
 from relaax.errors import ConfigurationError
 from relaax.hints import did_you_mean
-from relaax.observations import named
+from relaax.observations import NUMBERS, named
 from relaax.server.common.algorithm_errors import cause
 from relaax.spaces import is_nested, members
 
@@ -94,7 +94,7 @@ def _mistake_in_box(space: Mapping[str, Any]) -> str | None:
         kind = np.dtype(space.get("dtype", "float32")).kind
     except (TypeError, ValueError):
         kind = ""
-    if kind not in "biuf" or not kind:
+    if kind not in NUMBERS or not kind:
         return f"dtype must be a type of numbers such as 'float32', not {space['dtype']!r}"
     return _mistake_in_shape(space)
 

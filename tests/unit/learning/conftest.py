@@ -1,6 +1,7 @@
 """What tests of the learning library share."""
 
 import pytest
+from interpreted import interpreted  # noqa: F401
 
 
 @pytest.fixture(scope="session", name="tensorflow")

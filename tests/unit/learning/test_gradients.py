@@ -68,6 +68,7 @@ def test_terms_are_sums_over_the_steps_of_all_rollouts(case):
     assert terms["rewards"] == pytest.approx(case.rollouts.rewards.sum(), rel=1e-4)
 
 
+@pytest.mark.xla
 def test_the_gradient_agrees_with_finite_differences(case):
     """Of the mean loss of three rollouts, along random directions, in float64."""
     gradient = case.gradients.gradient(case.parameters, case.rollouts).vector

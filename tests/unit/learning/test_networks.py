@@ -57,6 +57,7 @@ def _case(request):
 
 
 @pytest.mark.parametrize("way", ["policy", "graph"])
+@pytest.mark.xla
 def test_choosing_agrees_with_numpy(case, way):
     """Three environments, which a graph pads to four."""
     policy = getattr(case, way)

@@ -161,6 +161,7 @@ def masked_rollouts(network):
 
 @pytest.mark.parametrize("changes", [{}, {"policy_clip": 0.2}, {"vtrace": True}])
 @pytest.mark.usefixtures("da3c")
+@pytest.mark.xla
 def test_a_masked_action_has_no_part_in_the_loss_and_no_gradient(da3c, changes):
     """Loss and gradient are those of a network that has never heard of the action."""
     da3c.prepare_to_fork()

@@ -150,6 +150,7 @@ def _case(make_case, section):
 
 
 @ALL
+@pytest.mark.xla
 def test_each_loss_term_agrees_with_numpy(case):
     terms = case.gradient(case.vector, case.rollout).terms
     expected = case.twin.losses(case.rollout)

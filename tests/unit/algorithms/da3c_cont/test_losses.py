@@ -69,6 +69,7 @@ def targets_of(settings, rollout, values, ratios):
 
 @pytest.mark.parametrize("sigma", ["state", "free"])
 @pytest.mark.parametrize("correction", [{}, {"policy_clip": 0.2}, {"vtrace": True}])
+@pytest.mark.xla
 def test_each_term_agrees_with_scipy(continuous, sigma, correction):
     config = continuous.Config({**SECTION, **correction, "sigma": sigma})
     continuous.prepare_to_fork()
@@ -88,6 +89,7 @@ def test_each_term_agrees_with_scipy(continuous, sigma, correction):
     assert expected["entropy"] > 0
 
 
+@pytest.mark.xla
 def test_gradients_through_a_recurrent_layer_are_the_same_to_the_bit_each_time(continuous):
     """Where many sums ran over the rows of a rollout, their order was up to threads."""
     config = continuous.Config({"action_size": 1, "state_size": [3], "episode_len": ROWS})

@@ -1,0 +1,3 @@
+"""What tests of all algorithms share."""
+
+from interpreted import interpreted  # noqa: F401
