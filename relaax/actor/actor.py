@@ -121,9 +121,9 @@ class Actor(ABC):
         if self.actor_mode == TRAINING:
             add = self._metrics.add
             if info.age_s is not None:  # by the parameter server's own clock
-                add("actor/parameter publish delay", info.age_s)
-            add("actor/actions per parameter update", self._actions_since_update)
-            add("actor/episodes per parameter update", self._episodes_since_update)
+                add("actor/publish delay", info.age_s)
+            add("actor/actions per update", self._actions_since_update)
+            add("actor/episodes per update", self._episodes_since_update)
         self._actions_since_update = self._episodes_since_update = 0
         return parameters
 

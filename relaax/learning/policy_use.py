@@ -35,8 +35,8 @@ class PolicyUse:
         """Take note of other parameters, published ``age_s`` seconds ago if that is known."""
         with self._lock:
             if age_s is not None:
-                self._means.add("inference/publish delay", age_s)
-            self._means.add("inference/actions per update", self._actions)
-            self._means.add("inference/episodes per update", self._episodes)
+                self._means.add("actor/publish delay", age_s)
+            self._means.add("actor/actions per update", self._actions)
+            self._means.add("actor/episodes per update", self._episodes)
             self._actions = self._episodes = 0
             self._means.store_if_due()

@@ -33,7 +33,7 @@ OF_LEARNER = {
     )
 }  # fmt: skip
 OF_ACTORS = {
-    f"inference/{name}" for name in ("publish_delay", "actions_per_update", "episodes_per_update")
+    f"actor/{name}" for name in ("publish_delay", "actions_per_update", "episodes_per_update")
 }
 OF_PARAMETER_SERVER = {
     f"parameter_server/{name}_per_second"

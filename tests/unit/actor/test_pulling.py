@@ -133,7 +133,7 @@ def test_actions_and_episodes_between_two_updates_are_measured():
         served.publish(2.0, 2)
         actor.fetch_parameter()
     # The first update came before any action.
-    assert stored.means["actor/actions per parameter update"] == 3.0
-    assert stored.means["actor/episodes per parameter update"] == 1.0
-    assert stored.means["actor/parameter publish delay"] > 0
-    assert np.isfinite(stored.means["actor/parameter publish delay"])
+    assert stored.means["actor/actions per update"] == 3.0
+    assert stored.means["actor/episodes per update"] == 1.0
+    assert stored.means["actor/publish delay"] > 0
+    assert np.isfinite(stored.means["actor/publish delay"])

@@ -8,7 +8,7 @@ from relaax.replay.step_batch import StepBatch
 from relaax.replay.storage import FINAL, START, TERMINATED
 
 DELAY, ACTIONS, EPISODES = (
-    f"inference/{name}" for name in ("publish delay", "actions per update", "episodes per update")
+    f"actor/{name}" for name in ("publish delay", "actions per update", "episodes per update")
 )
 
 
