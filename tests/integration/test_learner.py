@@ -95,9 +95,10 @@ def test_learning_goes_on_while_the_parameter_server_is_away(training: Training,
     [
         ({"save-replay": True, "replay-servers": ["127.0.0.1:1"]}, "replay servers hold the steps"),
         ({"save-replay": True, "checkpoint-dir": None}, "--save-replay needs --checkpoint-dir"),
+        ({"lease": 5, "replay-servers": ["127.0.0.1:1"]}, "--lease: replay servers hold the steps"),
     ],
 )
-def test_steps_that_cannot_be_saved_are_refused(training: Training, learner, message: str):
+def test_options_that_would_have_no_effect_are_refused(training: Training, learner, message: str):
     training.configure(SMALL_SAC, learner=learner)
     process = training.start_command("relaax-learner")
     assert process.wait() == 2

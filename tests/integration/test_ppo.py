@@ -34,6 +34,14 @@ def test_a_training_learns_from_each_step_once(training: Training):
     assert steps - 4 * 16 - 64 - 256 <= batches * 64 <= steps
 
 
+@pytest.mark.parametrize("option", ["--prefetch", "--publish-every", "--publish-interval"])
+def test_options_of_learners_that_are_off_policy_are_refused(training: Training, option: str):
+    training.configure(SMALL_PPO)
+    learner = training.start_command("relaax-learner", option, "3")
+    assert learner.wait() == 2
+    assert f"error: {option}: this algorithm learns from what its newest" in learner.output()
+
+
 def test_rollouts_of_parameters_that_are_too_old_are_dropped_and_counted(training: Training):
     """Each batch is one rollout, and within each rollout come batches of the others."""
     metrics = training.directory / "metrics"

@@ -4,6 +4,7 @@ import logging
 import os
 import secrets
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 
@@ -88,6 +89,13 @@ def _loop(
     seed = section.parameters.get("seed")
     learner = algorithm.make_learner(config, seed)
     resources.callback(learner.close)
+    if learner.is_on_policy:
+        _require_none_of(
+            options,
+            ("prefetch", "publish_interval", "publish_every"),
+            "this algorithm learns from what its newest parameters do: a batch is drawn after the "
+            "one before was learnt from, and its result is published at once",
+        )
     store = store_of(options.checkpoint_dir, options.checkpoint_aws_s3, options.aws_keys)
     saver = saver_of(store, options.checkpoints_to_keep, options.keep_best, options.restore)
     on_score = None
@@ -125,6 +133,13 @@ def _loop(
     return loop, watch, experience
 
 
+def _require_none_of(options: LearnerOptions, names: Sequence[str], reason: str) -> None:
+    """Raise ConfigurationError if any of these options is given, which would have no effect."""
+    for name in names:
+        if name in options.model_fields_set:
+            raise ConfigurationError(f"--{name.replace('_', '-')}: {reason}")
+
+
 def _connect(learner: LearnerBase, bridge: BridgeBase, stop: Stop) -> None:
     """Connect a learner to the parameter server, once that answers; give up if ``stop`` is set."""
     if not learner.publishes:
@@ -152,8 +167,9 @@ def _experience(
             "--save-replay: replay servers hold the steps: give these --checkpoint-dir or "
             "--checkpoint-aws-s3"
         )
-    if options.evict_after is not None:
-        raise ConfigurationError("--evict-after: replay servers hold the steps: give it to these")
+    _require_none_of(
+        options, ("evict_after", "lease"), "replay servers hold the steps: give it to these"
+    )
     return ReplayServers(options.replay_servers, table, spec, random, metrics)
 
 
