@@ -83,18 +83,22 @@ class Shard:
         self._changed.notify_all()
 
     def close(self) -> None:
-        """End the thread and close the channel."""
+        """Close the channel, which ends the call that goes on, and with it the thread."""
         with self._changed:
             self._closes = True
             self._changed.notify_all()
-        self._thread.join(CLOSE_S)
         self.stub.close()
+        self._thread.join(CLOSE_S)
 
     def _run(self) -> None:
         while not self._closes:
             try:
                 self._ask()
-            except (BridgeError, NotReady) as error:
+            except (BridgeError, NotReady, ValueError) as error:
+                if self._closes:
+                    return
+                if isinstance(error, ValueError):  # not that of a closed channel
+                    raise
                 with self._changed:
                     self.note_away(error)
                     self._changed.wait_for(lambda: self._closes, REFRESH_S)
