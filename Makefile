@@ -38,7 +38,7 @@ train: install ## train CartPole-v1 until its goal is reached
 test: unit integration learning ## run all tests
 
 unit: install-test ## run the fast tests alone, on all cores
-	$(BIN)/python -m pytest -n logical --dist loadfile -m 'not integration and not learning'
+	$(BIN)/python -m pytest -n logical --dist worksteal -m 'not integration and not learning'
 
 integration: install-test ## run the tests with real processes alone, on all cores
 	$(BIN)/python -m pytest -n logical --dist loadfile -m integration

@@ -17,6 +17,8 @@ from terminal_screen import on_screen
 
 from relaax.server.common.algorithm_loader import load_algorithm
 
+pytestmark = pytest.mark.integration
+
 TRAIN = COMMANDS / "relaax-train"
 
 #: Prints "ready", and exits with status 0 after SIGTERM.
