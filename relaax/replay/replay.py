@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from time import monotonic, sleep
 from typing import Any
 
@@ -16,7 +17,7 @@ from relaax.replay.rates import Rates
 from relaax.replay.schema import Schema
 from relaax.replay.selectors.selector import FloatArray, IntArray
 from relaax.replay.snapshot import Snapshot
-from relaax.replay.storage import ENDS, FINAL, NONE, START, Flags, Storage
+from relaax.replay.storage import ENDS, FINAL, GAP, NONE, START, Flags, Storage
 from relaax.replay.table import Sample, Table, TableState, require_priorities
 from relaax.replay.times import Times
 from relaax.replay.writers import MissingSteps, Slot, Writers
@@ -130,8 +131,9 @@ class Replay:
     ) -> int:
         """Store steps [N, ...] of an environment; ``first`` is the number of the first of them.
 
-        An episode that begins before the one before it has ended cuts that one off. Return the
-        number of the step that must come next. NotReady if the tables do not take the steps within
+        An episode that begins before the one before it has ended cuts that one off, and a ``GAP``
+        does, too: what follows it lies in rows apart. Return the number of the step that must come
+        next. NotReady if the tables do not take the steps within
         ``timeout_s``; UnknownWriter, MissingSteps; ValueError for other columns.
         """
         self.schema.check(rows, len(flags))
@@ -151,7 +153,8 @@ class Replay:
             self._duplicate_steps += new.start or 0
             if known < len(flags):
                 with self.times.of("insert"):
-                    self._take(slot, {name: rows[name][new] for name in rows}, flags[new])
+                    for piece in _pieces(flags, new.start):
+                        self._take(slot, {name: rows[name][piece] for name in rows}, flags[piece])
             slot.may_have_gap = False
             return slot.next_step
 
@@ -307,9 +310,11 @@ class Replay:
         slot.may_have_gap = False
 
     def _take(self, slot: Slot, rows: Mapping[str, Array], flags: Flags) -> None:
-        if flags[0] & START:
+        if flags[0] & (START | GAP):
             self._end_episode(slot)
-        places = self._storage.append(slot.number, rows, _with_ends(flags))
+        if flags[0] & GAP and self._storage.newest(slot.number) != NONE:
+            slot.number = self._writers.new_number()
+        places = self._storage.append(slot.number, rows, _with_ends(flags & ~np.uint8(GAP)))
         slot.next_step += len(flags)
         self._actions += int(np.count_nonzero(flags & FINAL == 0))
         for table in self._tables.values():
@@ -318,6 +323,7 @@ class Replay:
 
     def _may_insert(self, slot: Slot, flags: Flags) -> bool:
         tables = self._tables.values()
+        flags = np.where(flags & GAP, flags | START, flags)  # what was before is ended by both
         return self._is_over or all(table.may_insert(slot.number, flags) for table in tables)
 
     def _end_episode(self, slot: Slot) -> None:
@@ -331,6 +337,13 @@ class Replay:
         for slot in slots:
             self._end_episode(slot)
         self._changed.notify_all()
+
+
+def _pieces(flags: Flags, begin: int) -> list[slice]:
+    """Return the parts of flags [N] from ``begin`` on, of which all but the first have a gap."""
+    gaps = begin + 1 + np.flatnonzero(flags[begin + 1 :] & GAP)
+    bounds = [begin, *gaps.tolist(), len(flags)]
+    return [slice(*both) for both in pairwise(bounds)]
 
 
 def _with_ends(flags: Flags) -> Flags:

@@ -20,9 +20,9 @@ class StepBatch:
 
     #: int64 [N]: whose step it is.
     slots: IntArray
-    #: uint8 [N]: START, TERMINATED and FINAL of ``relaax.replay.storage``.
+    #: uint8 [N]: START, TERMINATED, FINAL and GAP of ``relaax.replay.storage``.
     flags: Flags
-    #: [N, ...] by name, as the storage's schema has them.
+    #: [N, ...] by name: all that the storage's schema has, and maybe more, which is not stored.
     columns: Mapping[str, Array]
 
     def __len__(self) -> int:

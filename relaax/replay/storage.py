@@ -21,6 +21,10 @@ Flags = npt.NDArray[np.uint8]
 START, TERMINATED, FINAL = 1, 2, 4
 ENDS = TERMINATED | FINAL
 
+#: Not stored, but said of a step that is delivered: steps before it, of the same episode, never
+#: will be.
+GAP = 8
+
 #: Rows that a slot takes from the pool at once, and that are evicted together.
 BLOCK = 64
 

@@ -19,7 +19,8 @@ class SpreadWriter:
     """An ``ExperienceSink`` of steps that has a ``ReplayWriter`` for each server, which it owns.
 
     Environment e belongs to server (``first`` + e) modulo their number, and stays there. An episode
-    that begins while that one does not answer goes as a whole to the next one that does.
+    that begins while that one does not answer goes to the next one that does, and one that goes on
+    while steps are dropped there continues at another server.
     """
 
     def __init__(self, writers: Sequence[ReplayWriter], first: int = 0) -> None:
@@ -52,12 +53,24 @@ class SpreadWriter:
     def _of(self, steps: StepBatch) -> IntArray:
         """Return the servers int64 [N] of steps."""
         self._grow(int(steps.slots.max()) + 1)
+        self._leave_those_that_give_up(steps.slots)
         servers = self._servers[steps.slots]
         for place in np.flatnonzero(steps.flags & START):
             slot = steps.slots[place]
             self._servers[slot] = self._answering(self._home(int(slot)))
             servers[place:][steps.slots[place:] == slot] = self._servers[slot]
         return servers
+
+    def _leave_those_that_give_up(self, slots: IntArray) -> None:
+        """Let episodes go on elsewhere, if anywhere, where their server takes no more steps."""
+        gone = [writer.gives_up for writer in self._writers]
+        if not any(gone):
+            return
+        for slot in np.unique(slots).tolist():
+            before, after = self._servers[slot], self._answering(self._home(slot))
+            if gone[before] and before != after:
+                self._servers[slot] = after
+                self._writers[after].interrupt(slot)
 
     def _answering(self, home: int) -> int:
         """Return ``home``, or the next server that answers; ``home`` if none does."""

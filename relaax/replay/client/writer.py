@@ -17,7 +17,7 @@ from relaax.replay.client.stub import ReplayAway, ReplayStub
 from relaax.replay.replay import NotReady
 from relaax.replay.schema import Schema
 from relaax.replay.step_batch import StepBatch
-from relaax.replay.storage import START
+from relaax.replay.storage import GAP, START, Flags
 from relaax.replay.writers import UnknownWriter
 
 _log = logging.getLogger(__name__)
@@ -43,7 +43,9 @@ class ReplayWriter:
 
     At most about ``most_waiting`` steps wait. When there are so many, ``put`` waits for room, until
     the server has not answered for ``timeout_s``. After that, or at once if it ``drops``, steps are
-    dropped to the end of their episodes. On the thread that sends, ``on_dropped`` is called with
+    dropped. An environment goes on with its next episode where there is room again; in the middle
+    of one when the queue is half empty, after a ``GAP``, unless only ``whole_episodes`` are of use.
+    On the thread that sends, ``on_dropped`` is called with
     the number of steps that were dropped since it was called before. ``name`` is the writer's, and
     no other's; drawn if omitted.
     """
@@ -57,6 +59,7 @@ class ReplayWriter:
         timeout_s: float = 5.0,
         on_dropped: Callable[[int], object] = lambda steps: None,
         name: str | None = None,
+        whole_episodes: bool = False,
     ) -> None:
         self._stub = stub
         self._schema = schema
@@ -65,11 +68,13 @@ class ReplayWriter:
         self._drops = drops
         self._timeout_s = timeout_s
         self._on_dropped = on_dropped
+        self._whole_episodes = whole_episodes
         self._queue: deque[StepBatch] = deque()
         self._waiting = 0
         self._oldest_at = 0.0
         #: Since when the server does not answer; None if it does, as far as is known.
         self._away_since: float | None = None
+        #: bool [slots]: whether a step of the present episode was dropped.
         self._skips: BoolArray = np.zeros(0, np.bool_)
         #: int64 [slots]: the number of each environment's next step.
         self._next: IntArray = np.zeros(0, np.int64)
@@ -96,8 +101,20 @@ class ReplayWriter:
         """Whether the server does not answer what waits to be sent."""
         return self._away_since is not None
 
+    @property
+    def gives_up(self) -> bool:
+        """Whether the server has not answered for so long that steps are dropped."""
+        since = self._away_since
+        return since is not None and monotonic() - since >= self._timeout_s
+
     def warm_up(self) -> None:
         """Do nothing."""
+
+    def interrupt(self, slot: int) -> None:
+        """Take note that what comes next of ``slot`` does not follow what has come."""
+        with self._changed:
+            self._grow_skips(slot + 1)
+            self._skips[slot] = True
 
     def put(self, steps: StepBatch) -> None:
         """Queue ``steps``; raise the error that ended the thread."""
@@ -151,21 +168,37 @@ class ReplayWriter:
         return True
 
     def _kept(self, steps: StepBatch, has_room: bool) -> StepBatch | None:
-        """Return the steps that are sent: not those between one that was dropped and a start."""
-        highest = int(steps.slots.max()) + 1
-        if highest > len(self._skips):
-            more = np.zeros(highest - len(self._skips), np.bool_)
-            self._skips = np.concatenate([self._skips, more])
-        if has_room:
-            self._skips[steps.slots[steps.flags & START != 0]] = False
-            which = ~self._skips[steps.slots]
-        else:
-            which = np.zeros(len(steps.flags), np.bool_)
-            self._skips[steps.slots] = True
-        self._dropped += int(np.count_nonzero(~which))
-        if which.all():
+        """Return the steps that are sent, and note which environments miss some then."""
+        self._grow_skips(int(steps.slots.max()) + 1)
+        skipped: BoolArray = self._skips[steps.slots]
+        if has_room and not skipped.any():
             return steps
-        return steps.chosen(which) if which.any() else None
+        if not has_room:
+            self._skips[steps.slots] = True
+            self._dropped += len(steps)
+            return None
+        kept, flags = ~skipped, steps.flags.copy()
+        for slot in np.unique(steps.slots[skipped]):
+            rows = np.flatnonzero(steps.slots == slot)
+            first = self._first_kept(flags[rows])
+            if first is not None:
+                kept[rows[first:]] = True
+                flags[rows[first]] |= 0 if flags[rows[first]] & START else GAP
+                self._skips[slot] = False
+        self._dropped += int(np.count_nonzero(~kept))
+        return StepBatch(steps.slots, flags, steps.columns).chosen(kept) if kept.any() else None
+
+    def _first_kept(self, flags: Flags) -> int | None:
+        """Return with which step [N] of an environment that misses some it goes on, if any."""
+        if not self._whole_episodes and self._waiting <= self._most_waiting // 2:
+            return 0
+        starts = np.flatnonzero(flags & START)
+        return int(starts[0]) if len(starts) else None
+
+    def _grow_skips(self, count: int) -> None:
+        if count > len(self._skips):
+            more = np.zeros(count - len(self._skips), np.bool_)
+            self._skips = np.concatenate([self._skips, more])
 
     def _run(self) -> None:
         try:

@@ -257,5 +257,6 @@ class ReplayMemoryClient:
                 most_waiting=4 * self.push_length,
                 timeout_s=self.push_timeout_s,
                 name=self._name,
+                whole_episodes=True,  # a memory's rows follow each other
             )
         return self._writer

@@ -11,7 +11,7 @@ from relaax.replay.limiter import Limiter
 from relaax.replay.replay import NotReady
 from relaax.replay.schema import Column, Schema
 from relaax.replay.specs import ReplaySpec, TableSpec
-from relaax.replay.storage import FINAL, NONE, START
+from relaax.replay.storage import FINAL, GAP, NONE, START
 from relaax.replay.views import Transitions
 from relaax.replay.writers import MissingSteps, UnknownWriter, Writers
 
@@ -51,6 +51,22 @@ def test_steps_that_come_too_early_are_refused_with_the_number_that_must_come():
     with pytest.raises(MissingSteps, match="step 5 of environment 0 must come next, not 7"):
         case.append(7, 2, start=False)
     assert case.stored() == list(range(5))
+
+
+def test_what_follows_a_gap_lies_apart_and_is_stored_once_too():
+    case = Case()
+    rows, flags = steps(0, 9, end=0)
+    flags[[3, 7]] |= GAP
+    for first in (0, 0, 5):  # sent again, as a whole and in part
+        part = {name: column[first:] for name, column in rows.items()}
+        assert case.replay.append("w", 0, first, part, flags[first:]) == 9
+    assert case.stored() == list(range(9))
+    storage = case.storage
+    place = np.argsort(storage.serials)[-9:]
+    assert storage.slots[place].tolist() == [0, 0, 0, 1, 1, 1, 1, 2, 2]
+    assert storage.flags[place].tolist() == [START, 0, FINAL, 0, 0, 0, FINAL, 0, 0]
+    assert case.append(9, 1, start=False) == 10
+    assert storage.slots[storage.serials == 9].tolist() == [2]
 
 
 def test_each_environment_has_numbers_of_its_own():

@@ -66,6 +66,22 @@ def test_another_worker_begins_with_another_server():
         spread.close()
 
 
+def test_an_episode_without_an_end_goes_on_at_another_server(spread):
+    spread.put(batch(0, 5, end=0))
+    wait_until(lambda: spread.stored(0) == list(range(5)))
+    spread.servers[0].stop()
+    spread.put(batch(5, 3, start=False, end=0))
+    wait_until(lambda: spread.writer._writers[0].gives_up)
+    spread.put(batch(8, 4, start=False, end=0))
+    spread.put(batch(12, 4, start=False, end=0))
+    wait_until(lambda: spread.stored(1) == list(range(8, 16)))
+    spread.restart(0)
+    wait_until(lambda: spread.stored(0) == list(range(5, 8)))
+    spread.put(batch(16, 4))
+    wait_until(lambda: spread.stored(0) == [*range(5, 8), *range(16, 20)])
+    assert spread.writer.dropped == 0
+
+
 def test_an_episode_that_begins_while_its_server_is_away_goes_to_another_one(spread):
     spread.put(batch(0, 5, end=0))
     wait_until(lambda: spread.stored(0) == list(range(5)))

@@ -14,7 +14,8 @@ from relaax.replay.client.writer import ReplayWriter
 from relaax.replay.limiter import Limiter
 from relaax.replay.replay import NotReady
 from relaax.replay.schema import Column, Schema
-from relaax.replay.storage import FINAL, START
+from relaax.replay.step_batch import StepBatch
+from relaax.replay.storage import FINAL, GAP, START
 
 
 class LosesAnswers(ReplayStub):
@@ -91,10 +92,39 @@ def test_steps_whose_answer_was_lost_for_longer_than_the_lease_are_stored_once(s
     assert server.stored(slot=1) == [6, 7, 8]
 
 
-def test_a_full_queue_drops_to_the_end_of_the_episode(server):
+def test_an_episode_without_an_end_goes_on_apart_when_there_is_room_again(server):
     server.stop()
     stub = ReplayStub(f"127.0.0.1:{server.port}", call_timeout_s=0.2)
     writer = ReplayWriter(stub, SCHEMA, most_waiting=8, drops=True)
+    both = [batch(0, 5, end=0), batch(100, 5, slot=1, end=0)]
+    writer.put(StepBatch.concatenated(both))
+    both = [batch(5, 5, start=False, end=0), batch(105, 5, slot=1)]  # no room: dropped
+    writer.put(StepBatch.concatenated(both))
+    again = Server(server.port)
+    try:
+        wait_until(lambda: writer.waiting == 0)
+        both = [batch(10, 5, start=False, end=0), batch(110, 5, slot=1)]
+        writer.put(StepBatch.concatenated(both))
+        wait_until(lambda: writer.waiting == 0)
+        writer.put(batch(15, 3, start=False, end=0))
+        wait_until(lambda: writer.waiting == 0)
+        slots = [again.stored(slot) for slot in range(3)]
+        assert slots == [
+            [0, 1, 2, 3, 4],
+            [100, 101, 102, 103, 104, 110, 111, 112, 113, 114],  # another episode
+            [10, 11, 12, 13, 14, 15, 16, 17],
+        ]
+        assert again.storage.flags[:5].tolist() == [START, 0, 0, 0, FINAL]
+        assert again.storage.flags.max() < GAP
+    finally:
+        writer.close()
+        again.stop()
+
+
+def test_a_full_queue_drops_to_the_end_of_the_episode(server):
+    server.stop()
+    stub = ReplayStub(f"127.0.0.1:{server.port}", call_timeout_s=0.2)
+    writer = ReplayWriter(stub, SCHEMA, most_waiting=8, drops=True, whole_episodes=True)
     writer.put(batch(0, 10, end=0))
     writer.put(batch(10, 5, start=False, end=0))  # no room: dropped
     again = Server(server.port)
