@@ -40,7 +40,14 @@ class ExperienceSender:
         self._has_gap = False
 
     def begin(self, state: Any, acted: Acted, *, starts: bool, version: int) -> None:
-        """Begin a step: what was observed and done, with the parameters of ``version``."""
+        """Begin a step: what was observed and done, with the parameters of ``version``.
+
+        Where a step before it was lost, an episode begins: what is left of the one before is not
+        sent.
+        """
+        if self._has_gap:
+            self._recorder.forget(_SLOT)
+            starts = True
         self._put(lambda: self._recorder.observe(_SLOT, _batch_of_one(state), starts))
         self._recorder.record(
             _SLOT,

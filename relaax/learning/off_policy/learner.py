@@ -69,7 +69,10 @@ class OffPolicyLearner(LearnerBase):
 
     def step(self, batch: TransitionBatch) -> StepResult:
         """Make one update."""
-        errors, terms = self._update(batch, self._updates + 1)
+        made = self._update(batch, self._updates + 1)
+        if made is None:
+            return StepResult({}, has_learnt=False)
+        errors, terms = made
         self._updates += 1
         if self._priorities is None:
             return StepResult(terms)

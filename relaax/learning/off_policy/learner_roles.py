@@ -22,8 +22,11 @@ class Update(Protocol):
 
     def __call__(
         self, batch: TransitionBatch, number: int
-    ) -> tuple[FloatArray, Mapping[str, float]]:
-        """Make the update of this number, from 1; return errors float32 [B] and terms."""
+    ) -> tuple[FloatArray, Mapping[str, float]] | None:
+        """Make the update of this number, from 1; return errors float32 [B] and terms.
+
+        None if the update is lost, and is to be made again, with another batch.
+        """
 
     def state(self) -> dict[str, Array]:
         """Return all variables by name."""

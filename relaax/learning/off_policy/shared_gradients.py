@@ -58,17 +58,21 @@ class SharedUpdate:
 
     def __call__(
         self, batch: TransitionBatch, number: int
-    ) -> tuple[FloatArray, Mapping[str, float]]:
-        """Make the update of this number; return errors float32 [B] and terms."""
+    ) -> tuple[FloatArray, Mapping[str, float]] | None:
+        """Make the update of this number; return errors float32 [B] and terms, None if it is lost.
+
+        A lost one does not count: targets follow others.
+        """
         gradient, errors, terms = self._update.gradient(batch)
         try:
             values = self._parameter_server.apply(gradient, 0, self._version)
         except BridgeError as error:
             _log.warning("an update is lost: %s", error)
-            return errors, terms
+            return None
         self._version = values.version
-        if values.vector is not None:
-            self._update.load(values.vector, number)
+        if values.vector is None:
+            return None
+        self._update.load(values.vector, number)
         return errors, terms
 
     def state(self) -> dict[str, Array]:

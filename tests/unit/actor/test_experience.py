@@ -83,6 +83,17 @@ def test_nothing_follows_a_step_whose_sending_was_interrupted():
     assert kept.flags() == [START, 0]
 
 
+def test_an_actor_that_plays_again_after_an_interruption_sends_nothing_of_the_episode_before():
+    kept = InterruptedSteps(number=2)
+    with actor_of(kept=kept) as actor:
+        with pytest.raises(SystemExit):
+            actor.main(Numbered(length=7))
+        actor.main(Numbered(length=3), episodes=1)
+    assert kept.column("observation") == [[0], [1], [0], [1], [2]]
+    assert kept.column("reward") == [1, 2, 1, 2, 3]
+    assert kept.flags() == [START, 0, START, 0, TERMINATED]
+
+
 def test_a_state_that_the_environment_writes_over_is_sent_as_it_was():
     class Reusing(Numbered):
         shared = np.zeros(1, np.float32)

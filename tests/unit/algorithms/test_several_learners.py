@@ -7,6 +7,7 @@ import pytest
 from processes import REPOSITORY
 from transition_batches import COUNT, batch_of
 
+from relaax.errors import BridgeError
 from relaax.metrics import NullMetrics
 from relaax.server.common.algorithm_loader import load_algorithm
 
@@ -30,6 +31,22 @@ class NoSaver:
 
     def location(self):
         return "nowhere"
+
+
+class Losing:
+    """A way to the parameter server on which gradient number ``lost`` is lost."""
+
+    def __init__(self, bridge, lost):
+        self._bridge, self._left = bridge, lost
+
+    def get(self, known=None):
+        return self._bridge.get(known)
+
+    def apply(self, gradient, steps, computed_with):
+        self._left -= 1
+        if self._left == 0:
+            raise BridgeError("it is lost")
+        return self._bridge.apply(gradient, steps, computed_with)
 
 
 def batch(name, seed):
@@ -108,6 +125,18 @@ def test_a_learner_that_starts_again_goes_on_with_what_is_there():
     again.connected(server.bridge())
     np.testing.assert_array_equal(again.parameters(), server.bridge().get().vector)
     np.testing.assert_array_equal(again.state()["target"], learner.state()["target"])
+
+
+def test_targets_follow_after_as_many_updates_though_some_were_lost():
+    module = load_algorithm(REPOSITORY / "algorithms" / "dqn").module
+    config = module.Config({**CASES["dqn"][0], "learners": {"count": 1}})
+    server = module.ParameterServer(config, NoSaver(), NullMetrics())
+    losing = Losing(server.bridge(), lost=2)
+    learner = module.make_learner(config, 3)
+    learner.connected(losing)
+    results = [learner.step(batch("dqn", number)) for number in range(3)]
+    assert [result.has_learnt for result in results] == [True, False, True]
+    np.testing.assert_array_equal(learner.state()["target"], learner.parameters())
 
 
 def test_the_policy_of_td3_cannot_wait_among_several_learners():
