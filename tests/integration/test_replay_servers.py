@@ -198,7 +198,7 @@ def test_environments_need_not_wait_for_a_learner_that_does_not_keep_up(training
     training.start_rlx_server("--when-full", "drop")
     environments = training.start_environments(2, "--episodes", "20", env="Pendulum-v1")
     assert environments.wait() == 0
-    dropped = "replay/steps dropped"
+    dropped = "actor/steps_dropped"
     wait_for(lambda: sum(count for _, count in scalars(metrics)[dropped]) > 2000, "a count")
 
 
