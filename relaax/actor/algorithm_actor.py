@@ -24,6 +24,7 @@ class AlgorithmActor(Actor):
     """
 
     sends_experience = False
+    measures_use = False
 
     def __init__(
         self,

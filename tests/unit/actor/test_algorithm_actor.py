@@ -2,6 +2,7 @@
 
 from contextlib import closing
 from functools import partial
+from itertools import count
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from actor_parts import KeptSteps, Numbered, actor_of
 from gymnasium import spaces
 from learner_parts import parameter_service
 from learning_parts import SMALL, SMALL_COLUMNS, small_values, unpack
+from stored_metrics import StoredMetrics
 
 from relaax.actor import PullRule
 from relaax.actor.algorithm_actor import AlgorithmActor
@@ -23,6 +25,7 @@ from relaax.learning.evaluator import EvaluationParts
 from relaax.learning.filters import Filters
 from relaax.learning.networks.numpy_policy import NumpyPolicy
 from relaax.learning.policy import CurrentPolicy
+from relaax.learning.policy_use import PolicyUse
 from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.published import PublishedParameters, PublishedService, PublishedSource
 from relaax.learning.pulling import PullingSink
@@ -50,7 +53,7 @@ def _bridge(service):
     return PulledBridge(service)
 
 
-def agent_of(bridge, kept):
+def agent_of(bridge, kept, use=None):
     """The agent of one environment, as an algorithm's builder wires it."""
     policy, distribution = CurrentPolicy(unpack, bridge.get()), Categorical(2)
     actor = Actor(
@@ -60,7 +63,7 @@ def agent_of(bridge, kept):
         distribution=distribution,
         columns=SMALL_COLUMNS,
         rollouts=StepRecorder(SMALL_COLUMNS),
-        experience=PullingSink(kept, bridge, policy),
+        experience=PullingSink(kept, bridge, policy, use=use),
         random=np.random.default_rng(3),
         evaluation=EvaluationParts(
             source=bridge,
@@ -72,10 +75,10 @@ def agent_of(bridge, kept):
     return SingleAgent(actor, NullMetrics())
 
 
-def play(bridge, environment, kept, episodes=1, rule=None, agent=None):
+def play(bridge, environment, kept, episodes=1, rule=None, agent=None, **session):
     agent = agent or agent_of(bridge, kept)
     make = partial(AlgorithmActor, agent=agent, bridge=bridge)
-    with actor_of(make, served=bridge.remote, rule=rule) as actor:
+    with actor_of(make, served=bridge.remote, rule=rule, **session) as actor:
         actor.main(environment, episodes=episodes)
         return actor
 
@@ -120,6 +123,23 @@ def test_what_the_hook_makes_of_the_parameters_is_what_the_agent_acts_with(servi
         actor.fetch_parameter()
         np.testing.assert_array_equal(bridge.get().vector, 2 * vector)
         assert list(actor.module_dict()) == ["policy"]
+
+
+def test_what_is_done_with_parameters_is_stored_once_by_the_agent(service, bridge):
+    class Publishing(Pair):
+        def step(self, action):
+            service.publish_values(small_values(seed=self._step).vector, self._step)
+            return super().step(action)
+
+    stored = StoredMetrics()
+    use = PolicyUse(stored, clock=partial(next, count(step=10)))  # so that each update is stored
+    agent = agent_of(bridge, KeptSteps(), use)
+    service.publish_values(small_values(seed=9).vector, 0)
+    play(bridge, Publishing(length=4), None, rule=PullRule("step", 3), agent=agent, metrics=stored)
+    # Before the third action: the second one's reward comes with the state that it is chosen in.
+    assert stored.values["actor/actions per update"] == [(1, None)]
+    assert stored.values["actor/episodes per update"] == [(0, None)]
+    assert len(stored.values["actor/publish delay"]) == 1
 
 
 def test_an_agent_stays_in_its_mode(bridge):
