@@ -53,6 +53,11 @@ class AlgorithmActor(Actor):
         """Let the agent act with other parameters."""
         self._bridge.use(np.ascontiguousarray(parameters[POLICY], np.float32))
 
+    def fetch_parameter(self) -> None:
+        """Fetch, and let the agent know the global step, which is new where parameters are not."""
+        super().fetch_parameter()
+        self._bridge.note_global_t()
+
     def pre_episode(self) -> None:
         """Begin with no action before."""
         super().pre_episode()

@@ -182,6 +182,32 @@ def test_an_agent_that_evaluates_plays_each_episode_with_what_was_fetched_before
     assert kept.batches == []
 
 
+def test_the_agent_knows_the_global_step_also_while_nothing_is_published(service, bridge):
+    policy = CurrentPolicy(unpack, bridge.get())
+    bridge.subscribe(policy)
+    known = []
+
+    class Counting(Pair):
+        def step(self, action):
+            known.append(policy.global_t)
+            service.increment_global_t(10)  # what others do
+            return super().step(action)
+
+    play(bridge, Counting(length=5), KeptSteps(), rule=PullRule("step", 2))
+    assert known == [0, 10, 10, 30, 30]
+    assert policy.current.version == Version(0)
+
+
+class PublishingBetween(PublishedService):
+    """Something else is published after each answer to a question for info."""
+
+    def fetch(self, wanted, known_hash=""):
+        found = super().fetch(wanted, known_hash)
+        if wanted is Wanted.INFO:
+            self.publish_values(small_values(seed=9).vector, 9)
+        return found
+
+
 class TestPulledBridge:
     def test_values_are_those_that_were_used_last_and_not_newer_ones(self, service, bridge):
         service.publish_values(small_values(seed=9).vector, 1)
@@ -196,6 +222,36 @@ class TestPulledBridge:
         assert first.vector is not None
         assert again.vector is None
         assert again.info.iteration == 1
+
+    def test_values_that_are_published_during_a_fetch_come_with_what_is_known_of_them(self):
+        service = PublishingBetween(PublishedParameters(small_values().vector), NullMetrics())
+        service.publish_values(small_values(seed=8).vector, 8)
+        bridge = PulledBridge(service)
+        found = bridge.remote.fetch(Wanted.BOTH)
+        newest = service.get_values()
+        np.testing.assert_array_equal(found.vector, newest.vector)
+        assert found.info.iteration == 9
+        assert found.hash == found.info.hash == service.fetch(Wanted.PARAMETER).hash
+        assert bridge.remote.values.version == newest.version
+        assert bridge.remote.fetch(Wanted.BOTH, found.hash).vector is None
+
+    def test_a_first_fetch_brings_what_was_published_before_the_bridge_was_made(self, service):
+        service.publish_values(small_values(seed=9).vector, 7)
+        bridge = PulledBridge(service)
+        found = bridge.remote.fetch(Wanted.BOTH)
+        np.testing.assert_array_equal(found.vector, service.get_values().vector)
+        assert found.info.iteration == 7
+
+    def test_each_fetch_keeps_the_global_step_and_the_bridge_tells_it_when_it_is_asked_to(
+        self, service, bridge
+    ):
+        service.publish_values(small_values(seed=9).vector, 1)
+        first = bridge.remote.fetch(Wanted.BOTH)
+        service.increment_global_t(5)
+        assert bridge.remote.fetch(Wanted.BOTH, first.hash).vector is None
+        assert bridge.get().global_t == 0
+        bridge.note_global_t()
+        assert bridge.get().global_t == 5
 
     def test_before_anything_is_published_a_fetch_brings_nothing(self, bridge):
         assert bridge.remote.fetch(Wanted.BOTH).vector is None
