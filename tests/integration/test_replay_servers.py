@@ -163,6 +163,13 @@ def test_an_algorithm_without_a_learner_needs_no_replay_server(training: Trainin
     assert "nothing is stored for it" in process.output()
 
 
+def test_an_interval_of_an_eviction_that_is_not_asked_for_is_refused(training: Training):
+    training.configure(SMALL_SAC)
+    process = training.start_command("relaax-replay-server", "--evict-interval", "5")
+    assert process.wait() == 2
+    assert "--evict-interval: without --evict-after nothing is evicted" in process.output()
+
+
 def test_an_address_that_is_taken_is_refused(training: Training):
     training.configure(SMALL_SAC)
     url = f"127.0.0.1:{free_port()}"
