@@ -46,6 +46,9 @@ class Actor(ABC):
 
     #: Whether steps are sent for ``act``, and not by it.
     sends_experience = True
+    #: Whether it stores how old parameters are and how much is done with them: not where what
+    #: ``act`` asks does so.
+    measures_use = True
 
     def __init__(
         self,
@@ -118,7 +121,7 @@ class Actor(ABC):
 
         Parameter noise is added here.
         """
-        if self.actor_mode == TRAINING:
+        if self.measures_use and self.actor_mode == TRAINING:
             add = self._metrics.add
             if info.age_s is not None:  # by the parameter server's own clock
                 add("actor/publish delay", info.age_s)

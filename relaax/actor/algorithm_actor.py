@@ -24,6 +24,7 @@ class AlgorithmActor(Actor):
     """
 
     sends_experience = False
+    measures_use = False
 
     def __init__(
         self,
@@ -51,6 +52,11 @@ class AlgorithmActor(Actor):
     def load(self, parameters: ParameterArrays) -> None:
         """Let the agent act with other parameters."""
         self._bridge.use(np.ascontiguousarray(parameters[POLICY], np.float32))
+
+    def fetch_parameter(self) -> None:
+        """Fetch, and let the agent know the global step, which is new where parameters are not."""
+        super().fetch_parameter()
+        self._bridge.note_global_t()
 
     def pre_episode(self) -> None:
         """Begin with no action before."""

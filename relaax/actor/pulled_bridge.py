@@ -15,10 +15,14 @@ from relaax.algorithm_base import (
     Version,
     Wanted,
 )
+from relaax.learning.published.parameters import hash_of
 
 
 class PulledBridge(BridgeBase):
     """Hands on all calls, but for values: these change by ``use``, and not otherwise.
+
+    The global step that comes with them changes by ``note_global_t``, too: exploration goes by it,
+    also while nothing is published.
 
     A ``VariableFeed``: an agent that would ask for newer values by itself is given them instead.
     """
@@ -54,6 +58,12 @@ class PulledBridge(BridgeBase):
         for sink in self._sinks:
             sink.publish(self._values)
 
+    def note_global_t(self) -> None:
+        """Let the global step be that of the last fetch, whether or not it brought values."""
+        self._values = replace(self._values, global_t=self.remote.global_t)
+        for sink in self._sinks:
+            sink.publish(replace(self._values, vector=None))
+
     def get_values(self, known: Version | None = None) -> Values:
         """Return the values in use."""
         return self._values
@@ -76,7 +86,7 @@ class PulledBridge(BridgeBase):
 
 
 class PulledValues:
-    """Fetches what was published last, and keeps its version and global step."""
+    """Fetches what was published last, and keeps its version, and the global step at each fetch."""
 
     def __init__(self, bridge: BridgeBase, values: Values) -> None:
         self._bridge = bridge
@@ -84,6 +94,8 @@ class PulledValues:
         self.values = values
         #: What is known of it.
         self.info: PublishedInfo | None = None
+        #: The global step when the parameter server answered last.
+        self.global_t = values.global_t
 
     def fetch(self, wanted: Wanted, known_hash: str = "") -> Publication:
         """Return what was published last, as far as it is wanted and not known.
@@ -91,14 +103,39 @@ class PulledValues:
         Where gradients move the values, and nothing is published, the newest ones are returned.
         """
         info = self._bridge.fetch(Wanted.INFO).info
-        if wanted is Wanted.INFO or (info is not None and info.hash == known_hash):
+        if wanted is Wanted.INFO:
             return Publication(None, info, "" if info is None else info.hash)
+        if info is None:
+            return self._moved()
+        if info.hash == known_hash:
+            self.global_t = self._bridge.increment_global_t(0)
+            return Publication(None, info, info.hash)
+        return self._published(info)
+
+    def _moved(self) -> Publication:
+        """Return values that gradients have moved, unless they are those of the fetch before."""
         values = self._bridge.get_values(self.values.version)
+        self.global_t = values.global_t
         if values.vector is None:
-            return Publication(None, info, "" if info is None else info.hash)
-        info = info or _info_of(values.version)
-        self.values, self.info = values, info
-        return Publication(values.vector, info, info.hash)
+            return Publication(None, None, "")
+        return self._kept(values, values.vector, _info_of(values.version))
+
+    def _published(self, info: PublishedInfo) -> Publication:
+        """Return values that were published, and what is known of these."""
+        values = self._bridge.get_values()
+        self.global_t, vector = values.global_t, values.vector
+        if vector is None or hash_of(vector) != info.hash:
+            # Others were published between the two calls: they are fetched as one with their info.
+            found = self._bridge.fetch(Wanted.BOTH)
+            if found.vector is None or found.info is None:  # it has started again, without them
+                return Publication(None, None, "")
+            vector, info = found.vector, found.info
+        return self._kept(replace(values, age_s=info.age_s), vector, info)
+
+    def _kept(self, values: Values, vector: FloatVector, info: PublishedInfo) -> Publication:
+        """Return ``vector``, and keep the rest of ``values`` and ``info`` for when it is used."""
+        self.values, self.info = replace(values, vector=vector), info
+        return Publication(vector, info, info.hash)
 
 
 def _info_of(version: Version) -> PublishedInfo:

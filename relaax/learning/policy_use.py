@@ -18,6 +18,9 @@ class PolicyUse:
     Surreal's metrics of an actor (``on_parameter_fetched``, seed 000, "Actor"). Its publish delay
     is a difference of two machines' clocks, and may be negative. Here it is the age that the
     parameter server itself has measured. Actors and what pulls parameters may be two threads.
+
+    Parameters that nothing was done with say nothing of acting: where there was no action since the
+    update before, as where all environments evaluate, an update is not counted.
     """
 
     def __init__(self, metrics: Metrics, clock: Callable[[], float] = time.monotonic) -> None:
@@ -34,9 +37,10 @@ class PolicyUse:
     def updated(self, age_s: float | None) -> None:
         """Take note of other parameters, published ``age_s`` seconds ago if that is known."""
         with self._lock:
-            if age_s is not None:
-                self._means.add("actor/publish delay", age_s)
-            self._means.add("actor/actions per update", self._actions)
-            self._means.add("actor/episodes per update", self._episodes)
-            self._actions = self._episodes = 0
+            if self._actions:
+                if age_s is not None:
+                    self._means.add("actor/publish delay", age_s)
+                self._means.add("actor/actions per update", self._actions)
+                self._means.add("actor/episodes per update", self._episodes)
+                self._actions = self._episodes = 0
             self._means.store_if_due()

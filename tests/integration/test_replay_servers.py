@@ -163,6 +163,13 @@ def test_an_algorithm_without_a_learner_needs_no_replay_server(training: Trainin
     assert "nothing is stored for it" in process.output()
 
 
+def test_an_interval_of_an_eviction_that_is_not_asked_for_is_refused(training: Training):
+    training.configure(SMALL_SAC)
+    process = training.start_command("relaax-replay-server", "--evict-interval", "5")
+    assert process.wait() == 2
+    assert "--evict-interval: without --evict-after nothing is evicted" in process.output()
+
+
 def test_an_address_that_is_taken_is_refused(training: Training):
     training.configure(SMALL_SAC)
     url = f"127.0.0.1:{free_port()}"
@@ -198,7 +205,7 @@ def test_environments_need_not_wait_for_a_learner_that_does_not_keep_up(training
     training.start_rlx_server("--when-full", "drop")
     environments = training.start_environments(2, "--episodes", "20", env="Pendulum-v1")
     assert environments.wait() == 0
-    dropped = "replay/steps_dropped"
+    dropped = "actor/steps_dropped"
     wait_for(lambda: sum(count for _, count in scalars(metrics)[dropped]) > 2000, "a count")
 
 

@@ -75,6 +75,7 @@ def test_what_surreal_measures_is_measured_and_in_one_log_all_processes_have_nam
     assert missing == set()
     for tag in OF_REPLAY | OF_LEARNER | OF_ACTORS | OF_PARAMETER_SERVER:
         assert min(values[tag]) >= 0, tag
+    assert min(values["actor/actions_per_update"]) > 0
     for name in ("learn", "fetch", "publish"):
         assert max(values[f"learner/{name}_load"]) <= 100, name
     assert max(values["replay/steps_stored"]) <= 2600

@@ -21,4 +21,4 @@ class PublishedSource:
             values = self._bridge.get_values()
             return Values(Version(0), 0, values.vector)
         self._hash = found.hash
-        return Values(Version(found.info.iteration), 0, found.vector)
+        return Values(Version(found.info.iteration), 0, found.vector, found.info.age_s)

@@ -100,7 +100,7 @@ def writer_to(
             ReplayStub(url),
             schema,
             drops=drops,
-            on_dropped=lambda steps: metrics.scalar("replay/steps dropped", steps),
+            on_dropped=lambda steps: metrics.scalar("actor/steps dropped", steps),
         )
         for url in urls
     ]

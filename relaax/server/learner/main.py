@@ -4,7 +4,6 @@ import logging
 import os
 import secrets
 import sys
-from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 
@@ -26,6 +25,8 @@ from relaax.server.common.configuration import (
     S3Location,
     leave_undisturbed,
     load_learner,
+    require_interval_of_eviction,
+    require_none_of,
     run_command,
 )
 from relaax.server.common.logs import start_logging
@@ -89,13 +90,7 @@ def _loop(
     seed = section.parameters.get("seed")
     learner = algorithm.make_learner(config, seed)
     resources.callback(learner.close)
-    if learner.is_on_policy:
-        _require_none_of(
-            options,
-            ("prefetch", "publish_interval", "publish_every"),
-            "this algorithm learns from what its newest parameters do: a batch is drawn after the "
-            "one before was learnt from, and its result is published at once",
-        )
+    _require_effect(options, learner)
     store = store_of(options.checkpoint_dir, options.checkpoint_aws_s3, options.aws_keys)
     saver = saver_of(store, options.checkpoints_to_keep, options.keep_best, options.restore)
     on_score = None
@@ -133,11 +128,28 @@ def _loop(
     return loop, watch, experience
 
 
-def _require_none_of(options: LearnerOptions, names: Sequence[str], reason: str) -> None:
-    """Raise ConfigurationError if any of these options is given, which would have no effect."""
-    for name in names:
-        if name in options.model_fields_set:
-            raise ConfigurationError(f"--{name.replace('_', '-')}: {reason}")
+def _require_effect(options: LearnerOptions, learner: LearnerBase) -> None:
+    """Raise ConfigurationError for options that mean nothing to this learner."""
+    if learner.is_on_policy:
+        require_none_of(
+            options,
+            ("prefetch", "publish_interval", "publish_every"),
+            "this algorithm learns from what its newest parameters do: a batch is drawn after the "
+            "one before was learnt from, and its result is published at once",
+        )
+    if not learner.publishes:
+        require_none_of(
+            options,
+            ("publish_interval", "publish_every"),
+            "this learner shares gradients: the parameter server applies them, and nothing is "
+            "published",
+        )
+    if options.publish_every is not None:
+        require_none_of(
+            options,
+            ("publish_interval",),
+            "with --publish-every the learner publishes by its steps, and not by the clock",
+        )
 
 
 def _connect(learner: LearnerBase, bridge: BridgeBase, stop: Stop) -> None:
@@ -167,8 +179,10 @@ def _experience(
             "--save-replay: replay servers hold the steps: give these --checkpoint-dir or "
             "--checkpoint-aws-s3"
         )
-    _require_none_of(
-        options, ("evict_after", "lease"), "replay servers hold the steps: give it to these"
+    require_none_of(
+        options,
+        ("evict_after", "evict_interval", "lease"),
+        "replay servers hold the steps: give it to these",
     )
     return ReplayServers(options.replay_servers, table, spec, random, metrics)
 
@@ -177,6 +191,7 @@ def _own_replay(
     options: LearnerOptions, spec: ReplaySpec, random: np.random.Generator, metrics: Metrics
 ) -> OwnReplay:
     """Return a replay in this process, with what was saved of it."""
+    require_interval_of_eviction(options)
     replay, contents = spec.make(random, options.lease), None
     tasks = []
     if options.save_replay:

@@ -21,6 +21,7 @@ from relaax.server.common.configuration import (
     S3Location,
     leave_undisturbed,
     load_replay_server,
+    require_interval_of_eviction,
     run_command,
 )
 from relaax.server.common.logs import start_logging
@@ -46,6 +47,7 @@ def _serve(arguments: list[str]) -> int:
     configuration = load_replay_server(arguments)
     options = configuration.options
     start_logging(options.log_level, options.log_file, "relaax-replay-server")
+    require_interval_of_eviction(options)
     stop = StopSignal()
     with ExitStack() as resources:
         algorithm = load_algorithm(configuration.algorithm.directory)

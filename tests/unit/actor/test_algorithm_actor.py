@@ -2,6 +2,7 @@
 
 from contextlib import closing
 from functools import partial
+from itertools import count
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from actor_parts import KeptSteps, Numbered, actor_of
 from gymnasium import spaces
 from learner_parts import parameter_service
 from learning_parts import SMALL, SMALL_COLUMNS, small_values, unpack
+from stored_metrics import StoredMetrics
 
 from relaax.actor import PullRule
 from relaax.actor.algorithm_actor import AlgorithmActor
@@ -23,6 +25,7 @@ from relaax.learning.evaluator import EvaluationParts
 from relaax.learning.filters import Filters
 from relaax.learning.networks.numpy_policy import NumpyPolicy
 from relaax.learning.policy import CurrentPolicy
+from relaax.learning.policy_use import PolicyUse
 from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.published import PublishedParameters, PublishedService, PublishedSource
 from relaax.learning.pulling import PullingSink
@@ -50,7 +53,7 @@ def _bridge(service):
     return PulledBridge(service)
 
 
-def agent_of(bridge, kept):
+def agent_of(bridge, kept, use=None):
     """The agent of one environment, as an algorithm's builder wires it."""
     policy, distribution = CurrentPolicy(unpack, bridge.get()), Categorical(2)
     actor = Actor(
@@ -60,7 +63,7 @@ def agent_of(bridge, kept):
         distribution=distribution,
         columns=SMALL_COLUMNS,
         rollouts=StepRecorder(SMALL_COLUMNS),
-        experience=PullingSink(kept, bridge, policy),
+        experience=PullingSink(kept, bridge, policy, use=use),
         random=np.random.default_rng(3),
         evaluation=EvaluationParts(
             source=bridge,
@@ -72,10 +75,10 @@ def agent_of(bridge, kept):
     return SingleAgent(actor, NullMetrics())
 
 
-def play(bridge, environment, kept, episodes=1, rule=None, agent=None):
+def play(bridge, environment, kept, episodes=1, rule=None, agent=None, **session):
     agent = agent or agent_of(bridge, kept)
     make = partial(AlgorithmActor, agent=agent, bridge=bridge)
-    with actor_of(make, served=bridge.remote, rule=rule) as actor:
+    with actor_of(make, served=bridge.remote, rule=rule, **session) as actor:
         actor.main(environment, episodes=episodes)
         return actor
 
@@ -122,6 +125,23 @@ def test_what_the_hook_makes_of_the_parameters_is_what_the_agent_acts_with(servi
         assert list(actor.module_dict()) == ["policy"]
 
 
+def test_what_is_done_with_parameters_is_stored_once_by_the_agent(service, bridge):
+    class Publishing(Pair):
+        def step(self, action):
+            service.publish_values(small_values(seed=self._step).vector, self._step)
+            return super().step(action)
+
+    stored = StoredMetrics()
+    use = PolicyUse(stored, clock=partial(next, count(step=10)))  # so that each update is stored
+    agent = agent_of(bridge, KeptSteps(), use)
+    service.publish_values(small_values(seed=9).vector, 0)
+    play(bridge, Publishing(length=4), None, rule=PullRule("step", 3), agent=agent, metrics=stored)
+    # Before the third action: the second one's reward comes with the state that it is chosen in.
+    assert stored.values["actor/actions per update"] == [(1, None)]
+    assert stored.values["actor/episodes per update"] == [(0, None)]
+    assert len(stored.values["actor/publish delay"]) == 1
+
+
 def test_an_agent_stays_in_its_mode(bridge):
     make = partial(AlgorithmActor, agent=agent_of(bridge, KeptSteps()), bridge=bridge)
     with actor_of(make, served=bridge.remote) as actor:
@@ -162,6 +182,32 @@ def test_an_agent_that_evaluates_plays_each_episode_with_what_was_fetched_before
     assert kept.batches == []
 
 
+def test_the_agent_knows_the_global_step_also_while_nothing_is_published(service, bridge):
+    policy = CurrentPolicy(unpack, bridge.get())
+    bridge.subscribe(policy)
+    known = []
+
+    class Counting(Pair):
+        def step(self, action):
+            known.append(policy.global_t)
+            service.increment_global_t(10)  # what others do
+            return super().step(action)
+
+    play(bridge, Counting(length=5), KeptSteps(), rule=PullRule("step", 2))
+    assert known == [0, 10, 10, 30, 30]
+    assert policy.current.version == Version(0)
+
+
+class PublishingBetween(PublishedService):
+    """Something else is published after each answer to a question for info."""
+
+    def fetch(self, wanted, known_hash=""):
+        found = super().fetch(wanted, known_hash)
+        if wanted is Wanted.INFO:
+            self.publish_values(small_values(seed=9).vector, 9)
+        return found
+
+
 class TestPulledBridge:
     def test_values_are_those_that_were_used_last_and_not_newer_ones(self, service, bridge):
         service.publish_values(small_values(seed=9).vector, 1)
@@ -176,6 +222,36 @@ class TestPulledBridge:
         assert first.vector is not None
         assert again.vector is None
         assert again.info.iteration == 1
+
+    def test_values_that_are_published_during_a_fetch_come_with_what_is_known_of_them(self):
+        service = PublishingBetween(PublishedParameters(small_values().vector), NullMetrics())
+        service.publish_values(small_values(seed=8).vector, 8)
+        bridge = PulledBridge(service)
+        found = bridge.remote.fetch(Wanted.BOTH)
+        newest = service.get_values()
+        np.testing.assert_array_equal(found.vector, newest.vector)
+        assert found.info.iteration == 9
+        assert found.hash == found.info.hash == service.fetch(Wanted.PARAMETER).hash
+        assert bridge.remote.values.version == newest.version
+        assert bridge.remote.fetch(Wanted.BOTH, found.hash).vector is None
+
+    def test_a_first_fetch_brings_what_was_published_before_the_bridge_was_made(self, service):
+        service.publish_values(small_values(seed=9).vector, 7)
+        bridge = PulledBridge(service)
+        found = bridge.remote.fetch(Wanted.BOTH)
+        np.testing.assert_array_equal(found.vector, service.get_values().vector)
+        assert found.info.iteration == 7
+
+    def test_each_fetch_keeps_the_global_step_and_the_bridge_tells_it_when_it_is_asked_to(
+        self, service, bridge
+    ):
+        service.publish_values(small_values(seed=9).vector, 1)
+        first = bridge.remote.fetch(Wanted.BOTH)
+        service.increment_global_t(5)
+        assert bridge.remote.fetch(Wanted.BOTH, first.hash).vector is None
+        assert bridge.get().global_t == 0
+        bridge.note_global_t()
+        assert bridge.get().global_t == 5
 
     def test_before_anything_is_published_a_fetch_brings_nothing(self, bridge):
         assert bridge.remote.fetch(Wanted.BOTH).vector is None

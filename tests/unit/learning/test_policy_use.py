@@ -43,4 +43,22 @@ def test_a_step_in_which_an_episode_was_cut_off_is_no_action():
 
 
 def test_an_age_that_is_not_known_is_not_stored():
-    assert Case().updated_after(1.0, age_s=None) == {ACTIONS: 0, EPISODES: 0}
+    case = Case()
+    case.use.acted(steps(START))
+    assert case.updated_after(1.0, age_s=None) == {ACTIONS: 1, EPISODES: 0}
+
+
+def test_updates_before_which_nothing_was_done_say_nothing():
+    case = Case()
+    assert case.updated_after(1.0, age_s=0.1) == {}
+    case.use.acted(steps(START, 0))
+    assert case.updated_after(0.5, age_s=0.2) == {}
+    assert case.updated_after(0.5, age_s=0.3) == {DELAY: 0.2, ACTIONS: 2, EPISODES: 0}
+
+
+def test_an_episode_that_is_cut_off_after_an_update_counts_for_the_next_one():
+    case = Case()
+    case.use.acted(steps(FINAL))
+    assert case.updated_after(1.0, age_s=0.1) == {}
+    case.use.acted(steps(START))
+    assert case.updated_after(1.0, age_s=0.1) == {DELAY: 0.1, ACTIONS: 1, EPISODES: 1}

@@ -3,8 +3,9 @@
 import pytest
 from replay_cases import SCHEMA
 from replay_servers import Server, batch, wait_until
+from stored_metrics import StoredMetrics
 
-from relaax.replay.client.spread import SpreadWriter
+from relaax.replay.client.spread import SpreadWriter, writer_to
 from relaax.replay.client.stub import ReplayStub
 from relaax.replay.client.writer import ReplayWriter
 from relaax.replay.step_batch import StepBatch
@@ -105,3 +106,14 @@ def test_while_no_server_answers_steps_are_dropped_and_counted(spread):
     spread.put(batch(300, 10, start=False), batch(310, 10))
     spread.put(batch(1300, 10, slot=1, start=False))
     assert spread.writer.dropped == 30
+
+
+def test_each_count_of_dropped_steps_is_a_metric_of_the_actors_and_none_of_the_replay():
+    server, stored = Server(), StoredMetrics()
+    server.stop()
+    writer = writer_to([f"127.0.0.1:{server.port}"], SCHEMA, stored, drops=True)
+    writer.put(batch(0, 256, end=0))  # all that may wait
+    writer.put(batch(256, 5, start=False))
+    wait_until(lambda: stored.values)
+    writer.close()
+    assert stored.values == {"actor/steps dropped": [(5, None), (256, None)]}

@@ -7,10 +7,15 @@
 ``yaml_reader``   reads the YAML file
 ``mistakes``      explains values that are refused
 ``load``          combines flags, YAML file and defaults
+``effects``       refuses options that would have no effect
 ``exit_status``   turns known errors into one line and an exit status
 """
 
 from relaax.server.common.configuration.commands import PARAMETER_SERVER
+from relaax.server.common.configuration.effects import (
+    require_interval_of_eviction,
+    require_none_of,
+)
 from relaax.server.common.configuration.exit_status import leave_undisturbed, run_command
 from relaax.server.common.configuration.load import (
     ActorConfiguration,
@@ -54,5 +59,7 @@ __all__ = [
     "load_parameter_server",
     "load_replay_server",
     "load_rlx_server",
+    "require_interval_of_eviction",
+    "require_none_of",
     "run_command",
 ]

@@ -36,3 +36,11 @@ def test_what_was_returned_last_is_not_returned_again_but_to_one_that_knows_noth
     assert source.get(None).vector is not None
     service.publish_values(INITIAL + 2, 8)
     assert source.get(known).version.number == 8
+
+
+def test_values_are_as_old_as_their_publication():
+    times = iter([10.0, 10.25])
+    parameters = PublishedParameters(INITIAL, stopwatch=lambda: next(times))
+    source = PublishedSource(PublishedService(parameters, NullMetrics()))
+    parameters.publish(INITIAL + 1, 7)
+    assert source.get().age_s == 0.25
