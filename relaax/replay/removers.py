@@ -1,15 +1,13 @@
 """Which items leave a table that has too many."""
 
-from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from relaax.errors import ConfigurationError
 from relaax.replay.limiter import Limiter
 from relaax.replay.selectors.prioritized import Prioritized
-from relaax.replay.selectors.selector import Selector
+from relaax.replay.selectors.selector import FloatArray, IntArray, Selector
 from relaax.replay.storage import Storage
 
 RemoverName: TypeAlias = Literal["fifo", "lowest_priority"]
@@ -23,7 +21,14 @@ class Remover:
     """Lets items leave a table, so that it never has more than the limiter's ``max_items``.
 
     ``fifo`` are those whose steps were stored first, ``lowest_priority`` those of the lowest
-    priorities. ConfigurationError where there are no priorities, or no ``max_items``.
+    priorities, and of equal ones those whose steps were stored first. ConfigurationError where
+    there are no priorities, or no ``max_items``.
+
+    All items are looked at when some leave, some 20 ms for a million, and for priorities all rows
+    of the storage, 0.2 ms for a million. A large table does so once for many items. One with fewer
+    than ``PARTS`` items, or with ``min_items`` near ``max_items``, does so at each step that
+    brings an item, since it cannot spare more: let ``max_items`` of a large one be some percent
+    above ``min_items``.
     """
 
     def __init__(
@@ -44,14 +49,26 @@ class Remover:
         if len(self._selector) <= self._most:
             return 0
         items = self._selector.contents()
-        count = len(items["rows"]) - self._left_over
-        first = np.argpartition(self._order(items), count - 1)[:count]
-        self._selector.remove(items["rows"][first])
+        rows, count = items["rows"], len(items["rows"]) - self._left_over
+        if self._name == "lowest_priority":
+            self._selector.remove(self._lowest(rows, items["priorities"], count))
+        else:
+            self._selector.remove(self._oldest(rows, count))
         return count
 
-    def _order(self, items: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[Any]:
-        """Return numbers [N], of which those that leave have the lowest."""
-        if self._name == "lowest_priority":
-            return items["priorities"]
-        serials: npt.NDArray[np.int64] = self._storage.serials[items["rows"]]
-        return serials
+    def _oldest(self, rows: IntArray, count: int) -> IntArray:
+        """Return the ``count`` of ``rows`` [N] that were stored first."""
+        if count == len(rows):
+            return rows
+        return rows[np.argpartition(self._storage.serials[rows], count)[:count]]
+
+    def _lowest(self, rows: IntArray, priorities: FloatArray, count: int) -> IntArray:
+        """Return the ``count`` of ``rows`` [N] with the lowest priorities [N].
+
+        All new items have the same one, the largest: without their age, the newest would leave as
+        soon as any.
+        """
+        bound = np.partition(priorities, count - 1)[count - 1]
+        lower = rows[priorities < bound]
+        ties = self._oldest(rows[priorities == bound], count - len(lower))
+        return np.concatenate([lower, ties])

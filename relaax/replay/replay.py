@@ -68,6 +68,7 @@ class Replay:
         self._lost_steps = 0
         self._dropped_steps = 0
         self._actions = 0
+        self._changes = 0
         self._is_over = False
         self._rates = Rates(RATES_OVER_S)
 
@@ -82,11 +83,12 @@ class Replay:
 
     @property
     def changes(self) -> int:
-        """How many steps were ever stored, and items drawn: whether contents are still the same.
+        """Count what was ever done that contents remember: while it is the same, so are they.
 
-        Priorities change after draws.
+        It goes on from that of the contents that were restored, and is never less than the steps
+        ever stored and the items ever drawn together.
         """
-        return self.stored + self._drawn()
+        return self._changes
 
     @property
     def actions(self) -> int:
@@ -118,6 +120,7 @@ class Replay:
     def close_writer(self, name: str) -> None:
         """Let no more be written by ``name``; its unfinished episodes end."""
         with self._changed:
+            self._changes += 1
             self._end_episodes(self._writers.close(name))
 
     def append(
@@ -149,6 +152,7 @@ class Replay:
                     return self._drop(first, len(flags))
                 # Meanwhile the same steps may have come again, and have been stored.
                 known = self._known_steps(writer, environment, first)
+            self._changes += len(flags)
             slot, new = self._writers.slot(writer, environment), slice(min(known, len(flags)), None)
             self._duplicate_steps += new.start or 0
             if known < len(flags):
@@ -180,6 +184,7 @@ class Replay:
                 raise NotReady(
                     f"{len(source)} items are in {table}, of which {count} are not ready"
                 )
+            self._changes += count
             with self.times.of("sample"):
                 sample = source.draw(count, charge, empty=empty)
             self._changed.notify_all()
@@ -202,12 +207,15 @@ class Replay:
         """Give items of ``table`` other priorities [N]; return how many of them are gone."""
         require_priorities(priorities)
         with self._changed:
+            self._changes += 1
             return self._tables[table].update_priorities(keys, priorities)
 
     def reclaim(self) -> None:
         """End the episodes of writers that were silent for longer than their lease."""
         with self._changed:
-            self._end_episodes(self._writers.expired())
+            slots = self._writers.expired()
+            self._changes += len(slots)
+            self._end_episodes(slots)
 
     def end(self) -> None:
         """Acknowledge what still comes and store none of it, so that no writer waits any more."""
@@ -218,7 +226,9 @@ class Replay:
     def evict(self, older_than_s: float) -> None:
         """Evict what was stored longer ago, the oldest first, and a block of steps at once."""
         with self._changed:
+            before = self._storage.evicted
             self._storage.evict_before(monotonic() - older_than_s)
+            self._changes += self._storage.evicted - before
             self._changed.notify_all()
 
     def stats(self) -> dict[str, float]:
@@ -255,6 +265,7 @@ class Replay:
                 arrays |= named(f"table/{name}/", table.contents())
             counts = (self._duplicate_steps, self._lost_steps, self._dropped_steps, self._actions)
             arrays |= {"writers": self._writers.contents(), "counts": np.array(counts)}
+            arrays["changes"] = np.array(self._changes)
             snapshot = self._storage.snapshot()
         try:
             while self._copied_some(snapshot):
@@ -277,6 +288,8 @@ class Replay:
             self._writers.restore(contents["writers"])
             counts = contents["counts"].tolist()
             self._duplicate_steps, self._lost_steps, self._dropped_steps, self._actions = counts
+            # Older contents have no such count, and the names of their saves are this one.
+            self._changes = int(contents.get("changes", self.stored + self._drawn()))
 
     def _drawn(self) -> int:
         tables = self._tables.values()
@@ -288,6 +301,7 @@ class Replay:
 
     def _drop(self, first: int, count: int) -> int:
         """Count steps that are not stored any more; return the number of the one behind them."""
+        self._changes += count
         self._dropped_steps += count
         return first + count
 
@@ -304,6 +318,7 @@ class Replay:
 
     def _skip(self, slot: Slot, first: int) -> None:
         """Go on at step ``first``, in rows apart: what was stored before this was lost."""
+        self._changes += 1
         self._end_episode(slot)
         self._lost_steps += first - slot.next_step
         slot.number, slot.next_step = self._writers.new_number(), first

@@ -30,8 +30,11 @@ class Snapshot:
             for name, column in columns.items()
         }
         bounds = [*np.flatnonzero(np.isin(rows, blocks)).tolist(), len(rows)]
-        #: By the first row of a block that is still to be copied: where its rows go.
-        self._left = {int(rows[begin]): slice(begin, end) for begin, end in pairwise(bounds)}
+        places = [slice(begin, end) for begin, end in pairwise(bounds)]
+        #: By the first row of a block that is still to be copied: where its rows go. The oldest
+        #: comes last, since the last of a dict is found at once, and the first only behind all that
+        #: were taken out before it.
+        self._left = {int(rows[place.start]): place for place in reversed(places)}
         row_bytes = sum(column[:1].nbytes for column in columns.values())
         self._rows_at_once = max(1, BYTES_AT_ONCE // max(1, row_bytes))
 
@@ -41,18 +44,19 @@ class Snapshot:
             return False
         count = 0
         while self._left and count < self._rows_at_once:
-            count += self._copy(next(iter(self._left)))
+            count += self._copy(*self._left.popitem())
         return True
 
     def evicted(self, rows: IntArray) -> None:
         """Copy ``rows`` before they are gone, if that is still to be done."""
-        if int(rows[0]) in self._left:
-            self._copy(int(rows[0]))
+        begin = int(rows[0])
+        place = self._left.pop(begin, None)
+        if place is not None:
+            self._copy(begin, place)
 
-    def _copy(self, begin: int) -> int:
-        """Copy the rows of a block; return how many."""
-        place = self._left.pop(begin)
-        count = place.stop - place.start
+    def _copy(self, begin: int, place: slice) -> int:
+        """Copy the rows of a block from ``begin`` on to ``place``; return how many."""
+        count = int(place.stop - place.start)
         for name, column in self._from.items():
             self.columns[name][place] = column[begin : begin + count]
         return count

@@ -47,6 +47,19 @@ class _Writer:
     #: Whether it has written to a replay server before that started again.
     was_restored: bool = False
 
+    def contents(self) -> list[list[int]]:
+        """Return [environment, number, next step] of each slot."""
+        return [[environment, s.number, s.next_step] for environment, s in self.slots.items()]
+
+    @classmethod
+    def restored(cls, contents: list[list[int]]) -> "_Writer":
+        """Return the writer of ``contents``, whose next steps may be lost."""
+        slots = {
+            environment: Slot(number, next_step, may_have_gap=True)
+            for environment, number, next_step in contents
+        }
+        return cls(slots, was_restored=True)
+
 
 class Writers:
     """Slots by writer and environment. A writer that is silent for ``lease_s`` loses its own.
@@ -95,26 +108,26 @@ class Writers:
         return self._slots - 1
 
     def contents(self) -> Bytes:
-        """Return all writers and slots as JSON, uint8 [bytes]."""
-        slots = {
-            name: [[environment, s.number, s.next_step] for environment, s in writer.slots.items()]
-            for name, writer in self._writers.items()
+        """Return all writers and slots as JSON, uint8 [bytes]; those whose lease is over apart."""
+        contents = {
+            "slots": self._slots,
+            "writers": {name: writer.contents() for name, writer in self._writers.items()},
+            "expired": {name: writer.contents() for name, writer in self._expired.items()},
         }
-        written = json.dumps({"slots": self._slots, "writers": slots}).encode()
-        return np.frombuffer(written, np.uint8)
+        return np.frombuffer(json.dumps(contents).encode(), np.uint8)
 
     def restore(self, contents: Bytes) -> None:
-        """Go on from what ``contents`` has returned: the steps that follow may be lost."""
+        """Go on from what ``contents`` has returned: the steps that follow may be lost.
+
+        Older contents know nothing of writers whose lease was over.
+        """
         read = json.loads(contents.tobytes())
         self._slots = read["slots"]
         for name, slots in read["writers"].items():
+            self._writers[name] = _Writer.restored(slots)
             self.open(name)
-            writer = self._writers[name]
-            writer.was_restored = True
-            writer.slots = {
-                environment: Slot(number, next_step, may_have_gap=True)
-                for environment, number, next_step in slots
-            }
+        for name, slots in read.get("expired", {}).items():
+            self._expired[name] = _Writer.restored(slots)
 
     def close(self, name: str) -> list[Slot]:
         """Forget a writer and return its slots."""

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.replay.limiter import Limiter
+from relaax.replay.removers import RemoverName
 from relaax.replay.specs import SelectorName, TableSpec
 from relaax.replay.storage import BLOCK, NONE, Flags
 from relaax.replay.table import Sample, Table
@@ -31,6 +32,9 @@ class Buffer(Table):
 
     #: How experiences are drawn.
     selector: ClassVar[SelectorName] = "uniform"
+    #: Which experiences leave where there would be more than the limiter's ``max_items``; None: no
+    #: experience does, and actors wait.
+    remover: ClassVar[RemoverName | None] = None
     #: Seconds between two calls of ``evict``, as far as anything is inserted; 0: it is not called.
     evict_interval_s: ClassVar[float] = 0.0
 
@@ -50,6 +54,7 @@ class Buffer(Table):
             selector=cls.selector,
             limiter=cls.limiter(config),
             alpha=config.settings.alpha,
+            remover=cls.remover,
             table=partial(cls, config),
         )
 
@@ -140,7 +145,8 @@ class UniformBuffer(Buffer):
 class FIFOBuffer(Buffer):
     """Hands each experience out once, the oldest first, for learning on policy.
 
-    Where it is full, actors wait: nothing is dropped silently.
+    Where it is full, actors wait: nothing is dropped silently. With ``remover = "fifo"`` the oldest
+    experiences leave instead, as Surreal's do, and are counted.
     """
 
     selector = "fifo"

@@ -134,9 +134,20 @@ class Shard:
     def _begin(self, state: ReplayState, incarnation: int) -> None:
         """Take note of the server's start, and count what is missing since the one before."""
         if self.incarnation:
-            lost = max(0, self.steps - state.steps)
+            lost = self._missing(state)
             self.lost += lost
             self.epoch += 1
             self._actions_before = max(0, self.actions - state.actions)
             _log.warning("replay server %s started again: %d steps are lost", self.stub.url, lost)
         self.incarnation = incarnation
+
+    def _missing(self, state: ReplayState) -> int:
+        """Return how many of the steps that it held are not there after its start.
+
+        Those are the steps that it has stored since it was saved, and at most all that it held.
+        Two differences say how many these are at least. What it holds differs by fewer where it has
+        evicted others meanwhile: by none where it was full. Actions ever stored do not depend on
+        that, but leave out the steps in which an episode was cut off. The larger one is taken.
+        """
+        actions = self.actions - self._actions_before - state.actions
+        return max(0, self.steps - state.steps, min(self.steps, actions))

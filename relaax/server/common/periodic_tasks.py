@@ -1,5 +1,6 @@
 """What is done from time to time."""
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -33,3 +34,23 @@ def run_tasks(
             if clock() >= task.due:
                 task.do()
                 task.due = clock() + task.interval_s
+
+
+class TasksThread:
+    """Does each of ``tasks`` when it is due, on a thread of its own: they may take long."""
+
+    def __init__(self, tasks: Sequence[Task], name: str) -> None:
+        self._stops = threading.Event()
+        self._thread = threading.Thread(
+            target=run_tasks, args=(tasks, self._stops, lambda: False), name=name
+        )
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Begin no further round of tasks; the one that goes on ends in its own time."""
+        self._stops.set()
+
+    def close(self) -> None:
+        """Stop, and wait until nothing is done any more."""
+        self.stop()
+        self._thread.join()

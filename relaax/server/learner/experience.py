@@ -1,6 +1,5 @@
 """Where a learner's samples come from: a replay of its own, or replay servers."""
 
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -14,7 +13,7 @@ from relaax.replay.client.mixed_sampler import MixedSampler
 from relaax.replay.client.sampler import ShardedSampler
 from relaax.replay.replay import Replay
 from relaax.replay.specs import MixedSpec, ReplaySpec
-from relaax.server.common.periodic_tasks import Task, run_tasks
+from relaax.server.common.periodic_tasks import Task, TasksThread
 from relaax.server.common.replay_contents import Contents
 from relaax.server.common.replay_metrics import ReplayMetrics
 from relaax.server.common.replay_port import LINGER_S, ReplayPort
@@ -72,11 +71,7 @@ class OwnReplay:
             self._port = ReplayPort(bind, replay)
         except OSError as error:
             raise ConfigurationError(f"--bind: {error}") from error
-        self._closes = threading.Event()
-        self._thread = threading.Thread(
-            target=run_tasks, args=(tasks, self._closes, lambda: False), name="replay tasks"
-        )
-        self._thread.start()
+        self._tasks = TasksThread(tasks, "replay tasks")
 
     def steps_to_count(self) -> int:
         """See Experience: all that were delivered to this process, and not to one before it."""
@@ -104,9 +99,9 @@ class OwnReplay:
 
     def close(self) -> None:
         """See Experience: save what is there; CheckpointError if that is impossible."""
-        self._closes.set()
+        self._tasks.stop()
         self._port.close()  # what is acknowledged from now on would not be saved
-        self._thread.join()
+        self._tasks.close()
         if self._contents is not None:
             self._contents.save()
 

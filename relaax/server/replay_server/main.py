@@ -25,7 +25,7 @@ from relaax.server.common.configuration import (
     run_command,
 )
 from relaax.server.common.logs import start_logging
-from relaax.server.common.periodic_tasks import Task, run_tasks
+from relaax.server.common.periodic_tasks import Task, TasksThread, run_tasks
 from relaax.server.common.replay_contents import Contents, restored_contents
 from relaax.server.common.replay_metrics import ReplayMetrics
 from relaax.server.common.replay_port import LINGER_S, ReplayPort
@@ -61,14 +61,14 @@ def _serve(arguments: list[str]) -> int:
         port = resources.enter_context(closing(_port(options, replay)))
         watch = resources.enter_context(closing(TrainingWatch(bridge, new_actions)))
         metrics = ReplayMetrics(replay.stats, bridge.metrics(), group=f"replay {options.own_name}")
+        saves = _saves(options, contents)
+        saving = resources.enter_context(closing(TasksThread(saves, "save the replay")))
         print(f"storing what is delivered at {options.bind}", flush=True)
-        run_tasks(_tasks(options, replay, metrics, contents), stop, lambda: watch.is_over)
+        run_tasks(_tasks(options, replay, metrics), stop, lambda: watch.is_over)
         if watch.is_over:
             replay.end()
             time.sleep(LINGER_S)
-        port.close()  # what is acknowledged from now on would not be saved
-        if contents is not None:
-            contents.save()
+        _finish(port, saving, contents)
     print(f"stopped; {replay.stored:,} steps of environments were delivered", flush=True)
     return 0
 
@@ -97,15 +97,25 @@ def _new_actions(replay: Replay) -> Callable[[], int]:
     return lambda: replay.actions - restored
 
 
-def _tasks(
-    options: ReplayServerOptions, replay: Replay, metrics: ReplayMetrics, contents: Contents | None
-) -> list[Task]:
+def _finish(port: ReplayPort, saving: TasksThread, contents: Contents | None) -> None:
+    """Save all that has been acknowledged, when the save that may go on is done."""
+    saving.stop()
+    port.close()  # what is acknowledged from now on would not be saved
+    saving.close()
+    if contents is not None:
+        contents.save()
+
+
+def _saves(options: ReplayServerOptions, contents: Contents | None) -> list[Task]:
+    """Return what takes as long as there is much to be copied, encoded and written."""
+    return [] if contents is None else [Task(options.checkpoint_interval, contents.save_or_warn)]
+
+
+def _tasks(options: ReplayServerOptions, replay: Replay, metrics: ReplayMetrics) -> list[Task]:
     line = LiveLineWriter("replay", metrics.figures)
     tasks = [Task(TEND_S, do) for do in (replay.reclaim, metrics.store, line.write_if_due)]
     if options.evict_after is not None:
         tasks.append(Task(options.evict_interval, partial(replay.evict, options.evict_after)))
-    if contents is not None:
-        tasks.append(Task(options.checkpoint_interval, contents.save_or_warn))
     return tasks
 
 

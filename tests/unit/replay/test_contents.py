@@ -1,5 +1,7 @@
 """A replay that is made of another one's contents goes on as that one would have."""
 
+import json
+
 import numpy as np
 import pytest
 from replay_cases import SCHEMA, steps
@@ -196,13 +198,39 @@ def test_a_writer_that_comes_back_after_the_lease_of_a_restored_replay_may_have_
     assert again.stats()["steps lost"] == 2
 
 
-def test_of_expired_writers_nothing_is_saved():
+def expired():
+    """The contents of a replay whose one writer was silent for longer than its lease."""
     replay = made(lease_s=-1.0)
     replay.open_writer("w", SCHEMA)
     append(replay, 0, 3)
     replay.reclaim()
+    return replay.contents()
+
+
+def test_a_writer_whose_lease_was_over_before_the_save_may_come_back_with_what_it_had_sent():
+    again = made(expired())
+    assert again.stats()["writers"] == 0
+    assert append(again, 0, 5) == 5  # it has had no answer for the first three
+    assert again.stats()["steps twice"] == 3
+    assert list(slots(again).values()) == [
+        [(0, False), (1, False), (2, True)],
+        [(3, False), (4, False)],
+    ]
+
+
+def test_steps_may_be_missing_before_those_of_a_writer_whose_lease_was_over():
+    again = made(expired())
+    assert append(again, 5, 2, start=False) == 7
+    assert again.stats()["steps lost"] == 2
+
+
+def test_older_contents_know_nothing_of_writers_whose_lease_was_over():
+    contents = expired()
+    older = json.loads(contents["writers"].tobytes())
+    del older["expired"]
+    contents["writers"] = np.frombuffer(json.dumps(older).encode(), np.uint8)
     with pytest.raises(UnknownWriter):
-        append(made(replay.contents()), 3, 1, start=False)
+        append(made(contents), 3, 1, start=False)
 
 
 def test_the_ratio_goes_on():

@@ -60,6 +60,28 @@ def test_the_lowest_priorities_leave_first_and_0_before_all():
     assert case.numbers() == [0, 1, 2, 3, 5, 8, 9, 10, 11, 12]
 
 
+def test_of_equal_priorities_the_oldest_leave_first():
+    case = Case("lowest_priority", max_items=640)
+    case.append(642)
+    assert case.numbers() == list(range(11, 641))
+
+
+def test_the_lowest_leave_before_equal_ones_that_are_older():
+    case = Case("lowest_priority", max_items=10)
+    case.append(11)
+    case.prioritize({n: 1.0 if n in (2, 5) else 2.0 for n in range(10)})
+    case.append(4)
+    assert case.numbers() == [3, 4, 6, 7, 8, 9, 10, 11, 12, 13]
+
+
+def test_where_rows_are_used_again_the_oldest_are_not_those_of_the_lowest_rows():
+    case = Case("lowest_priority", max_items=640)
+    case.append(900)
+    case.append(500)  # the first rows of 1024 have the newest steps
+    numbers = case.numbers()
+    assert numbers == list(range(numbers[0], 1399))
+
+
 def test_a_large_table_makes_more_room_at_once_but_keeps_what_draws_need():
     case = Case("fifo", "uniform", max_items=640)
     case.append(642)

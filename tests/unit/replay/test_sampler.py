@@ -16,12 +16,13 @@ from relaax.replay.limiter import Limiter
 from relaax.replay.replay import NotReady
 from relaax.replay.schema import Column, Schema
 from relaax.replay.specs import MixedSpec, ReplaySpec, TableSpec
+from relaax.replay.storage import FINAL, TERMINATED
 from relaax.replay.views import Transitions, Windows
 
 
-def spec_of(selector="uniform", limiter=None, view=None, schema=SCHEMA):
+def spec_of(selector="uniform", limiter=None, view=None, schema=SCHEMA, capacity=4096):
     table = TableSpec(view or Transitions(), selector, limiter or Limiter(), alpha=1.0)
-    return ReplaySpec(schema, 4096, {"all": table})
+    return ReplaySpec(schema, capacity, {"all": table})
 
 
 class Shards:
@@ -42,9 +43,9 @@ class Shards:
         replay.open_writer("w", SCHEMA)
         return ServedReplay(replay, port)
 
-    def write(self, number, first, count):
+    def write(self, number, first, count, end=TERMINATED):
         """Let a server store an episode of ``count`` transitions."""
-        rows, flags = steps(first, count)
+        rows, flags = steps(first, count, end=end)
         self.written[number] = self.servers[number].replay.append(
             "w", 0, self.written[number], rows, flags
         )
@@ -52,7 +53,8 @@ class Shards:
     def restart(self, number, contents=None):
         server = self.servers[number]
         self.servers[number] = self._serve(server.port, contents)
-        self.written[number] = 0
+        if contents is None:
+            self.written[number] = 0
 
     def numbers(self, count, timeout_s=5.0):
         return self.sampler.sample("all", count, timeout_s).columns["action"]
@@ -209,6 +211,30 @@ def test_a_server_that_was_restored_loses_what_was_not_saved(shards):
     shards.restart(0, saved)
     wait_until(lambda: shards.sampler.lost == 5)
     shards.wait_for_items(20, 10)
+
+
+@pytest.mark.parametrize("shards", [{"spec": spec_of(capacity=128)}], indirect=True)
+def test_what_a_full_server_has_lost_is_counted_though_it_is_full_again(shards):
+    def write(episodes):
+        for _ in range(episodes):
+            shards.write(0, 0, 63, end=FINAL)  # a block of 64 steps, of which 63 are actions
+
+    def restart_after(actions, contents):
+        wait_until(lambda: shards.sampler.actions == actions)
+        shards.servers[0].stop()
+        shards.restart(0, contents)
+
+    write(4)
+    saved = shards.servers[0].replay.contents()
+    write(1)
+    restart_after(5 * 63, saved)
+    wait_until(lambda: shards.sampler.lost == 63)
+    assert shards.sampler._shards[0].steps == 128
+    write(3)
+    restart_after(8 * 63, saved)
+    wait_until(lambda: shards.sampler.lost == 63 + 128)  # no more than it held
+    restart_after(8 * 63, None)
+    wait_until(lambda: shards.sampler.lost == 63 + 2 * 128)  # it starts empty
 
 
 @pytest.mark.parametrize("shards", [{"spec": spec_of("prioritized")}], indirect=True)

@@ -1,8 +1,9 @@
 """What a replay server does from time to time."""
 
 from itertools import count
+from threading import Event
 
-from relaax.server.common.periodic_tasks import Task, run_tasks
+from relaax.server.common.periodic_tasks import Task, TasksThread, run_tasks
 
 
 class Stop:
@@ -39,3 +40,20 @@ def test_the_end_of_the_training_ends_it():
     done = []
     run(1000, Task(0, lambda: done.append(1)), is_over=lambda: next(over))
     assert len(done) == 2
+
+
+def test_a_thread_of_tasks_is_over_when_the_task_that_goes_on_has_ended():
+    begun, goes_on, ended = Event(), Event(), []
+
+    def do():
+        begun.set()
+        goes_on.wait(10)
+        ended.append(1)
+
+    tasks = TasksThread([Task(0, do)], "tasks")
+    assert begun.wait(10)
+    tasks.stop()
+    assert ended == []
+    goes_on.set()
+    tasks.close()
+    assert ended == [1]

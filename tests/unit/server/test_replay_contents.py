@@ -18,9 +18,18 @@ from relaax.server.common.saver import CheckpointSaver, DirectoryStore
 class Case:
     """A replay, and its contents in a directory."""
 
-    def __init__(self, directory, schema=SCHEMA, capacity=256, steps_of_return=1):
-        spec = ReplaySpec(schema, capacity, {"all": TableSpec(Transitions(steps_of_return))})
-        self.replay = spec.make(np.random.default_rng(0), 60.0)
+    def __init__(
+        self,
+        directory,
+        schema=SCHEMA,
+        capacity=256,
+        steps_of_return=1,
+        selector="uniform",
+        lease=60.0,
+    ):
+        table = TableSpec(Transitions(steps_of_return), selector)
+        spec = ReplaySpec(schema, capacity, {"all": table})
+        self.replay = spec.make(np.random.default_rng(0), lease)
         self.saver = CheckpointSaver(DirectoryStore(directory), keep=1)
         self.contents = Contents(self.replay, spec, self.saver)
 
@@ -68,6 +77,60 @@ def test_what_was_drawn_is_saved_though_nothing_has_come(tmp_path):
     again = Case(tmp_path)
     again.contents.restore()
     assert again.replay.stats()["items drawn"] == 4
+
+
+def prioritize(case):
+    keys = case.replay.sample("all", 8, 0.0).keys
+    case.contents.save()
+    case.replay.update_priorities("all", keys, np.full(8, 0.25))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        prioritize,
+        lambda case: case.replay.close_writer("w"),
+        lambda case: case.replay.reclaim(),
+        lambda case: case.replay.evict(older_than_s=-1.0),
+        lambda case: case.write(0, 10),  # the same once more
+    ],
+    ids=["priorities", "close", "reclaim", "evict", "duplicates"],
+)
+def test_what_changes_stored_steps_is_saved_though_nothing_has_come_or_was_drawn(tmp_path, change):
+    case = Case(tmp_path, selector="prioritized", lease=-1.0)
+    case.write(0, 10)
+    case.contents.save()
+    change(case)
+    expected = case.replay.contents()
+    case.contents.save()
+    again = Case(tmp_path, selector="prioritized")
+    again.contents.restore()
+    restored = again.replay.contents()
+    for name in ("storage/flags", "table/all/selector/priorities", "writers", "counts"):
+        np.testing.assert_array_equal(restored[name], expected[name])
+    again.saver.save = lambda checkpoint: pytest.fail("nothing is new")
+    again.contents.save()
+
+
+def test_where_nothing_was_evicted_and_no_lease_is_over_nothing_is_saved(tmp_path):
+    case = Case(tmp_path)
+    case.write(0, 10)
+    case.contents.save()
+    case.replay.reclaim()
+    case.replay.evict(older_than_s=60.0)
+    case.saver.save = lambda checkpoint: pytest.fail("nothing is new")
+    case.contents.save()
+
+
+def test_saves_are_numbered_on_from_those_that_did_not_count_all_changes(tmp_path):
+    case = Case(tmp_path)
+    case.write(0, 10)
+    case.replay.sample("all", 4, 0.0)
+    contents = case.replay.contents()
+    del contents["changes"]
+    again = Case(tmp_path)
+    again.replay.restore(contents)
+    assert again.replay.changes == 14
 
 
 def test_a_cut_file_is_left_out_with_one_line(tmp_path, caplog):

@@ -116,6 +116,16 @@ class TestFIFOBuffer:
         filled.play(4)
         assert rewards_in(filled.sample(8)) == [5, 6, 7, 8, 1, 2, 3, 4]
 
+    def test_with_a_remover_the_oldest_leave_and_no_writer_waits(self):
+        class Dropping(FIFOBuffer):
+            remover = "fifo"
+
+        filled = Filled(Dropping, memory_size=8)
+        filled.play(8)
+        filled.play(4)
+        assert filled.buffer.counts.removed == 4
+        assert rewards_in(filled.sample(8)) == [5, 6, 7, 8, 1, 2, 3, 4]
+
     def test_a_batch_larger_than_the_memory_does_come(self):
         filled = Filled(FIFOBuffer, memory_size=2, batch_size=8)
         for _ in range(4):
