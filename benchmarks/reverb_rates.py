@@ -10,7 +10,7 @@ import argparse
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -55,6 +55,8 @@ def main() -> None:
     batches = drawing(client, arguments.batch, step, length)
     drawn = rate(lambda: next(batches), arguments.seconds)
     report("sample", drawn, length * step_bytes(step))
+    batches.close()
+    inserts.close()  # its writer flushes, and would wait for a server that is gone
     server.stop()
 
 
@@ -83,7 +85,7 @@ def serve(selector: str, capacity: int) -> Any:
     return reverb.Server([table])
 
 
-def inserting(client: Any, step: dict[str, Any], length: int) -> Iterator[int]:
+def inserting(client: Any, step: dict[str, Any], length: int) -> Generator[int, None, None]:
     """Insert an item at every step that ends one; yield how many steps were written."""
     random = np.random.default_rng(1)
     steps = [{name: noise(value, random) for name, value in step.items()} for _ in range(256)]
@@ -111,7 +113,9 @@ def fill_until(inserts: Iterator[int], count: int) -> None:
         next(inserts)
 
 
-def drawing(client: Any, batch: int, step: dict[str, Any], length: int) -> Iterator[int]:
+def drawing(
+    client: Any, batch: int, step: dict[str, Any], length: int
+) -> Generator[int, None, None]:
     """Yield the size of each batch, which lies in numpy arrays then."""
     values = {name: np.asarray(value) for name, value in step.items()}
     dataset = reverb.TrajectoryDataset(
