@@ -76,6 +76,10 @@ def test_the_mode_is_always_the_same_and_samples_are_not(training: Training):
         assert len(set(play(client, 0.0, steps=60))) == 2
 
 
+def version_of(bridge: Bridge) -> int:
+    return bridge.get_values().version.number
+
+
 @SHARED
 def test_on_a_shared_worker_an_episode_keeps_its_version_while_others_learn(
     training: Training, bridge: Bridge
@@ -93,9 +97,11 @@ def test_on_a_shared_worker_an_episode_keeps_its_version_while_others_learn(
         evaluating.init(states)
         learning.init(STATE)
         for _ in range(5):
+            before = version_of(bridge)
             for _ in range(40):
                 learning.send(1.0, STATE)
-            newest = float(bridge.get_values().version.number)
+            wait_for(lambda: version_of(bridge) > before, "an update")  # noqa: B023
+            newest = float(version_of(bridge))
             # One episode ends and the next one begins; the other one has begun with version 0.
             evaluating.send([0.0, newest], states, terminated=[False, True])
         evaluating.send([7.0, 0.0], states, terminated=[True, False])
