@@ -3,6 +3,9 @@
 from pathlib import Path
 
 import forking_programs
+import pytest
+
+pytestmark = pytest.mark.integration
 
 PREAMBLE = """
 import itertools, logging, os, select, selectors, signal, socket, sys, time
@@ -65,7 +68,7 @@ def reason(client):
 
 
 def run(program):
-    folder = str(Path(__file__).parents[3])
+    folder = str(Path(__file__).parents[2])
     return forking_programs.run(f"SERVED_WORKER = {folder!r}\n{PREAMBLE}", program)
 
 

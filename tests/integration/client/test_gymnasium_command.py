@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.integration
+
 RUNNER = [sys.executable, "-m", "relaax.client.gymnasium_runner"]
 
 

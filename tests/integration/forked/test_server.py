@@ -1,6 +1,9 @@
 """The RLX server's loop, with workers that a test makes, in a process of its own."""
 
 import forking_programs
+import pytest
+
+pytestmark = pytest.mark.integration
 
 PREAMBLE = """
 import logging, os, select, selectors, signal, socket, sys, threading, time

@@ -13,6 +13,8 @@ from relaax.client.run_progress import RunProgress
 from relaax.client.run_result import RunOutcome
 from relaax.client.runner_options import parse_options
 
+pytestmark = pytest.mark.integration
+
 
 def listen_until(
     processes: EnvironmentProcesses, condition: Callable[[], bool], timeout_s: float = 60

@@ -1,6 +1,9 @@
 """Workers that share all connections: real forked processes, which run something small."""
 
 import forking_programs
+import pytest
+
+pytestmark = pytest.mark.integration
 
 PREAMBLE = """
 import itertools, os, selectors, signal, socket, sys, time

@@ -1,6 +1,9 @@
 """Forked processes and their owner."""
 
 import forking_programs
+import pytest
+
+pytestmark = pytest.mark.integration
 
 PREAMBLE = """
 import os, signal, sys, time

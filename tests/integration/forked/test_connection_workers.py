@@ -1,6 +1,9 @@
 """A worker for each connection: real forked processes, which run something small."""
 
 import forking_programs
+import pytest
+
+pytestmark = pytest.mark.integration
 
 PREAMBLE = """
 import itertools, os, select, signal, socket, sys
