@@ -34,7 +34,9 @@ def test_a_training_learns_from_each_step_once(training: Training):
     assert steps - 4 * 16 - 64 - 256 <= batches * 64 <= steps
 
 
-@pytest.mark.parametrize("option", ["--prefetch", "--publish-every", "--publish-interval"])
+@pytest.mark.parametrize(
+    "option", ["--prefetch", "--prefetch-threads", "--publish-every", "--publish-interval"]
+)
 def test_options_of_learners_that_are_off_policy_are_refused(training: Training, option: str):
     training.configure(SMALL_PPO)
     learner = training.start_command("relaax-learner", option, "3")

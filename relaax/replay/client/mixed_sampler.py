@@ -1,5 +1,6 @@
 """Draws batches of fixed parts of several tables that replay servers hold."""
 
+from collections import deque
 from collections.abc import Sequence
 from time import monotonic
 
@@ -26,8 +27,8 @@ class MixedSampler:
         self._fractions = np.array(list(of.fractions.values()))
         self._axis = spec.view(table).item_axis
         self._has_priorities = [_has_priorities(spec, name) for name in self._names]
-        #: What was drawn of a batch that is not whole yet.
-        self._drawn: dict[str, Sample] = {}
+        #: What was drawn of batches that had to be given up.
+        self._unfinished: deque[dict[str, Sample]] = deque()
         self._samplers = [ShardedSampler(urls, name, spec, random) for name in self._names]
 
     @property
@@ -48,11 +49,19 @@ class MixedSampler:
         """See ShardedSampler."""
         deadline = monotonic() + timeout_s
         parts = parts_of(count, self._fractions).tolist()
-        for name, part, sampler in zip(self._names, parts, self._samplers, strict=True):
-            if part and name not in self._drawn:
-                left = max(0.0, deadline - monotonic())
-                self._drawn[name] = sampler.sample(name, part, left)
-        samples = [self._drawn.pop(name, None) for name in self._names]
+        try:
+            drawn = self._unfinished.popleft()
+        except IndexError:
+            drawn = {}
+        try:
+            for name, part, sampler in zip(self._names, parts, self._samplers, strict=True):
+                if part and name not in drawn:
+                    left = max(0.0, deadline - monotonic())
+                    drawn[name] = sampler.sample(name, part, left)
+        except BaseException:
+            self._unfinished.append(drawn)
+            raise
+        samples = [drawn.get(name) for name in self._names]
         items = sum(sample.items for sample in samples if sample is not None)
         return mixed(samples, self._axis, items)
 

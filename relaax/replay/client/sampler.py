@@ -1,6 +1,7 @@
 """Draws batches of the items of several replay servers."""
 
 import threading
+from collections import deque
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -20,6 +21,9 @@ from relaax.replay.table import Sample, joined, require_priorities
 
 #: A call that a server does not answer for so long has failed.
 CALL_TIMEOUT_S = 3.0
+
+#: So many calls of a server at a time; further ones wait.
+MOST_CALLS = 8
 
 
 @dataclass
@@ -50,8 +54,7 @@ class ShardedSampler:
     servers' weights, which are their numbers of items or sums of priorities. What its draws cost in
     the table's ratio is divided in proportion to what the servers allow. So a server that has few
     items, or gets none any more, delays nothing, and the ratio holds for all of them together. A
-    server that does not answer is left out until it does. Not for several threads at once, but for
-    ``update_priorities``.
+    server that does not answer is left out until it does. For several threads.
     """
 
     def __init__(
@@ -69,9 +72,11 @@ class ShardedSampler:
         self._is_queue = _is_queue(spec, table)
         self._random = random
         self._changed = threading.Condition()
-        self._batch: _Batch | None = None
+        #: What was drawn of batches that had to be given up.
+        self._unfinished: deque[_Batch] = deque()
+        self._waiting = 0
         self._gone = 0
-        self._threads = ThreadPoolExecutor(2 * len(urls), "replay sampler")
+        self._threads = ThreadPoolExecutor(MOST_CALLS * len(urls), "replay sampler")
         self._shards = [
             Shard(
                 ReplayStub(url, call_timeout_s, shares_memory), table, self._require, self._changed
@@ -109,15 +114,15 @@ class ShardedSampler:
         """
         self._require_table(table)
         deadline = monotonic() + timeout_s
-        batch = self._batch = self._batch or _Batch(count, count)
-        while batch.draws or batch.charge:
-            shares = self._shares(batch, deadline)
-            for share, part in zip(shares, self._drawn(shares), strict=True):
-                if part is not None:
-                    batch.draws -= share.draws
-                    batch.charge -= share.charge
-                    batch.parts += [part] if share.draws else []
-        self._batch = None
+        with self._changed:
+            batch = self._unfinished.popleft() if self._unfinished else _Batch(count, count)
+        try:
+            while batch.draws or batch.charge:
+                self._add_to(batch, self._shares(batch, deadline))
+        except BaseException:
+            with self._changed:
+                self._unfinished.append(batch)
+            raise
         with self._changed:
             items = sum(shard.items for shard in self._shards)
         return joined(batch.parts, self._axis, items)
@@ -136,7 +141,8 @@ class ShardedSampler:
             return gone + self._update(self._shards[number], known.keys[which], priorities[which])
 
         gone = sum(self._threads.map(update, np.unique(known.servers).tolist()))
-        self._gone += gone
+        with self._changed:
+            self._gone += gone
         return gone
 
     def close(self) -> None:
@@ -154,7 +160,9 @@ class ShardedSampler:
                     return self._payments(batch, missing)
                 for shard in self._shards:
                     shard.want(shard.allowance + -(-missing // len(self._shards)))
+                self._waiting += 1
                 self._changed.wait(left)
+                self._waiting -= 1
             return self._divided(batch.draws, batch.charge)
 
     def _payments(self, batch: _Batch, missing: float) -> list[_Share]:
@@ -198,7 +206,17 @@ class ShardedSampler:
         ]
         for share in shares:
             share.shard.spend(share.charge)
+        if self._waiting:  # what these want was forgotten with it
+            self._changed.notify_all()
         return shares
+
+    def _add_to(self, batch: _Batch, shares: Sequence[_Share]) -> None:
+        """Ask for all shares, and take note of what has come."""
+        for share, part in zip(shares, self._drawn(shares), strict=True):
+            if part is not None:
+                batch.draws -= share.draws
+                batch.charge -= share.charge
+                batch.parts += [part] if share.draws else []
 
     def _drawn(self, shares: Sequence[_Share]) -> Iterable[Sample | None]:
         """Ask all servers at once; one alone on this thread, which takes less time."""

@@ -1,6 +1,7 @@
 """Samples, learns, publishes and saves, until the training is over."""
 
 import logging
+import threading
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -58,7 +59,7 @@ class LearnerLoop:
 
     ``save`` is called with the learner's count of steps every ``checkpoint_interval_s``, and at the
     end; ``tend`` once a second. ``depth`` batches are prepared ahead, but for a learner that is on
-    policy.
+    policy. They are drawn on ``threads`` threads, and prepared one at a time.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class LearnerLoop:
         checkpoint_interval_s: float,
         first_iteration: int = 0,
         depth: int = 2,
+        threads: int = 1,
         tend: Callable[[], object] = lambda: None,
     ) -> None:
         self._learner = learner
@@ -82,6 +84,8 @@ class LearnerLoop:
         self._save = save
         self._checkpoint_interval_s = checkpoint_interval_s
         self._depth = depth
+        self._threads = threads
+        self._preparing = threading.Lock()
         self._tend = tend
         self.iteration = first_iteration
 
@@ -119,7 +123,7 @@ class LearnerLoop:
     def _batches(self) -> Prefetcher[_Batch] | OnDemand[_Batch]:
         if self._learner.is_on_policy:
             return OnDemand(self._fetch)
-        return Prefetcher(self._fetch, self._depth)
+        return Prefetcher(self._fetch, self._depth, self._threads)
 
     def _learn_from(self, batches: Prefetcher[_Batch] | OnDemand[_Batch]) -> None:
         """Take one step, if a batch is ready or becomes so."""
@@ -137,9 +141,11 @@ class LearnerLoop:
             sample = self._source.sample(self._learner.table, self._learner.batch_size, _WAIT_S)
         except NotReady:
             return None
-        drawn = time.perf_counter()
-        prepared = self._learner.prepare(sample)
-        return _Batch(sample.keys, prepared, drawn - asked, time.perf_counter() - drawn)
+        sample_s = time.perf_counter() - asked
+        with self._preparing:
+            began = time.perf_counter()
+            prepared = self._learner.prepare(sample)
+            return _Batch(sample.keys, prepared, sample_s, time.perf_counter() - began)
 
     def _step(self, batch: _Batch) -> None:
         with self._measured.phase("learn"):

@@ -121,6 +121,7 @@ def _loop(
         options.checkpoint_interval,
         first_iteration=iteration,
         depth=options.prefetch,
+        threads=options.prefetch_threads,
         tend=lambda: [tend() for tend in tending],
     )
     line = LearnerLine(lambda: loop.iteration, experience.stats)
@@ -133,7 +134,7 @@ def _require_effect(options: LearnerOptions, learner: LearnerBase) -> None:
     if learner.is_on_policy:
         require_none_of(
             options,
-            ("prefetch", "publish_interval", "publish_every"),
+            ("prefetch", "prefetch_threads", "publish_interval", "publish_every"),
             "this algorithm learns from what its newest parameters do: a batch is drawn after the "
             "one before was learnt from, and its result is published at once",
         )

@@ -1,5 +1,6 @@
 """A batch of several replay servers is as one of a single table, whichever of them answer."""
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import numpy as np
@@ -174,6 +175,18 @@ def test_items_that_are_drawn_once_come_once_from_whichever_server(shards):
     shards.wait_for_items(10, 30)
     numbers = np.concatenate([shards.numbers(8) for _ in range(5)])
     assert sorted(numbers.tolist()) == [*range(10), *range(1000, 1030)]
+
+
+@pytest.mark.parametrize("shards", [{"spec": spec_of("fifo")}], indirect=True)
+def test_several_threads_draw_all_items_once_and_every_batch_gets_whole(shards):
+    with ThreadPoolExecutor(4) as threads:
+        batches = [threads.submit(shards.numbers, 8, 60.0) for _ in range(20)]
+        for episode in range(8):  # while they wait: each has an allowance that others want, too
+            shards.write(episode % 2, 1000 * episode, 20)
+        drawn = [batch.result().tolist() for batch in batches]
+    assert [len(batch) for batch in drawn] == [8] * 20
+    numbers = sorted(number for batch in drawn for number in batch)
+    assert numbers == [1000 * episode + step for episode in range(8) for step in range(20)]
 
 
 @pytest.mark.parametrize("shards", [{"spec": spec_of(view=Windows(2))}], indirect=True)

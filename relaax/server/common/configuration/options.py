@@ -211,6 +211,9 @@ class LearnerOptions(_Options):
         None, "addresses of the replay servers; without them the learner itself stores the steps"
     )
     prefetch: CountOption = _option(2, "how many batches are prepared ahead of the learner")
+    prefetch_threads: CountOption = _option(
+        1, "how many batches are drawn at a time: more than one where replay servers are far away"
+    )
     nice: NiceOption = _option(
         10,
         "niceness of the learner's process, 0 to 19: what answers environments on the same "

@@ -69,7 +69,7 @@ class Publisher:
 
 
 class Parts:
-    def __init__(self, most, every_steps=2, first_iteration=0, interval_s=1000.0):
+    def __init__(self, most, every_steps=2, first_iteration=0, interval_s=1000.0, threads=1):
         self.source, self.learner, self.publisher = Source(most), Learner(), Publisher()
         self.saved = []
         self.loop = LearnerLoop(
@@ -81,6 +81,7 @@ class Parts:
             self.saved.append,
             interval_s,
             first_iteration,
+            threads=threads,
         )
 
     def run(self):
@@ -93,6 +94,33 @@ def test_every_sample_is_prepared_and_learnt_from_in_order():
     parts.run()
     assert parts.learner.learnt == [1, 2, 3, 4, 5]
     assert parts.loop.iteration == 5
+
+
+def test_batches_are_drawn_by_several_threads_at_a_time_and_prepared_one_at_a_time():
+    parts = Parts(most=8, threads=2)
+    together, numbers = threading.Barrier(2), threading.Lock()
+    preparing, another = threading.Lock(), threading.Event()
+    draw, prepare = parts.source.sample, parts.learner.prepare
+
+    def draw_with_another(*arguments):
+        with numbers:
+            sample = draw(*arguments)
+        together.wait(30)  # breaks where one thread draws alone
+        return sample
+
+    def prepare_alone(sample):
+        if not preparing.acquire(blocking=False):
+            another.set()
+            raise AssertionError("two are prepared at a time")
+        try:
+            another.wait(0.05)  # the other thread has drawn, too
+            return prepare(sample)
+        finally:
+            preparing.release()
+
+    parts.source.sample, parts.learner.prepare = draw_with_another, prepare_alone
+    parts.run()
+    assert sorted(parts.learner.learnt) == list(range(1, 9))
 
 
 def test_parameters_are_published_at_the_start_as_agreed_and_at_the_end():
