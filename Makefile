@@ -5,6 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # PyTorch for the benchmarks, as an argument of pip: a requirement, or the file of a CPU build.
 TORCH ?= torch
+CORES := $(shell getconf _NPROCESSORS_ONLN)
 SOURCES_OF_INSTALL := pyproject.toml setup.py $(shell find protos -name '*.proto')
 
 .PHONY: help install install-test install-benchmarks train test unit integration learning check format clean
@@ -38,13 +39,13 @@ train: install ## train CartPole-v1 until its goal is reached
 test: unit integration learning ## run all tests
 
 unit: install-test ## run the fast tests alone, on all cores
-	$(BIN)/python -m pytest -n logical --dist worksteal -m 'not integration and not learning'
+	$(BIN)/python -m pytest -n $(CORES) --dist worksteal -m 'not integration and not learning'
 
-integration: install-test ## run the tests with real processes alone, on all cores
-	$(BIN)/python -m pytest -n logical --dist loadfile -m integration
+integration: install-test ## run the tests with real processes alone, on all cores: three for two, since they often wait
+	$(BIN)/python -m pytest -n $(shell expr \( 3 \* $(CORES) + 1 \) / 2) --dist loadfile -m integration
 
-learning: install-test ## run the small trainings alone
-	$(BIN)/python -m pytest -m learning -s
+learning: install-test ## run the small trainings alone, on all cores; what they reach is shown at the end
+	$(BIN)/python -m pytest -n $(CORES) --dist loadfile -m learning -v -rP
 
 check: install-test ## format check, lint and types
 	$(BIN)/ruff format --check .
