@@ -35,6 +35,9 @@ class Saver(ABC):
     def save(self, checkpoint: Checkpoint) -> None:
         """Make ``checkpoint`` durable, so that a kill at any instant leaves a good one."""
 
+    def save_until_next(self, checkpoint: Checkpoint) -> None:
+        """Make ``checkpoint`` durable until the next is saved; by default it is not kept."""
+
     @abstractmethod
     def restore_latest(self) -> Checkpoint | None:
         """Return the newest undamaged checkpoint, or None where there is none."""

@@ -17,6 +17,7 @@ class ParameterServerBase(ABC):
         parameter_server.restore_latest_checkpoint()
         serve parameter_server.bridge() to the workers
         until parameter_server.training_is_over(), a goal is reached, or a signal arrives:
+            every second or so: parameter_server.save_published()
             every checkpoint interval: parameter_server.save_checkpoint()
         parameter_server.stop_training()
         parameter_server.save_checkpoint()
@@ -41,6 +42,12 @@ class ParameterServerBase(ABC):
     @abstractmethod
     def save_checkpoint(self) -> None:
         """Save the state through the saver."""
+
+    def save_published(self) -> None:
+        """Save what a learner has published since anything was saved, until the next checkpoint.
+
+        By default nothing is published. It must not take long where there is nothing new.
+        """
 
     @abstractmethod
     def global_t(self) -> int:

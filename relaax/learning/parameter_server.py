@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from relaax.algorithm_base import (
     BridgeBase,
@@ -44,7 +44,10 @@ class Store(Protocol):
         """Go on from ``snapshot``."""
 
 
-class ParameterServer(ParameterServerBase):
+StoreT = TypeVar("StoreT", bound=Store)
+
+
+class ParameterServer(ParameterServerBase, Generic[StoreT]):
     """Serves a store to workers through ``service``, and keeps it in checkpoints.
 
     ``fingerprint`` says what a checkpoint must agree on: what the network is. The training is over
@@ -54,7 +57,7 @@ class ParameterServer(ParameterServerBase):
 
     def __init__(
         self,
-        store: Store,
+        store: StoreT,
         service: BridgeBase,
         saver: Saver,
         fingerprint: Fingerprint,

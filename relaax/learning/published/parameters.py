@@ -46,6 +46,7 @@ class PublishedParameters:
         #: By version: the learner's count of its steps; the newest of them.
         self._iterations: dict[int, int] = {}
         self._version = 0
+        self._publications = 0
         self._global_t = 0
         self._is_frozen = False
         self._last_step = float("inf")
@@ -61,6 +62,11 @@ class PublishedParameters:
         """The learner's count of its steps when it published last; -1 before."""
         info = self._info
         return -1 if info is None else info.iteration
+
+    @property
+    def publications(self) -> int:
+        """How often anything was published since the start."""
+        return self._publications
 
     def increment_global_t(self, steps: int) -> int:
         """Add ``steps`` and return the sum."""
@@ -100,6 +106,7 @@ class PublishedParameters:
                 self._vector = replacement
                 self._version += 1
             self._note(info)
+            self._publications += 1
             self._published_at = self._stopwatch()
         return info
 

@@ -19,10 +19,24 @@ def serve_published(
     ``fingerprint`` says what a checkpoint must agree on.
     """
     parameters = PublishedParameters(initial)
-    return ParameterServer(
+    return _PublishedParameterServer(
         store=parameters,
         service=PublishedService(parameters, metrics),
         saver=saver,
         fingerprint=fingerprint,
         max_global_step=max_global_step,
     )
+
+
+class _PublishedParameterServer(ParameterServer[PublishedParameters]):
+    """Saves what is published between two checkpoints, too: a restart serves it."""
+
+    #: How much had been published when something was saved last.
+    _saved = 0
+
+    def save_published(self) -> None:
+        """Save the newest publication until the next one, or a checkpoint, is saved."""
+        published = self._store.publications
+        if published != self._saved:
+            self.saver.save_until_next(self._checkpoint())
+            self._saved = published

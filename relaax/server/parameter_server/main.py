@@ -45,6 +45,11 @@ from relaax.server.parameter_server.training_monitor import TrainingMonitor
 
 _log = logging.getLogger(__name__)
 
+#: How often what a learner has published is saved between checkpoints, by the place: S3 takes a fee
+#: for each object.
+PUBLISHED_INTERVAL_S = 1.0
+PUBLISHED_INTERVAL_AT_S3_S = 30.0
+
 #: How many of the latest evaluations the progress line shows the mean of.
 EVALUATIONS_SHOWN = 20
 
@@ -128,6 +133,11 @@ def _monitor(configuration: ParameterServerConfiguration, resources: ExitStack) 
         writer,
         goal_return=options.goal_return,
         checkpoint_interval_s=options.checkpoint_interval,
+        published_interval_s=(
+            PUBLISHED_INTERVAL_S
+            if options.checkpoint_aws_s3 is None
+            else PUBLISHED_INTERVAL_AT_S3_S
+        ),
         keeps_serving=options.keep_serving,
         environments=environments,
         connections=connections,

@@ -28,6 +28,9 @@ CLOSING_PHASE_S = 2.0
 #: How long a call that has begun may take when the port is closed.
 CLOSE_GRACE_S = 1.0
 
+#: Saving what is published takes this part of the time at most.
+PUBLISHED_SHARE = 0.1
+
 #: Pauses between the attempts to save the last checkpoint.
 LAST_SAVE_RETRY_DELAYS_S = (1.0, 3.0)
 
@@ -45,10 +48,11 @@ class TrainingMonitor:
 
     A training ends when the algorithm reports that it is over, when the mean of ``returns`` reaches
     ``goal_return`` (if omitted, no return ends it), or at a signal. A checkpoint is saved every
-    ``checkpoint_interval_s`` seconds, and at the end. With ``keeps_serving`` the values are served
-    after the end, until a signal comes. ``environments`` and ``connections`` say how many there
-    are, ``evaluations`` what evaluations come to. ``curve`` keeps the mean return beside the
-    checkpoints.
+    ``checkpoint_interval_s`` seconds, and at the end; between them what a learner has published is
+    saved, no more often than every ``published_interval_s`` seconds. With ``keeps_serving`` the
+    values are served after the end, until a signal comes. ``environments`` and ``connections`` say
+    how many there are, ``evaluations`` what evaluations come to. ``curve`` keeps the mean return
+    beside the checkpoints.
     """
 
     def __init__(
@@ -60,6 +64,7 @@ class TrainingMonitor:
         *,
         goal_return: float | None = None,
         checkpoint_interval_s: float,
+        published_interval_s: float = 1.0,
         keeps_serving: bool = False,
         environments: WorkerCount | None = None,
         connections: WorkerCount | None = None,
@@ -72,6 +77,7 @@ class TrainingMonitor:
         self._metrics = metrics
         self._goal_return = goal_return
         self._checkpoint_interval_s = checkpoint_interval_s
+        self._published_interval_s = published_interval_s
         self._keeps_serving = keeps_serving
         self._environments = environments
         self._connections = connections
@@ -113,7 +119,7 @@ class TrainingMonitor:
         except Exception:  # whatever an algorithm's own code raises: what was reached is not lost
             _log.error("the parameter server failed; saving what was reached")
             self._stop_training()
-            if self._parameter_server.global_t() != self._began_with:
+            if self._has_taken_steps():
                 self._save_or_warn()
             raise
 
@@ -126,6 +132,7 @@ class TrainingMonitor:
     def _train(self, stop: Stop) -> EndOfTraining:
         now = time.monotonic()
         save_at, rate_at = now + self._checkpoint_interval_s, now + RATE_INTERVAL_S
+        save_published_at = now + self._published_interval_s
         while not stop.wait(CHECK_INTERVAL_S):
             now = time.monotonic()
             if now >= rate_at:
@@ -140,6 +147,8 @@ class TrainingMonitor:
             if now >= save_at:
                 save_at = now + self._checkpoint_interval_s
                 self._save_or_warn()
+            elif now >= save_published_at:
+                save_published_at = now + self._save_published()
         return EndOfTraining.SIGNAL
 
     def _measure_rate(self) -> None:
@@ -162,14 +171,28 @@ class TrainingMonitor:
         if self._curve is not None:
             self._curve.save()
 
-    def _has_something_to_save(self, end: EndOfTraining) -> bool:
-        """Return False if a signal came before the first step.
+    def _save_published(self) -> float:
+        """Save what a learner has published since; return after how many seconds to do so again."""
+        if not self._has_taken_steps():
+            return self._published_interval_s
+        began = time.monotonic()
+        try:
+            self._parameter_server.save_published()
+        except Exception as error:  # the next checkpoint, or the next time, may succeed
+            _log.warning("what was published is not saved: %s", in_words(error))
+            return self._checkpoint_interval_s
+        return max(self._published_interval_s, (time.monotonic() - began) / PUBLISHED_SHARE)
+
+    def _has_taken_steps(self) -> bool:
+        """Return False before the first step.
 
         A checkpoint of nothing would keep a corrected configuration from starting.
         """
-        return (
-            end is not EndOfTraining.SIGNAL or self._parameter_server.global_t() != self._began_with
-        )
+        return self._parameter_server.global_t() != self._began_with
+
+    def _has_something_to_save(self, end: EndOfTraining) -> bool:
+        """Return False if a signal came before the first step."""
+        return end is not EndOfTraining.SIGNAL or self._has_taken_steps()
 
     def _save_last_checkpoint(self) -> None:
         """Save, and try again after a failure: no later checkpoint would hold the result."""

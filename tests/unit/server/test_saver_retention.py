@@ -16,6 +16,65 @@ def test_the_newest_are_kept(tmp_path, keep):
     assert len(list(tmp_path.iterdir())) == 2 * keep
 
 
+class TestOneThatIsSavedUntilTheNext:
+    def test_it_is_restored_and_gone_when_the_next_of_either_kind_is_saved(self, tmp_path):
+        one = saver(tmp_path, keep=2)
+        one.save_until_next(checkpoint(5))
+        assert restored_step(tmp_path) == 5
+        one.save_until_next(checkpoint(6))
+        assert steps(tmp_path) == [6]
+        one.save(checkpoint(10))
+        assert steps(tmp_path) == [10]
+        assert len(list(tmp_path.iterdir())) == 2
+
+    def test_it_takes_the_place_of_none_that_is_kept(self, tmp_path):
+        one = saver(tmp_path, keep=2)
+        for global_t in (10, 20):
+            one.save(checkpoint(global_t))
+            one.save_until_next(checkpoint(global_t + 5))
+        assert steps(tmp_path) == [10, 20, 25]
+        one.save(checkpoint(30))
+        assert steps(tmp_path) == [20, 30]
+
+    def test_it_stays_when_it_is_saved_again_as_any_other(self, tmp_path):
+        one = saver(tmp_path)
+        one.save_until_next(checkpoint(5))
+        one.save(checkpoint(5, value=7.0))
+        one.save_until_next(checkpoint(6))
+        assert steps(tmp_path) == [5, 6]
+
+    def test_of_the_step_of_one_that_is_kept_it_is_kept(self, tmp_path):
+        one = saver(tmp_path)
+        one.save(checkpoint(5, value=7.0))
+        one.save_until_next(checkpoint(5))
+        one.save_until_next(checkpoint(6))
+        assert steps(tmp_path) == [5, 6]
+        data_file(tmp_path, 6).unlink()
+        assert restored_step(tmp_path) == 5
+
+    def test_one_that_a_killed_process_has_left_counts_as_any_other(self, tmp_path):
+        saver(tmp_path).save_until_next(checkpoint(5))
+        again = saver(tmp_path, keep=2)
+        assert again.restore_latest() is not None
+        for global_t in (6, 7):
+            again.save_until_next(checkpoint(global_t))
+        assert steps(tmp_path) == [5, 7]
+        for global_t in (10, 20):
+            again.save(checkpoint(global_t))
+        assert steps(tmp_path) == [10, 20]
+
+    def test_evaluations_are_those_of_the_checkpoint_that_follows(self, tmp_path):
+        one = saver(tmp_path, keep=1, keep_best=1)
+        one.save_until_next(checkpoint(5))
+        one.scores.add(checkpoint(4).version, 100.0)
+        one.save(checkpoint(10))
+        one.scores.add(checkpoint(15).version, 50.0)
+        one.save_until_next(checkpoint(16))
+        one.save(checkpoint(20))
+        assert steps(tmp_path) == [10, 20]
+        assert one.scores.best() == [10, 20]
+
+
 def test_the_one_just_written_is_kept_even_below_others(tmp_path):
     for global_t in (10, 20):
         saver(tmp_path).save(checkpoint(global_t))

@@ -154,6 +154,48 @@ def test_checkpoints_are_written_at_intervals():
     assert len(case.parameter_server.saved_at) > 2
 
 
+class TestWhatIsPublished:
+    """It is saved between checkpoints."""
+
+    @pytest.fixture(name="saving")
+    def _saving(self):
+        return Saving(last=3000)
+
+    def test_it_is_saved_from_time_to_time(self, saving):
+        Case(saving, published_interval_s=0.003).run()
+        assert saving.published > 2
+        assert len(saving.saved_at) == 1
+
+    def test_it_is_saved_less_often_where_that_takes_long(self, saving, monkeypatch):
+        saving.takes_s = 0.05
+        monkeypatch.setattr(training_monitor, "PUBLISHED_SHARE", 0.001)
+        Case(saving, published_interval_s=0.001).run()
+        assert saving.published == 1
+
+    def test_it_is_not_saved_before_the_first_step(self, saving):
+        saving.learns = False
+        case = Case(saving, published_interval_s=0.001)
+        threading.Timer(0.05, case.stop.set).start()
+        case.run()
+        assert saving.published == 0
+
+    def test_a_failure_is_a_warning_and_is_not_tried_again_at_once(self, saving, caplog):
+        saving.fails = True
+        assert Case(saving, published_interval_s=0.001).run() is EndOfTraining.STEPS
+        (record,) = caplog.records
+        assert record.getMessage() == "what was published is not saved: OSError: the disk is full"
+
+
+class Saving(Counting):
+    published, takes_s, fails = 0, 0.0, False
+
+    def save_published(self):
+        self.published += 1
+        if self.fails:
+            raise OSError("the disk is full")
+        threading.Event().wait(self.takes_s)
+
+
 class Typo(Exception):
     """What an algorithm's own code raises."""
 

@@ -47,6 +47,9 @@ class CheckpointSaver(Saver):
     checkpoints after it are set aside at the next save of another step, with ``abandoned-`` before
     their names: the training has gone on from the one that was restored.
 
+    A checkpoint that is saved until the next one is as any other, but is deleted then, and has no
+    score. One that a killed process has left counts as any other from then on.
+
     What is best, ``scores`` say.
 
     Not thread-safe. Only one process at a time may save to a store.
@@ -73,19 +76,27 @@ class CheckpointSaver(Saver):
         #: The step that was restored, and those that were saved after it.
         self._restored: int | None = None
         self._later: list[int] = []
+        #: The step of the checkpoint that is kept until the next one is saved.
+        self._passing: int | None = None
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Write a checkpoint, then delete old ones; CheckpointError if it cannot be written."""
-        data = _encode(checkpoint)
-        manifest = describe(checkpoint, data)
-        if checkpoint.global_t != self._restored:
-            self._set_aside_as |= dict.fromkeys(self._later, "abandoned-")
-            self._later = []
-        self._set_all_aside()
-        self._store.put(manifest.data, data)
-        self._store.put(manifest.name(), manifest.to_bytes())
+        manifest = self._write(checkpoint)
         self._score(manifest)
-        self._delete_old(manifest)
+        self._delete_old(manifest, self._keep)
+        self._passing = None
+
+    def save_until_next(self, checkpoint: Checkpoint) -> None:
+        """Write a checkpoint beside those that are kept, in the place of the last of its kind.
+
+        One of the same step takes the place of a checkpoint that is kept, and is kept.
+        """
+        step = checkpoint.global_t
+        if step != self._passing and manifest_name(step) in self._store.names():
+            return self.save(checkpoint)
+        self._delete_old(self._write(checkpoint), self._keep + 1)
+        self._passing = step
+        return None
 
     def restore_latest(self) -> Checkpoint | None:
         """Return the newest undamaged checkpoint, or what else is to be restored.
@@ -119,6 +130,17 @@ class CheckpointSaver(Saver):
     def location(self) -> str:
         """Return the store's location."""
         return self._store.location()
+
+    def _write(self, checkpoint: Checkpoint) -> CheckpointManifest:
+        data = _encode(checkpoint)
+        manifest = describe(checkpoint, data)
+        if checkpoint.global_t != self._restored:
+            self._set_aside_as |= dict.fromkeys(self._later, "abandoned-")
+            self._later = []
+        self._set_all_aside()
+        self._store.put(manifest.data, data)
+        self._store.put(manifest.name(), manifest.to_bytes())
+        return manifest
 
     def _go_on_from(self, restored: Checkpoint, steps: Iterable[int]) -> None:
         """Take note of what was restored, and of what is given up with that."""
@@ -165,17 +187,18 @@ class CheckpointSaver(Saver):
             if name in names:
                 self._store.rename(name, _free_name(f"{prefix}{name}", names))
 
-    def _delete_old(self, written: CheckpointManifest) -> None:
+    def _delete_old(self, written: CheckpointManifest, keep: int) -> None:
+        """Keep so many of the newest, with the one just written, and the best."""
         try:
             names = self._store.names()
         except CheckpointError as error:
             _log.warning("cannot look for checkpoints to delete: %s", error)
             return
         steps = _manifest_steps(names)
-        others = sorted(steps - {written.global_t}, reverse=True)
+        others = sorted(steps - {written.global_t, self._passing}, reverse=True)
         best = [step for step in self.scores.best() if step in steps][: self._keep_best]
-        kept = {written.global_t, *others[: self._keep - 1], *best}
-        retired = set(others) - kept
+        kept = {written.global_t, *others[: keep - 1], *best}
+        retired = steps - kept
         not_deleted = {step for step in sorted(retired) if not self._delete(manifest_name(step))}
         kept |= not_deleted
         self.scores.forget(retired - not_deleted)
