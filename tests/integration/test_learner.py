@@ -58,7 +58,7 @@ def test_a_learner_that_is_killed_goes_on_from_its_checkpoint(training: Training
     training.start_environments(2, env="Pendulum-v1")
     kept = training.directory / "learner"
     for place in (kept, kept / "replay"):
-        wait_for(lambda place=place: list(place.glob("cp-*.json")), f"a checkpoint in {place}")
+        wait_for(lambda place=place: list(place.glob("cp-[1-9]*.json")), f"a checkpoint in {place}")
     learner.kill()
     before = bridge.fetch(Wanted.INFO).info.iteration
     again = training.start_learner()
@@ -68,6 +68,9 @@ def test_a_learner_that_is_killed_goes_on_from_its_checkpoint(training: Training
     wait_for(lambda: bridge.fetch(Wanted.INFO).info.iteration > before, "more steps of learning")
     again.signal(signal.SIGTERM)
     assert again.wait() == 0
+    counted = r"stopped after ([\d,]+) steps of the learner, ([\d,]+) of them since this start; "
+    total, new = (int(number.replace(",", "")) for number in re.findall(counted, again.output())[0])
+    assert 0 < new < total
 
 
 def test_learning_goes_on_while_the_parameter_server_is_away(training: Training, bridge: Bridge):

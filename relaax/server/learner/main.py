@@ -66,13 +66,20 @@ def _serve(arguments: list[str]) -> int:
     with ExitStack() as resources:
         loop, watch, experience = _loop(configuration, resources, stop)
         print(f"learning from {experience.place}", flush=True)
+        began_with = loop.iteration
         try:
             loop.run(stop, lambda: watch.is_over)
         except BridgeError as error:  # it refuses what this configuration makes
             raise ConfigurationError(str(error)) from error
         came = experience.finish(watch.is_over)
-        print(f"stopped after {loop.iteration:,} steps of the learner; {came}", flush=True)
+        print(f"stopped after {_steps(loop.iteration, began_with)}; {came}", flush=True)
     return 0
+
+
+def _steps(iteration: int, began_with: int) -> str:
+    """Return in words how many steps a learner has taken."""
+    said = f"{iteration:,} steps of the learner"
+    return f"{said}, {iteration - began_with:,} of them since this start" if began_with else said
 
 
 def _loop(
