@@ -31,7 +31,7 @@ SWEEP_S = 1.0
 #: What one client, or its agent, can cause, and what ends its connection alone.
 _CLIENTS_FAULTS = (ProtocolError, binary.Error, NoRoom, AgentError, OSError)
 
-#: After a turn that took longer, messages may have come that nothing has looked at yet.
+#: At the end of a turn that took longer there may be messages that only the next one looks at.
 _LONG_TURN_S = 1.0
 
 
@@ -64,7 +64,7 @@ class Worker:
         self._buffered: dict[int, Connection] = {}
         #: Connections that have not said anything yet.
         self._silent = 0
-        self._sweep_at = 0.0
+        self._sweep_at = self._note_at = 0.0
         self._poll = select.epoll()
         self._poll.register(stop.fileno(), select.EPOLLIN)
         if inbox is not None:
@@ -119,7 +119,8 @@ class Worker:
         if len(self._connections) > 1 and not self._responders.training.learns:
             os.sched_yield()  # more messages come meanwhile: see BatchAgentBase.learns
         arrived, self._buffered = self._buffered, {}
-        for descriptor, event in self._poll.poll(0 if arrived else SWEEP_S):
+        most = len(self._connections) + 2  # so that no message is left to the next turn
+        for descriptor, event in self._poll.poll(0 if arrived else SWEEP_S, most):
             connection = self._connections.get(descriptor)
             if connection is None:
                 self._take_from_inbox(descriptor)
@@ -133,10 +134,10 @@ class Worker:
         if requests:
             self._answer(requests, began_at)
         now = time.monotonic()
-        if now - began_at > _LONG_TURN_S:
-            self._sweep_at = now + SWEEP_S
-        elif now >= self._sweep_at:
+        if now >= self._sweep_at and now - began_at <= _LONG_TURN_S:
             self._sweep(now)
+        if now >= self._note_at:
+            self._note_connected(now)
         if self._inbox is not None:
             self._inbox.report(self._environments() + self._silent)
 
@@ -254,15 +255,19 @@ class Worker:
             self._buffered[connection.descriptor] = connection
 
     def _sweep(self, now: float) -> None:
-        """Close connections whose messages take too long, and say how many others there are."""
+        """Close connections whose messages take too long."""
         self._sweep_at = now + SWEEP_S
-        training = [c for c in self._connections.values() if c.has_begun and c.evaluation is None]
-        self._responders.training.note_connected(len(training))
         for connection in list(self._connections.values()):
             try:
                 connection.messages.require_progress(now)
             except _CLIENTS_FAULTS as error:
                 self._drop(connection, error)
+
+    def _note_connected(self, now: float) -> None:
+        """Say how many connections there are that are not for evaluation."""
+        self._note_at = now + SWEEP_S
+        training = [c for c in self._connections.values() if c.has_begun and c.evaluation is None]
+        self._responders.training.note_connected(len(training))
 
     def _drop(self, connection: Connection, error: Exception) -> None:
         """Close a connection because of an error of its client, or because it was lost."""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from served_worker import BinaryClient, StoredMetrics
 
-from relaax.server.rlx_server.worker import measurements
+from relaax.server.rlx_server.worker import loop, measurements
 from relaax.server.rlx_server.worker.measurements import Measurements
 from relaax.steps import START
 
@@ -117,6 +117,16 @@ def test_a_worker_that_ends_says_that_its_environments_are_gone(clock):
     measured.note_connected(2, 1)
     measured.close()
     assert environments_of(stored) == [2, 0]
+
+
+def test_the_number_of_environments_is_stored_though_every_turn_takes_long(serve, monkeypatch):
+    monkeypatch.setattr(loop, "_LONG_TURN_S", -1.0)
+    monkeypatch.setattr(loop, "SWEEP_S", 0.0)
+    monkeypatch.setattr(measurements, "_INTERVAL_S", 0.0)
+    served = serve()
+    BinaryClient(served, environments=3).ask(range(3), [START] * 3, [0] * 3, np.zeros(3))
+    (count,) = {y for name, y, _ in served.stored.values if name.startswith("server/environments")}
+    assert count == 3
 
 
 def test_what_a_worker_stores_fits_together(serve):

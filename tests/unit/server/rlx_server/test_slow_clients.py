@@ -3,10 +3,11 @@
 import contextlib
 import logging
 import struct
+import threading
 
 import numpy as np
 import pytest
-from served_worker import BinaryClient, JsonClient, encoded
+from served_worker import BinaryClient, JsonClient, Oracle, encoded
 
 from relaax.errors import ProtocolError
 from relaax.protocol import binary
@@ -117,6 +118,24 @@ def test_a_client_that_sends_a_byte_at_a_time_for_too_long_is_closed(serve):
         while True:
             send_raw(slow, b"x")
             assert good.ask([0], [START], [0], [1]).actions.tolist() == [[1, 1]]
+
+
+class OftenWaiting(Oracle):
+    """Takes long for every other evaluation, as an agent does that waits for a learner."""
+
+    def act(self, transitions, states, finals):
+        if len(self.sizes) % 2:
+            threading.Event().wait(0.05)
+        return super().act(transitions, states, finals)
+
+
+def test_a_client_that_stops_is_closed_where_acting_often_takes_long(serve, monkeypatch):
+    monkeypatch.setattr(loop, "_LONG_TURN_S", 0.03)
+    served = serve(OftenWaiting(), runs=True, message_timeout_s=0.2)
+    good, slow = BinaryClient(served), stop_in_a_header(served)
+    while (goodbye := slow.connection.receive_now()) is None:
+        assert good.ask([0], [START], [0], [1]).actions.tolist() == [[0, 1]]
+    assert b"2 bytes of a frame did not arrive within 0.2 s" in bytes(goodbye)
 
 
 @pytest.mark.parametrize("misbehave", [stop_in_a_frame, stop_in_a_header])
