@@ -310,6 +310,42 @@ def test_a_process_that_a_signal_ends_gives_the_status_that_a_shell_gives(procfi
     assert run(procfile(killed="import os; os.kill(os.getpid(), 9)")).returncode == 137
 
 
+#: Is killed at its first start, and exits with status 3 at its second when "other" is ready.
+KILLED_ONCE = IMPATIENT.replace(
+    "while not",
+    """first = pathlib.Path(__file__).with_suffix(".first")
+if not first.exists():
+    import os, signal
+    first.touch()
+    os.kill(os.getpid(), signal.SIGKILL)
+while not""",
+)
+
+DYING = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+
+
+class TestRestart:
+    def test_a_process_that_is_killed_is_started_again_and_the_others_run_on(self, procfile):
+        completed = run("--restart", procfile(first=KILLED_ONCE, other=OBEDIENT))
+        assert completed.returncode == 3
+        said = completed.stdout
+        assert said.count("first was ended by signal 9: it is started again") == 1
+        assert said.count("first started (pid=") == 2
+        assert said.count("other  | ready") == 1
+        assert "other  | saved" in said
+
+    def test_one_that_is_killed_again_and_again_ends_all(self, procfile):
+        completed = run("--restart", procfile(first=DYING, other=OBEDIENT))
+        assert completed.returncode == 128 + signal.SIGKILL
+        assert completed.stdout.count("it is started again") == 5
+        assert "first stopped (rc=-9)" in completed.stdout
+
+    def test_one_that_ends_by_itself_ends_all(self, procfile):
+        completed = run("--restart", procfile(first=IMPATIENT, other=OBEDIENT))
+        assert completed.returncode == 3
+        assert "started again" not in completed.stdout
+
+
 def test_a_process_that_saves_longer_than_honcho_waits_is_not_killed(procfile):
     completed = run_patched("honcho.manager.KILL_WAIT = 0", procfile(first=IMPATIENT, other=SLOW))
     assert "other  | saved" in completed.stdout

@@ -2,8 +2,8 @@
 
 honcho runs each process in a session of its own, so Ctrl-C reaches the launcher alone. The launcher
 then sends SIGTERM to all processes: the parameter server writes a checkpoint, and the RLX server
-and the clients exit. The same happens when one process exits by itself. A process that still runs
-after 30 seconds is killed.
+and the clients exit. The same happens when one process exits by itself; with ``--restart`` one that
+was killed is started again instead. A process that still runs after 30 seconds is killed.
 
 The exit status is
 
@@ -45,7 +45,7 @@ def main() -> int:
     if arguments.new_algorithm is not None:
         return _write_algorithm(parser, arguments.new_algorithm)
     procfile = _procfile(parser, arguments.procfile)
-    return _run(procfile, _log(parser, arguments.log_file, procfile))
+    return _run(procfile, _log(parser, arguments.log_file, procfile), arguments.restart)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -63,6 +63,13 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         metavar="DIR",
         help="write a small algorithm, its YAML file and its Procfile into a new folder",
+    )
+    parser.add_argument(
+        "--restart",
+        action="store_true",
+        help="start a process again that is killed, for want of memory or with kill -9, and let "
+        "the others run on; not one that ends by itself, nor one that is killed five times a "
+        "minute. Give the servers --checkpoint-dir: they go on from there",
     )
     parser.add_argument(
         "--log-file",
@@ -107,12 +114,12 @@ def _procfile(parser: argparse.ArgumentParser, path: Path) -> Procfile:
     return procfile
 
 
-def _run(procfile: Procfile, log: ProcessLog | None) -> int:
+def _run(procfile: Procfile, log: ProcessLog | None, restarts: bool) -> int:
     _stop_when_the_terminal_closes()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # what a process prints must not end the training
     printer = LivePrinter(sys.stdout, log)
-    manager = ProcessManager(printer)
+    manager = ProcessManager(printer, restarts)
     for name, command in procfile.processes.items():
         manager.add_process(name, command, env=_environment(printer.interval_s))
     try:

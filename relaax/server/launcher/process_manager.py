@@ -1,21 +1,36 @@
-"""honcho's manager, with more time for processes to save."""
+"""honcho's manager, with more time for processes to save, and with processes that start again."""
 
+import multiprocessing
 import time
+from collections import deque
+from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
-from honcho.manager import Manager
+from honcho.manager import SYSTEM_PRINTER_NAME, Manager
+from honcho.printer import Message
 
 #: How long a process may take to exit after SIGTERM. honcho's own limit is 5 seconds after the exit
 #: of the first process, which is too short for the upload of a large checkpoint to S3.
 GRACE_S = 30.0
 
+#: A process that was killed so often in so many seconds is not started again.
+MOST_RESTARTS, RESTARTS_WITHIN_S = 5, 60.0
+
 
 class ProcessManager(Manager):  # type: ignore[misc]  # honcho has no types
-    """Runs processes. When one exits, or after SIGINT or SIGTERM, it stops all and waits."""
+    """Runs processes. When one exits, or after SIGINT or SIGTERM, it stops all and waits.
 
-    def __init__(self, printer: Any) -> None:
+    With ``restarts`` a process that a signal ends, which was not sent from here, is started again.
+    """
+
+    def __init__(self, printer: Any, restarts: bool = False) -> None:
         super().__init__(printer)
+        if restarts:
+            self.events: Any = _Events(self.events, self._instead_of)
         self._kill_at: float | None = None
+        #: By process: when it was started again.
+        self._restarted_at: dict[str, deque[float]] = {}
 
     def terminate(self) -> None:
         """Send SIGTERM to all processes."""
@@ -32,3 +47,40 @@ class ProcessManager(Manager):  # type: ignore[misc]  # honcho has no types
         """Return the status as a shell would: 128 + N for a process that signal N has ended."""
         code = int(self.returncode)
         return 128 - code if code < 0 else code
+
+    def _instead_of(self, message: Any) -> Any:
+        """Return what honcho gets to know; start a process again that was killed."""
+        if message.type == "start" and self._terminating:  # it was on its way when all were stopped
+            self._procmgr.terminate(message.data["pid"])
+        if message.type != "stop" or self._terminating or message.data["returncode"] >= 0:
+            return message
+        name = message.name
+        times = self._restarted_at.setdefault(name, deque(maxlen=MOST_RESTARTS))
+        now = time.monotonic()
+        if len(times) == MOST_RESTARTS and now - times[0] < RESTARTS_WITHIN_S:
+            return message
+        times.append(now)
+        process = self._processes[name]
+        process["process"].join()
+        process["process"] = multiprocessing.Process(
+            name=name, target=process["obj"].run, args=(self.events, True)
+        )
+        process["process"].start()
+        said = f"{name} was ended by signal {-message.data['returncode']}: it is started again\n"
+        return Message("line", said, datetime.now(), SYSTEM_PRINTER_NAME, None)
+
+
+class _Events:
+    """honcho's queue, of which ``instead_of`` each message is read."""
+
+    def __init__(self, events: Any, instead_of: Callable[[Any], Any]) -> None:
+        self._events = events
+        self._instead_of = instead_of
+
+    def put(self, message: Any) -> None:
+        """Add a message; in the process that looks after one of those that run."""
+        self._events.put(message)
+
+    def get(self, timeout: float) -> Any:
+        """Return the next message; queue.Empty if there is none in time."""
+        return self._instead_of(self._events.get(timeout=timeout))
