@@ -12,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.algorithm_base import LearnerBase, Publisher
-from relaax.errors import ParameterServerAway
+from relaax.errors import LearningDiverged, ParameterServerAway
 from relaax.interval_metrics import IntervalMetrics
 from relaax.replay.replay import NotReady
 from relaax.replay.table import Sample
 from relaax.server.common.stop_signal import Stop
+from relaax.server.learner.finite import require_finite
 from relaax.server.learner.measurements import LearnerMeasurements
 from relaax.server.learner.on_demand import OnDemand
 from relaax.server.learner.prefetcher import Prefetcher
@@ -93,11 +94,14 @@ class LearnerLoop:
         """Learn until ``stop`` is set or the training ``is_over``; then publish and save.
 
         What an algorithm's own code raises is raised here, when what was reached has been saved.
+        LearningDiverged where there is nothing left that could be.
         """
         self._publish()
         try:
             with closing(self._batches()) as batches:
                 self._learn(batches, lambda: stop.wait(0) or is_over())
+        except LearningDiverged:
+            raise
         except Exception:
             self._save_or_warn()
             raise
@@ -165,8 +169,10 @@ class LearnerLoop:
     def _publish(self) -> None:
         if not self._learner.publishes:
             return
+        vector = self._learner.parameters()
+        require_finite({"parameters": vector}, self.iteration)
         try:
-            self._publisher.publish_values(self._learner.parameters(), self.iteration, "")
+            self._publisher.publish_values(vector, self.iteration, "")
         except ParameterServerAway as error:  # what is published next is newer
             _log.warning("%s", error)
         self._publish_clock.note(self.iteration)
@@ -174,5 +180,7 @@ class LearnerLoop:
     def _save_or_warn(self) -> None:
         try:
             self._save(self.iteration)
+        except LearningDiverged:
+            raise
         except Exception:  # learning goes on: at the next interval the disk may have room again
             _log.exception("no checkpoint of the learner was saved")

@@ -10,7 +10,11 @@ from functools import partial
 import numpy as np
 
 from relaax.algorithm_base import BridgeBase, Checkpoint, LearnerBase, Saver
-from relaax.algorithm_base.checkpoint import require_same_fingerprint, require_same_shapes
+from relaax.algorithm_base.checkpoint import (
+    Fingerprint,
+    require_same_fingerprint,
+    require_same_shapes,
+)
 from relaax.allocator import keep_memory
 from relaax.errors import BridgeError, ConfigurationError, ParameterServerAway
 from relaax.interval_metrics import IntervalMetrics
@@ -36,6 +40,7 @@ from relaax.server.common.saver import BlobStore, CheckpointSaver
 from relaax.server.common.stop_signal import Stop, StopSignal
 from relaax.server.common.training_watch import TrainingWatch
 from relaax.server.learner.experience import Experience, OwnReplay, ReplayServers
+from relaax.server.learner.finite import require_finite
 from relaax.server.learner.learner_line import LearnerLine
 from relaax.server.learner.loop import LearnerLoop
 from relaax.server.learner.publishing import PublishClock, PublishRule
@@ -124,7 +129,7 @@ def _loop(
         bridge,
         PublishClock(PublishRule(options.publish_interval, options.publish_every)),
         IntervalMetrics(bridge.metrics()),
-        lambda step: saver.save(Checkpoint(learner.state(), step, step, fingerprint)),
+        lambda step: saver.save(_checkpoint(learner, step, fingerprint)),
         options.checkpoint_interval,
         first_iteration=iteration,
         depth=options.prefetch,
@@ -221,6 +226,13 @@ def _place_of_replay(options: LearnerOptions) -> BlobStore:
     if store is None:
         raise ConfigurationError("--save-replay needs --checkpoint-dir or --checkpoint-aws-s3")
     return store
+
+
+def _checkpoint(learner: LearnerBase, step: int, fingerprint: Fingerprint) -> Checkpoint:
+    """Return what a learner has reached; LearningDiverged where that is not finite."""
+    state = learner.state()
+    require_finite(state, step)
+    return Checkpoint(state, step, step, fingerprint)
 
 
 def _restore(learner: LearnerBase, saver: Saver, fingerprint: dict[str, str]) -> int:

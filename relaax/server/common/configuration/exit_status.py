@@ -6,7 +6,7 @@ import sys
 import traceback
 from collections.abc import Callable
 
-from relaax.errors import CheckpointError, CheckpointMismatch, ConfigurationError
+from relaax.errors import CheckpointError, CheckpointMismatch, ConfigurationError, LearningDiverged
 from relaax.server.common.logs import write_to_file
 
 #: The user must change the command line or the configuration.
@@ -24,7 +24,7 @@ def run_command(program: str, command: Callable[[], int]) -> int:
         return command()
     except (ConfigurationError, CheckpointMismatch) as error:
         return _explain(program, error, USAGE)
-    except CheckpointError as error:
+    except (CheckpointError, LearningDiverged) as error:
         return _explain(program, error, FAILURE)
 
 

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from relaax.algorithm_base import LearnerBase, PublishedInfo, StepResult
-from relaax.errors import ParameterServerAway
+from relaax.errors import LearningDiverged, ParameterServerAway
 from relaax.interval_metrics import IntervalMetrics
 from relaax.metrics import NullMetrics
 from relaax.replay.replay import NotReady
 from relaax.replay.table import Sample
+from relaax.server.learner.finite import require_finite
 from relaax.server.learner.loop import LearnerLoop
 from relaax.server.learner.publishing import PublishClock, PublishRule
 
@@ -133,6 +134,31 @@ def test_priorities_go_back_to_the_items_of_the_batch():
     parts = Parts(most=2)
     parts.run()
     assert parts.source.updates == [([10, 11, 12, 13], [1.0] * 4), ([20, 21, 22, 23], [2.0] * 4)]
+
+
+def test_what_is_not_finite_is_neither_published_nor_saved():
+    parts = Parts(most=5)
+    parts.learner.parameters = lambda: np.float32([1.0]) / (2 - len(parts.learner.learnt))
+    with (
+        np.errstate(divide="ignore"),
+        pytest.raises(
+            LearningDiverged, match="after 2 steps of the learner its parameters are not finite"
+        ),
+    ):
+        parts.run()
+    assert parts.publisher.published == [(0.5, 0)]
+    assert parts.saved == []
+
+
+def test_a_checkpoint_of_what_is_not_finite_ends_learning():
+    parts = Parts(most=5, interval_s=0.0)
+
+    def save(iteration):
+        require_finite({"critics": np.array([0.0, np.nan])}, iteration)
+
+    parts.loop._save = save
+    with pytest.raises(LearningDiverged, match="its critics are not finite"):
+        parts.run()
 
 
 def test_a_checkpoint_is_saved_at_the_end_and_after_each_interval():
