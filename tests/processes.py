@@ -195,7 +195,7 @@ class Training:
 
     def start_actors(self, count: int, *flags: str, env: str = "CartPole-v1") -> Process:
         process = self.start_command("relaax-actor", "--env", env, "--actors", str(count), *flags)
-        process.says("actors in ")
+        process.says("actors? in ")
         return process
 
     def start_command(self, command: str, *flags: str) -> Process:

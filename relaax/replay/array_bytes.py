@@ -30,30 +30,31 @@ def packed(arrays: Iterable[Array]) -> tuple[list[memoryview], list[Place]]:
     """
     parts: list[memoryview] = []
     places: list[Place] = []
+    #: By the id of what others are parts of, which their bases keep alive: where it begins.
     begins: dict[int, int] = {}
-    end = 0
+    arrays, end = list(arrays), 0
     for array in arrays:
         whole = _whole_of(array)
-        if id(whole) not in begins:
-            begins[id(whole)] = end
-            parts += written([whole])
-            end += whole.nbytes
-        begin = begins[id(whole)]
-        if whole is array.base:
-            places.append(Place(begin + address_of(array) - address_of(whole), array.strides))
-        else:
+        begin = end if whole is None else begins.setdefault(id(whole), end)
+        if begin == end:
+            (part,) = written([array if whole is None else whole])
+            parts.append(part)
+            end += part.nbytes
+        if whole is None:
             places.append(Place(begin))
+        else:
+            places.append(Place(begin + address_of(array) - address_of(whole), array.strides))
     return parts, places
 
 
-def _whole_of(array: Array) -> Array:
-    """Return the array that ``array`` is a part of, if that can be sent as it is; else a copy."""
+def _whole_of(array: Array) -> Array | None:
+    """Return the array that ``array`` is a part of, if that can be sent as it is."""
     base = array.base
     if isinstance(base, np.ndarray) and not array.flags.c_contiguous:
         is_alike = base.dtype == array.dtype and base.ndim == array.ndim
         if is_alike and base.flags.c_contiguous and base.dtype == base.dtype.newbyteorder("<"):
             return base
-    return plain(array)
+    return None
 
 
 def array_at(data: Any, form: Form, place: Place) -> Array:

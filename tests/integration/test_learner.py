@@ -2,6 +2,7 @@
 
 import re
 import signal
+from pathlib import Path
 
 import pytest
 from processes import SMALL_SAC, Training, wait_for
@@ -71,6 +72,23 @@ def test_a_learner_that_is_killed_goes_on_from_its_checkpoint(training: Training
     counted = r"stopped after ([\d,]+) steps of the learner, ([\d,]+) of them since this start; "
     total, new = (int(number.replace(",", "")) for number in re.findall(counted, again.output())[0])
     assert 0 < new < total
+
+
+def test_a_learner_that_is_stopped_while_it_starts_ends_without_the_others(training: Training):
+    training.configure(SMALL_SAC)
+    learner = training.start_command("relaax-learner")
+    wait_for(lambda: handles(learner.pid, signal.SIGTERM), "a handler of SIGTERM")
+    learner.signal(signal.SIGTERM)
+    assert learner.wait() == 0
+    assert "stopped before it learnt anything" in learner.output()
+    assert "waiting for" not in learner.output()
+
+
+def handles(process: int, number: signal.Signals) -> bool:
+    """Return whether a process handles a signal itself."""
+    status = Path(f"/proc/{process}/status").read_text()
+    caught = int(re.findall(r"SigCgt:\s+(\w+)", status)[0], 16)
+    return bool(caught >> (number - 1) & 1)
 
 
 def test_learning_goes_on_while_the_parameter_server_is_away(training: Training, bridge: Bridge):

@@ -21,7 +21,8 @@ def _act(arguments: list[str]) -> int:
     algorithm_of(configuration)
     options = configuration.options
     sizes = [1] * options.actors
-    print(f"{options.actors} actors in {options.env}, {options.mode}", flush=True)
+    actors = "1 actor" if options.actors == 1 else f"{options.actors} actors"
+    print(f"{actors} in {options.env}, {options.mode}", flush=True)
     return run_environments(ActorTask(tuple(arguments)), sizes, str(options.parameter_server))
 
 

@@ -70,6 +70,9 @@ def _serve(arguments: list[str]) -> int:
     keep_memory()  # every batch is made of arrays of the same sizes
     with ExitStack() as resources:
         loop, watch, experience = _loop(configuration, resources, stop)
+        if stop.wait(0):  # while it started: the others are ending, too
+            print("stopped before it learnt anything", flush=True)
+            return 0
         print(f"learning from {experience.place}", flush=True)
         began_with = loop.iteration
         try:

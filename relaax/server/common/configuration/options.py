@@ -45,7 +45,8 @@ LOG_FILE = (
 #: The help of an option of all that deliver steps.
 WHEN_FULL = (
     "what happens to steps while the replay takes no more, because the learner does not keep up: "
-    "'wait' lets environments wait; 'drop' never does, and counts what is dropped"
+    "'wait' lets environments wait, but for no more than five seconds where it does not answer at "
+    "all; 'drop' never does; what is dropped is counted"
 )
 
 #: The help of options of all that store steps.
