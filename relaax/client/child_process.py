@@ -29,11 +29,11 @@ class ProcessReport(RunObserver):
 
     def on_connected(self) -> None:
         """Report that there is a session."""
-        self._pipe.send(True)
+        self._send(True)
 
     def on_disconnected(self) -> None:
         """Report that the session is lost."""
-        self._pipe.send(False)
+        self._send(False)
 
     def on_step(self, count: int = 1) -> None:
         """Count steps."""
@@ -41,7 +41,14 @@ class ProcessReport(RunObserver):
 
     def on_episode(self, summary: EpisodeSummary) -> None:
         """Send the summary."""
-        self._pipe.send(summary)
+        self._send(summary)
+
+    def _send(self, event: ProcessEvent) -> None:
+        """Send an event; end this process, as after SIGTERM, if its parent was killed."""
+        try:
+            self._pipe.send(event)
+        except BrokenPipeError:
+            sys.exit(0)
 
 
 ProcessTask: TypeAlias = Callable[[int, ProcessReport], RunResult]

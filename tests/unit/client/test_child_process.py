@@ -83,6 +83,21 @@ def test_a_parent_that_has_ended_is_no_error():
         run_task(lambda index, report: FINISHED, 0, theirs, RawValue("Q", 0))
 
 
+@pytest.mark.parametrize("report", ["on_connected", "on_disconnected", "on_episode"])
+def test_a_process_whose_parent_was_killed_ends_without_a_word(report, capsys):
+    ours, theirs = Pipe(duplex=False)
+
+    def task(index, observer):
+        ours.close()
+        getattr(observer, report)(*[EpisodeSummary(1.5, 10, 0.25)] * (report == "on_episode"))
+        raise AssertionError("it goes on")
+
+    with theirs, pytest.raises(SystemExit) as ended:
+        run_task(task, 0, theirs, RawValue("Q", 0))
+    assert ended.value.code == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_the_keyboard_does_not_interrupt_a_child_and_sigterm_ends_it():
     def task(index, report):
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
