@@ -31,8 +31,14 @@ def serve_published(
 class _PublishedParameterServer(ParameterServer[PublishedParameters]):
     """Saves what is published between two checkpoints, too: a restart serves it."""
 
-    #: How much had been published when something was saved last.
+    #: How much had been published, at least, when something was saved last.
     _saved = 0
+
+    def save_checkpoint(self) -> None:
+        """Save what is there, the newest publication with it."""
+        published = self._store.publications  # before the snapshot, which may have more
+        super().save_checkpoint()
+        self._saved = published
 
     def save_published(self) -> None:
         """Save the newest publication until the next one, or a checkpoint, is saved."""

@@ -58,9 +58,13 @@ class Shard:
         self._thread.start()
 
     def want(self, allowance: float) -> None:
-        """Let it be known soon when so much may be drawn; called under ``changed``."""
-        self._wanted = allowance
-        self._changed.notify_all()
+        """Let it be known soon when so much may be drawn; called under ``changed``.
+
+        Only more than before is news: several threads that want something would wake one another.
+        """
+        if allowance > self._wanted:
+            self._wanted = allowance
+            self._changed.notify_all()
 
     def spend(self, charge: int) -> None:
         """Take note that draws were asked for; called under ``changed``."""

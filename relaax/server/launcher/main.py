@@ -68,8 +68,8 @@ def _parser() -> argparse.ArgumentParser:
         "--restart",
         action="store_true",
         help="start a process again that is killed, for want of memory or with kill -9, and let "
-        "the others run on; not one that ends by itself, nor one that is killed five times a "
-        "minute. Give the servers --checkpoint-dir: they go on from there",
+        "the others run on; not one that ends by itself, nor one that is killed more than five "
+        "times a minute. Give the servers --checkpoint-dir: they go on from there",
     )
     parser.add_argument(
         "--log-file",

@@ -103,7 +103,10 @@ class LearnerLoop:
         except LearningDiverged:
             raise
         except Exception:
-            self._save_or_warn()
+            try:
+                self._save_or_warn()
+            except LearningDiverged as diverged:
+                _log.warning("no checkpoint was saved: %s", diverged)
             raise
         self._save(self.iteration)
         self._measured.store()

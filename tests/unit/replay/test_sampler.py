@@ -13,6 +13,7 @@ from relaax.errors import ConfigurationError
 from relaax.metrics import Metrics
 from relaax.replay.client.mixed_sampler import MixedSampler
 from relaax.replay.client.sampler import ShardedSampler
+from relaax.replay.client.shard import Shard
 from relaax.replay.limiter import Limiter
 from relaax.replay.replay import NotReady
 from relaax.replay.schema import Column, Schema
@@ -187,6 +188,20 @@ def test_several_threads_draw_all_items_once_and_every_batch_gets_whole(shards):
     assert [len(batch) for batch in drawn] == [8] * 20
     numbers = sorted(number for batch in drawn for number in batch)
     assert numbers == [1000 * episode + step for episode in range(8) for step in range(20)]
+
+
+def test_threads_that_wait_for_items_do_not_wake_one_another(shards, monkeypatch):
+    calls, want = [], Shard.want
+    monkeypatch.setattr(Shard, "want", lambda *args: (calls.append(args), want(*args)))
+
+    def wait():
+        with pytest.raises(NotReady):
+            shards.sampler.sample("all", 8, 0.3)
+
+    with ThreadPoolExecutor(3) as threads:
+        for waiting in [threads.submit(wait) for _ in range(3)]:
+            waiting.result()
+    assert 0 < len(calls) < 200
 
 
 @pytest.mark.parametrize("shards", [{"spec": spec_of(view=Windows(2))}], indirect=True)

@@ -39,6 +39,15 @@ def test_what_was_published_between_checkpoints_is_there_after_a_restart(serve):
     assert again.global_t() == 15
 
 
+def test_what_a_checkpoint_has_is_not_saved_once_more(serve, tmp_path):
+    server = serve()
+    server.bridge().publish_values(ONE, 1)
+    server.save_checkpoint()
+    server.bridge().increment_global_t(10)
+    server.save_published()
+    assert steps(tmp_path) == [0]
+
+
 def test_only_what_is_new_is_saved(serve, tmp_path):
     server = serve()
     server.save_published()

@@ -150,6 +150,21 @@ def test_what_is_not_finite_is_neither_published_nor_saved():
     assert parts.saved == []
 
 
+def test_what_an_algorithm_raises_is_raised_though_nothing_can_be_saved(caplog):
+    parts = Parts(most=5)
+
+    def fail(batch):
+        raise ZeroDivisionError("oops")
+
+    def save(iteration):
+        require_finite({"critics": np.array([np.nan])}, iteration)
+
+    parts.learner.step, parts.loop._save = fail, save
+    with pytest.raises(ZeroDivisionError, match="oops"):
+        parts.run()
+    assert "no checkpoint was saved: after 0 steps of the learner its critics" in caplog.text
+
+
 def test_a_checkpoint_of_what_is_not_finite_ends_learning():
     parts = Parts(most=5, interval_s=0.0)
 
