@@ -80,7 +80,7 @@ def test_a_learner_that_is_stopped_while_it_starts_ends_without_the_others(train
     wait_for(lambda: handles(learner.pid, signal.SIGTERM), "a handler of SIGTERM")
     learner.signal(signal.SIGTERM)
     assert learner.wait() == 0
-    assert "stopped before it learnt anything" in learner.output()
+    assert "stopped before it began" in learner.output()
     assert "waiting for" not in learner.output()
 
 

@@ -71,7 +71,7 @@ def _serve(arguments: list[str]) -> int:
     with ExitStack() as resources:
         loop, watch, experience = _loop(configuration, resources, stop)
         if stop.wait(0):  # while it started: the others are ending, too
-            print("stopped before it learnt anything", flush=True)
+            print("stopped before it began", flush=True)
             return 0
         print(f"learning from {experience.place}", flush=True)
         began_with = loop.iteration

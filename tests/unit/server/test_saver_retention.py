@@ -52,16 +52,21 @@ class TestOneThatIsSavedUntilTheNext:
         data_file(tmp_path, 6).unlink()
         assert restored_step(tmp_path) == 5
 
-    def test_one_that_a_killed_process_has_left_counts_as_any_other(self, tmp_path):
-        saver(tmp_path).save_until_next(checkpoint(5))
-        again = saver(tmp_path, keep=2)
-        assert again.restore_latest() is not None
-        for global_t in (6, 7):
+    @pytest.mark.parametrize("kind", ["save", "save_until_next"])
+    def test_one_that_a_killed_process_has_left_pushes_no_other_out(self, tmp_path, kind):
+        first = saver(tmp_path, keep=2)
+        for global_t in (1, 2):
+            first.save(checkpoint(global_t))
+        first.save_until_next(checkpoint(3))
+        for global_t in (4, 5, 6):  # each process is killed after it has saved
+            again = saver(tmp_path, keep=2)
+            assert again.restore_latest().global_t == global_t - 1
             again.save_until_next(checkpoint(global_t))
-        assert steps(tmp_path) == [5, 7]
-        for global_t in (10, 20):
-            again.save(checkpoint(global_t))
-        assert steps(tmp_path) == [10, 20]
+            assert steps(tmp_path) == [1, 2, global_t]
+        last = saver(tmp_path, keep=2)
+        last.restore_latest()
+        getattr(last, kind)(checkpoint(7))
+        assert steps(tmp_path) == ([2, 7] if kind == "save" else [1, 2, 7])
 
     def test_evaluations_are_those_of_the_checkpoint_that_follows(self, tmp_path):
         one = saver(tmp_path, keep=1, keep_best=1)

@@ -58,7 +58,7 @@ def test_the_manifest_says_what_the_checkpoint_is(tmp_path):
     manifest = json.loads((tmp_path / "cp-7.json").read_text())
     assert set(manifest) == {
         *("format", "global_t", "version", "fingerprint"),
-        *("data", "size", "sha256", "relaax", "saved_at"),
+        *("data", "size", "sha256", "relaax", "saved_at", "until_next"),
     }
     assert manifest["format"] == 1
     assert manifest["data"] == data_file(tmp_path, 7).name

@@ -48,7 +48,7 @@ class CheckpointSaver(Saver):
     their names: the training has gone on from the one that was restored.
 
     A checkpoint that is saved until the next one is as any other, but is deleted then, and has no
-    score. One that a killed process has left counts as any other from then on.
+    score. One that a killed process has left, and that is restored, is deleted in the same way.
 
     What is best, ``scores`` say.
 
@@ -94,7 +94,7 @@ class CheckpointSaver(Saver):
         step = checkpoint.global_t
         if step != self._passing and manifest_name(step) in self._store.names():
             return self.save(checkpoint)
-        self._delete_old(self._write(checkpoint), self._keep + 1)
+        self._delete_old(self._write(checkpoint, until_next=True), self._keep + 1)
         self._passing = step
         return None
 
@@ -103,7 +103,7 @@ class CheckpointSaver(Saver):
 
         None where there is no checkpoint.
         """
-        self._set_aside_as, self._later = {}, []
+        self._set_aside_as, self._later, self._passing = {}, [], None
         steps = _manifest_steps(self._store.names())
         self.scores.load(steps)
         for global_t in self._restore.candidates(steps, self.scores.best(), self.location()):
@@ -131,9 +131,9 @@ class CheckpointSaver(Saver):
         """Return the store's location."""
         return self._store.location()
 
-    def _write(self, checkpoint: Checkpoint) -> CheckpointManifest:
+    def _write(self, checkpoint: Checkpoint, until_next: bool = False) -> CheckpointManifest:
         data = _encode(checkpoint)
-        manifest = describe(checkpoint, data)
+        manifest = describe(checkpoint, data).model_copy(update={"until_next": until_next})
         if checkpoint.global_t != self._restored:
             self._set_aside_as |= dict.fromkeys(self._later, "abandoned-")
             self._later = []
@@ -154,7 +154,9 @@ class CheckpointSaver(Saver):
         manifest = parse(self._store.get(manifest_name(global_t)), global_t)
         data = self._store.get(manifest.data)
         manifest.verify(data)
-        return _decode(manifest, data)
+        checkpoint = _decode(manifest, data)
+        self._passing = global_t if manifest.until_next else None
+        return checkpoint
 
     def _score(self, written: CheckpointManifest) -> None:
         """Score the new checkpoint, and those whose evaluations have come late."""

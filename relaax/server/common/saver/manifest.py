@@ -42,6 +42,8 @@ class CheckpointManifest(BaseModel):
     relaax: str
     #: UTC, ISO 8601.
     saved_at: str
+    #: Whether it is deleted when the next one is saved.
+    until_next: bool = False
 
     def name(self) -> str:
         """Return the name of the manifest itself."""
