@@ -1,6 +1,5 @@
 """Draws batches of fixed parts of several tables that replay servers hold."""
 
-from collections import deque
 from collections.abc import Sequence
 from time import monotonic
 
@@ -8,6 +7,7 @@ import numpy as np
 
 from relaax.metrics import Metrics
 from relaax.replay.client.sampler import ShardedSampler
+from relaax.replay.client.unfinished import Unfinished
 from relaax.replay.mixed import mixed, parts_of
 from relaax.replay.selectors.selector import FloatArray, IntArray
 from relaax.replay.specs import MixedSpec, ReplaySpec, TableSpec
@@ -27,8 +27,7 @@ class MixedSampler:
         self._fractions = np.array(list(of.fractions.values()))
         self._axis = spec.view(table).item_axis
         self._has_priorities = [_has_priorities(spec, name) for name in self._names]
-        #: What was drawn of batches that had to be given up.
-        self._unfinished: deque[dict[str, Sample]] = deque()
+        self._unfinished: Unfinished[dict[str, Sample]] = Unfinished(lambda count: {})
         self._samplers = [ShardedSampler(urls, name, spec, random) for name in self._names]
 
     @property
@@ -49,18 +48,11 @@ class MixedSampler:
         """See ShardedSampler."""
         deadline = monotonic() + timeout_s
         parts = parts_of(count, self._fractions).tolist()
-        try:
-            drawn = self._unfinished.popleft()
-        except IndexError:
-            drawn = {}
-        try:
+        with self._unfinished.resumed(count) as drawn:
             for name, part, sampler in zip(self._names, parts, self._samplers, strict=True):
                 if part and name not in drawn:
                     left = max(0.0, deadline - monotonic())
                     drawn[name] = sampler.sample(name, part, left)
-        except BaseException:
-            self._unfinished.append(drawn)
-            raise
         samples = [drawn.get(name) for name in self._names]
         items = sum(sample.items for sample in samples if sample is not None)
         return mixed(samples, self._axis, items)

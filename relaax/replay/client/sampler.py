@@ -1,7 +1,6 @@
 """Draws batches of the items of several replay servers."""
 
 import threading
-from collections import deque
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from relaax.metrics import Metrics
 from relaax.replay.client.batch_parts import EPOCHS, Owner, divided, owned, read_keys
 from relaax.replay.client.shard import Shard
 from relaax.replay.client.stub import ReplayStub
+from relaax.replay.client.unfinished import Unfinished
 from relaax.replay.replay import NotReady
 from relaax.replay.selectors.selector import FloatArray, IntArray
 from relaax.replay.specs import ReplaySpec, TableSpec
@@ -72,8 +72,7 @@ class ShardedSampler:
         self._is_queue = _is_queue(spec, table)
         self._random = random
         self._changed = threading.Condition()
-        #: What was drawn of batches that had to be given up.
-        self._unfinished: deque[_Batch] = deque()
+        self._unfinished = Unfinished(lambda count: _Batch(count, count))
         self._waiting = 0
         self._gone = 0
         self._threads = ThreadPoolExecutor(MOST_CALLS * len(urls), "replay sampler")
@@ -114,15 +113,9 @@ class ShardedSampler:
         """
         self._require_table(table)
         deadline = monotonic() + timeout_s
-        with self._changed:
-            batch = self._unfinished.popleft() if self._unfinished else _Batch(count, count)
-        try:
+        with self._unfinished.resumed(count) as batch:
             while batch.draws or batch.charge:
                 self._add_to(batch, self._shares(batch, deadline))
-        except BaseException:
-            with self._changed:
-                self._unfinished.append(batch)
-            raise
         with self._changed:
             items = sum(shard.items for shard in self._shards)
         return joined(batch.parts, self._axis, items)
