@@ -9,7 +9,7 @@ RelaaxError
 │   └── CheckpointMismatch  it belongs to another network or algorithm
 ├── BridgeError             the parameter server refused a call
 │   └── ParameterServerAway  it did not answer for a long time
-├── LearningDiverged        what a learner has reached is not finite: one line, exit status 1
+├── LearningDiverged        what a learner has reached is no number: one line, exit status 1
 ├── AgentError              an algorithm's agent failed, or its actions cannot be used: its
 │                           connection is closed, and no other
 └── NoRoom                  a worker has no memory for more environments
@@ -53,7 +53,7 @@ class ParameterServerAway(BridgeError):
 
 
 class LearningDiverged(RelaaxError):
-    """What a learner has reached is not finite any more, and is neither published nor saved."""
+    """What a learner has reached is NaN or infinite, and is neither published nor saved."""
 
 
 class AgentError(RelaaxError):

@@ -63,11 +63,14 @@ class LearnerBase(ABC):
 
     @abstractmethod
     def parameters(self) -> FloatVector:
-        """Return what actors act with, float32 [size]; the caller keeps it."""
+        """Return what actors act with, float32 [size] and finite; the caller keeps it."""
 
     @abstractmethod
     def state(self) -> Mapping[str, Array]:
-        """Return all that a checkpoint needs, by name, optimisers included."""
+        """Return all that a checkpoint needs, by name, optimisers included.
+
+        NaN in it ends the learner: it means that learning has gone wrong.
+        """
 
     @abstractmethod
     def restore(self, state: Mapping[str, Array]) -> None:

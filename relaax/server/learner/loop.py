@@ -173,7 +173,7 @@ class LearnerLoop:
         if not self._learner.publishes:
             return
         vector = self._learner.parameters()
-        require_finite({"parameters": vector}, self.iteration)
+        require_finite(vector, self.iteration)
         try:
             self._publisher.publish_values(vector, self.iteration, "")
         except ParameterServerAway as error:  # what is published next is newer

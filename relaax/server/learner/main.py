@@ -9,12 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from relaax.algorithm_base import BridgeBase, Checkpoint, LearnerBase, Saver
-from relaax.algorithm_base.checkpoint import (
-    Fingerprint,
-    require_same_fingerprint,
-    require_same_shapes,
-)
+from relaax.algorithm_base import BridgeBase, LearnerBase
 from relaax.allocator import keep_memory
 from relaax.errors import BridgeError, ConfigurationError, ParameterServerAway
 from relaax.interval_metrics import IntervalMetrics
@@ -39,8 +34,8 @@ from relaax.server.common.replay_contents import restored_contents
 from relaax.server.common.saver import BlobStore, CheckpointSaver
 from relaax.server.common.stop_signal import Stop, StopSignal
 from relaax.server.common.training_watch import TrainingWatch
+from relaax.server.learner.checkpoints import checkpoint_of, restore_latest
 from relaax.server.learner.experience import Experience, OwnReplay, ReplayServers
-from relaax.server.learner.finite import require_finite
 from relaax.server.learner.learner_line import LearnerLine
 from relaax.server.learner.loop import LearnerLoop
 from relaax.server.learner.publishing import PublishClock, PublishRule
@@ -113,7 +108,7 @@ def _loop(
         resources.callback(saver.close)
         on_score = saver.scores.add
     fingerprint = {"learner of": section.directory.name}
-    iteration = _restore(learner, saver, fingerprint)
+    iteration = restore_latest(learner, saver, fingerprint)
     random = np.random.default_rng(secrets.randbits(64) if seed is None else [seed, 1])
     bridge = algorithm.BridgeControl().parameter_server_stub(str(options.parameter_server))
     resources.callback(bridge.close)
@@ -132,7 +127,7 @@ def _loop(
         bridge,
         PublishClock(PublishRule(options.publish_interval, options.publish_every)),
         IntervalMetrics(bridge.metrics()),
-        lambda step: saver.save(_checkpoint(learner, step, fingerprint)),
+        lambda step: saver.save(checkpoint_of(learner, step, fingerprint)),
         options.checkpoint_interval,
         first_iteration=iteration,
         depth=options.prefetch,
@@ -229,25 +224,6 @@ def _place_of_replay(options: LearnerOptions) -> BlobStore:
     if store is None:
         raise ConfigurationError("--save-replay needs --checkpoint-dir or --checkpoint-aws-s3")
     return store
-
-
-def _checkpoint(learner: LearnerBase, step: int, fingerprint: Fingerprint) -> Checkpoint:
-    """Return what a learner has reached; LearningDiverged where that is not finite."""
-    state = learner.state()
-    require_finite(state, step)
-    return Checkpoint(state, step, step, fingerprint)
-
-
-def _restore(learner: LearnerBase, saver: Saver, fingerprint: dict[str, str]) -> int:
-    """Restore the latest checkpoint, if any; return its count of steps."""
-    checkpoint = saver.restore_latest()
-    if checkpoint is None:
-        return 0
-    require_same_fingerprint(checkpoint.fingerprint, fingerprint, saver.location())
-    require_same_shapes(checkpoint, learner.state())
-    learner.restore(checkpoint.tensors)
-    print(f"restored step {checkpoint.version:,} from {saver.location()}", flush=True)
-    return checkpoint.version
 
 
 if __name__ == "__main__":
