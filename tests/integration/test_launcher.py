@@ -334,6 +334,20 @@ class TestRestart:
         assert said.count("other  | ready") == 1
         assert "other  | saved" in said
 
+    def test_it_is_also_started_again_where_a_shell_reports_that_it_was_killed(self, procfile):
+        path = procfile(first=KILLED_ONCE, other=OBEDIENT)
+        path.write_text(re.sub("first: exec (.*)", r"first: \1; exit $?", path.read_text()))
+        completed = run("--restart", path)
+        assert completed.returncode == 3
+        assert completed.stdout.count("first was ended by signal 9: it is started again") == 1
+
+    @pytest.mark.parametrize("method", ["forkserver", "spawn"])
+    def test_it_is_also_started_again_where_python_does_not_fork(self, procfile, method):
+        patch = f"import multiprocessing; multiprocessing.set_start_method({method!r})"
+        completed = run_patched(patch, "--restart", procfile(first=KILLED_ONCE, other=OBEDIENT))
+        assert completed.returncode == 3
+        assert completed.stdout.count("first was ended by signal 9: it is started again") == 1
+
     def test_one_that_is_killed_again_and_again_ends_all(self, procfile):
         completed = run("--restart", procfile(first=DYING, other=OBEDIENT))
         assert completed.returncode == 128 + signal.SIGKILL
@@ -362,8 +376,8 @@ def test_a_process_that_does_not_end_in_its_time_is_killed(procfile):
     assert completed.returncode == 3
 
 
-def run_patched(patch: str, path: Path) -> subprocess.CompletedProcess[str]:
-    """Run the launcher with other deadlines than its own."""
+def run_patched(patch: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run the launcher with something in it changed."""
     program = f"""if True:
         import sys, honcho.manager
         from relaax.server.launcher import main, process_manager
@@ -371,7 +385,7 @@ def run_patched(patch: str, path: Path) -> subprocess.CompletedProcess[str]:
         sys.exit(main.main())
     """
     return subprocess.run(
-        [sys.executable, "-c", program, path],
+        [sys.executable, "-c", program, *map(str, arguments)],
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
 

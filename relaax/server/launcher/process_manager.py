@@ -1,6 +1,7 @@
 """honcho's manager, with more time for processes to save, and with processes that start again."""
 
 import multiprocessing
+import signal
 import time
 from collections import deque
 from collections.abc import Callable
@@ -52,7 +53,10 @@ class ProcessManager(Manager):  # type: ignore[misc]  # honcho has no types
         """Return what honcho gets to know; start a process again that was killed."""
         if message.type == "start" and self._terminating:  # it was on its way when all were stopped
             self._procmgr.terminate(message.data["pid"])
-        if message.type != "stop" or self._terminating or message.data["returncode"] >= 0:
+        if message.type != "stop" or self._terminating:
+            return message
+        killed_by = _signal_that_ended(message.data["returncode"])
+        if killed_by is None:
             return message
         name = message.name
         times = self._restarted_at.setdefault(name, deque(maxlen=MOST_RESTARTS))
@@ -66,16 +70,30 @@ class ProcessManager(Manager):  # type: ignore[misc]  # honcho has no types
             name=name, target=process["obj"].run, args=(self.events, True)
         )
         process["process"].start()
-        said = f"{name} was ended by signal {-message.data['returncode']}: it is started again\n"
+        said = f"{name} was ended by signal {killed_by}: it is started again\n"
         return Message("line", said, datetime.now(), SYSTEM_PRINTER_NAME, None)
 
 
+def _signal_that_ended(returncode: int) -> int | None:
+    """Return the signal that has ended a process, if any did; a shell between adds 128 to it."""
+    if returncode < 0:
+        return -returncode
+    return returncode - 128 if 128 < returncode < 128 + signal.NSIG else None
+
+
 class _Events:
-    """honcho's queue, of which ``instead_of`` each message is read."""
+    """honcho's queue, of which ``instead_of`` each message is read.
+
+    Processes that are not forked get the queue itself.
+    """
 
     def __init__(self, events: Any, instead_of: Callable[[Any], Any]) -> None:
         self._events = events
         self._instead_of = instead_of
+
+    def __reduce__(self) -> tuple[Callable[[Any], Any], tuple[Any]]:
+        """Return what pickle makes the queue itself of."""
+        return _itself, (self._events,)
 
     def put(self, message: Any) -> None:
         """Add a message; in the process that looks after one of those that run."""
@@ -84,3 +102,7 @@ class _Events:
     def get(self, timeout: float) -> Any:
         """Return the next message; queue.Empty if there is none in time."""
         return self._instead_of(self._events.get(timeout=timeout))
+
+
+def _itself(events: Any) -> Any:
+    return events

@@ -31,7 +31,7 @@ SWEEP_S = 1.0
 #: What one client, or its agent, can cause, and what ends its connection alone.
 _CLIENTS_FAULTS = (ProtocolError, binary.Error, NoRoom, AgentError, OSError)
 
-#: At the end of a turn that took longer there may be messages that only the next one looks at.
+#: What clients send during a longer turn may not all be read in the next one.
 _LONG_TURN_S = 1.0
 
 
@@ -65,6 +65,8 @@ class Worker:
         #: Connections that have not said anything yet.
         self._silent = 0
         self._sweep_at = self._note_at = 0.0
+        #: Whether the turn before was a long one.
+        self._is_behind = False
         self._poll = select.epoll()
         self._poll.register(stop.fileno(), select.EPOLLIN)
         if inbox is not None:
@@ -120,7 +122,8 @@ class Worker:
             os.sched_yield()  # more messages come meanwhile: see BatchAgentBase.learns
         arrived, self._buffered = self._buffered, {}
         most = len(self._connections) + 2  # so that no message is left to the next turn
-        for descriptor, event in self._poll.poll(0 if arrived else SWEEP_S, most):
+        events = self._poll.poll(0 if arrived else SWEEP_S, most)
+        for descriptor, event in events:
             connection = self._connections.get(descriptor)
             if connection is None:
                 self._take_from_inbox(descriptor)
@@ -131,11 +134,13 @@ class Worker:
         began_at = time.monotonic()
         received = [self._receive(connection) for connection in arrived.values()]
         requests = [request for request in received if request is not None]
+        if began_at >= self._sweep_at:
+            moving = {descriptor for descriptor, _ in events} if self._is_behind else set()
+            self._sweep(began_at, moving | {request.connection.descriptor for request in requests})
         if requests:
             self._answer(requests, began_at)
         now = time.monotonic()
-        if now >= self._sweep_at and now - began_at <= _LONG_TURN_S:
-            self._sweep(now)
+        self._is_behind = now - began_at > _LONG_TURN_S
         if now >= self._note_at:
             self._note_connected(now)
         if self._inbox is not None:
@@ -254,10 +259,12 @@ class Worker:
         elif connection.messages.has_message:
             self._buffered[connection.descriptor] = connection
 
-    def _sweep(self, now: float) -> None:
-        """Close connections whose messages take too long."""
+    def _sweep(self, now: float, moving: set[int]) -> None:
+        """Close connections whose messages take too long, but not those with ``moving`` ones."""
         self._sweep_at = now + SWEEP_S
-        for connection in list(self._connections.values()):
+        for descriptor, connection in list(self._connections.items()):
+            if descriptor in moving:
+                continue
             try:
                 connection.messages.require_progress(now)
             except _CLIENTS_FAULTS as error:

@@ -120,22 +120,43 @@ def test_a_client_that_sends_a_byte_at_a_time_for_too_long_is_closed(serve):
             assert good.ask([0], [START], [0], [1]).actions.tolist() == [[1, 1]]
 
 
-class OftenWaiting(Oracle):
-    """Takes long for every other evaluation, as an agent does that waits for a learner."""
+class Waiting(Oracle):
+    """Takes long for every evaluation, or every other one, as one that waits for a learner."""
+
+    def __init__(self, every):
+        super().__init__()
+        self.every = every
 
     def act(self, transitions, states, finals):
-        if len(self.sizes) % 2:
+        if len(self.sizes) % self.every == 0:
             threading.Event().wait(0.05)
         return super().act(transitions, states, finals)
 
 
-def test_a_client_that_stops_is_closed_where_acting_often_takes_long(serve, monkeypatch):
+@pytest.mark.parametrize("every", [1, 2])
+def test_a_client_that_stops_is_closed_where_acting_takes_long(serve, monkeypatch, every):
     monkeypatch.setattr(loop, "_LONG_TURN_S", 0.03)
-    served = serve(OftenWaiting(), runs=True, message_timeout_s=0.2)
+    served = serve(Waiting(every), runs=True, message_timeout_s=0.2)
     good, slow = BinaryClient(served), stop_in_a_header(served)
-    while (goodbye := slow.connection.receive_now()) is None:
+    for _ in range(1000):
+        goodbye = slow.connection.receive_now()
+        if goodbye is not None:
+            break
         assert good.ask([0], [START], [0], [1]).actions.tolist() == [[0, 1]]
     assert b"2 bytes of a frame did not arrive within 0.2 s" in bytes(goodbye)
+
+
+def test_a_message_that_still_comes_is_not_overdue_where_acting_takes_long(serve, monkeypatch):
+    """What a client sends lies there until the worker's next turn, and does not count as late."""
+    monkeypatch.setattr(loop, "_LONG_TURN_S", 0.03)
+    served = serve(Waiting(1), runs=True, message_timeout_s=0.2)
+    good, large = BinaryClient(served), BinaryClient(served)
+    message = framed(encoded([0], [START], [0], [7]))
+    for byte in message[:10]:
+        send_raw(large, bytes([byte]))
+        assert good.ask([0], [START], [0], [1]).actions.tolist() == [[0, 1]]
+    send_raw(large, message[10:])
+    assert large.answer().actions.tolist() == [[1, 7]]
 
 
 @pytest.mark.parametrize("misbehave", [stop_in_a_frame, stop_in_a_header])
