@@ -31,6 +31,9 @@ CLOSE_GRACE_S = 1.0
 #: Saving what is published takes this part of the time at most.
 PUBLISHED_SHARE = 0.1
 
+#: After a failure it is tried again no sooner.
+PUBLISHED_AGAIN_S = 30.0
+
 #: Pauses between the attempts to save the last checkpoint.
 LAST_SAVE_RETRY_DELAYS_S = (1.0, 3.0)
 
@@ -175,13 +178,13 @@ class TrainingMonitor:
         """Save what a learner has published since; return after how many seconds to do so again."""
         if not self._has_taken_steps():
             return self._published_interval_s
-        began = time.monotonic()
+        began, pause_s = time.monotonic(), self._published_interval_s
         try:
             self._parameter_server.save_published()
         except Exception as error:  # the next checkpoint, or the next time, may succeed
             _log.warning("what was published is not saved: %s", in_words(error))
-            return self._checkpoint_interval_s
-        return max(self._published_interval_s, (time.monotonic() - began) / PUBLISHED_SHARE)
+            pause_s = max(pause_s, PUBLISHED_AGAIN_S)
+        return max(pause_s, (time.monotonic() - began) / PUBLISHED_SHARE)
 
     def _has_taken_steps(self) -> bool:
         """Return False before the first step.

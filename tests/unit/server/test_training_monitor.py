@@ -185,6 +185,14 @@ class TestWhatIsPublished:
         (record,) = caplog.records
         assert record.getMessage() == "what was published is not saved: OSError: the disk is full"
 
+    def test_after_a_failure_it_is_tried_again_before_the_next_checkpoint(
+        self, saving, monkeypatch
+    ):
+        monkeypatch.setattr(training_monitor, "PUBLISHED_AGAIN_S", 0.01)
+        saving.fails = True
+        Case(saving, published_interval_s=0.001).run()
+        assert saving.published > 1
+
 
 class Saving(Counting):
     published, takes_s, fails = 0, 0.0, False
