@@ -156,7 +156,7 @@ def test_a_server_of_other_steps_is_refused_by_the_name_of_the_column(training: 
     learner = training.start_learner()
     assert learner.wait() == 2
     assert re.search(
-        rf"error: replay server {url}: column 'observation' is float32 \[4\], "
+        rf"error: the replay at {url}: column 'observation' is float32 \[4\], "
         r"and must be float32 \[3\]",
         learner.output(),
     )

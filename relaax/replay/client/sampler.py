@@ -249,7 +249,7 @@ class ShardedSampler:
         if (kind := kinds.get(self._table)) != expected:
             wrong.append(f"table {self._table!r} is {kind}, and must be {expected}")
         if wrong:
-            raise ConfigurationError(f"replay server {stub.url}: {'; '.join(wrong)}")
+            raise ConfigurationError(f"the replay at {stub.url}: {'; '.join(wrong)}")
 
     def _require_table(self, table: str) -> None:
         if table != self._table:

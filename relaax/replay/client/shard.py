@@ -127,7 +127,7 @@ class Shard:
             if incarnation != self.incarnation:
                 self._begin(state, incarnation)
             elif self.is_away:
-                _log.warning("replay server %s answers again", self.stub.url)
+                _log.warning("the replay at %s answers again", self.stub.url)
             self.is_away = False
             self.weight, self.allowance = state.table.weight, state.table.allowance
             self.items = state.table.items if self.weight else 0
@@ -142,7 +142,7 @@ class Shard:
             self.lost += lost
             self.epoch += 1
             self._actions_before = max(0, self.actions - state.actions)
-            _log.warning("replay server %s started again: %d steps are lost", self.stub.url, lost)
+            _log.warning("the replay at %s started again: %d steps are lost", self.stub.url, lost)
         self.incarnation = incarnation
 
     def _missing(self, state: ReplayState) -> int:

@@ -153,11 +153,11 @@ class ReplayStub:
         if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
             return NotReady(details)
         if code in AWAY:
-            return ReplayAway(f"replay server {self.url}: {details}")
+            return ReplayAway(f"the replay at {self.url}: {details}")
         if code is grpc.StatusCode.NOT_FOUND:
             return UnknownWriter(details)
         if code is grpc.StatusCode.OUT_OF_RANGE:
             return MissingSteps(details)
         if code is grpc.StatusCode.FAILED_PRECONDITION:
-            return ConfigurationError(f"replay server {self.url}: {details}")
-        return BridgeError(f"replay server {self.url}: {details}")
+            return ConfigurationError(f"the replay at {self.url}: {details}")
+        return BridgeError(f"the replay at {self.url}: {details}")

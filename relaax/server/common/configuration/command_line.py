@@ -41,7 +41,8 @@ def build_parser(command: Command[Any]) -> argparse.ArgumentParser:
         type=Path,
         required=True,
         metavar="FILE",
-        help="configuration YAML file, the same for all servers",
+        help="configuration YAML file, the same for all servers"
+        + ("; as the first argument it needs no --config" if command.takes_file_first else ""),
     )
     for field in options.model_fields.values():
         _add_flag(parser, field)

@@ -27,6 +27,8 @@ class Command(Generic[Options]):
     examples: str
     #: Of the address in the help's example of a section.
     port: int
+    #: Whether the YAML file may be the first argument, without ``--config``.
+    takes_file_first: bool = False
 
 
 PARAMETER_SERVER = Command(
@@ -102,4 +104,5 @@ To be judged by the mode of what is published, 100 episodes:
   relaax-actor config.yaml --env Pendulum-v1 --mode eval_deterministic --episodes 100
 """,
     port=7000,
+    takes_file_first=True,
 )

@@ -119,12 +119,7 @@ def load_replay_server(arguments: Sequence[str]) -> ReplayServerConfiguration:
 
 
 def load_actor(arguments: Sequence[str]) -> ActorConfiguration:
-    """Return the configuration of actors; ConfigurationError for a mistake in it.
-
-    The YAML file may come first, without ``--config``.
-    """
-    if arguments and not arguments[0].startswith("-"):
-        arguments = ["--config", *arguments]
+    """Return the configuration of actors; ConfigurationError for a mistake in it."""
     options, algorithm, _ = _load(_flags(ACTOR, arguments), ACTOR)
     if options.env is None:
         raise ConfigurationError("--env: is missing: which environment is acted in?")
@@ -132,6 +127,8 @@ def load_actor(arguments: Sequence[str]) -> ActorConfiguration:
 
 
 def _flags(command: Command[Any], arguments: Sequence[str]) -> dict[str, Any]:
+    if command.takes_file_first and arguments and not arguments[0].startswith("-"):
+        arguments = ["--config", *arguments]
     return vars(build_parser(command).parse_args(arguments))
 
 
