@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from math import isfinite
 
 import numpy as np
 import numpy.typing as npt
@@ -65,6 +66,7 @@ class Episodes:
         """
         with np.errstate(over="ignore"):
             self._rewards[transitions.stepped] += transitions.rewards
+            self._note_rewards(transitions.rewards)
         self._lengths[transitions.stepped] += 1
         if transitions.only_steps:
             return _NO_SCORES
@@ -85,6 +87,12 @@ class Episodes:
     def close(self) -> None:
         """Store what is left."""
         self._means.store()
+
+    def _note_rewards(self, rewards: FloatArray) -> None:
+        """Take note of the rewards of steps [N], of episodes that may have no end."""
+        total = float(rewards.sum())
+        if len(rewards) and isfinite(total):
+            self._means.add("episode/reward per step", total / len(rewards), len(rewards))
 
     def _start(self, slots: IntArray) -> None:
         self._is_running[slots] = True

@@ -6,7 +6,7 @@ from relaax.algorithm_base import EvaluatedPolicy, Evaluation, NullMetrics
 from relaax.metrics import EVALUATION_REWARD, EVALUATION_REWARD_OF, OF_EVALUATING_CLIENT, Metrics
 from relaax.server.rlx_server.worker.action_rule import ActionRule
 from relaax.server.rlx_server.worker.agents import Agents
-from relaax.server.rlx_server.worker.episodes import Episodes
+from relaax.server.rlx_server.worker.episodes import Episodes, FloatArray
 from relaax.server.rlx_server.worker.measurements import Measurements
 from relaax.server.rlx_server.worker.responder import Responder
 from relaax.server.rlx_server.worker.seeds import SEEDS, seed_after
@@ -33,6 +33,9 @@ class EvaluationEpisodes(Episodes):
         self._metrics.scalar("evaluation/length", length, step)
         if policy is not None and policy.version is not None:
             self._metrics.scalar(EVALUATION_REWARD_OF, reward, policy.version)
+
+    def _note_rewards(self, rewards: FloatArray) -> None:
+        """Do nothing: what is stored of each step is the training's."""
 
     def _give_up(self, slots: IntArray) -> None:
         self._is_running[slots] = False

@@ -65,6 +65,23 @@ def test_a_start_in_the_middle_gives_the_episode_up(counting):
     assert counting.stored.of("episode/reward") == [7.0]
 
 
+def test_rewards_are_told_by_step_where_no_episode_ends(counting):
+    counting.count(e0=(START, 0), e1=(START, 0))
+    counting.count(e0=(0, 3.0), e1=(0, 2.0))
+    counting.count(e0=(0, 1.0))
+    counting.now += 1.0
+    counting.episodes.store_if_due()
+    assert counting.stored.of("episode/reward per step") == [2.0]
+    assert counting.stored.of("episode/reward") == []
+
+
+def test_rewards_that_are_too_large_to_be_summed_are_not_told(counting):
+    counting.count(e0=(START, 0), e1=(START, 0))
+    counting.count(e0=(0, 1e308), e1=(0, 1e308))
+    counting.episodes.close()
+    assert counting.stored.of("episode/reward per step") == []
+
+
 def test_an_episode_without_a_step_leaves_no_metric(counting):
     counting.count(e0=(START, 0))
     counting.count(e0=(START, 0))
