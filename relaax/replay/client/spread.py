@@ -1,6 +1,6 @@
 """Sends the steps of each environment to one of several replay servers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -46,7 +46,9 @@ class SpreadWriter:
             self._writers[number].put(part)
 
     def close(self) -> None:
-        """Send what waits, up to a deadline for each server, and end the threads."""
+        """Send what waits, up to a deadline, and end the threads."""
+        for writer in self._writers:
+            writer.finish()
         for writer in self._writers:
             writer.close()
 
@@ -89,17 +91,23 @@ class SpreadWriter:
 
 
 def writer_to(
-    urls: Sequence[str], schema: Schema, metrics: Metrics, first: int = 0, drops: bool = False
+    urls: Sequence[str],
+    schema: Schema,
+    metrics: Metrics,
+    first: int = 0,
+    drops: bool = False,
+    stops: Callable[[], bool] = lambda: False,
 ) -> SpreadWriter:
     """Return what delivers steps to a learner, or to replay servers; dropped ones are metrics.
 
-    See ``ReplayWriter`` for ``drops``.
+    See ``ReplayWriter`` for ``drops`` and ``stops``.
     """
     writers = [
         ReplayWriter(
             ReplayStub(url),
             schema,
             drops=drops,
+            stops=stops,
             on_dropped=lambda steps: metrics.scalar("actor/steps dropped", steps),
         )
         for url in urls

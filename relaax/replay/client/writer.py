@@ -34,6 +34,9 @@ LONGEST_WAIT_S = 0.05
 #: Pause after a call that failed, doubled up to the second one.
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 1.0
 
+#: How often one who waits for room looks whether to give up.
+_LOOK_S = 0.1
+
 #: How long ``close`` waits for the thread.
 CLOSE_DEADLINE_S = 1.0
 
@@ -42,12 +45,12 @@ class ReplayWriter:
     """An ``ExperienceSink`` of steps that sends them on a thread of its own.
 
     At most about ``most_waiting`` steps wait. When there are so many, ``put`` waits for room, until
-    the server has not answered for ``timeout_s``. After that, or at once if it ``drops``, steps are
-    dropped. An environment goes on with its next episode where there is room again; in the middle
-    of one when the queue is half empty, after a ``GAP``, unless only ``whole_episodes`` are of use.
-    On the thread that sends, ``on_dropped`` is called with
-    the number of steps that were dropped since it was called before. ``name`` is the writer's, and
-    no other's; drawn if omitted.
+    the server has not answered for ``timeout_s``, or ``stops`` returns True. After that, or at once
+    if it ``drops``, steps are dropped. An environment goes on with its next episode where there is
+    room again; in the middle of one when the queue is half empty, after a ``GAP``, unless only
+    ``whole_episodes`` are of use. On the thread that sends, ``on_dropped`` is called with the
+    number of steps that were dropped since it was called before. ``name`` is the writer's, and no
+    other's; drawn if omitted.
     """
 
     def __init__(
@@ -56,6 +59,7 @@ class ReplayWriter:
         schema: Schema,
         most_waiting: int = 256,
         drops: bool = False,
+        stops: Callable[[], bool] = lambda: False,
         timeout_s: float = 5.0,
         on_dropped: Callable[[int], object] = lambda steps: None,
         name: str | None = None,
@@ -66,6 +70,7 @@ class ReplayWriter:
         self._name = name or secrets.token_hex(16)
         self._most_waiting = most_waiting
         self._drops = drops
+        self._stops = stops
         self._timeout_s = timeout_s
         self._on_dropped = on_dropped
         self._whole_episodes = whole_episodes
@@ -142,11 +147,15 @@ class ReplayWriter:
                 raise self._error
             return self._waiting == 0
 
-    def close(self) -> None:
-        """Send what waits, up to a deadline, and end the thread; the server forgets the writer."""
+    def finish(self) -> None:
+        """Let the thread send what waits, and end; ``close`` waits for that."""
         with self._changed:
             self._closes = True
             self._changed.notify_all()
+
+    def close(self) -> None:
+        """Send what waits, up to a deadline, and end the thread; the server forgets the writer."""
+        self.finish()
         self._thread.join(CLOSE_DEADLINE_S)
         with self._changed:
             self._dropped += self._waiting
@@ -157,14 +166,9 @@ class ReplayWriter:
     def _wait_for_room(self) -> bool:
         """Wait until there is room; return False if there is none in time, or this is closed."""
         while self._waiting >= self._most_waiting and self._error is None:
-            left = None
-            if self._drops or self._closes:
+            if self._drops or self._closes or self.gives_up or self._stops():
                 return False
-            if self._away_since is not None:
-                left = self._away_since + self._timeout_s - monotonic()
-                if left <= 0:
-                    return False
-            self._changed.wait(left)
+            self._changed.wait(_LOOK_S)
         return True
 
     def _kept(self, steps: StepBatch, has_room: bool) -> StepBatch | None:
@@ -251,7 +255,8 @@ class ReplayWriter:
                 if self._closes_within(FIRST_PAUSE_S):
                     return False
             except ReplayAway as error:
-                _log.warning("waiting for %s: %s", self._stub.url, error)
+                if self._away_since is None:
+                    _log.warning("waiting for %s: %s", self._stub.url, error)
                 self._note_away(self._away_since or monotonic())
                 self._report_dropped()
                 if self._closes_within(pause_s):

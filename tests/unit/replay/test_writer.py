@@ -1,5 +1,6 @@
 """Steps reach a replay server over gRPC: each once, in order, whatever happens in between."""
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
@@ -22,8 +23,10 @@ class LosesAnswers(ReplayStub):
     """A stub behind a network with faults: answers are lost, or nothing reaches the server."""
 
     loses = is_away = False
+    attempts = 0
 
     def append(self, *arguments):
+        self.attempts += 1
         if not self.is_away:
             following = super().append(*arguments)
         if self.is_away or self.loses:
@@ -151,6 +154,37 @@ def test_all_that_is_lost_is_counted_also_while_the_server_is_away_and_at_the_en
     writer.close()
     assert lost == [5, 10]
     assert writer.dropped == 15
+
+
+def test_one_who_stops_waits_for_room_no_longer(server):
+    server.stop()
+    stops = threading.Event()
+    stub = ReplayStub(f"127.0.0.1:{server.port}", call_timeout_s=0.2)
+    writer = ReplayWriter(stub, SCHEMA, most_waiting=8, timeout_s=600, stops=stops.is_set)
+    writer.put(batch(0, 10))
+    with ThreadPoolExecutor(1) as threads:
+        putting = threads.submit(writer.put, batch(10, 5, start=False))
+        with pytest.raises(TimeoutError):
+            putting.result(0.5)
+        stops.set()
+        putting.result(20)
+    writer.close()
+    assert writer.dropped == 15
+
+
+def test_a_server_that_does_not_answer_is_named_once(server, caplog):
+    stub = LosesAnswers(f"127.0.0.1:{server.port}")
+    writer = ReplayWriter(stub, SCHEMA)
+    for first in (0, 10):
+        stub.is_away, before = True, stub.attempts
+        writer.put(batch(first, 10, start=first == 0, end=0))
+        wait_until(lambda before=before: stub.attempts > before + 2)
+        stub.is_away = False
+        wait_until(lambda: writer.waiting == 0)
+    writer.close()
+    assert server.stored() == list(range(20))
+    said = f"waiting for {stub.url}: the network is down"
+    assert [record.getMessage() for record in caplog.records] == [said, said]
 
 
 def test_a_full_table_makes_the_writer_wait_however_long_it_takes(server):

@@ -46,8 +46,8 @@ def run_connection_worker(
     heavy is made before the client has spoken. Learning interrupts acting.
     """
     spare_memory()
-    make_agents = partial(_make_agents, settings, number, learns_in_background=False)
     with closing(StopRequest()) as stop:
+        make_agents = partial(_make_agents, settings, number, stop, learns_in_background=False)
         worker = Worker(settings, make_agents, stop)
         worker.accept(connection, peer)
         return _run(worker, settings.failures)
@@ -61,8 +61,8 @@ def run_shared_worker(settings: WorkerSettings, number: int, channel: socket.soc
     """
     keep_memory()
     sys.setswitchinterval(_THREAD_SWITCH_S)
-    make_agents = partial(_make_agents, settings, number, learns_in_background=True)
     with closing(StopRequest()) as stop, closing(Inbox(channel)) as inbox:
+        make_agents = partial(_make_agents, settings, number, stop, learns_in_background=True)
         return _run(Worker(settings, make_agents, stop, inbox), settings.failures)
 
 
@@ -104,24 +104,30 @@ def _close(worker: Worker) -> None:
         _log.exception("the worker could not be closed in order")
 
 
-def _make_agents(settings: WorkerSettings, number: int, learns_in_background: bool) -> Agents:
+def _make_agents(
+    settings: WorkerSettings, number: int, stop: StopRequest, learns_in_background: bool
+) -> Agents:
     stub = settings.stub()
     try:
-        return _agents(settings, stub, number, learns_in_background)
+        return _agents(settings, stub, number, stop, learns_in_background)
     except BaseException:
         stub.close()
         raise
 
 
 def _agents(
-    settings: WorkerSettings, stub: BridgeBase, number: int, learns_in_background: bool
+    settings: WorkerSettings,
+    stub: BridgeBase,
+    number: int,
+    stop: StopRequest,
+    learns_in_background: bool,
 ) -> Agents:
     algorithm, config = settings.algorithm, settings.config
     of_environments = first_seed(number, Purpose.ENVIRONMENTS)
     if algorithm.knows_batches:
         seed = first_seed(number, Purpose.BATCH_AGENT)
         if algorithm.has_learner:
-            writer = settings.replay_writer(stub, number)
+            writer = settings.replay_writer(stub, number, lambda: stop.reason is not None)
             agent = algorithm.make_batch_agent(
                 config, stub, seed, learns_in_background, experience=writer
             )

@@ -36,11 +36,20 @@ class WorkerSettings:
     #: What the algorithm raises; all workers that are forked after this was made know it.
     failures: FailureLog = field(default_factory=lambda: FailureLog(_log))
 
-    def replay_writer(self, bridge: BridgeBase, number: int) -> SpreadWriter:
-        """Return what delivers steps of worker ``number``; ``bridge`` takes metrics of it."""
-        schema = self.algorithm.replay_spec(self.config).schema
+    def replay_writer(
+        self, bridge: BridgeBase, number: int, stops: Callable[[], bool]
+    ) -> SpreadWriter:
+        """Return what delivers steps of worker ``number``; ``bridge`` takes metrics of it.
+
+        When the worker ``stops``, acting waits no longer for the replay.
+        """
         return writer_to(
-            self.deliver_to, schema, bridge.metrics(), first=number, drops=self.drops_experience
+            self.deliver_to,
+            self.algorithm.replay_spec(self.config).schema,
+            bridge.metrics(),
+            first=number,
+            drops=self.drops_experience,
+            stops=stops,
         )
 
     def stub(self) -> BridgeBase:
