@@ -6,6 +6,7 @@
 ``on_demand``      batches that are drawn when they are asked for
 ``publishing``     when to publish
 ``finite``         what is not finite is neither published nor saved
+``checkpoints``    what a learner saves, and what it goes on from
 ``experience``     where its samples come from: a replay of its own, or replay servers
 ``measurements``   how long the loop does what
 ``learner_line``   what a learner says in the live line of its group
