@@ -81,7 +81,7 @@ def test_a_learner_that_is_stopped_while_it_starts_ends_without_the_others(train
     learner.signal(signal.SIGTERM)
     assert learner.wait() == 0
     assert "stopped before it began" in learner.output()
-    assert "waiting for" not in learner.output()
+    assert "waiting" not in learner.output()
 
 
 def handles(process: int, number: signal.Signals) -> bool:

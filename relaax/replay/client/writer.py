@@ -256,7 +256,7 @@ class ReplayWriter:
                     return False
             except ReplayAway as error:
                 if self._away_since is None:
-                    _log.warning("waiting for %s: %s", self._stub.url, error)
+                    _log.warning("waiting: %s", error)
                 self._note_away(self._away_since or monotonic())
                 self._report_dropped()
                 if self._closes_within(pause_s):
