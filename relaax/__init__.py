@@ -13,6 +13,7 @@ The words that all layers share:
 ``relaax.interval_metrics``  one point a second of what happens thousands of times a second
 ``relaax.live_lines``        what a process says of itself in one line that is shown live
 ``relaax.address``           HOST:PORT
+``relaax.shard``             which of several processes of a parameter server one is
 ``relaax.allocator``         how the C library keeps memory
 
 The packages, from the client's end to the servers':

@@ -17,6 +17,7 @@ heavy, so that all workers share it.
 ``environment_info``       what agents may know of an environment
 ``section``                the keys of a section in the YAML file, with their types
 ``checkpoint``             what is saved, and what is accepted again
+``slice``                  what a shard of a parameter server holds
 """
 
 from relaax.algorithm_base.agent_base import AgentBase
@@ -55,9 +56,11 @@ from relaax.algorithm_base.roles import (
     Wanted,
 )
 from relaax.algorithm_base.section import Section
+from relaax.algorithm_base.slice import Slice
 from relaax.errors import CheckpointMismatch, InvalidState
 from relaax.evaluation import EvaluatedPolicy, Evaluation
 from relaax.metrics import Metrics, NullMetrics
+from relaax.shard import Shard
 from relaax.steps import Transitions
 
 __all__ = [
@@ -90,6 +93,8 @@ __all__ = [
     "RunningParameterServer",
     "Saver",
     "Section",
+    "Shard",
+    "Slice",
     "StepCounter",
     "StepResult",
     "Transitions",

@@ -5,7 +5,10 @@ from abc import ABC, abstractmethod
 from relaax.algorithm_base.bridge_base import BridgeBase
 from relaax.algorithm_base.checkpoint import Saver
 from relaax.algorithm_base.config_base import ConfigBase
+from relaax.algorithm_base.slice import Slice
+from relaax.errors import ConfigurationError
 from relaax.metrics import Metrics
+from relaax.shard import Shard
 
 
 class ParameterServerBase(ABC):
@@ -71,6 +74,14 @@ class ParameterServerBase(ABC):
         Progress is shown against it.
         """
         return None
+
+    def divide(self, shard: Shard) -> Slice:
+        """Hold no more than the slice of ``shard`` from now on, and return that.
+
+        Called once, before anything else. ConfigurationError, by default, where that is not
+        possible.
+        """
+        raise ConfigurationError("--shard: the parameter server of this algorithm has no shards")
 
     def stop_training(self) -> None:
         """Change nothing from now on, so that what is saved next is what was reached.

@@ -34,6 +34,7 @@ The parameter server
 ``parameter_server``    serves the global parameters, and keeps them in checkpoints
 ``parameter_service``   what answers the workers
 ``parameter_store``     the global parameters, shared by threads
+``stored_slice``        a slice of them, in one of several processes
 ``averaging``           one update of the mean of several learners' gradients
 ``published``           the same where a learner publishes the parameters
 ``optimizers``          updates of a flat vector, in place

@@ -10,13 +10,17 @@ from relaax.algorithm_base import (
     CheckpointMismatch,
     ParameterServerBase,
     Saver,
+    Shard,
+    Slice,
 )
 from relaax.algorithm_base.checkpoint import (
     Fingerprint,
     require_same_fingerprint,
     require_same_shapes,
 )
-from relaax.learning.parameter_store import Snapshot
+from relaax.errors import ConfigurationError
+from relaax.learning.parameter_store import ParameterStore, Snapshot
+from relaax.learning.stored_slice import StoredSlice
 
 _log = logging.getLogger(__name__)
 
@@ -52,7 +56,7 @@ class ParameterServer(ParameterServerBase, Generic[StoreT]):
 
     ``fingerprint`` says what a checkpoint must agree on: what the network is. The training is over
     at ``max_global_step`` environment steps. Where nothing ``learns``, a training without a
-    checkpoint is worth a warning.
+    checkpoint is worth a warning. It ``has_shards`` where each update is of one gradient.
     """
 
     def __init__(
@@ -63,6 +67,7 @@ class ParameterServer(ParameterServerBase, Generic[StoreT]):
         fingerprint: Fingerprint,
         max_global_step: float,
         learns: bool = True,
+        has_shards: bool = True,
     ) -> None:
         # Without the base class's own, which keeps a configuration for those that read it.
         self.saver = saver
@@ -71,6 +76,7 @@ class ParameterServer(ParameterServerBase, Generic[StoreT]):
         self._fingerprint = fingerprint
         self._max_global_step = max_global_step
         self._learns = learns
+        self._has_shards = has_shards
         store.end_at(max_global_step)
 
     def restore_latest_checkpoint(self) -> None:
@@ -87,6 +93,26 @@ class ParameterServer(ParameterServerBase, Generic[StoreT]):
                     self.saver.location(),
                 )
             return
+        self._restore(checkpoint)
+
+    def divide(self, shard: Shard) -> Slice:
+        """Hold the slice of ``shard`` alone; see ``ParameterServerBase``."""
+        store = self._store
+        if not isinstance(store, ParameterStore) or not self._has_shards:
+            raise ConfigurationError(
+                "--shard: only parameters that single gradients move have shards; for what a "
+                "learner publishes there are replicas (--replica-of)"
+            )
+        size = store.read()[0].size
+        begin, end = shard.place(size)
+        try:
+            store.keep(begin, end)
+        except ValueError as error:
+            raise ConfigurationError(f"--shard {shard}: {error}: give fewer shards") from error
+        self._fingerprint = {**self._fingerprint, "shard": str(shard)}
+        return StoredSlice(store, begin, end, size, self._checkpoint, self._restore)
+
+    def _restore(self, checkpoint: Checkpoint) -> None:
         require_same_fingerprint(checkpoint.fingerprint, self._fingerprint, self.saver.location())
         expected = self._checkpoint().tensors
         _require_same_optimizer(checkpoint.tensors, expected, self.saver.location())

@@ -83,6 +83,37 @@ class ParameterStore:
         with self._lock:
             self._is_frozen = True
 
+    def keep(self, begin: int, end: int) -> None:
+        """Hold no more than the entries [begin, end), before any update.
+
+        ValueError where these cannot be moved alone.
+        """
+        size = self._parameters.size
+        self._optimizer = self._optimizer.part(begin, end, size)
+        self._parameters = self._parameters[begin:end].copy()
+        self._published = None
+
+    def reset(self, parameters: FloatVector, version: int, global_t: int) -> None:
+        """Take other parameters [size], and let the optimiser begin anew."""
+        with self._lock:
+            self._parameters[:] = parameters
+            size = self._parameters.size
+            self._optimizer = self._optimizer.part(0, size, size)
+            self._version, self._global_t = version, global_t
+            self._published = None
+
+    def follow(self, gradient: FloatVector, global_t: int, steps: int) -> int:
+        """Apply ``gradient`` [size] at a learning rate and a global step that another store had.
+
+        Return the version. The steps behind the gradient are counted.
+        """
+        with self._lock:
+            self._optimizer.apply(self._parameters, gradient, self._learning_rate(global_t))
+            self._global_t = global_t + steps
+            self._version += 1
+            self._published = None
+            return self._version
+
     def apply(self, gradient: FloatVector, steps: int) -> tuple[int, int]:
         """Apply ``gradient`` [size], count its steps; return version and global step after it.
 

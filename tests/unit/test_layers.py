@@ -12,7 +12,8 @@ REPOSITORY = Path(__file__).parent.parent.parent
 WORDS = (
     "relaax.address", "relaax.allocator", "relaax.errors", "relaax.evaluation",
     "relaax.failure_log", "relaax.hints", "relaax.interval_metrics", "relaax.live_lines",
-    "relaax.metrics", "relaax.observations", "relaax.spaces", "relaax.steps", "relaax.__version__",
+    "relaax.metrics", "relaax.observations", "relaax.shard", "relaax.spaces", "relaax.steps",
+    "relaax.__version__",
 )  # fmt: skip
 
 #: Each part, and the parts besides itself and the words that it may import. All others it may not:

@@ -10,7 +10,8 @@ PUBLIC = {
         ConfigBase EnvironmentInfo EvaluatedPolicy Evaluation Evaluations EvaluatorBase
         ExperienceSink FloatVector GradientSink InvalidState LearnerBase
         Metrics MetricsSink NullMetrics NullSaver ParameterServerBase Phase Publication
-        PublishedInfo Publisher RunningParameterServer Saver Section StepCounter StepResult
+        PublishedInfo Publisher RunningParameterServer Saver Section Shard Slice StepCounter
+        StepResult
         Transitions Values VariableFeed VariableSink VariableSource Version Wanted
         require_same_fingerprint
     """,

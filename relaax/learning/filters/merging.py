@@ -17,11 +17,21 @@ class MergingOptimizer:
 
     def __init__(self, optimizer: Optimizer, widths: Sequence[int]) -> None:
         self._optimizer = optimizer
+        self._widths = widths
         self._lengths = [length_of(width) for width in widths]
 
     def slots(self) -> Slots:
         """Return the slots of the optimiser."""
         return self._optimizer.slots()
+
+    def part(self, begin: int, end: int, size: int) -> Optimizer:
+        """See Optimizer: the statistics stay together, in the last part."""
+        parameters = size - sum(self._lengths)
+        if end <= parameters:
+            return self._optimizer.part(begin, end, parameters)
+        if begin > parameters or end < size:
+            raise ValueError("the statistics of filters cannot be divided")
+        return MergingOptimizer(self._optimizer.part(begin, parameters, parameters), self._widths)
 
     def apply(self, parameters: FloatVector, gradient: FloatVector, learning_rate: float) -> None:
         """Take one step with the first part of both vectors, and merge the tails, in place."""

@@ -71,7 +71,10 @@ def ParameterServer(  # noqa: N802
         initial = config.initial(settings.seed)[POLICY_VARIABLE]
         return serve_published(initial, fingerprint, last_step, saver, metrics)
     store, service = _moved_by(settings.learners, config, metrics)
-    return ServesParameters(store, service, saver, fingerprint, last_step)
+    is_asynchronous = settings.learners.gradients == "asynchronous"
+    return ServesParameters(
+        store, service, saver, fingerprint, last_step, has_shards=is_asynchronous
+    )
 
 
 def _moved_by(

@@ -53,6 +53,10 @@ class Adam:
             "adam/steps": self.steps,
         }
 
+    def part(self, begin: int, end: int, size: int) -> "Adam":
+        """See Optimizer."""
+        return Adam(end - begin, self.settings)
+
     def apply(self, parameters: FloatVector, gradient: FloatVector, learning_rate: float) -> None:
         """Take one step down ``gradient`` [size], changing ``parameters`` [size] in place."""
         self._remember(gradient)

@@ -21,5 +21,11 @@ class Optimizer(Protocol):
         a slash and the slot's: ``adam/mean``. So a checkpoint tells which optimiser it is of.
         """
 
+    def part(self, begin: int, end: int, size: int) -> "Optimizer":
+        """Return one of the same kind that remembers nothing, for the entries [begin, end).
+
+        ``size`` is that of the whole vector. ValueError for a part that cannot be moved alone.
+        """
+
     def apply(self, parameters: FloatVector, gradient: FloatVector, learning_rate: float) -> None:
         """Take one step down ``gradient`` [size], changing ``parameters`` [size] in place."""

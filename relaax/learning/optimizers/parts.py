@@ -1,7 +1,7 @@
 """Several optimisers on parts of one flat vector."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from relaax.algorithm_base import FloatVector
 from relaax.learning.optimizers.optimizer import Optimizer, Slots
@@ -33,6 +33,16 @@ class OptimizerOfParts:
                 kind, _, rest = name.partition("/")
                 slots[f"{kind}/{part}/{rest}"] = slot
         return slots
+
+    def part(self, begin: int, end: int, size: int) -> "OptimizerOfParts":
+        """See Optimizer."""
+        parts = {}
+        for (name, part), place in zip(self._parts.items(), self._places(), strict=True):
+            first, last = max(begin - place.start, 0), min(end - place.start, part.size)
+            if first < last:
+                optimizer = part.optimizer.part(first, last, part.size)
+                parts[name] = replace(part, size=last - first, optimizer=optimizer)
+        return OptimizerOfParts(parts)
 
     def apply(self, parameters: FloatVector, gradient: FloatVector, learning_rate: float) -> None:
         """See Optimizer."""

@@ -36,6 +36,10 @@ class RMSProp:
         """Return the running mean of squared gradients."""
         return {"rmsprop/mean_square": self.mean_square}
 
+    def part(self, begin: int, end: int, size: int) -> "RMSProp":
+        """See Optimizer."""
+        return RMSProp(end - begin, self.settings)
+
     def apply(self, parameters: FloatVector, gradient: FloatVector, learning_rate: float) -> None:
         """Take one step down ``gradient`` [size], changing ``parameters`` [size] in place."""
         decay, scratch = self.settings.decay, self._scratch

@@ -25,6 +25,10 @@ class SGD:
         """Return the velocity."""
         return {"sgd/velocity": self.velocity}
 
+    def part(self, begin: int, end: int, size: int) -> "SGD":
+        """See Optimizer."""
+        return SGD(end - begin, self.momentum)
+
     def apply(self, parameters: FloatVector, gradient: FloatVector, learning_rate: float) -> None:
         """Take one step down ``gradient`` [size], changing ``parameters`` [size] in place."""
         self.velocity *= self.momentum
