@@ -3,6 +3,7 @@
     python benchmarks/bridge.py
     python benchmarks/bridge.py --sizes 681000 --workers 1 8
     python benchmarks/bridge.py --sizes 681000 --no-keep-memory
+    python benchmarks/bridge.py --sizes 2000000 20000000 --shards 1 2 4
 
 A real parameter server (parameters and RMSProp behind gRPC, a process of its own) is called by
 worker processes over loopback. ``fetch`` is GetValues with the whole vector, ``update`` is
@@ -13,6 +14,10 @@ the same run: ``copy`` is a memory copy of the vector, ``rmsprop`` the optimiser
 updates that the version does not count at the end; it must be 0. Server and workers keep the memory
 that they have freed (``relaax.allocator.keep_memory``), as RELAAX does; ``--no-keep-memory``
 measures without that.
+
+With several ``--shards`` the parameter server is that of DA3C in as many processes of the command
+``relaax-parameter-server``, and a network of about that size. Values that a worker has are not sent
+again then, so that ``fetch`` measures an exchange of nothing and a copy.
 """
 
 import argparse
@@ -23,17 +28,19 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import grpc
 import numpy as np
+from launch import Launch
 from processes import end_on_sigterm, kill, start_child
 from report import Results, add_json, figure, parser_of
-from servers import free_address
+from servers import free_address, running_shards, temporary_directory
 
-from relaax.algorithm_base import NullMetrics
+from relaax.algorithm_base import BridgeBase, NullMetrics
 from relaax.allocator import keep_memory
-from relaax.bridge import Bridge, BridgeControl, channel_options
+from relaax.bridge import BridgeControl, channel_options
 from relaax.learning.optimizers import RMSProp, RMSPropSettings
 from relaax.learning.parameter_service import ParameterService
 from relaax.learning.parameter_store import ParameterStore
@@ -55,6 +62,7 @@ class Row:
     """One line of the table."""
 
     parameters: int
+    shards: int
     workers: int
     fetch: Calls
     update: Calls
@@ -69,6 +77,7 @@ class Load:
     """What one figure is measured with."""
 
     size: int
+    shards: int
     workers: int
     seconds: float
     #: Whether all processes keep the memory that they have freed, as those of RELAAX do.
@@ -91,8 +100,10 @@ def main() -> None:
     end_on_sigterm()
     results = Results(arguments.json)
     print(HEADINGS, flush=True)
-    for size, workers in itertools.product(arguments.sizes, arguments.workers):
-        row = measure(Load(size, workers, arguments.seconds, arguments.keep_memory))
+    for size, shards, workers in itertools.product(
+        arguments.sizes, arguments.shards, arguments.workers
+    ):
+        row = measure(Load(size, shards, workers, arguments.seconds, arguments.keep_memory))
         print(as_line(row), flush=True)
         results.add(row)
     results.close()
@@ -101,6 +112,9 @@ def main() -> None:
 def parse() -> argparse.Namespace:
     parser = parser_of(__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="parameters")
+    parser.add_argument(
+        "--shards", type=int, nargs="+", default=[1], help="processes of the parameter server"
+    )
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 8])
     parser.add_argument("--seconds", type=float, default=3.0, help="for each figure (default 3)")
     parser.add_argument("--no-keep-memory", dest="keep_memory", action="store_false",
@@ -110,7 +124,7 @@ def parse() -> argparse.Namespace:
 
 
 def measure(load: Load) -> Row:
-    with serving(serve_parameters, load) as url:
+    with serving_all_shards(load) as url:
         fetch, _ = drive(fetching, url, load)
         update, updates = drive(updating, url, load)
         lost = updates - version_at(url)
@@ -118,6 +132,7 @@ def measure(load: Load) -> Row:
         echo, _ = drive(echoing, url, load)
     return Row(
         load.size,
+        load.shards,
         load.workers,
         fetch,
         update,
@@ -126,6 +141,23 @@ def measure(load: Load) -> Row:
         rmsprop_ms(load.size),
         lost_updates=lost,
     )
+
+
+@contextmanager
+def serving_all_shards(load: Load) -> Iterator[str]:
+    """Run a parameter server, or all shards of one, and yield its address, or theirs."""
+    if load.shards == 1:
+        with serving(serve_parameters, load) as url:
+            yield url
+        return
+    # Two layers whose weights are about as many as are asked for.
+    layers = [1000, max(load.size // 1000, 1)]
+    algorithm = {"action_size": 2, "state_size": [4], "hidden_layers": layers}
+    with (
+        temporary_directory() as directory,
+        running_shards(Path(directory), algorithm, load.shards, Launch()) as urls,
+    ):
+        yield urls
 
 
 @contextmanager
@@ -220,13 +252,14 @@ def timed(call: Callable[[], Any]) -> float:
 
 
 def fetching(url: str, size: int) -> Callable[[], Any]:
-    return Bridge(url).get
+    return _bridge(url).get
 
 
 def updating(url: str, size: int) -> Callable[[], Any]:
-    bridge, gradient = Bridge(url), np.full(size, 1e-3, np.float32)
-    version = bridge.get().version
-    return lambda: bridge.apply(gradient, 1, version)
+    bridge = _bridge(url)
+    values = bridge.get()
+    gradient = np.full(values.vector.size, 1e-3, np.float32)
+    return lambda: bridge.apply(gradient, 1, values.version)
 
 
 def echoing(url: str, size: int) -> Callable[[], Any]:
@@ -236,7 +269,11 @@ def echoing(url: str, size: int) -> Callable[[], Any]:
 
 
 def version_at(url: str) -> int:
-    return Bridge(url).get().version.number
+    return _bridge(url).get().version.number
+
+
+def _bridge(url: str) -> BridgeBase:
+    return BridgeControl().parameter_server_stub(url)
 
 
 def copy_ms(size: int) -> float:
@@ -255,14 +292,14 @@ def best_ms(call: Callable[[], Any]) -> float:
 
 
 HEADINGS = (
-    f"{'parameters':>11}{'workers':>8}{'fetch/s':>9}{'ms':>8}{'update/s':>10}{'ms':>8}{'p99':>8}"
+    f"{'parameters':>11}{'shards':>7}{'workers':>8}{'fetch/s':>9}{'ms':>8}{'update/s':>10}{'ms':>8}{'p99':>8}"
     f"{'echo/s':>9}{'ms':>8}{'copy ms':>9}{'rmsprop':>9}{'lost':>6}"
 )
 
 
 def as_line(row: Row) -> str:
     return (
-        f"{row.parameters:>11,}{row.workers:>8}{figure(row.fetch.per_s):>9}{row.fetch.mean_ms:>8.2f}"
+        f"{row.parameters:>11,}{row.shards:>7}{row.workers:>8}{figure(row.fetch.per_s):>9}{row.fetch.mean_ms:>8.2f}"
         f"{figure(row.update.per_s):>10}{row.update.mean_ms:>8.2f}{row.update.p99_ms:>8.2f}"
         f"{figure(row.echo.per_s):>9}{row.echo.mean_ms:>8.2f}{row.copy_ms:>9.2f}"
         f"{row.rmsprop_ms:>9.2f}{row.lost_updates:>6}"

@@ -92,6 +92,37 @@ def running_servers(
         yield Servers(first, second, *urls, learns)
 
 
+@contextlib.contextmanager
+def running_shards(
+    directory: Path, algorithm: dict[str, Any], count: int, launch: Launch
+) -> Iterator[str]:
+    """Start a parameter server in ``count`` shards; yield their addresses, joined by commas.
+
+    ``algorithm`` is as for ``running_servers``.
+    """
+    urls = [free_address() for _ in range(count)]
+    configuration = directory / "benchmark.yaml"
+    content: dict[str, Any] = {
+        "relaax-parameter-server": _with_dashes({"shards": urls}),
+        "algorithm": {"path": str(launch.checkout / "algorithms" / "da3c"), **algorithm},
+    }
+    configuration.write_text(yaml.safe_dump(content))
+    with contextlib.ExitStack() as resources:
+        for index in range(1, count + 1):
+            log = directory / f"shard-{index}.log"
+            command = [COMMANDS / "relaax-parameter-server", "--config", configuration]
+            resources.enter_context(
+                running(
+                    [*command, "--shard", f"{index}/{count}"],
+                    cwd=directory,
+                    stdout=resources.enter_context(log.open("wb")),
+                    stderr=subprocess.STDOUT,
+                    env={**os.environ, "PYTHONPATH": str(launch.checkout)},
+                )
+            )
+        yield ",".join(urls)
+
+
 def temporary_directory() -> tempfile.TemporaryDirectory[str]:
     """Return a directory that is removed at the end of a block."""
     return tempfile.TemporaryDirectory(prefix="relaax-benchmark-")

@@ -32,3 +32,12 @@ class Address:
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class Addresses(tuple[Address, ...]):
+    """Those of one server that runs in several processes; as one text, with commas between them."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self))

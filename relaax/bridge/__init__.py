@@ -5,10 +5,12 @@ An algorithm uses it unless it exports a ``BridgeControl`` of its own; the objec
 
 ``control``          makes both ends
 ``stub``             the worker's end
+``sharded``          the same to a parameter server in several shards
 ``service``          the parameter server's end; it calls roles
 ``traffic``          counts its calls and their bytes
 ``payloads``         messages that carry many bytes, without protobuf's copies of them
 ``vectors``          those that carry a vector
+``shard_messages``   those that carry a slice of one
 ``metrics_sender``   sends a worker's metrics without making it wait
 ``channel_options``  gRPC settings that both ends share
 """

@@ -1,6 +1,7 @@
 """Makes both ends of the bridge."""
 
 import socket
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import grpc
@@ -16,6 +17,7 @@ from relaax.algorithm_base import (
 )
 from relaax.bridge import channel_options
 from relaax.bridge.service import ParameterServerServicer, method_handlers
+from relaax.bridge.sharded import ShardedBridge
 from relaax.bridge.stub import Bridge
 from relaax.bridge.vectors import SERVICE_NAME
 
@@ -27,12 +29,13 @@ class BridgeControl(BridgeControlBase):
     """The generic bridge's two ends."""
 
     def parameter_server_stub(self, parameter_server_url: str) -> BridgeBase:
-        """Return the worker's end."""
-        return Bridge(parameter_server_url)
+        """Return the worker's end; of several shards, if their addresses are joined by commas."""
+        urls = parameter_server_url.split(",")
+        return Bridge(urls[0]) if len(urls) == 1 else ShardedBridge(urls)
 
     def start_parameter_server(self, address: str, service: BridgeBase) -> RunningParameterServer:
         """Listen at ``address``, with health checking and reflection; OSError if it is taken."""
-        return _GrpcParameterServer(address, service)
+        return GrpcParameterServer(address, service)
 
 
 def require_free(address: Address) -> None:
@@ -44,13 +47,25 @@ def require_free(address: Address) -> None:
         probe.bind(where)
 
 
-class _GrpcParameterServer:
-    def __init__(self, address: str, service: BridgeBase) -> None:
+class GrpcParameterServer:
+    """Listens for workers, with health checking and reflection; OSError if the address is taken.
+
+    ``others`` answer what is none of the bridge's, on ``more_threads``.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        service: BridgeBase,
+        others: Sequence[grpc.GenericRpcHandler] = (),
+        more_threads: int = 0,
+    ) -> None:
         # Every call from outside enters here: access control will be an interceptor of this server.
-        self._server = grpc.server(ThreadPoolExecutor(THREADS), options=channel_options.SERVER)
+        threads = ThreadPoolExecutor(THREADS + more_threads)
+        self._server = grpc.server(threads, options=channel_options.SERVER)
         self._servicer = ParameterServerServicer(service)
         self._health = health.HealthServicer()
-        self._server.add_generic_rpc_handlers((method_handlers(self._servicer),))
+        self._server.add_generic_rpc_handlers((method_handlers(self._servicer), *others))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         names = (SERVICE_NAME, health.SERVICE_NAME, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(names, self._server)

@@ -27,7 +27,7 @@ from relaax.metrics import Metrics
 _log = logging.getLogger(__name__)
 
 #: What a parameter server that is away or starting again answers.
-_AWAY = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
+AWAY = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
 
 #: An RLX server that is started alone says so after this time.
 _FIRST_WAIT_S = 2.0
@@ -211,7 +211,7 @@ class Bridge(BridgeBase):
                 timeout_s = self._call_timeout_s
 
     def _require_away(self, error: grpc.RpcError) -> None:
-        if error.code() not in _AWAY:
+        if error.code() not in AWAY:
             raise BridgeError(f"parameter server {self._url}: {error.details()}") from error
 
 

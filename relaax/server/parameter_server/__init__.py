@@ -3,6 +3,7 @@
 ``main``              the command ``relaax-parameter-server``, which wires the parts together
 ``training_monitor``  the main loop: progress, checkpoints, the end of the training
 ``replica``           a copy of a parameter server, for more workers than one can answer
+``shards``            one parameter server in several processes
 ``progress``          the progress line
 ``return_curve``      the mean return over the steps, kept beside the checkpoints
 ``return_plot``       draws it

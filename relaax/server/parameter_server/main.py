@@ -2,8 +2,11 @@
 
 import logging
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 from relaax.address import Address
 from relaax.algorithm_base import (
@@ -20,7 +23,6 @@ from relaax.server.common.aws import aws_session, object_key, s3_client
 from relaax.server.common.checkpoint_place import saver_of, store_of
 from relaax.server.common.configuration import (
     ParameterServerConfiguration,
-    ParameterServerOptions,
     leave_undisturbed,
     load_parameter_server,
     run_command,
@@ -38,9 +40,10 @@ from relaax.server.parameter_server.metrics import (
     WorkerCount,
     describe_run,
 )
-from relaax.server.parameter_server.replica import PRIMARY_WAIT_S, follow, follow_when_there
+from relaax.server.parameter_server.replica import PRIMARY_WAIT_S, follow_when_there, keep_up
 from relaax.server.parameter_server.return_curve import ReturnCurve
 from relaax.server.parameter_server.return_plot import PlotLabels
+from relaax.server.parameter_server.shards.wiring import first_shard, follow
 from relaax.server.parameter_server.training_monitor import TrainingMonitor
 
 _log = logging.getLogger(__name__)
@@ -52,6 +55,10 @@ PUBLISHED_INTERVAL_AT_S3_S = 30.0
 
 #: How many of the latest evaluations the progress line shows the mean of.
 EVALUATIONS_SHOWN = 20
+
+
+#: Listens at an address.
+_OpenPort: TypeAlias = Callable[[str], RunningParameterServer]
 
 
 def main() -> int:
@@ -69,6 +76,12 @@ def _serve(arguments: list[str]) -> int:
     if configuration.options.replica_of is not None:
         return _replicate(configuration, configuration.options.replica_of, stop)
     keep_memory()  # every update makes and frees vectors of the network's size
+    if options.shard is not None and options.shards is None:
+        raise ConfigurationError(
+            f"--shard {options.shard} needs --shards, the addresses of all of them"
+        )
+    if options.shard is not None and not options.shard.is_first:
+        return follow(configuration, options.shard, stop)
     with ExitStack() as resources:
         _monitor(configuration, resources).run(stop)
     return 0
@@ -93,7 +106,7 @@ def _replicate(
             raise ConfigurationError(f"--bind: {error}") from error
         resources.callback(port.stop, 1.0)
         print(f"a replica of {primary} at {options.bind}", flush=True)
-        follow(service, port, stop)
+        keep_up(service, port, stop)
     return 0
 
 
@@ -116,6 +129,10 @@ def _monitor(configuration: ParameterServerConfiguration, resources: ExitStack) 
         resources.callback(saver.close)
     parameter_server: ParameterServerBase = algorithm.ParameterServer(config, saver, metrics)
     resources.callback(parameter_server.close)
+    open_port: _OpenPort = partial(_open_port, algorithm, parameter_server)
+    if options.shard is not None:
+        first = first_shard(algorithm, parameter_server, options.shard, saver)
+        parameter_server, open_port = first, first.listen
     global_step.parameter_server = parameter_server
     _log.info("looking for a checkpoint in %s", parameter_server.checkpoint_location())
     parameter_server.restore_latest_checkpoint()
@@ -128,7 +145,7 @@ def _monitor(configuration: ParameterServerConfiguration, resources: ExitStack) 
         curve.restore(parameter_server.global_t())
     return TrainingMonitor(
         parameter_server,
-        _open_port(algorithm, parameter_server, options),
+        _listening(open_port, str(options.place)),
         returns,
         writer,
         goal_return=options.goal_return,
@@ -147,12 +164,14 @@ def _monitor(configuration: ParameterServerConfiguration, resources: ExitStack) 
 
 
 def _open_port(
-    algorithm: Algorithm, parameter_server: ParameterServerBase, options: ParameterServerOptions
+    algorithm: Algorithm, parameter_server: ParameterServerBase, address: str
 ) -> RunningParameterServer:
+    return algorithm.BridgeControl().start_parameter_server(address, parameter_server.bridge())
+
+
+def _listening(open_port: _OpenPort, address: str) -> RunningParameterServer:
     try:
-        return algorithm.BridgeControl().start_parameter_server(
-            str(options.bind), parameter_server.bridge()
-        )
+        return open_port(address)
     except OSError as error:
         raise ConfigurationError(f"--bind: {error}") from error
 

@@ -181,7 +181,7 @@ def follow_when_there(primary: BridgeBase, stop: Stop) -> ReplicaService | None:
     return None
 
 
-def follow(service: ReplicaService, port: RunningParameterServer, stop: Stop) -> None:
+def keep_up(service: ReplicaService, port: RunningParameterServer, stop: Stop) -> None:
     """Keep ``service`` up to date until ``stop`` is set, or until the primary's training is over.
 
     Then say so to all that ask, for a while.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from relaax.address import Address
+from relaax.address import Address, Addresses
 from relaax.errors import ConfigurationError
 from relaax.protocol.framing import DEFAULT_MAX_FRAME_BYTES
 from relaax.server.common.algorithm_location import bundled_algorithms
@@ -82,12 +82,14 @@ class TestValues:
             "goal_episodes": 100,
             "keep_serving": False,
             "replica_of": None,
+            "shard": None,
+            "shards": None,
         }
         found = load_rlx_server(["--config", str(yaml)]).options
         assert found == RlxServerOptions()
         assert dict(found) == {
             "bind": Address("localhost", 7001),
-            "parameter_server": Address("localhost", 7000),
+            "parameter_server": Addresses([Address("localhost", 7000)]),
             "learner": Address("localhost", 7002),
             "replay_servers": None,
             "when_full": "wait",

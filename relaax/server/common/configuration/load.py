@@ -44,6 +44,9 @@ NETWORK = "network"
 #: The option that other sections take from the learner's.
 REPLAY_SERVERS = "--replay-servers"
 
+#: Stands in the parameter server's section, for the option of all that call it.
+SHARDS, SHARDS_FOR = "--shards", "--parameter-server"
+
 #: A flag for one of these options replaces the other one in the YAML file.
 _ALTERNATIVES = ("--checkpoint-dir", "--checkpoint-aws-s3")
 
@@ -148,6 +151,8 @@ def _load(
     _refuse_unknown(from_file, known, f"{path}: {section}: ")
     if REPLAY_SERVERS in known and REPLAY_SERVERS in _section(content, LEARNER.name, path):
         from_file = {REPLAY_SERVERS: content[LEARNER.name][REPLAY_SERVERS], **from_file}
+    if SHARDS_FOR in known and SHARDS in _section(content, PARAMETER_SERVER.name, path):
+        from_file = {SHARDS_FOR: content[PARAMETER_SERVER.name][SHARDS], **from_file}
     _validate(options, from_file, f"{path}: {section}: ", strict=True)
     if any(name in flags for name in _ALTERNATIVES):
         from_file = {key: value for key, value in from_file.items() if key not in _ALTERNATIVES}

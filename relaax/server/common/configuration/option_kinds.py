@@ -16,8 +16,9 @@ from pydantic import (
     PositiveInt,
 )
 
-from relaax.address import Address
+from relaax.address import Address, Addresses
 from relaax.errors import ConfigurationError
+from relaax.shard import Shard
 
 #: The latest checkpoint, the N-th before it, the best one, or the one of a step.
 RESTORABLE = re.compile(r"(latest|best)|latest-([1-9][0-9]*)|(0|[1-9][0-9]*)")
@@ -64,6 +65,21 @@ def _addresses(value: Any) -> Any:
     if len(set(addresses)) < len(addresses):
         raise ValueError("must not name an address twice")
     return addresses
+
+
+def _one_or_more(value: Any) -> Any:
+    return Addresses(_addresses([value] if isinstance(value, (str, Address)) else value))
+
+
+def _shard(value: Any) -> Any:
+    if isinstance(value, Shard):
+        return value
+    if not isinstance(value, str):
+        raise ValueError("must be I/N, such as 1/3 for the first of three")
+    shard = Shard.parse(value)
+    if shard.count == 1:
+        raise ValueError("must be one of several: a parameter server without shards needs no 1/1")
+    return shard
 
 
 def _s3_location(value: Any) -> Any:
@@ -136,6 +152,11 @@ AddressOption = Annotated[Address, BeforeValidator(_address), Flag("HOST:PORT")]
 AddressesOption = Annotated[
     tuple[Address, ...], BeforeValidator(_addresses), Flag("HOST:PORT", takes_several=True)
 ]
+#: One parameter server, or all shards of one.
+ParameterServerOption = Annotated[
+    Addresses, BeforeValidator(_one_or_more), Flag("HOST:PORT", takes_several=True)
+]
+ShardOption = Annotated[Shard, BeforeValidator(_shard), Flag("I/N")]
 S3Option = Annotated[S3Location, BeforeValidator(_s3_location), Flag(("BUCKET", "KEY"))]
 DirectoryOption = Annotated[Path, BeforeValidator(_path), Flag("DIR")]
 FileOption = Annotated[Path, BeforeValidator(_path), Flag("FILE")]

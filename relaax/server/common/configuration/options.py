@@ -4,7 +4,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from relaax.address import Address
+from relaax.address import Address, Addresses
 from relaax.server.common.configuration.option_kinds import (
     ActorModeOption,
     AddressesOption,
@@ -20,12 +20,14 @@ from relaax.server.common.configuration.option_kinds import (
     MebibytesOption,
     NameOption,
     NiceOption,
+    ParameterServerOption,
     PauseOption,
     RestoreOption,
     ReturnOption,
     S3Option,
     SecondsOption,
     SeedOption,
+    ShardOption,
     SwitchOption,
     WhenFullOption,
     WholeOption,
@@ -47,6 +49,12 @@ WHEN_FULL = (
     "what happens to steps while the replay takes no more, because the learner does not keep up: "
     "'wait' lets environments wait, but for no more than five seconds where it does not answer at "
     "all; 'drop' never does; what is dropped is counted"
+)
+
+#: The help of the option of all that need the parameter server.
+PARAMETER_SERVER = (
+    "address of the parameter server, or of all its shards, the first one first; by default the "
+    "--shards of its section in the YAML file"
 )
 
 #: The help of options of all that store steps.
@@ -124,6 +132,34 @@ class ParameterServerOptions(_Options):
         "serve the values of the parameter server at this address, and hand all else to it; a "
         "replica keeps no checkpoints and writes no metrics",
     )
+    shard: ShardOption | None = _option(
+        None,
+        "hold the I-th of N slices of the parameters; the first shard counts the steps, writes the "
+        "metrics, and says when all save",
+    )
+    shards: AddressesOption | None = _option(
+        None, "addresses of all shards, the first one first: the same for all of them"
+    )
+
+    @model_validator(mode="after")
+    def _shard_of_shards(self) -> Self:
+        if self.shard is None or self.shards is None:
+            return self  # the rest may stand elsewhere
+        if len(self.shards) != self.shard.count:
+            raise ValueError(
+                f"--shard {self.shard} needs {self.shard.count} addresses in --shards, not "
+                f"{len(self.shards)}"
+            )
+        if self.replica_of is not None:
+            raise ValueError("give --shard or --replica-of, not both: a shard has no replicas")
+        return self
+
+    @property
+    def place(self) -> Address:
+        """Where it listens: a shard at its own address, unless --bind says otherwise."""
+        if self.shard is None or self.shards is None or "bind" in self.model_fields_set:
+            return self.bind
+        return self.shards[self.shard.index - 1]
 
 
 #: What the description of an option ends with that the learner's section may give.
@@ -136,8 +172,8 @@ class ReplayServerOptions(_Options):
     bind: AddressOption = _option(
         Address("localhost", 7003), "address at which workers deliver and the learner draws"
     )
-    parameter_server: AddressOption = _option(
-        Address("localhost", 7000), "address of the parameter server"
+    parameter_server: ParameterServerOption = _option(
+        Addresses([Address("localhost", 7000)]), PARAMETER_SERVER
     )
     log_level: LevelOption = _option(
         "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
@@ -182,8 +218,8 @@ class LearnerOptions(_Options):
     bind: AddressOption = _option(
         Address("localhost", 7002), "address at which workers deliver experience"
     )
-    parameter_server: AddressOption = _option(
-        Address("localhost", 7000), "address of the parameter server"
+    parameter_server: ParameterServerOption = _option(
+        Addresses([Address("localhost", 7000)]), PARAMETER_SERVER
     )
     log_level: LevelOption = _option(
         "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
@@ -235,8 +271,8 @@ class LearnerOptions(_Options):
 class ActorOptions(_Options):
     """The options of ``relaax-actor``."""
 
-    parameter_server: AddressOption = _option(
-        Address("localhost", 7000), "address of the parameter server"
+    parameter_server: ParameterServerOption = _option(
+        Addresses([Address("localhost", 7000)]), PARAMETER_SERVER
     )
     learner: AddressOption = _option(
         Address("localhost", 7002), "address at which the learner takes experience"
@@ -294,8 +330,8 @@ class RlxServerOptions(_Options):
     """The options of ``relaax-rlx-server``."""
 
     bind: AddressOption = _option(Address("localhost", 7001), "address to serve")
-    parameter_server: AddressOption = _option(
-        Address("localhost", 7000), "address of the parameter server"
+    parameter_server: ParameterServerOption = _option(
+        Addresses([Address("localhost", 7000)]), PARAMETER_SERVER
     )
     log_level: LevelOption = _option(
         "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"

@@ -1,7 +1,7 @@
 """Writes checkpoints, restores the latest, and deletes old ones."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import numpy as np
 from safetensors import SafetensorError
@@ -122,6 +122,15 @@ class CheckpointSaver(Saver):
         if steps and not self._restore.is_latest:
             raise ConfigurationError(f"--restore: no such checkpoint in {self.location()} is whole")
         return None
+
+    def steps(self) -> set[int]:
+        """Return the steps of all checkpoints that are there."""
+        return _manifest_steps(self._store.names())
+
+    def delete_all_but(self, steps: Collection[int]) -> None:
+        """Delete the checkpoints of other steps."""
+        for step in sorted(self.steps() - set(steps)):
+            self._delete(manifest_name(step))
 
     def close(self) -> None:
         """Write the scores of evaluations that have ended since the last save."""

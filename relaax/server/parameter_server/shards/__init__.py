@@ -1,0 +1,12 @@
+"""A parameter server in several processes, each of which holds a slice of the parameters.
+
+``staging``   gradients that are not committed yet
+``orders``    what the first shard says to the others, in order
+``sets``      checkpoints whose parts the shards have saved
+``leader``    the first shard: it says what is applied when, and what is saved
+``follower``  another shard: it does what the first one says
+``service``   the gRPC service of both
+``serving``   the first shard as a parameter server
+``following`` the process of another shard
+``wiring``    wires the processes
+"""

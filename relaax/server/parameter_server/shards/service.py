@@ -1,0 +1,200 @@
+"""The gRPC service of shards: what workers ask of each, and what the first says to the others."""
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import grpc
+import numpy as np
+
+from relaax.algorithm_base import FloatVector, Shard
+from relaax.bridge import shards_pb2
+from relaax.bridge.shard_messages import SERVICE_NAME, SLICES, STAGED_SLICES
+from relaax.bridge.vectors import WithVector
+from relaax.server.parameter_server.shards.leader import Leader, MemberInfo, NotWhole, Said
+from relaax.server.parameter_server.shards.orders import Beginning, End, Order, Save, Update
+
+_NOTHING = np.zeros(0, np.float32)
+
+_SAID = {
+    shards_pb2.MemberReport.BEGUN: Said.BEGUN,
+    shards_pb2.MemberReport.SAVED: Said.SAVED,
+    shards_pb2.MemberReport.FAILED: Said.FAILED,
+    shards_pb2.MemberReport.LEAVES: Said.LEAVES,
+}
+
+
+class Holder(Protocol):
+    """A shard, as workers see it."""
+
+    def stage(self, worker: int, sequence: int, incarnation: int, gradient: FloatVector) -> int:
+        """Keep a slice; return the present incarnation."""
+
+    def read(self, incarnation: int, at_least: int) -> tuple[int, FloatVector, int, int]:
+        """Return the incarnation, the values, their number, and the global step."""
+
+
+class ShardServicer:
+    """Turns gRPC messages into calls of a shard, and back.
+
+    ``leader`` is the first shard, in its own process.
+    """
+
+    def __init__(self, holder: Holder, begin: int, size: int, leader: Leader | None = None) -> None:
+        self._holder = holder
+        self._begin, self._size = begin, size
+        self._leader = leader
+
+    def stage(
+        self, request: WithVector[shards_pb2.StagedSlice], context: grpc.ServicerContext
+    ) -> shards_pb2.Staged:
+        """Keep a slice of a gradient."""
+        fields, vector = request.fields, _NOTHING if request.vector is None else request.vector
+        with _refusing(context):
+            incarnation = self._holder.stage(
+                fields.worker, fields.sequence, fields.incarnation, vector
+            )
+        return shards_pb2.Staged(incarnation=incarnation)
+
+    def commit(
+        self, request: shards_pb2.Commitment, context: grpc.ServicerContext
+    ) -> shards_pb2.Committed:
+        """Let all shards apply what was staged."""
+        with _refusing(context):
+            incarnation, number, global_t = self._first().commit(
+                request.worker, request.sequence, request.incarnation, request.steps
+            )
+        return shards_pb2.Committed(incarnation=incarnation, number=number, global_t=global_t)
+
+    def read(
+        self, request: shards_pb2.SliceQuery, context: grpc.ServicerContext
+    ) -> WithVector[shards_pb2.Slice]:
+        """Return the slice's values, unless the caller has them."""
+        with _refusing(context):
+            found = self._holder.read(request.incarnation, request.at_least)
+        incarnation, vector, number, global_t = found
+        fields = shards_pb2.Slice(
+            incarnation=incarnation,
+            number=number,
+            global_t=global_t,
+            begin=self._begin,
+            size=self._size,
+        )
+        is_known = (incarnation, number) == (request.incarnation, request.number)
+        return WithVector(fields, None if is_known else vector)
+
+    def follow(
+        self, request: shards_pb2.Member, context: grpc.ServicerContext
+    ) -> Iterator[shards_pb2.Order]:
+        """Say to another shard what it has to do."""
+        member = MemberInfo(
+            Shard(request.index, request.count),
+            request.address,
+            request.size,
+            request.incarnation,
+            request.position,
+        )
+        with _refusing(context):
+            for order in self._first().follow(member, context.is_active):
+                yield message_of(order)
+
+    def report(
+        self, request: shards_pb2.MemberReport, context: grpc.ServicerContext
+    ) -> shards_pb2.Reported:
+        """Take note of what another shard has done."""
+        with _refusing(context):
+            said = _SAID[request.what]
+            self._first().report(
+                request.index, said, request.incarnation, request.set, request.text
+            )
+        return shards_pb2.Reported()
+
+    def _first(self) -> Leader:
+        if self._leader is None:
+            raise ValueError("only the first shard answers this")
+        return self._leader
+
+
+class _refusing:  # noqa: N801 - it is used as a function
+    """Ends a call with the code of what is raised within."""
+
+    def __init__(self, context: grpc.ServicerContext) -> None:
+        self._context = context
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        if isinstance(error, NotWhole):
+            self._context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
+        if isinstance(error, (ValueError, KeyError)):
+            self._context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+
+
+def message_of(order: Beginning | Order) -> shards_pb2.Order:
+    """Return what another shard is told as a message."""
+    match order:
+        case Beginning():
+            vector = b"" if order.vector is None else order.vector.astype("<f4").tobytes()
+            begin = shards_pb2.Begin(
+                incarnation=order.incarnation,
+                number=order.number,
+                global_t=order.global_t,
+                set=order.set_id,
+                vector=vector,
+            )
+            return shards_pb2.Order(begin=begin)
+        case Update():
+            update = shards_pb2.Update(
+                worker=order.worker,
+                sequence=order.sequence,
+                number=order.number,
+                global_t=order.global_t,
+                steps=order.steps,
+            )
+            return shards_pb2.Order(update=update)
+        case Save():
+            save = shards_pb2.Save(set=order.set_id, global_t=order.global_t, kept=order.kept)
+            return shards_pb2.Order(save=save)
+        case End():
+            return shards_pb2.Order(end=True)
+
+
+def order_of(message: shards_pb2.Order) -> Beginning | Order:
+    """Return what a message of the first shard says."""
+    match message.WhichOneof("what"):
+        case "begin":
+            begin = message.begin
+            vector = np.frombuffer(begin.vector, "<f4") if begin.vector else None
+            return Beginning(begin.incarnation, begin.number, begin.global_t, begin.set, vector)
+        case "update":
+            update = message.update
+            return Update(
+                update.worker, update.sequence, update.number, update.global_t, update.steps
+            )
+        case "save":
+            return Save(message.save.set, message.save.global_t, tuple(message.save.kept))
+        case _:
+            return End()
+
+
+def method_handlers(servicer: ShardServicer) -> grpc.GenericRpcHandler:
+    """Return what a gRPC server answers calls with."""
+    unary, stream = grpc.unary_unary_rpc_method_handler, grpc.unary_stream_rpc_method_handler
+    handlers = {
+        "Stage": unary(servicer.stage, STAGED_SLICES.decode, shards_pb2.Staged.SerializeToString),
+        "Commit": unary(
+            servicer.commit,
+            shards_pb2.Commitment.FromString,
+            shards_pb2.Committed.SerializeToString,
+        ),
+        "Read": unary(servicer.read, shards_pb2.SliceQuery.FromString, SLICES.encode),
+        "Follow": stream(
+            servicer.follow, shards_pb2.Member.FromString, shards_pb2.Order.SerializeToString
+        ),
+        "Report": unary(
+            servicer.report,
+            shards_pb2.MemberReport.FromString,
+            shards_pb2.Reported.SerializeToString,
+        ),
+    }
+    return grpc.method_handlers_generic_handler(SERVICE_NAME, handlers)

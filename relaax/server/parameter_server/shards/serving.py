@@ -1,0 +1,193 @@
+"""The first shard as a parameter server: what workers, checkpoints and the training ask of it."""
+
+import logging
+import threading
+from typing import NoReturn
+
+from relaax.algorithm_base import (
+    BridgeBase,
+    Checkpoint,
+    Evaluations,
+    FloatVector,
+    Metrics,
+    NullSaver,
+    ParameterServerBase,
+    Phase,
+    RunningParameterServer,
+    Saver,
+    Shard,
+    Slice,
+    Values,
+    Version,
+)
+from relaax.bridge.control import GrpcParameterServer
+from relaax.errors import CheckpointError
+from relaax.server.common.saver import CheckpointSaver
+from relaax.server.parameter_server.shards.leader import Leader
+from relaax.server.parameter_server.shards.service import ShardServicer, method_handlers
+from relaax.server.parameter_server.shards.sets import part_of, split
+
+_log = logging.getLogger(__name__)
+
+
+class FirstShard(ParameterServerBase):
+    """Counts steps and says when the training is over, as ``whole`` does, which was divided.
+
+    Checkpoints are sets: the part of this shard, which ``saver`` keeps, is written when all others
+    have written theirs.
+    """
+
+    def __init__(
+        self,
+        whole: ParameterServerBase,
+        leader: Leader,
+        part: Slice,
+        shard: Shard,
+        saver: Saver,
+    ) -> None:
+        self.saver = saver
+        self._whole = whole
+        self._leader = leader
+        self._part = part
+        self._shard = shard
+        self._saving = threading.Lock()
+        leader.on_leaving = self._save_for_one_who_leaves
+
+    def restore_latest_checkpoint(self) -> None:
+        """Restore this shard's part; the others restore theirs when they come."""
+        part = self.saver.restore_latest()
+        if part is not None:
+            self._leader.begin_with(*split(part, self.saver.location()))
+
+    def save_checkpoint(self) -> None:
+        """Let all shards save; CheckpointError if one of them cannot."""
+        if isinstance(self.saver, NullSaver):
+            return
+        kept = self.saver.steps() if isinstance(self.saver, CheckpointSaver) else ()
+        with self._saving:
+            self._leader.save(sorted(kept), self._write)
+
+    def global_t(self) -> int:
+        """Return the environment steps that all agents have taken."""
+        return self._whole.global_t()
+
+    def bridge(self) -> BridgeBase:
+        """Return what answers workers, but for what they ask of all shards."""
+        return _FirstService(self._whole.bridge())
+
+    def listen(self, address: str) -> RunningParameterServer:
+        """Answer workers and the other shards at ``address``; OSError if it is taken."""
+        servicer = ShardServicer(self._leader, self._part.begin, self._part.size, self._leader)
+        port = GrpcParameterServer(
+            address, self.bridge(), [method_handlers(servicer)], more_threads=self._shard.count
+        )
+        return _FirstPort(port, self._leader)
+
+    def training_is_over(self) -> bool:
+        """Return whether ``max_global_step`` is reached; raise what keeps shards from beginning."""
+        if self._leader.failure is not None:
+            raise self._leader.failure
+        return self._whole.training_is_over()
+
+    def max_global_step(self) -> float | None:
+        """Return the global step at which the training is over."""
+        return self._whole.max_global_step()
+
+    def stop_training(self) -> None:
+        """Apply nothing from now on."""
+        self._whole.stop_training()
+
+    def close(self) -> None:
+        """Release what the parameter server holds."""
+        self._whole.close()
+
+    def _write(self, checkpoint: Checkpoint, set_id: str) -> None:
+        self.saver.save(part_of(checkpoint, set_id))
+
+    def _save_for_one_who_leaves(self) -> None:
+        threading.Thread(target=self._save_or_warn, name="save before a shard leaves").start()
+
+    def _save_or_warn(self) -> None:
+        try:
+            self.save_checkpoint()
+        except CheckpointError as error:
+            _log.warning("before a shard left: %s", error)
+
+
+class _FirstService(BridgeBase):
+    """Answers what workers ask of the first shard alone."""
+
+    def __init__(self, service: BridgeBase) -> None:
+        self._service = service
+
+    def increment_global_t(self, steps: int = 1) -> int:
+        """Count."""
+        return self._service.increment_global_t(steps)
+
+    def apply_gradients(self, gradients: FloatVector, computed_with: Version | None = None) -> None:
+        """Refuse: a worker knows one shard alone."""
+        refuse_whole()
+
+    def get_values(self, known: Version | None = None) -> Values:
+        """Refuse: a worker knows one shard alone."""
+        refuse_whole()
+
+    def metrics(self) -> Metrics:
+        """Return where scalars go."""
+        return self._service.metrics()
+
+    def evaluations(self, after: int = 0) -> Evaluations:
+        """Return the scores of evaluations."""
+        return self._service.evaluations(after)
+
+
+class OtherService(BridgeBase):
+    """Answers those who take another shard than the first for a parameter server."""
+
+    def __init__(self, shard: Shard, first: str, metrics: Metrics) -> None:
+        self._refusal = f"this is shard {shard}: {first} is the first one, which answers this"
+        self._metrics = metrics
+
+    def increment_global_t(self, steps: int = 1) -> int:
+        """Refuse."""
+        raise ValueError(self._refusal)
+
+    def apply_gradients(self, gradients: FloatVector, computed_with: Version | None = None) -> None:
+        """Refuse."""
+        refuse_whole()
+
+    def get_values(self, known: Version | None = None) -> Values:
+        """Refuse."""
+        refuse_whole()
+
+    def metrics(self) -> Metrics:
+        """Return where scalars go."""
+        return self._metrics
+
+
+class _FirstPort:
+    """The port of the first shard, which tells the others when the training is over."""
+
+    def __init__(self, port: RunningParameterServer, leader: Leader) -> None:
+        self._port = port
+        self._leader = leader
+
+    def set_phase(self, phase: Phase) -> None:
+        """See ``RunningParameterServer``."""
+        self._leader.is_over = phase is Phase.CLOSING
+        self._port.set_phase(phase)
+
+    def stop(self, grace_s: float) -> None:
+        """See ``RunningParameterServer``."""
+        if self._leader.is_over:
+            self._leader.end()
+        self._leader.close()
+        self._port.stop(grace_s)
+
+
+def refuse_whole() -> NoReturn:
+    """Raise ValueError for what a worker asks of a shard as if it were the whole."""
+    raise ValueError(
+        "this parameter server has several shards: name all of them, the first one first, in "
+        "--parameter-server"
+    )

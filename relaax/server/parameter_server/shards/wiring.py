@@ -1,0 +1,83 @@
+"""Wires the processes of a parameter server that has several shards."""
+
+from contextlib import ExitStack, closing
+
+from relaax.algorithm_base import NullMetrics, NullSaver, ParameterServerBase, Saver
+from relaax.bridge import BridgeControl
+from relaax.bridge.control import GrpcParameterServer
+from relaax.errors import ConfigurationError
+from relaax.server.common.algorithm_loader import Algorithm, load_algorithm, make_config
+from relaax.server.common.checkpoint_place import store_of
+from relaax.server.common.configuration import (
+    ParameterServerConfiguration,
+    ParameterServerOptions,
+    S3Location,
+)
+from relaax.server.common.saver import BlobStore
+from relaax.server.common.stop_signal import Stop
+from relaax.server.parameter_server.shards.follower import Follower
+from relaax.server.parameter_server.shards.following import (
+    FirstStub,
+    Following,
+    NoParts,
+    SavedParts,
+    follow_until,
+)
+from relaax.server.parameter_server.shards.leader import Leader
+from relaax.server.parameter_server.shards.service import ShardServicer, method_handlers
+from relaax.server.parameter_server.shards.serving import FirstShard, OtherService
+from relaax.shard import Shard
+
+
+def first_shard(
+    algorithm: Algorithm, whole: ParameterServerBase, shard: Shard, saver: Saver
+) -> FirstShard:
+    """Return the first shard of ``whole``, which is divided; ``saver`` keeps its parts."""
+    _require_own_bridge(algorithm)
+    initial = whole.bridge().get_values().vector
+    if initial is None:
+        raise ConfigurationError("--shard: this algorithm has no values that could be divided")
+    part = whole.divide(shard)
+    return FirstShard(whole, Leader(shard, part, initial), part, shard, saver)
+
+
+def follow(configuration: ParameterServerConfiguration, shard: Shard, stop: Stop) -> int:
+    """Hold a slice of the parameters, and do with it what the first shard says."""
+    options, addresses = configuration.options, configuration.options.shards or ()
+    algorithm = load_algorithm(configuration.algorithm.directory)
+    _require_own_bridge(algorithm)
+    config = make_config(algorithm, configuration.algorithm)
+    with ExitStack() as resources:
+        whole: ParameterServerBase = algorithm.ParameterServer(config, NullSaver(), NullMetrics())
+        resources.callback(whole.close)
+        part = whole.divide(shard)
+        first = FirstStub(str(addresses[0]), shard, str(addresses[shard.index - 1]), part)
+        store = _store(options, shard)
+        follower = Follower(part, NoParts() if store is None else SavedParts(store), first.report)
+        handlers = method_handlers(ShardServicer(follower, part.begin, part.size))
+        service = OtherService(shard, first.url, NullMetrics())
+        try:
+            port = GrpcParameterServer(str(options.place), service, [handlers])
+        except OSError as error:
+            raise ConfigurationError(f"--bind: {error}") from error
+        resources.callback(port.stop, 1.0)
+        following = resources.enter_context(closing(Following(follower, first)))
+        print(f"shard {shard} at {options.place}; the first is at {first.url}", flush=True)
+        follow_until(following, stop)
+    return 0
+
+
+def _require_own_bridge(algorithm: Algorithm) -> None:
+    if algorithm.BridgeControl is not BridgeControl:
+        raise ConfigurationError("--shard: this algorithm has a bridge of its own")
+
+
+def _store(options: ParameterServerOptions, shard: Shard) -> BlobStore | None:
+    """Return where another shard than the first keeps its parts: below the first one's place."""
+    name = f"shard-{shard.index}-of-{shard.count}"
+    directory, s3 = options.checkpoint_dir, options.checkpoint_aws_s3
+    return store_of(
+        None if directory is None else directory / name,
+        None if s3 is None else S3Location(s3.bucket, f"{s3.key}/{name}"),
+        options.aws_keys,
+    )

@@ -1,0 +1,165 @@
+"""A parameter server in several processes, each of which holds a slice of the parameters."""
+
+import signal
+
+import numpy as np
+import pytest
+from processes import REPOSITORY, SMALL_DA3C, Training, free_port, wait_for
+
+from relaax.bridge.sharded import ShardedBridge
+from relaax.server.common.saver import CheckpointSaver, DirectoryStore
+
+pytestmark = pytest.mark.integration
+
+SMALL_PUBLISHED = {
+    "path": str(REPOSITORY / "algorithms" / "dqn"), "state_size": [4], "action_size": 2,
+}  # fmt: skip
+
+
+class Shards:
+    """The processes of the shards of a training."""
+
+    def __init__(self, training: Training, count: int, algorithm=None, **options):
+        self.training = training
+        self.urls = [f"127.0.0.1:{free_port()}" for _ in range(count)]
+        parameter_server = {"shards": self.urls, "checkpoint-interval": 1.0, **options}
+        training.configure(
+            {**SMALL_DA3C, **(algorithm or {})},
+            parameter_server,
+            {"parameter-server": self.urls},
+        )
+        self.processes = [self.start(index) for index in range(1, count + 1)]
+
+    def start(self, index: int, *flags: str):
+        count = len(self.urls)
+        return self.training.start_command(
+            "relaax-parameter-server", "--shard", f"{index}/{count}", "--bind",
+            self.urls[index - 1], *flags,
+        )  # fmt: skip
+
+    def step(self) -> int:
+        bridge = ShardedBridge(self.urls)
+        try:
+            return bridge.get_values().global_t
+        finally:
+            bridge.close()
+
+    def steps_saved(self) -> list[int]:
+        return sorted(int(path.stem[3:]) for path in self.training.checkpoints.glob("cp-*.json"))
+
+
+def test_a_training_with_three_shards_ends_as_any_other(training: Training):
+    shards = Shards(training, 3, {"max_global_step": 2000})
+    training.start_rlx_server()
+    training.start_environments(2, "--attempts", "2")
+    assert [process.wait() for process in training.processes] == [0] * 5
+    (step,) = {shards.steps_saved()[-1]}
+    assert step >= 2000
+    folders = [training.checkpoints] + [
+        training.checkpoints / f"shard-{index}-of-3" for index in (2, 3)
+    ]
+    parts = [CheckpointSaver(DirectoryStore(folder)).restore_latest() for folder in folders]
+    assert [part.global_t for part in parts] == [step] * 3
+    assert len({part.tensors["set"].tobytes() for part in parts}) == 1
+    assert len({part.version for part in parts}) == 1
+    assert "WARNING" not in "".join(process.output() for process in shards.processes)
+
+
+def test_a_shard_that_is_killed_goes_on_with_the_others_from_one_checkpoint(training: Training):
+    shards = Shards(training, 2)
+    training.start_rlx_server()
+    training.start_environments(2)
+    wait_for(lambda: [step for step in shards.steps_saved() if step > 0], "a checkpoint")
+    shards.processes[1].kill()
+    shards.start(2)
+    back = shards.processes[0].says(
+        r"all shards go back to global step (\d+); (\d+) updates and (\d+) steps are lost"
+    )
+    step = int(back[1])
+    wait_for(lambda: shards.step() > step + 200, "training after the kill")
+
+
+def test_the_first_shard_that_is_killed_goes_on_with_the_others(training: Training):
+    shards = Shards(training, 2)
+    training.start_rlx_server()
+    training.start_environments(2)
+    wait_for(lambda: [step for step in shards.steps_saved() if step > 0], "a checkpoint")
+    shards.processes[0].kill()
+    again = shards.start(1)
+    step = int(again.says(r"restored global step ([\d,]+) from")[1].replace(",", ""))
+    wait_for(lambda: shards.step() > step + 200, "training after the kill")
+
+
+def test_all_are_stopped_and_go_on_where_they_were(training: Training):
+    shards = Shards(training, 2)
+    rlx_server = training.start_rlx_server()
+    environments = training.start_environments(2)
+    wait_for(lambda: [step for step in shards.steps_saved() if step > 0], "a checkpoint")
+    for process in (environments, rlx_server):
+        process.signal(signal.SIGTERM)
+        process.wait()
+    bridge = ShardedBridge(shards.urls)
+    before = bridge.get_values()
+    bridge.close()
+    for process in shards.processes:
+        process.signal(signal.SIGTERM)
+    assert [process.wait() for process in shards.processes] == [0, 0]
+    for index in (1, 2):
+        shards.start(index)
+    bridge = ShardedBridge(shards.urls)
+    after = bridge.get_values()
+    bridge.close()
+    assert after.global_t == before.global_t
+    np.testing.assert_array_equal(after.vector, before.vector)
+
+
+def test_a_checkpoint_of_which_a_part_is_missing_is_refused_by_the_shard_s_name(
+    training: Training,
+):
+    shards = Shards(training, 2, {"max_global_step": 500})
+    training.start_rlx_server()
+    training.start_environments(2, "--attempts", "2")
+    assert [process.wait() for process in shards.processes] == [0, 0]
+    for path in (training.checkpoints / "shard-2-of-2").iterdir():
+        path.unlink()
+    first, _ = shards.start(1), shards.start(2)
+    assert first.wait() == 2
+    said = first.output()
+    assert f"error: the checkpoint is not whole: shard 2/2 at {shards.urls[1]}" in said
+    assert "is missing in" in said
+    assert "Traceback" not in said
+
+
+def test_a_checkpoint_of_another_number_of_shards_is_refused(training: Training):
+    shards = Shards(training, 2, {"max_global_step": 500})
+    training.start_rlx_server()
+    training.start_environments(2, "--attempts", "2")
+    assert [process.wait() for process in shards.processes] == [0, 0]
+    alone = training.start_command("relaax-parameter-server")
+    assert alone.wait() == 2
+    assert "shard is '1/2' in the checkpoint and absent here" in alone.output()
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "flags", "reason"),
+    [
+        (SMALL_DA3C, ["--shard", "3/2"], "must be I/N"),
+        (SMALL_DA3C, ["--shard", "1/2"], "needs --shards"),
+        (
+            SMALL_DA3C,
+            ["--shard", "1/2", "--shards", "localhost:1"],
+            "needs 2 addresses in --shards, not 1",
+        ),
+        (
+            SMALL_PUBLISHED,
+            ["--shard", "1/2", "--shards", "localhost:1", "localhost:2"],
+            "only parameters that single gradients move have shards",
+        ),
+    ],
+)
+def test_a_mistake_is_one_line(training: Training, algorithm, flags, reason):
+    training.configure(algorithm)
+    process = training.start_command("relaax-parameter-server", *flags)
+    assert process.wait() == 2
+    (line,) = [line for line in process.output().splitlines() if "error" in line]
+    assert reason in line

@@ -1,0 +1,327 @@
+"""A parameter server in several shards is one: the same updates, in the same order, or none."""
+
+import threading
+
+import numpy as np
+import pytest
+from processes import free_port
+from shards import Shards, random_vectors, whole
+
+from relaax.bridge import BridgeControl
+from relaax.bridge.sharded import ShardedBridge
+from relaax.errors import BridgeError, CheckpointError, ParameterServerAway
+from relaax.learning.filters.merging import MergingOptimizer
+from relaax.learning.filters.statistics import initial_statistics
+from relaax.learning.optimizers import SGD, Adam, AdamSettings, RMSProp, RMSPropSettings
+from relaax.learning.optimizers.parts import OptimizerOfParts, Part
+
+SIZE = 103
+
+INITIAL = random_vectors(1, SIZE, seed=7)[0]
+
+OPTIMIZERS = {
+    "rmsprop": lambda size: RMSProp(size, RMSPropSettings()),
+    "adam": lambda size: Adam(size, AdamSettings(weight_decay=0.01)),
+    "sgd": lambda size: SGD(size, 0.9),
+    "parts": lambda size: OptimizerOfParts(
+        {
+            "policy": Part(30, Adam(30, AdamSettings()), 0.5),
+            "critics": Part(size - 30, SGD(size - 30, 0.9), 2.0),
+        }
+    ),
+}
+
+
+@pytest.fixture(name="shards_of")
+def _shards_of():
+    started = []
+
+    def start(*arguments, **keywords):
+        started.append(Shards(*arguments, **keywords))
+        return started[-1]
+
+    yield start
+    for shards in started:
+        shards.close()
+
+
+def moved(initial, make_optimizer, gradients, steps):
+    """What one parameter server without shards makes of gradients."""
+    service = whole(initial, make_optimizer(initial.size)).bridge()
+    for gradient, count in zip(gradients, steps, strict=True):
+        service.synchronize(gradient, count)
+    return service.get_values()
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("count", [2, 5])
+def test_the_same_gradients_give_the_same_parameters_to_the_bit(shards_of, count, optimizer):
+    gradients, steps = random_vectors(20, SIZE), [7, 0, 32, 5] * 5
+    expected = moved(INITIAL, OPTIMIZERS[optimizer], gradients, steps)
+    with shards_of(count, INITIAL, OPTIMIZERS[optimizer]).bridge() as bridge:
+        values = bridge.get_values()
+        assert values.vector.tobytes() == INITIAL.tobytes()
+        for gradient, counted in zip(gradients, steps, strict=True):
+            values = bridge.synchronize(gradient, counted, values.version)
+        assert values.vector.tobytes() == expected.vector.tobytes()
+        assert (values.global_t, values.version.number) == (expected.global_t, 20)
+
+
+def test_several_workers_are_applied_in_one_order_by_all_shards(shards_of):
+    """All shards have one store's answer to the order that the first one has chosen."""
+    shards = shards_of(3, INITIAL, OPTIMIZERS["adam"])
+    gradients = random_vectors(4, SIZE)
+
+    def work(number):
+        with shards.bridge() as bridge:
+            version = bridge.get_values().version
+            for _ in range(25):
+                version = bridge.synchronize(gradients[number], 1, version).version
+
+    threads = [threading.Thread(target=work, args=[number]) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    with shards.bridge() as bridge:
+        values = bridge.get_values()
+    orders = list(shards.leader._log.orders)
+    by_worker = {worker: n for n, worker in enumerate(dict.fromkeys(o.worker for o in orders))}
+    assert len(orders) == values.version.number == values.global_t == 100
+    assert sorted(by_worker.values()) == [0, 1, 2, 3]
+    candidates = []
+    for permutation in np.array(np.meshgrid(*[range(4)] * 4)).T.reshape(-1, 4):
+        if len(set(permutation)) == 4:
+            chosen = [gradients[permutation[by_worker[order.worker]]] for order in orders]
+            candidates.append(moved(INITIAL, OPTIMIZERS["adam"], chosen, [1] * 100))
+    assert values.vector.tobytes() in [each.vector.tobytes() for each in candidates]
+
+
+def test_values_that_are_known_are_not_sent_again(shards_of):
+    with shards_of(2, INITIAL, OPTIMIZERS["sgd"]).bridge() as bridge:
+        values = bridge.get_values()
+        again = bridge.get_values(values.version)
+        assert (again.version, again.vector) == (values.version, None)
+        newer = bridge.synchronize(INITIAL, 1, values.version)
+        assert newer.vector is not None
+        assert bridge.get_values(values.version).vector.tobytes() == newer.vector.tobytes()
+
+
+def test_the_statistics_of_filters_stay_together(shards_of):
+    initial = np.concatenate([INITIAL, initial_statistics(2)])
+
+    def optimizer(size):
+        return MergingOptimizer(SGD(INITIAL.size, 0.0), [2])
+
+    gradients = np.abs(random_vectors(3, initial.size))
+    expected = moved(initial, optimizer, gradients, [1, 1, 1])
+    with shards_of(2, initial, optimizer).bridge() as bridge:
+        for gradient in gradients:
+            values = bridge.synchronize(gradient, 1)
+    assert values.vector.tobytes() == expected.vector.tobytes()
+
+
+def test_a_gradient_that_one_shard_refuses_is_applied_by_none(shards_of):
+    spoilt = random_vectors(1, SIZE)[0]
+    spoilt[-1] = np.nan
+    with shards_of(2, INITIAL, OPTIMIZERS["sgd"]).bridge() as bridge:
+        with pytest.raises(BridgeError, match="the gradient is not finite"):
+            bridge.synchronize(spoilt, 5)
+        values = bridge.get_values()
+    assert (values.version.number, values.global_t) == (0, 0)
+    assert values.vector.tobytes() == INITIAL.tobytes()
+
+
+def test_while_a_shard_is_away_nothing_is_applied_and_it_is_named(shards_of, caplog):
+    shards = shards_of(2, INITIAL, OPTIMIZERS["sgd"])
+    with shards.bridge(retry_for_s=0.5, call_timeout_s=2.0) as bridge:
+        bridge.get_values()
+        shards.stop_other(2)
+        with pytest.raises(ParameterServerAway, match=r"was away for 0.5 s"):
+            bridge.synchronize(INITIAL, 5)
+    assert f"a gradient is lost: parameter server {shards.addresses[1]}" in caplog.text
+    assert shards.first.global_t() == 0
+
+
+def test_a_shard_that_has_lost_what_it_had_lets_all_go_back_to_the_last_checkpoint(
+    shards_of, tmp_path, caplog
+):
+    shards = shards_of(3, INITIAL, OPTIMIZERS["adam"], tmp_path)
+    gradients = random_vectors(10, SIZE)
+    with shards.bridge() as bridge:
+        for gradient in gradients[:4]:
+            values = bridge.synchronize(gradient, 10)
+        shards.first.save_checkpoint()
+        for gradient in gradients[4:6]:
+            lost = bridge.synchronize(gradient, 10)
+        shards.stop_other(2)
+        shards.start_other(2)
+        restored = bridge.get_values()
+        assert restored.vector.tobytes() == values.vector.tobytes()
+        assert (restored.version.number, restored.global_t) == (4, 40)
+        assert bridge.synchronize(gradients[6], 10, lost.version).global_t == 40
+        assert "a gradient was refused" in caplog.text
+        for gradient in gradients[6:]:
+            restored = bridge.synchronize(gradient, 10, restored.version)
+    kept = [*gradients[:4], *gradients[6:]]
+    expected = moved(INITIAL, OPTIMIZERS["adam"], kept, [10] * 8)
+    assert restored.vector.tobytes() == expected.vector.tobytes()
+    assert "all shards go back to global step 40; 2 updates and 20 steps are lost" in caplog.text
+
+
+def test_a_shard_that_was_cut_off_goes_on_where_it_was(shards_of):
+    shards = shards_of(2, INITIAL, OPTIMIZERS["adam"])
+    gradients = random_vectors(8, SIZE)
+    with shards.bridge() as bridge:
+        version = bridge.get_values().version
+        for gradient in gradients[:4]:
+            version = bridge.synchronize(gradient, 10, version).version
+        with shards.leader._changed:
+            shards.leader._members[2].connection += 1  # its stream ends, as a network's fault would
+        for gradient in gradients[4:]:
+            before = version
+            while before == version:  # those are lost that come while it is away
+                values = bridge.synchronize(gradient, 10, version)
+                version = values.version
+    expected = moved(INITIAL, OPTIMIZERS["adam"], gradients, [10] * 8)
+    assert values.vector.tobytes() == expected.vector.tobytes()
+    assert values.version.incarnation == before.incarnation
+
+
+def test_without_a_checkpoint_all_begin_anew(shards_of, caplog):
+    shards = shards_of(2, INITIAL, OPTIMIZERS["adam"])
+    with shards.bridge() as bridge:
+        bridge.synchronize(INITIAL, 10)
+        shards.stop_other(2)
+        shards.start_other(2)
+        values = bridge.get_values()
+    assert values.vector.tobytes() == INITIAL.tobytes()
+    assert (values.version.number, values.global_t) == (0, 0)
+
+
+def test_the_first_shard_that_starts_again_goes_on_from_the_last_checkpoint(shards_of, tmp_path):
+    shards = shards_of(2, INITIAL, OPTIMIZERS["adam"], tmp_path)
+    with shards.bridge() as bridge:
+        values = bridge.synchronize(INITIAL, 10)
+        shards.first.save_checkpoint()
+        bridge.synchronize(INITIAL, 10)
+        shards.stop_first()
+        shards.start_first()
+        restored = bridge.get_values()
+    assert restored.vector.tobytes() == values.vector.tobytes()
+    assert restored.global_t == 10
+
+
+def test_old_parts_are_deleted_with_the_first_shard_s(shards_of, tmp_path):
+    shards = shards_of(2, INITIAL, OPTIMIZERS["sgd"], tmp_path)
+    with shards.bridge() as bridge:
+        for _ in range(4):
+            bridge.synchronize(INITIAL, 10)
+            shards.first.save_checkpoint()
+    for place in (tmp_path, tmp_path / "shard-2"):
+        steps = sorted(int(path.stem[3:]) for path in place.glob("cp-*.json"))
+        assert steps[-2:] == [30, 40], place
+        assert len(steps) <= 3, place
+
+
+def test_where_a_part_cannot_be_saved_there_is_no_checkpoint(shards_of, tmp_path):
+    shards = shards_of(2, INITIAL, OPTIMIZERS["sgd"], tmp_path)
+    with shards.bridge() as bridge:
+        bridge.synchronize(INITIAL, 10)
+        (tmp_path / "shard-2").rmdir()
+        (tmp_path / "shard-2").write_text("a file in the place of the directory")
+        with pytest.raises(CheckpointError, match=r"nothing is saved: shard 2/2 at 127.0.0.1:\d+"):
+            shards.first.save_checkpoint()
+    assert list(tmp_path.glob("cp-*")) == []
+
+
+class TestASetThatIsNotWhole:
+    """It is refused, by the name of the shard."""
+
+    @pytest.fixture(name="saved")
+    def _saved(self, shards_of, tmp_path):
+        shards = shards_of(2, INITIAL, OPTIMIZERS["sgd"], tmp_path)
+        with shards.bridge() as bridge:
+            for _ in range(2):
+                bridge.synchronize(INITIAL, 10)
+                shards.first.save_checkpoint()
+        shards.close()
+        return tmp_path
+
+    def failure_of(self, shards):
+        for _ in range(200):
+            if shards.leader.failure is not None:
+                with pytest.raises(type(shards.leader.failure)) as raised:
+                    shards.first.training_is_over()
+                return str(raised.value)
+            threading.Event().wait(0.05)
+        raise AssertionError("it was not refused")
+
+    def test_of_which_a_part_is_missing(self, shards_of, saved):
+        for path in (saved / "shard-2").iterdir():
+            path.unlink()
+        said = self.failure_of(shards_of(2, INITIAL, OPTIMIZERS["sgd"], saved))
+        assert "the checkpoint is not whole: shard 2/2 at" in said
+        assert "its part of step 20 is missing" in said
+        assert "there are: none" in said
+
+    def test_of_which_a_part_is_older(self, shards_of, saved):
+        (saved / "shard-2" / "cp-20.json").unlink()
+        said = self.failure_of(shards_of(2, INITIAL, OPTIMIZERS["sgd"], saved))
+        assert "shard 2/2 at" in said
+        assert "its part of step 20 is missing" in said
+        assert "there are: 10" in said
+
+    def test_of_which_a_part_is_of_another_set(self, shards_of, saved, tmp_path_factory):
+        other = tmp_path_factory.mktemp("other")
+        shards = shards_of(2, INITIAL, OPTIMIZERS["sgd"], other)
+        with shards.bridge() as bridge:
+            bridge.synchronize(INITIAL, 20)
+            shards.first.save_checkpoint()
+        shards.close()
+        for path in (saved / "shard-2").iterdir():
+            path.unlink()
+        for path in (other / "shard-2").iterdir():
+            path.rename(saved / "shard-2" / path.name)
+        said = self.failure_of(shards_of(2, INITIAL, OPTIMIZERS["sgd"], saved))
+        assert "shard 2/2 at" in said
+        assert "is of another set" in said
+
+
+def test_shards_in_another_order_are_no_parameter_server(shards_of):
+    shards = shards_of(3, INITIAL, OPTIMIZERS["sgd"])
+    first, second, third = shards.addresses
+    bridge = ShardedBridge([first, third, second])
+    with pytest.raises(BridgeError, match="in their order"):
+        bridge.get_values()
+    bridge.close()
+
+
+def test_who_names_one_shard_alone_is_told_to_name_all(shards_of):
+    shards = shards_of(2, INITIAL, OPTIMIZERS["sgd"])
+    for address in shards.addresses:
+        bridge = BridgeControl().parameter_server_stub(address)
+        with pytest.raises(BridgeError, match="name all of them, the first one first"):
+            bridge.get_values()
+        bridge.close()
+
+
+def test_the_end_of_the_training_ends_the_other_shards(shards_of, tmp_path):
+    shards = shards_of(2, INITIAL, OPTIMIZERS["sgd"], tmp_path)
+    with shards.bridge() as bridge:
+        bridge.synchronize(INITIAL, 10)
+    shards.end()
+    shards.stop_first()
+    for _ in range(200):
+        if shards.others[2].following.is_over:
+            break
+        threading.Event().wait(0.05)
+    assert shards.others[2].follower.has_ended
+    assert shards.others[2].following.error is None
+
+
+def test_no_shard_is_there(caplog):
+    bridge = ShardedBridge([f"127.0.0.1:{free_port()}" for _ in range(2)], retry_for_s=0.2)
+    with pytest.raises(ParameterServerAway):
+        bridge.get_values()
+    bridge.close()
