@@ -258,7 +258,7 @@ def fetching(url: str, size: int) -> Callable[[], Any]:
 def updating(url: str, size: int) -> Callable[[], Any]:
     bridge = _bridge(url)
     values = bridge.get()
-    gradient = np.full(values.vector.size, 1e-3, np.float32)
+    gradient = np.full_like(values.vector, 1e-3, np.float32)
     return lambda: bridge.apply(gradient, 1, values.version)
 
 

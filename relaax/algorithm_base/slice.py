@@ -39,5 +39,5 @@ class Slice(Protocol):
     def checkpoint(self) -> Checkpoint:
         """Return what is saved of it."""
 
-    def restore(self, checkpoint: Checkpoint) -> None:
-        """Go on from what was saved; CheckpointMismatch for what is of another shard."""
+    def restore(self, checkpoint: Checkpoint, location: str) -> None:
+        """Go on from what was saved in ``location``; CheckpointMismatch for another shard's."""

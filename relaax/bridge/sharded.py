@@ -165,7 +165,7 @@ class ShardedBridge(BridgeBase):
     def _read(self, at_least: int = 0) -> None:
         """Read what is new of all shards; wait for those that are away, and until all agree."""
         deadline = time.monotonic() + self._retry_for_s
-        timeout_s = min(self._call_timeout_s, _FIRST_WAIT_S)
+        timeout_s, say_at = min(self._call_timeout_s, _FIRST_WAIT_S), 0.0
         while True:
             latest, away = self._read_once(at_least, timeout_s)
             if latest is not None and len({each.incarnation for each in latest}) == 1:
@@ -177,8 +177,9 @@ class ShardedBridge(BridgeBase):
                 raise ParameterServerAway(
                     f"the parameter server was away for {self._retry_for_s:g} s: {away}"
                 )
-            if away:
+            if away and time.monotonic() >= say_at:
                 _log.warning("waiting for %s", away)
+                say_at = time.monotonic() + self._call_timeout_s
             at_least, timeout_s = 0, self._call_timeout_s
             time.sleep(_PAUSE_S if not away else min(1.0, timeout_s))
 

@@ -93,7 +93,7 @@ class ParameterServer(ParameterServerBase, Generic[StoreT]):
                     self.saver.location(),
                 )
             return
-        self._restore(checkpoint)
+        self._restore(checkpoint, self.saver.location())
 
     def divide(self, shard: Shard) -> Slice:
         """Hold the slice of ``shard`` alone; see ``ParameterServerBase``."""
@@ -112,10 +112,10 @@ class ParameterServer(ParameterServerBase, Generic[StoreT]):
         self._fingerprint = {**self._fingerprint, "shard": str(shard)}
         return StoredSlice(store, begin, end, size, self._checkpoint, self._restore)
 
-    def _restore(self, checkpoint: Checkpoint) -> None:
-        require_same_fingerprint(checkpoint.fingerprint, self._fingerprint, self.saver.location())
+    def _restore(self, checkpoint: Checkpoint, location: str) -> None:
+        require_same_fingerprint(checkpoint.fingerprint, self._fingerprint, location)
         expected = self._checkpoint().tensors
-        _require_same_optimizer(checkpoint.tensors, expected, self.saver.location())
+        _require_same_optimizer(checkpoint.tensors, expected, location)
         require_same_shapes(checkpoint, expected)
         slots = {name: slot for name, slot in checkpoint.tensors.items() if name != PARAMETERS}
         self._store.restore(

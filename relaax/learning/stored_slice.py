@@ -20,7 +20,7 @@ class StoredSlice:
         end: int,
         size: int,
         save: Callable[[], Checkpoint],
-        restore: Callable[[Checkpoint], None],
+        restore: Callable[[Checkpoint, str], None],
     ) -> None:
         self.begin, self.end, self.size = begin, end, size
         self._store = store
@@ -53,6 +53,6 @@ class StoredSlice:
         """See ``Slice``."""
         return self._save()
 
-    def restore(self, checkpoint: Checkpoint) -> None:
+    def restore(self, checkpoint: Checkpoint, location: str) -> None:
         """See ``Slice``."""
-        self._restore(checkpoint)
+        self._restore(checkpoint, location)

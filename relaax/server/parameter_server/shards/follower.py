@@ -152,7 +152,7 @@ class Follower:
                 f"the checkpoint of step {beginning.global_t} in {location} is of another set "
                 f"({set_id}) than that of the first shard ({beginning.set_id})"
             )
-        self._part.restore(checkpoint)
+        self._part.restore(checkpoint, location)
 
     def _apply(self, update: Update) -> None:
         gradient = self._staging.take(update.worker, update.sequence)

@@ -28,6 +28,9 @@ PAUSE_S = 0.2
 #: How long one that is stopped waits until all shards have saved.
 LEAVE_S = 20.0
 
+#: It stays so long after that: where all are stopped at once, the first one saves once more.
+LINGER_S = 2.0
+
 #: How long a report may take.
 _REPORT_S = 10.0
 
@@ -176,7 +179,7 @@ class Following:
             self._first.report(Said.LEAVES, self._follower.incarnation)
             while time.monotonic() < until and self._is_connected and not self.is_over:
                 if self._follower.saves != saves:
-                    return
+                    saves, until = self._follower.saves, time.monotonic() + LINGER_S
                 time.sleep(PAUSE_S / 4)
 
     def close(self) -> None:

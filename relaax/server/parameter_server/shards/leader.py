@@ -83,7 +83,8 @@ class Leader:
     ) -> None:
         self._shard = shard
         self._part = part
-        self._initial = initial
+        #: None as soon as there is a set to go back to.
+        self._initial: FloatVector | None = initial
         self._staging = staging or Staging()
         self._changed = threading.Condition()
         self._members: dict[int, _Member] = {}
@@ -103,11 +104,11 @@ class Leader:
         """Random for each beginning."""
         return self._log.beginning.incarnation
 
-    def begin_with(self, checkpoint: Checkpoint, set_id: str) -> None:
-        """Go on from a set of which this is the part of this shard."""
+    def begin_with(self, checkpoint: Checkpoint, set_id: str, location: str) -> None:
+        """Go on from a set of which this is the part of this shard, which was in ``location``."""
         with self._changed:
-            self._part.restore(checkpoint)
-            self._saved = checkpoint, set_id
+            self._part.restore(checkpoint, location)
+            self._saved, self._initial = (checkpoint, set_id), None
             self._log = self._begin()
             self._changed.notify_all()
 
@@ -201,10 +202,13 @@ class Leader:
         """Let all shards save; then ``write`` this one's part, which makes the set whole.
 
         ``kept`` are the steps of the checkpoints that are there. CheckpointError if a shard has not
-        saved in time: then nothing is written here.
+        saved in time: then nothing is written here. Where nothing has changed since, nothing is
+        saved again.
         """
         set_id, until = new_set(), time.monotonic() + deadline_s
         with self._changed:
+            if self._has_saved_this():
+                return
             away = self._missing()
             if away:
                 raise CheckpointError(f"nothing is saved: {away} is away")
@@ -220,7 +224,7 @@ class Leader:
                 raise CheckpointError(f"nothing is saved: a shard took longer than {deadline_s:g}s")
         write(checkpoint, set_id)
         with self._changed:
-            self._saved = checkpoint, set_id
+            self._saved, self._initial = (checkpoint, set_id), None
             for member in self._members.values():
                 member.saved.clear()
 
@@ -257,10 +261,10 @@ class Leader:
     def _go_back(self) -> None:
         """Let all shards go back to the last set."""
         _, number, global_t = self._part.read()
-        if self._saved is None:
+        if self._saved is not None:
+            self._part.restore(self._saved[0], "memory")
+        elif self._initial is not None:
             self._part.begin_with(self._initial[self._part.begin : self._part.end], 0, 0)
-        else:
-            self._part.restore(self._saved[0])
         self._log = self._begin()
         lost = global_t - self._log.beginning.global_t
         _log.warning(
@@ -270,6 +274,12 @@ class Leader:
             number - self._log.beginning.number,
             lost,
         )
+
+    def _has_saved_this(self) -> bool:
+        if self._saved is None:
+            return False
+        _, number, global_t = self._part.read()
+        return (self._saved[0].version, self._saved[0].global_t) == (number, global_t)
 
     def _commit(self, worker: int, sequence: int, steps: int) -> None:
         gradient = self._staging.take(worker, sequence)

@@ -57,7 +57,8 @@ class FirstShard(ParameterServerBase):
         """Restore this shard's part; the others restore theirs when they come."""
         part = self.saver.restore_latest()
         if part is not None:
-            self._leader.begin_with(*split(part, self.saver.location()))
+            location = self.saver.location()
+            self._leader.begin_with(*split(part, location), location)
 
     def save_checkpoint(self) -> None:
         """Let all shards save; CheckpointError if one of them cannot."""
