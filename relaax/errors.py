@@ -53,7 +53,7 @@ class ParameterServerAway(BridgeError):
 
 
 class LearningDiverged(RelaaxError):
-    """What a learner has reached is NaN or infinite, and is neither published nor saved."""
+    """A learner's parameters are NaN or infinite: they are neither published nor saved."""
 
 
 class AgentError(RelaaxError):

@@ -75,6 +75,7 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
         self.phase = Phase.TRAINING
         self._service = service
         self._incarnation = secrets.randbits(63) + 1
+        self._began_with = _step_of(service)
         self._failures = FailureLog(_log)
         self._traffic = Traffic(service.metrics)
 
@@ -128,7 +129,12 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
         """Say whether the training goes on."""
         return self._answer(
             context,
-            lambda: bridge_pb2.Status(phase=_PHASES[self.phase], global_t=self._service.add(0)),
+            lambda: bridge_pb2.Status(
+                phase=_PHASES[self.phase],
+                global_t=self._service.add(0),
+                incarnation=self._incarnation,
+                began_with=self._began_with,
+            ),
         )
 
     def _answer(self, context: grpc.ServicerContext, call: Callable[[], Reply]) -> Reply:
@@ -244,6 +250,13 @@ def method_handlers(servicer: ParameterServerServicer) -> grpc.GenericRpcHandler
         servicer.ApplyGradients, GRADIENTS.decode, VALUES.encode
     )
     return grpc.method_handlers_generic_handler(SERVICE_NAME, handlers)
+
+
+def _step_of(service: StepCounter) -> int | None:
+    try:
+        return service.add(0)
+    except Exception:  # of an algorithm's own code, which says so to those that ask
+        return None
 
 
 def _refuse(context: grpc.ServicerContext, error: Exception) -> NoReturn:

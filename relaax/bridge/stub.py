@@ -81,6 +81,8 @@ class Bridge(BridgeBase):
         )
         self._metrics: MetricsSender | None = None
         self._is_closed = False
+        #: What was answered last.
+        self._status: bridge_pb2.Status | None = None
 
     def wait_at_most(self, seconds: float) -> None:
         """Wait no longer than ``seconds`` for a parameter server that is away."""
@@ -155,6 +157,7 @@ class Bridge(BridgeBase):
     def phase(self) -> Phase:
         """Return whether the training goes on."""
         reply: bridge_pb2.Status = self._with_retries(self._stub.GetStatus, bridge_pb2.Nothing())
+        self._note_status(reply)
         return _PHASES.get(reply.phase, Phase.TRAINING)
 
     def close(self) -> None:
@@ -164,6 +167,23 @@ class Bridge(BridgeBase):
             self._metrics.close()
         self._is_closed = True
         self._channel.close()
+
+    def _note_status(self, status: bridge_pb2.Status) -> None:
+        """Say how many steps a parameter server has lost that has started again."""
+        before, self._status = self._status, status
+        is_known = status.HasField("began_with")
+        if before is None or before.incarnation == status.incarnation or not is_known:
+            return
+        lost = before.global_t - status.began_with
+        if lost > 0:
+            _log.warning(
+                "parameter server %s started again and went back from global step %d to %d: at "
+                "least %d steps are lost",
+                self._url,
+                before.global_t,
+                status.began_with,
+                lost,
+            )
 
     def _try_to_apply(
         self, message: WithVector[bridge_pb2.Gradients], computed_with: Version | None

@@ -95,6 +95,11 @@ class Replay:
         """How many actions were ever stored: steps but those in which an episode was cut off."""
         return self._actions
 
+    def count_lost(self, steps: int) -> None:
+        """Count steps that a replay before this one had, and that are not here."""
+        with self._changed:
+            self._lost_steps += steps
+
     @property
     def schema(self) -> Schema:
         """What a step is."""

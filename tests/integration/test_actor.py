@@ -104,6 +104,22 @@ def test_an_actor_that_is_judged_adds_no_steps(
     assert bridge.add(0) == 0
 
 
+def test_an_actor_that_is_judged_records_videos(training: Training, page: dict[str, Any]):
+    training.configure(page)
+    training.start_parameter_server()
+    videos = training.directory / "videos"
+    actors = training.start_actors(
+        1, "--mode", "eval_deterministic", "--episodes", "5", "--record-video", str(videos),
+        "--record-every", "2", "--max-videos", "2",
+    )  # fmt: skip
+    assert actors.wait() == 0
+    files = [file.name for file in sorted(videos.iterdir())]
+    assert [re.sub(r".*-episode", "episode", name) for name in files] == [
+        "episode-2.mp4",
+        "episode-4.mp4",
+    ]
+
+
 def test_an_environment_that_does_not_fit_is_refused_with_both_spaces(
     training: Training, page: dict[str, Any]
 ):

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import time
 
 import psutil
 import pytest
@@ -114,17 +115,24 @@ def test_a_killed_rlx_server_leaves_nothing_behind_and_its_clients_come_back(
 def test_a_killed_parameter_server_resumes_from_its_last_checkpoint(
     training: Training, bridge: Bridge
 ):
-    training.configure(SMALL_DA3C, {"checkpoint-interval": 1.0})
+    training.configure(SMALL_DA3C, {"checkpoint-interval": 5.0})
     parameter_server = training.start_parameter_server()
     rlx_server = training.start_rlx_server()
     training.start_environments(2)
     served_by = wait_for_workers(training, rlx_server, 2)
     wait_for_progress(bridge)
-    wait_for(lambda: latest_checkpoint(training) > 0, "a checkpoint")
+    saved = wait_for(lambda: max(latest_checkpoint(training), 0), "a checkpoint")
+    # The RLX server asks twice a second how far the training is.
+    asked = time.monotonic() + 1.0
+    wait_for(lambda: time.monotonic() > asked and bridge.add(0) > saved, "steps after it")
     parameter_server.kill()
     saved = latest_checkpoint(training)
     restarted = training.start_parameter_server()
     restarted.says(f"global step is {saved}\n")
+    lost = rlx_server.says(
+        rf"went back from global step (\d+) to {saved}: at least (\d+) steps are lost"
+    )
+    assert int(lost[1]) - int(lost[2]) == saved
     assert wait_for_progress(bridge) > saved
     assert workers(rlx_server) == served_by
 

@@ -74,6 +74,42 @@ def test_a_learner_that_is_killed_goes_on_from_its_checkpoint(training: Training
     assert 0 < new < total
 
 
+def test_what_a_killed_learner_had_stored_is_counted(training: Training, bridge: Bridge):
+    training.configure(SMALL_SAC, learner={"checkpoint-interval": 1.0})
+    training.start_parameter_server()
+    learner = training.start_learner()
+    training.start_rlx_server()
+    environments = training.start_environments(2, env="Pendulum-v1")
+    wait_for(lambda: bridge.add(0) > 100, "a hundred steps")
+    environments.kill_family()
+    learner.kill()
+    counted = bridge.add(0)
+    again = training.start_learner()
+    lost = again.says(r"the (\d+) steps of before this start are not stored any more")
+    assert int(lost[1]) == counted > 0
+    replay = ReplayStub(training.learner_url)
+    assert replay.stats()["steps lost"] == counted
+    replay.close()
+
+
+def test_a_worker_that_is_stopped_waits_for_no_learner(training: Training):
+    """It has waited for room when the signal comes, and still says goodbye."""
+    training.configure(SMALL_SAC)
+    training.start_parameter_server()
+    learner = training.start_learner()
+    rlx_server = training.start_rlx_server()
+    training.start_environments(2, env="Pendulum-v1")
+    replay = ReplayStub(training.learner_url)
+    wait_for(lambda: replay.stats()["steps stored"] > 100, "a hundred steps")
+    replay.close()
+    learner.kill()
+    rlx_server.says("waiting: the replay at")
+    rlx_server.signal(signal.SIGTERM)
+    assert rlx_server.wait() == 0
+    assert "steps were dropped" in rlx_server.output()
+    assert "did not stop within" not in rlx_server.output()
+
+
 def test_a_learner_that_is_stopped_while_it_starts_ends_without_the_others(training: Training):
     training.configure(SMALL_SAC)
     learner = training.start_command("relaax-learner")

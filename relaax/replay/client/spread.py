@@ -1,13 +1,14 @@
 """Sends the steps of each environment to one of several replay servers."""
 
 from collections.abc import Callable, Sequence
+from time import monotonic
 
 import numpy as np
 import numpy.typing as npt
 
 from relaax.metrics import Metrics
 from relaax.replay.client.stub import ReplayStub
-from relaax.replay.client.writer import ReplayWriter
+from relaax.replay.client.writer import CLOSE_DEADLINE_S, ReplayWriter
 from relaax.replay.schema import Schema
 from relaax.replay.step_batch import StepBatch
 from relaax.replay.storage import START
@@ -49,8 +50,9 @@ class SpreadWriter:
         """Send what waits, up to a deadline, and end the threads."""
         for writer in self._writers:
             writer.finish()
+        until = monotonic() + CLOSE_DEADLINE_S
         for writer in self._writers:
-            writer.close()
+            writer.close(until)
 
     def _of(self, steps: StepBatch) -> IntArray:
         """Return the servers int64 [N] of steps."""

@@ -153,10 +153,14 @@ class ReplayWriter:
             self._closes = True
             self._changed.notify_all()
 
-    def close(self) -> None:
-        """Send what waits, up to a deadline, and end the thread; the server forgets the writer."""
+    def close(self, until: float | None = None) -> None:
+        """Send what waits, up to a deadline, and end the thread; the server forgets the writer.
+
+        The deadline is at ``until``, by time.monotonic(), or in a second.
+        """
         self.finish()
-        self._thread.join(CLOSE_DEADLINE_S)
+        left = CLOSE_DEADLINE_S if until is None else until - monotonic()
+        self._thread.join(max(left, 0.0))
         with self._changed:
             self._dropped += self._waiting
             self._waiting = 0

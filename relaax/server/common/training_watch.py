@@ -21,9 +21,9 @@ class TrainingWatch:
 
     ``steps`` returns how many have been delivered so far. It has a thread of its own until it is
     closed: nothing else waits while the parameter server is away, and what was delivered meanwhile
-    is counted when it is back. ``on_score`` is called on it with what evaluations of published
-    policies come to from now on, and not with those of a learner before: with the learner's step,
-    and the score.
+    is counted when it is back. ``on_begin`` is called on it once, with the global step before any
+    of these. ``on_score`` is called on it with what evaluations of published policies come to from
+    now on, and not with those of a learner before: with the learner's step, and the score.
     """
 
     def __init__(
@@ -31,10 +31,12 @@ class TrainingWatch:
         bridge: BridgeBase,
         steps: Callable[[], int],
         on_score: Callable[[int, float], object] | None = None,
+        on_begin: Callable[[int], object] | None = None,
     ) -> None:
         self._bridge = bridge
         self._steps = steps
         self._on_score = on_score
+        self._on_begin = on_begin
         self._reported = 0
         #: How many scores there were; None until that is known.
         self._scored: int | None = None
@@ -61,12 +63,18 @@ class TrainingWatch:
     def _run(self) -> None:
         while not self._closes.wait(INTERVAL_S):
             try:
+                self._begin()
                 self._report()
                 self._take_scores()
                 self._phase = self._bridge.phase()
             except BridgeError as error:  # all is tried again
                 if not self._closes.is_set():
                     _log.warning("%s", error)
+
+    def _begin(self) -> None:
+        if self._on_begin is not None:
+            self._on_begin(self._bridge.add(0))
+            self._on_begin = None
 
     def _take_scores(self) -> None:
         if self._on_score is None:

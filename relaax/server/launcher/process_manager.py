@@ -15,6 +15,16 @@ from honcho.printer import Message
 #: of the first process, which is too short for the upload of a large checkpoint to S3.
 GRACE_S = 30.0
 
+#: What kills, or follows from a fault of the program itself.
+_FATAL = {
+    signal.SIGKILL,
+    signal.SIGSEGV,
+    signal.SIGABRT,
+    signal.SIGBUS,
+    signal.SIGILL,
+    signal.SIGFPE,
+}
+
 #: A process that was killed so often in so many seconds is not started again.
 MOST_RESTARTS, RESTARTS_WITHIN_S = 5, 60.0
 
@@ -75,10 +85,14 @@ class ProcessManager(Manager):  # type: ignore[misc]  # honcho has no types
 
 
 def _signal_that_ended(returncode: int) -> int | None:
-    """Return the signal that has ended a process, if any did; a shell between adds 128 to it."""
+    """Return the signal that has ended a process, if any did; a shell between adds 128 to it.
+
+    A program may end by itself with such a status, after Ctrl-C for instance: of a shell's, those
+    signals count alone that no program answers with an end of its own.
+    """
     if returncode < 0:
         return -returncode
-    return returncode - 128 if 128 < returncode < 128 + signal.NSIG else None
+    return returncode - 128 if returncode - 128 in _FATAL else None
 
 
 class _Events:

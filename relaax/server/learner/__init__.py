@@ -5,7 +5,7 @@
 ``prefetcher``     batches that are ready before they are asked for
 ``on_demand``      batches that are drawn when they are asked for
 ``publishing``     when to publish
-``finite``         what is not finite is neither published nor saved
+``finite``         parameters that are not finite are neither published nor saved
 ``checkpoints``    what a learner saves, and what it goes on from
 ``experience``     where its samples come from: a replay of its own, or replay servers
 ``measurements``   how long the loop does what

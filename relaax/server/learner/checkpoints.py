@@ -6,11 +6,15 @@ from relaax.algorithm_base.checkpoint import (
     require_same_fingerprint,
     require_same_shapes,
 )
-from relaax.server.learner.finite import require_no_nan
+from relaax.server.learner.finite import require_finite, require_no_nan
 
 
 def checkpoint_of(learner: LearnerBase, step: int, fingerprint: Fingerprint) -> Checkpoint:
-    """Return what a learner has reached; LearningDiverged where there is NaN in that."""
+    """Return what a learner has reached.
+
+    LearningDiverged where its parameters are not finite, or there is NaN in its state.
+    """
+    require_finite(learner.parameters(), step)
     state = learner.state()
     require_no_nan(state, step)
     return Checkpoint(state, step, step, fingerprint)

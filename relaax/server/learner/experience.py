@@ -1,5 +1,6 @@
 """Where a learner's samples come from: a replay of its own, or replay servers."""
 
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -19,6 +20,8 @@ from relaax.server.common.replay_metrics import ReplayMetrics
 from relaax.server.common.replay_port import LINGER_S, ReplayPort
 from relaax.server.learner.loop import SampleSource
 
+_log = logging.getLogger(__name__)
+
 
 class Experience(Protocol):
     """What the learner's process draws from; it is closed at the end."""
@@ -33,6 +36,9 @@ class Experience(Protocol):
 
     def steps_to_count(self) -> int:
         """Return how many steps this process must report to the parameter server."""
+
+    def count_lost(self, global_t: int) -> None:
+        """Take note that ``global_t`` steps had been counted when this process began."""
 
     def stats(self) -> Mapping[str, float]:
         """Return what a replay of this process has counted; nothing of other processes."""
@@ -76,6 +82,19 @@ class OwnReplay:
     def steps_to_count(self) -> int:
         """See Experience: all that were delivered to this process, and not to one before it."""
         return self.source.actions - self._counted_before
+
+    def count_lost(self, global_t: int) -> None:
+        """See Experience: what a learner before had stored is gone, unless it was saved.
+
+        What a save lacks is counted as soon as workers go on.
+        """
+        if global_t > 0 and self._contents is None:
+            self.source.count_lost(global_t)
+            _log.warning(
+                "the %d steps of before this start are not stored any more (--save-replay keeps "
+                "them)",
+                global_t,
+            )
 
     def stats(self) -> Mapping[str, float]:
         """See Experience."""
@@ -127,6 +146,9 @@ class ReplayServers:
     def steps_to_count(self) -> int:
         """See Experience: none."""
         return 0
+
+    def count_lost(self, global_t: int) -> None:
+        """See Experience: the servers count what they lose."""
 
     def stats(self) -> Mapping[str, float]:
         """See Experience: nothing."""

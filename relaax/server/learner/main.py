@@ -118,7 +118,7 @@ def _loop(
     resources.callback(experience.close)
     _connect(learner, bridge, stop)
     watch = resources.enter_context(
-        closing(TrainingWatch(bridge, experience.steps_to_count, on_score))
+        closing(TrainingWatch(bridge, experience.steps_to_count, on_score, experience.count_lost))
     )
     tending = [experience.tend]
     loop = LearnerLoop(

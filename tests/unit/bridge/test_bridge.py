@@ -309,3 +309,22 @@ def test_health_and_reflection_are_served(serve, address):
         request = reflection_pb2.ServerReflectionRequest(list_services="")
         listed = next(iter(ask(iter([request])))).list_services_response.service
         assert "relaax.ParameterServer" in {service.name for service in listed}
+
+
+def test_steps_that_a_parameter_server_has_lost_are_counted(caplog):
+    """Also where it has gone beyond what it had before, until it is asked again."""
+    url, service = f"127.0.0.1:{free_port()}", Service()
+    service.global_t = 500
+    bridge = Bridge(url)
+    for restored, reached in ((500, 510), (320, 900), (900, 900)):
+        service.global_t = restored
+        server = BridgeControl().start_parameter_server(url, service)
+        service.global_t = reached
+        assert bridge.phase() is Phase.TRAINING
+        server.stop(0)
+    bridge.close()
+    (said,) = [each.getMessage() for each in caplog.records if "lost" in each.getMessage()]
+    assert said == (
+        f"parameter server {url} started again and went back from global step 510 to 320: at "
+        "least 190 steps are lost"
+    )

@@ -108,6 +108,34 @@ def test_while_no_server_answers_steps_are_dropped_and_counted(spread):
     assert spread.writer.dropped == 30
 
 
+class Recorded(ReplayWriter):
+    """A writer that notes in what order it is asked to end, and until when it waits."""
+
+    def __init__(self, *arguments, ends):
+        self.ends = ends
+        super().__init__(*arguments)
+
+    def finish(self):
+        self.ends.append("finish")
+        super().finish()
+
+    def close(self, until=None):
+        self.ends.append(until)
+        super().close(until)
+
+
+def test_at_the_end_all_servers_have_one_deadline_together():
+    servers, ends = [Server() for _ in range(3)], []
+    SpreadWriter([Recorded(ReplayStub(each.url), SCHEMA, ends=ends) for each in servers]).close()
+    assert ends[:3] == ["finish"] * 3
+    untils = [each for each in ends if each != "finish"]
+    assert len(untils) == 3
+    assert set(untils) == {untils[0]}
+    assert untils[0] is not None
+    for server in servers:
+        server.stop()
+
+
 def test_each_count_of_dropped_steps_is_a_metric_of_the_actors_and_none_of_the_replay():
     server, stored = Server(), StoredMetrics()
     server.stop()

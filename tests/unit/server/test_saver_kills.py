@@ -82,3 +82,28 @@ def test_a_kill_between_any_two_changes_loses_no_damaged_bytes(tmp_path):
         after_the_kill.save(checkpoint(160))
 
         assert b"precious" in [path.read_bytes() for path in directory.iterdir()]
+
+
+@pytest.mark.parametrize("keep", [1, 2])
+def test_a_kill_while_one_until_the_next_is_saved_costs_none_that_is_kept(tmp_path, keep):
+    for changes in range(100):
+        directory = tmp_path / str(changes)
+        first = saver(directory, keep=keep)
+        for global_t in (100, 200):
+            first.save(checkpoint(global_t))
+        first.save_until_next(checkpoint(300))
+        one = CheckpointSaver(KilledAt(DirectoryStore(directory), changes), keep=keep)
+        one.restore_latest()
+        try:
+            one.save_until_next(checkpoint(400))
+        except Killed:
+            killed = True
+        else:
+            killed = False
+        again = saver(directory, keep=keep)
+        again.restore_latest()
+        again.save(checkpoint(500))
+        assert again.steps() == set([100, 200, 500][-keep:]), changes
+        if not killed:
+            return
+    raise AssertionError("it was always killed")

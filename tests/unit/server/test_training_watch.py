@@ -96,3 +96,12 @@ def test_scores_that_came_before_a_learner_started_are_none_of_its_own():
         bridge.scores.append((15, 3.0))
         bridge.wait()
     assert taken == [(15, 3.0)]
+
+
+def test_what_was_counted_before_is_told_once_and_before_anything_is_added():
+    bridge, before = Bridge(), []
+    bridge.added.append(40)
+    with closing(TrainingWatch(bridge, lambda: 7, on_begin=before.append)):
+        bridge.wait()
+    assert before == [40]
+    assert sum(bridge.added) == 47

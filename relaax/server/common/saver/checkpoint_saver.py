@@ -8,7 +8,12 @@ from safetensors import SafetensorError
 from safetensors import numpy as safetensors
 
 from relaax.algorithm_base.checkpoint import Checkpoint, Saver
-from relaax.errors import CheckpointError, ConfigurationError, DamagedCheckpoint
+from relaax.errors import (
+    CheckpointError,
+    CheckpointMismatch,
+    ConfigurationError,
+    DamagedCheckpoint,
+)
 from relaax.server.common.saver.manifest import (
     CheckpointManifest,
     describe,
@@ -48,7 +53,7 @@ class CheckpointSaver(Saver):
     their names: the training has gone on from the one that was restored.
 
     A checkpoint that is saved until the next one is as any other, but is deleted then, and has no
-    score. One that a killed process has left, and that is restored, is deleted in the same way.
+    score. Those that a killed process has left are deleted in the same way.
 
     What is best, ``scores`` say.
 
@@ -76,15 +81,15 @@ class CheckpointSaver(Saver):
         #: The step that was restored, and those that were saved after it.
         self._restored: int | None = None
         self._later: list[int] = []
-        #: The step of the checkpoint that is kept until the next one is saved.
-        self._passing: int | None = None
+        #: The steps of checkpoints that are kept until the next one is saved.
+        self._passing: set[int] = set()
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Write a checkpoint, then delete old ones; CheckpointError if it cannot be written."""
         manifest = self._write(checkpoint)
         self._score(manifest)
         self._delete_old(manifest, self._keep)
-        self._passing = None
+        self._passing = set()
 
     def save_until_next(self, checkpoint: Checkpoint) -> None:
         """Write a checkpoint beside those that are kept, in the place of the last of its kind.
@@ -92,10 +97,10 @@ class CheckpointSaver(Saver):
         One of the same step takes the place of a checkpoint that is kept, and is kept.
         """
         step = checkpoint.global_t
-        if step != self._passing and manifest_name(step) in self._store.names():
+        if step not in self._passing and manifest_name(step) in self._store.names():
             return self.save(checkpoint)
         self._delete_old(self._write(checkpoint, until_next=True), self._keep + 1)
-        self._passing = step
+        self._passing = {step}
         return None
 
     def restore_latest(self) -> Checkpoint | None:
@@ -103,8 +108,9 @@ class CheckpointSaver(Saver):
 
         None where there is no checkpoint.
         """
-        self._set_aside_as, self._later, self._passing = {}, [], None
+        self._set_aside_as, self._later = {}, []
         steps = _manifest_steps(self._store.names())
+        self._passing = {step for step in steps if self._is_passing(step)}
         self.scores.load(steps)
         for global_t in self._restore.candidates(steps, self.scores.best(), self.location()):
             try:
@@ -163,9 +169,14 @@ class CheckpointSaver(Saver):
         manifest = parse(self._store.get(manifest_name(global_t)), global_t)
         data = self._store.get(manifest.data)
         manifest.verify(data)
-        checkpoint = _decode(manifest, data)
-        self._passing = global_t if manifest.until_next else None
-        return checkpoint
+        return _decode(manifest, data)
+
+    def _is_passing(self, global_t: int) -> bool:
+        """Return whether a checkpoint was to be deleted when the next was saved."""
+        try:
+            return parse(self._store.get(manifest_name(global_t)), global_t).until_next
+        except (DamagedCheckpoint, CheckpointMismatch):
+            return False
 
     def _score(self, written: CheckpointManifest) -> None:
         """Score the new checkpoint, and those whose evaluations have come late."""
@@ -206,7 +217,7 @@ class CheckpointSaver(Saver):
             _log.warning("cannot look for checkpoints to delete: %s", error)
             return
         steps = _manifest_steps(names)
-        others = sorted(steps - {written.global_t, self._passing}, reverse=True)
+        others = sorted(steps - {written.global_t, *self._passing}, reverse=True)
         best = [step for step in self.scores.best() if step in steps][: self._keep_best]
         kept = {written.global_t, *others[: keep - 1], *best}
         retired = steps - kept

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from math import isfinite
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +14,9 @@ from relaax.steps import Flags, IntArray, Steps, Transitions, read_transitions
 FloatArray = npt.NDArray[np.float64]
 
 _NO_SCORES: FloatArray = np.zeros(0)
+
+#: So much is left out of means, that the sum of all that comes within a second is finite.
+_SUMMABLE = 1e290
 
 
 class NoEpisode(ProtocolError):
@@ -91,7 +93,7 @@ class Episodes:
     def _note_rewards(self, rewards: FloatArray) -> None:
         """Take note of the rewards of steps [N], of episodes that may have no end."""
         total = float(rewards.sum())
-        if len(rewards) and isfinite(total):
+        if len(rewards) and abs(total) < _SUMMABLE:
             self._means.add("episode/reward per step", total / len(rewards), len(rewards))
 
     def _start(self, slots: IntArray) -> None:

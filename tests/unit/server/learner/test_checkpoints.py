@@ -54,8 +54,15 @@ def test_without_a_checkpoint_it_begins():
 
 
 def test_nan_is_not_saved():
-    learner = Learner(critics=np.float32([0, np.nan]))
-    with pytest.raises(LearningDiverged, match=r"after 7 steps .* there is NaN in its critics"):
+    learner = Learner(slots=np.float32([0, np.nan]))
+    with pytest.raises(LearningDiverged, match=r"after 7 steps .* there is NaN in its slots"):
+        checkpoint_of(learner, 7, FINGERPRINT)
+
+
+def test_parameters_that_are_infinite_are_not_saved():
+    """What is restored is published first, and would be refused then for ever."""
+    learner = Learner(critics=np.float32([0, np.inf]))
+    with pytest.raises(LearningDiverged, match="its parameters are not finite"):
         checkpoint_of(learner, 7, FINGERPRINT)
 
 

@@ -78,6 +78,8 @@ def test_rewards_are_told_by_step_where_no_episode_ends(counting):
 def test_rewards_that_are_too_large_to_be_summed_are_not_told(counting):
     counting.count(e0=(START, 0), e1=(START, 0))
     counting.count(e0=(0, 1e308), e1=(0, 1e308))
+    counting.count(e0=(0, 1e308))
+    counting.count(e0=(0, 1e308))
     counting.episodes.close()
     assert counting.stored.of("episode/reward per step") == []
 

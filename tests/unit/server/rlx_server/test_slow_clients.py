@@ -149,13 +149,16 @@ def test_a_client_that_stops_is_closed_where_acting_takes_long(serve, monkeypatc
 def test_a_message_that_still_comes_is_not_overdue_where_acting_takes_long(serve, monkeypatch):
     """What a client sends lies there until the worker's next turn, and does not count as late."""
     monkeypatch.setattr(loop, "_LONG_TURN_S", 0.03)
-    served = serve(Waiting(1), runs=True, message_timeout_s=0.2)
+    served = serve(Waiting(1), message_timeout_s=0.2)
     good, large = BinaryClient(served), BinaryClient(served)
     message = framed(encoded([0], [START], [0], [7]))
-    for byte in message[:10]:
+    for byte in message[:10]:  # each turn finds a byte, and a step that takes long
         send_raw(large, bytes([byte]))
-        assert good.ask([0], [START], [0], [1]).actions.tolist() == [[0, 1]]
+        good.tell([0], [START], [0], [1])
+        served.turn()
+        assert good.answer().actions.tolist() == [[0, 1]]
     send_raw(large, message[10:])
+    served.turn()
     assert large.answer().actions.tolist() == [[1, 7]]
 
 
