@@ -13,6 +13,7 @@ EXPECTED = {
     "client/act_latency",
     "episode/length",
     "episode/reward",
+    "episode/reward_per_step",
     "episode/reward_per_time",
     "episode/time",
     "inference/act_latency",

@@ -6,6 +6,7 @@ import secrets
 import sys
 from contextlib import ExitStack, closing
 from functools import partial
+from typing import NoReturn
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from relaax.server.common.configuration import (
     LearnerConfiguration,
     LearnerOptions,
     S3Location,
-    leave_undisturbed,
+    leave_at_once,
     load_learner,
     require_interval_of_eviction,
     require_none_of,
@@ -49,11 +50,9 @@ REPLAY = "replay"
 SHARING_WAIT_S = 2.0
 
 
-def main() -> int:
-    """Run a learner and return the exit status."""
-    status = run_command("relaax-learner", lambda: _serve(sys.argv[1:]))
-    leave_undisturbed()
-    return status
+def main() -> NoReturn:
+    """Run a learner, and end with its exit status."""
+    leave_at_once(run_command("relaax-learner", lambda: _serve(sys.argv[1:])))
 
 
 def _serve(arguments: list[str]) -> int:
@@ -227,4 +226,4 @@ def _place_of_replay(options: LearnerOptions) -> BlobStore:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

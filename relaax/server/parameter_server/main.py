@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias
 
 from relaax.address import Address
 from relaax.algorithm_base import (
@@ -23,7 +23,7 @@ from relaax.server.common.aws import aws_session, object_key, s3_client
 from relaax.server.common.checkpoint_place import saver_of, store_of
 from relaax.server.common.configuration import (
     ParameterServerConfiguration,
-    leave_undisturbed,
+    leave_at_once,
     load_parameter_server,
     run_command,
 )
@@ -61,11 +61,9 @@ EVALUATIONS_SHOWN = 20
 _OpenPort: TypeAlias = Callable[[str], RunningParameterServer]
 
 
-def main() -> int:
-    """Run a parameter server and return the exit status."""
-    status = run_command("relaax-parameter-server", lambda: _serve(sys.argv[1:]))
-    leave_undisturbed()
-    return status
+def main() -> NoReturn:
+    """Run a parameter server, and end with its exit status."""
+    leave_at_once(run_command("relaax-parameter-server", lambda: _serve(sys.argv[1:])))
 
 
 def _serve(arguments: list[str]) -> int:
@@ -240,4 +238,4 @@ def _event_files(
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from functools import partial
+from typing import NoReturn
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from relaax.server.common.configuration import (
     ReplayServerConfiguration,
     ReplayServerOptions,
     S3Location,
-    leave_undisturbed,
+    leave_at_once,
     load_replay_server,
     require_interval_of_eviction,
     run_command,
@@ -36,11 +37,9 @@ from relaax.server.common.training_watch import TrainingWatch
 TEND_S = 1.0
 
 
-def main() -> int:
-    """Run a replay server and return the exit status."""
-    status = run_command("relaax-replay-server", lambda: _serve(sys.argv[1:]))
-    leave_undisturbed()
-    return status
+def main() -> NoReturn:
+    """Run a replay server, and end with its exit status."""
+    leave_at_once(run_command("relaax-replay-server", lambda: _serve(sys.argv[1:])))
 
 
 def _serve(arguments: list[str]) -> int:
@@ -139,4 +138,4 @@ def _random(options: ReplayServerOptions, seed: int | None) -> np.random.Generat
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

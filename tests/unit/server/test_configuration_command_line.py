@@ -126,6 +126,23 @@ def test_a_signal_during_the_exit_does_not_change_the_status(number):
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 5
 
 
+def test_a_process_ends_with_all_that_it_has_said_though_a_thread_goes_on():
+    program = """if True:
+        import logging, sys, threading
+        from relaax.server.common.configuration import leave_at_once
+        logging.basicConfig(stream=sys.stderr, level=logging.INFO)
+        threading.Thread(target=threading.Event().wait).start()
+        print("printed")
+        logging.info("logged")
+        leave_at_once(5)
+    """
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (5, "printed\n")
+    assert "logged" in ended.stderr
+
+
 def test_other_errors_and_the_status_of_the_command_go_through():
     def fail():
         raise BridgeError("x")

@@ -16,7 +16,11 @@ from relaax.server.common.configuration.effects import (
     require_interval_of_eviction,
     require_none_of,
 )
-from relaax.server.common.configuration.exit_status import leave_undisturbed, run_command
+from relaax.server.common.configuration.exit_status import (
+    leave_at_once,
+    leave_undisturbed,
+    run_command,
+)
 from relaax.server.common.configuration.load import (
     ActorConfiguration,
     AlgorithmSection,
@@ -53,6 +57,7 @@ __all__ = [
     "RlxServerConfiguration",
     "RlxServerOptions",
     "S3Location",
+    "leave_at_once",
     "leave_undisturbed",
     "load_actor",
     "load_learner",
