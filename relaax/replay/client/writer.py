@@ -34,6 +34,9 @@ LONGEST_WAIT_S = 0.05
 #: Pause after a call that failed, doubled up to the second one.
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 1.0
 
+#: The log says no more often that steps were dropped.
+SAY_EVERY_S = 10.0
+
 #: How often one who waits for room looks whether to give up.
 _LOOK_S = 0.1
 
@@ -83,7 +86,9 @@ class ReplayWriter:
         self._skips: BoolArray = np.zeros(0, np.bool_)
         #: int64 [slots]: the number of each environment's next step.
         self._next: IntArray = np.zeros(0, np.int64)
-        self._dropped = self._reported = 0
+        #: How many steps were dropped, how many of them were reported, and are in the log.
+        self._dropped = self._reported = self._said = 0
+        self._say_at = 0.0
         self._changed = threading.Condition()
         self._closes = False
         self._is_open = False
@@ -259,7 +264,7 @@ class ReplayWriter:
                 if self._closes_within(FIRST_PAUSE_S):
                     return False
             except ReplayAway as error:
-                if self._away_since is None:
+                if self._away_since is None and not self._closes:
                     _log.warning("waiting: %s", error)
                 self._note_away(self._away_since or monotonic())
                 self._report_dropped()
@@ -276,8 +281,13 @@ class ReplayWriter:
         """Say how many steps were dropped since the last time, if any were."""
         with self._changed:
             dropped, self._reported = self._dropped - self._reported, self._dropped
+            unsaid, now = self._dropped - self._said, monotonic()
+            is_due = now >= self._say_at or self._closes
+            if unsaid and is_due:
+                self._said, self._say_at = self._dropped, now + SAY_EVERY_S
+        if unsaid and is_due:
+            _log.warning("%d steps were dropped: %s did not take them", unsaid, self._stub.url)
         if dropped:
-            _log.warning("%d steps were dropped: %s did not take them", dropped, self._stub.url)
             self._on_dropped(dropped)
 
     def _note_away(self, since: float | None) -> None:

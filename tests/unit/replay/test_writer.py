@@ -187,6 +187,21 @@ def test_a_server_that_does_not_answer_is_named_once(server, caplog):
     assert [record.getMessage() for record in caplog.records] == [said, said]
 
 
+def test_steps_that_are_dropped_again_and_again_are_in_the_log_now_and_then(server, caplog):
+    server.stop()
+    stub, lost = ReplayStub(f"127.0.0.1:{server.port}", call_timeout_s=0.2), []
+    writer = ReplayWriter(stub, SCHEMA, most_waiting=8, drops=True, on_dropped=lost.append)
+    writer.put(batch(0, 10, end=0))
+    for first in range(10, 60, 10):
+        writer.put(batch(first, 10, start=False))
+        wait_until(lambda first=first: sum(lost) == first)
+    writer.close()
+    assert sum(lost) == 60
+    said = [each.getMessage() for each in caplog.records if "dropped" in each.getMessage()]
+    assert len(said) == 2
+    assert sum(int(each.split()[0]) for each in said) == 60
+
+
 def test_a_full_table_makes_the_writer_wait_however_long_it_takes(server):
     server.stop()
     full = Server(limiter=Limiter(min_items=1, samples_per_insert=1.0, error_buffer=1.0))
