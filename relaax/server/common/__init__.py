@@ -6,6 +6,7 @@
 ``algorithm_errors``    says what the algorithm's code raised, and where
 ``space_check``         checks the spaces that the algorithm gives
 ``checkpoint_place``    where a process keeps its checkpoints
+``directory_lock``      keeps other processes from that
 ``replay_port``         the gRPC port of a replay
 ``training_watch``      counts steps, and asks whether the training is over
 ``stop_signal``         a stop that signals ask for

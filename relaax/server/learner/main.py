@@ -29,6 +29,7 @@ from relaax.server.common.configuration import (
     require_none_of,
     run_command,
 )
+from relaax.server.common.directory_lock import owned
 from relaax.server.common.logs import start_logging
 from relaax.server.common.periodic_tasks import Task
 from relaax.server.common.replay_contents import restored_contents
@@ -100,6 +101,7 @@ def _loop(
     learner = algorithm.make_learner(config, seed)
     resources.callback(learner.close)
     _require_effect(options, learner)
+    resources.enter_context(owned(options.checkpoint_dir, "relaax-learner"))
     store = store_of(options.checkpoint_dir, options.checkpoint_aws_s3, options.aws_keys)
     saver = saver_of(store, options.checkpoints_to_keep, options.keep_best, options.restore)
     on_score = None

@@ -27,6 +27,7 @@ from relaax.server.common.configuration import (
     load_parameter_server,
     run_command,
 )
+from relaax.server.common.directory_lock import owned
 from relaax.server.common.logs import start_logging
 from relaax.server.common.saver import CheckpointSaver
 from relaax.server.common.stop_signal import StopSignal
@@ -119,6 +120,7 @@ def _monitor(configuration: ParameterServerConfiguration, resources: ExitStack) 
     environments = WorkerCount(returns, ENVIRONMENTS_OF)
     connections = WorkerCount(environments, CONNECTIONS_OF)
     evaluations = EpisodeReturns(connections, EVALUATIONS_SHOWN, EVALUATION_REWARD)
+    resources.enter_context(owned(options.checkpoint_dir, "relaax-parameter-server"))
     store = store_of(options.checkpoint_dir, options.checkpoint_aws_s3, options.aws_keys)
     saver = saver_of(store, options.checkpoints_to_keep, options.keep_best, options.restore)
     metrics: Metrics = evaluations

@@ -25,6 +25,7 @@ from relaax.server.common.configuration import (
     require_interval_of_eviction,
     run_command,
 )
+from relaax.server.common.directory_lock import owned
 from relaax.server.common.logs import start_logging
 from relaax.server.common.periodic_tasks import Task, TasksThread, run_tasks
 from relaax.server.common.replay_contents import Contents, restored_contents
@@ -53,6 +54,9 @@ def _serve(arguments: list[str]) -> int:
         spec = _share(configuration, algorithm)
         seed = configuration.algorithm.parameters.get("seed")
         replay = spec.make(_random(options, seed), options.lease)
+        directory = options.checkpoint_dir
+        own = None if directory is None else directory / options.own_name
+        resources.enter_context(owned(own, "relaax-replay-server"))
         contents = _contents(options, replay, spec)
         bridge = algorithm.BridgeControl().parameter_server_stub(str(options.parameter_server))
         resources.callback(bridge.close)

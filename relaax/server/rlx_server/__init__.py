@@ -4,6 +4,7 @@
 ``wiring``              puts a server together: the one place that reads its configuration
 ``server``              listens, admits, reaps, ends
 ``admission``           whether there is memory for another connection
+``available_memory``    how much there is, of the machine and of the container
 ``connection_workers``  a worker for each connection
 ``shared_workers``      workers that share all connections, and ``handover``, the way to them
 ``children``            the processes that are forked: started, counted, reaped and stopped

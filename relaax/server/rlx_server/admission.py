@@ -2,7 +2,7 @@
 
 Seed 003, section "RLX Server": the available memory is compared with what the connections that are
 served own on average. Memory that a parent and its children share counts once, by being left out;
-the available memory does not count swap.
+the available memory does not count swap. In a container its limit counts, too.
 """
 
 import time
@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import psutil
+
+from relaax.server.rlx_server.available_memory import AvailableMemory
 
 MIB = 1024 * 1024
 
@@ -89,12 +91,13 @@ class WorkerAdmission:
     def __init__(self, first_worker_mib: float) -> None:
         self._first_worker_bytes = int(first_worker_mib * MIB)
         self._memory = ProcessMemory()
+        self._available = AvailableMemory()
 
     def decide(self, worker_pids: Iterable[int]) -> AdmissionDecision:
         """Decide about one more worker beside those that run."""
         memories = (self._memory.of(pid) for pid in worker_pids)
         return decide(
-            psutil.virtual_memory().available,
+            self._available.bytes(),
             [memory for memory in memories if memory is not None],
             self._first_worker_bytes,
         )
@@ -121,6 +124,7 @@ class ShareAdmission:
     ) -> None:
         self._cost_bytes = int(first_connection_mib * MIB)
         self._memory = ProcessMemory()
+        self._available = AvailableMemory()
         self._clock = clock
         #: By pid: what a worker owned when it was ready, and had no environment.
         self._empty_bytes: dict[int, int] = {}
@@ -136,8 +140,7 @@ class ShareAdmission:
         young = max(0, environments - self._count_of_grown(environments))
         if environments > MOSTLY_GROWN * young:
             self._cost_bytes = max(grown_bytes // environments, LEAST_SHARE_BYTES)
-        available = psutil.virtual_memory().available
-        return decide_share(available, self._cost_bytes, young)
+        return decide_share(self._available.bytes(), self._cost_bytes, young)
 
     def forget(self, pid: int) -> None:
         """Take note that a worker has ended."""

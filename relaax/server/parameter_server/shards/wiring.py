@@ -1,6 +1,7 @@
 """Wires the processes of a parameter server that has several shards."""
 
 from contextlib import ExitStack, closing
+from pathlib import Path
 
 from relaax.algorithm_base import NullMetrics, NullSaver, ParameterServerBase, Saver
 from relaax.bridge import BridgeControl
@@ -13,7 +14,7 @@ from relaax.server.common.configuration import (
     ParameterServerOptions,
     S3Location,
 )
-from relaax.server.common.saver import BlobStore
+from relaax.server.common.directory_lock import owned
 from relaax.server.common.stop_signal import Stop
 from relaax.server.parameter_server.shards.follower import Follower
 from relaax.server.parameter_server.shards.following import (
@@ -52,7 +53,9 @@ def follow(configuration: ParameterServerConfiguration, shard: Shard, stop: Stop
         resources.callback(whole.close)
         part = whole.divide(shard)
         first = FirstStub(str(addresses[0]), shard, str(addresses[shard.index - 1]), part)
-        store = _store(options, shard)
+        directory, s3 = _place(options, shard)
+        resources.enter_context(owned(directory, f"relaax-parameter-server --shard {shard}"))
+        store = store_of(directory, s3, options.aws_keys)
         follower = Follower(part, NoParts() if store is None else SavedParts(store), first.report)
         handlers = method_handlers(ShardServicer(follower, part.begin, part.size))
         service = OtherService(shard, first.url, NullMetrics())
@@ -72,12 +75,11 @@ def _require_own_bridge(algorithm: Algorithm) -> None:
         raise ConfigurationError("--shard: this algorithm has a bridge of its own")
 
 
-def _store(options: ParameterServerOptions, shard: Shard) -> BlobStore | None:
+def _place(options: ParameterServerOptions, shard: Shard) -> tuple[Path | None, S3Location | None]:
     """Return where another shard than the first keeps its parts: below the first one's place."""
     name = f"shard-{shard.index}-of-{shard.count}"
     directory, s3 = options.checkpoint_dir, options.checkpoint_aws_s3
-    return store_of(
+    return (
         None if directory is None else directory / name,
         None if s3 is None else S3Location(s3.bucket, f"{s3.key}/{name}"),
-        options.aws_keys,
     )

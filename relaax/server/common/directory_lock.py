@@ -1,0 +1,63 @@
+"""One process at a time saves to a directory."""
+
+import fcntl
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from relaax.errors import ConfigurationError
+
+#: The file that is locked, in the directory itself.
+NAME = "lock"
+
+#: A process that has been stopped saves before it ends: so long one that takes its place waits.
+WAIT_S = 5.0
+
+_LOOK_S = 0.1
+
+
+@contextmanager
+def owned(directory: Path | None, owner: str, wait_s: float = WAIT_S) -> Iterator[None]:
+    """Keep other processes from ``directory`` within a block; nothing without one.
+
+    ConfigurationError, with the name of its owner, if another process has it; the system releases
+    what a killed process had. Where the file system knows no locks nothing is kept from anyone.
+    """
+    if directory is None:
+        yield
+        return
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        file = (directory / NAME).open("a+")
+    except OSError as error:
+        raise ConfigurationError(f"cannot use the directory {directory}: {error}") from error
+    with file:
+        _lock(file, directory, wait_s)
+        file.truncate(0)
+        file.write(f"{owner} (pid {os.getpid()} on {socket.gethostname()})")
+        file.flush()
+        yield
+        file.truncate(0)
+
+
+def _lock(file: IO[str], directory: Path, wait_s: float) -> None:
+    until = time.monotonic() + wait_s
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            pass
+        except OSError:  # it knows no locks
+            return
+        if time.monotonic() >= until:
+            file.seek(0)
+            raise ConfigurationError(
+                f"{directory} is in use by {file.read() or 'another process'}: stop that, or "
+                "choose another directory"
+            )
+        time.sleep(_LOOK_S)
