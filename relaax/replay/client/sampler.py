@@ -167,7 +167,7 @@ class ShardedSampler:
         allowed = int(min(batch.charge, sum(shard.allowance for shard in self._shards)))
         if allowed < 1:
             raise NotReady(f"{missing:g} draws of {self._table} are not allowed yet")
-        return self._divided(min(batch.draws, allowed) if self._is_queue else 0, allowed)
+        return self._divided(0, allowed)
 
     def _missing(self, charge: int) -> float:
         """Return how much more must be allowed, 1 at least while nothing can be drawn."""
@@ -179,13 +179,18 @@ class ShardedSampler:
         return charge - sum(shard.allowance for shard in self._shards)
 
     def _divided(self, draws: int, charge: int) -> list[_Share]:
-        """Return what each server is asked for, which it is not allowed any more from now on."""
+        """Return what each server is asked for, which it is not allowed any more from now on.
+
+        Of a queue as many items are drawn as are paid for, whatever ``draws`` is.
+        """
         weights = np.array([shard.weight for shard in self._shards])
         allowed = np.array([shard.allowance for shard in self._shards])
         if np.isinf(allowed).any():
             allowed = np.where(np.isinf(allowed), weights, 0)
-        to_draw = divided(draws, weights, self._random.random())
-        to_pay = divided(charge, allowed, 0.0) if charge else np.zeros_like(to_draw)
+        to_pay = divided(charge, allowed, 0.0) if charge else np.zeros(len(allowed), np.int64)
+        # Items of a queue are drawn where they are paid for: a batch that was whole would wait for
+        # an allowance which never comes if others had drawn what it has still to pay for.
+        to_draw = to_pay if self._is_queue else divided(draws, weights, self._random.random())
         shares = [
             _Share(
                 shard,

@@ -14,6 +14,7 @@ from relaax.metrics import Metrics
 from relaax.replay.client.mixed_sampler import MixedSampler
 from relaax.replay.client.sampler import ShardedSampler
 from relaax.replay.client.shard import Shard
+from relaax.replay.client.stub import ReplayStub
 from relaax.replay.limiter import Limiter
 from relaax.replay.replay import NotReady
 from relaax.replay.schema import Column, Schema
@@ -179,7 +180,9 @@ def test_items_that_are_drawn_once_come_once_from_whichever_server(shards):
 
 
 @pytest.mark.parametrize("shards", [{"spec": spec_of("fifo")}], indirect=True)
-def test_several_threads_draw_all_items_once_and_every_batch_gets_whole(shards):
+def test_several_threads_draw_all_items_once_and_every_batch_gets_whole(shards, monkeypatch):
+    asked, sample = [], ReplayStub.sample
+    monkeypatch.setattr(ReplayStub, "sample", lambda *args: (asked.append(args), sample(*args))[1])
     with ThreadPoolExecutor(4) as threads:
         batches = [threads.submit(shards.numbers, 8, 60.0) for _ in range(20)]
         for episode in range(8):  # while they wait: each has an allowance that others want, too
@@ -188,6 +191,8 @@ def test_several_threads_draw_all_items_once_and_every_batch_gets_whole(shards):
     assert [len(batch) for batch in drawn] == [8] * 20
     numbers = sorted(number for batch in drawn for number in batch)
     assert numbers == [1000 * episode + step for episode in range(8) for step in range(20)]
+    for _, _, count, _, charge in asked:  # whoever draws what others have paid for lets them wait
+        assert count == charge
 
 
 def test_threads_that_wait_for_items_do_not_wake_one_another(shards, monkeypatch):
