@@ -124,13 +124,21 @@ class StopOnDemand:
 
     def __init__(self) -> None:
         self.reason: Reason | None = None
+        self.drains = False
         self._reader, self._writer = socket.socketpair()
 
     def fileno(self) -> int:
         return self._reader.fileno()
 
+    def listen(self) -> None:
+        self._reader.recv(4096)
+
     def ask(self, reason: Reason = STOPS) -> None:
         self.reason = reason
+        self._writer.send(b".")
+
+    def ask_to_drain(self) -> None:
+        self.drains = True
         self._writer.send(b".")
 
     def close(self) -> None:
@@ -140,6 +148,8 @@ class StopOnDemand:
 
 class StopAfterTurns:
     """Stops a worker after some turns, of which not one waits: its descriptor is readable."""
+
+    drains = False
 
     def __init__(self) -> None:
         self.turns = 0
@@ -155,6 +165,9 @@ class StopAfterTurns:
 
     def fileno(self) -> int:
         return self._reader.fileno()
+
+    def listen(self) -> None:
+        """Leave the descriptor readable."""
 
     def close(self) -> None:
         self._reader.close()

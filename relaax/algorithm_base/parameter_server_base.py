@@ -60,6 +60,10 @@ class ParameterServerBase(ABC):
     def bridge(self) -> BridgeBase:
         """Return the object that answers workers."""
 
+    def updates(self) -> int | None:
+        """Return how often the parameters have been changed; None, by default, if not counted."""
+        return None
+
     def checkpoint_location(self) -> str:
         """Say in words for people where checkpoints go."""
         return self.saver.location()

@@ -35,6 +35,10 @@ class Store(Protocol):
     def global_t(self) -> int:
         """Environment steps of all agents together."""
 
+    @property
+    def version(self) -> int:
+        """Number of changes."""
+
     def end_at(self, last_step: float) -> None:
         """Change nothing once the global step has reached ``last_step``."""
 
@@ -138,6 +142,10 @@ class ParameterServer(ParameterServerBase, Generic[StoreT]):
     def bridge(self) -> BridgeBase:
         """Return what answers the workers."""
         return self._service
+
+    def updates(self) -> int | None:
+        """Return how often the parameters have been changed, or published."""
+        return self._store.version
 
     def training_is_over(self) -> bool:
         """Return whether ``max_global_step`` is reached."""

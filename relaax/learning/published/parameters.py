@@ -58,6 +58,11 @@ class PublishedParameters:
         return self._global_t
 
     @property
+    def version(self) -> int:
+        """Number of changes of the parameters."""
+        return self._version
+
+    @property
     def iteration(self) -> int:
         """The learner's count of its steps when it published last; -1 before."""
         info = self._info

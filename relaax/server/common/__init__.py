@@ -11,6 +11,8 @@
 ``training_watch``      counts steps, and asks whether the training is over
 ``stop_signal``         a stop that signals ask for
 ``saver``               checkpoints in a directory or in AWS S3
+``operators``           the HTTP port for health checks and Prometheus
+``listening``           sockets that listen where an option says
 ``replay_metrics``      the metrics of a replay, made of what it counts
 ``replay_contents``     saves what a replay holds, and restores it
 ``periodic_tasks``      what is done from time to time

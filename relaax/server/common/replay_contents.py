@@ -6,14 +6,17 @@ from relaax.algorithm_base import Checkpoint, Saver
 from relaax.algorithm_base.checkpoint import require_same_fingerprint
 from relaax.replay.replay import Replay
 from relaax.replay.specs import ReplaySpec
+from relaax.server.common.operators import SaveRecord
 from relaax.server.common.saver import BlobStore, CheckpointSaver
 
 _log = logging.getLogger(__name__)
 
 
-def restored_contents(replay: Replay, spec: ReplaySpec, store: BlobStore) -> "Contents":
+def restored_contents(
+    replay: Replay, spec: ReplaySpec, store: BlobStore, saves: SaveRecord | None = None
+) -> "Contents":
     """Restore what ``store`` has of a replay, and say so; return what saves it again."""
-    contents = Contents(replay, spec, CheckpointSaver(store, keep=1))
+    contents = Contents(replay, spec, CheckpointSaver(store, keep=1), saves)
     if count := contents.restore():
         print(f"restored {count:,} steps from {store.location()}", flush=True)
     return contents
@@ -22,10 +25,17 @@ def restored_contents(replay: Replay, spec: ReplaySpec, store: BlobStore) -> "Co
 class Contents:
     """The contents of ``replay``, which is made by ``spec``, in a place for checkpoints.
 
-    A save is whole or not there at all, whenever the process is killed.
+    A save is whole or not there at all, whenever the process is killed. ``saves`` counts them.
     """
 
-    def __init__(self, replay: Replay, spec: ReplaySpec, saver: Saver) -> None:
+    def __init__(
+        self,
+        replay: Replay,
+        spec: ReplaySpec,
+        saver: Saver,
+        saves: SaveRecord | None = None,
+    ) -> None:
+        self._saves = saves or SaveRecord()
         self._replay = replay
         self._saver = saver
         self._fingerprint = {
@@ -53,8 +63,10 @@ class Contents:
         """Save, if anything has changed since then; CheckpointError if that is impossible."""
         changes = self._replay.changes
         if changes == self._saved:
+            self._saves.note_current()
             return
-        self._saver.save(Checkpoint(self._replay.contents(), changes, 0, self._fingerprint))
+        with self._saves.saving():
+            self._saver.save(Checkpoint(self._replay.contents(), changes, 0, self._fingerprint))
         self._saved = changes
 
     def save_or_warn(self) -> None:

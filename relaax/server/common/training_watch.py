@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 
 from relaax.algorithm_base import BridgeBase, Phase
@@ -41,6 +42,7 @@ class TrainingWatch:
         #: How many scores there were; None until that is known.
         self._scored: int | None = None
         self._phase = Phase.TRAINING
+        self._heard_at = time.monotonic()
         self._closes = threading.Event()
         self._thread = threading.Thread(target=self._run, name="training watch", daemon=True)
         self._thread.start()
@@ -55,6 +57,10 @@ class TrainingWatch:
         """Whether nothing more is to be learnt: the training is over."""
         return self._phase is not Phase.TRAINING
 
+    def silence_s(self) -> float:
+        """Return for how long the parameter server has not answered."""
+        return time.monotonic() - self._heard_at
+
     def close(self) -> None:
         """End the thread."""
         self._closes.set()
@@ -67,6 +73,7 @@ class TrainingWatch:
                 self._report()
                 self._take_scores()
                 self._phase = self._bridge.phase()
+                self._heard_at = time.monotonic()
             except BridgeError as error:  # all is tried again
                 if not self._closes.is_set():
                     _log.warning("%s", error)

@@ -9,5 +9,6 @@
 ``checkpoints``    what a learner saves, and what it goes on from
 ``experience``     where its samples come from: a replay of its own, or replay servers
 ``measurements``   how long the loop does what
+``operating``      what operators see of a learner
 ``learner_line``   what a learner says in the live line of its group
 """

@@ -81,7 +81,8 @@ class LearnerLoop:
         self._source = source
         self._publisher = publisher
         self._publish_clock = publish_clock
-        self._measured = LearnerMeasurements(metrics)
+        #: How long it did what; any thread may look.
+        self.measured = LearnerMeasurements(metrics)
         self._save = save
         self._checkpoint_interval_s = checkpoint_interval_s
         self._depth = depth
@@ -109,7 +110,7 @@ class LearnerLoop:
                 _log.warning("no checkpoint was saved: %s", diverged)
             raise
         self._save(self.iteration)
-        self._measured.store()
+        self.measured.store()
         self._publish()
 
     def _learn(
@@ -134,12 +135,12 @@ class LearnerLoop:
 
     def _learn_from(self, batches: Prefetcher[_Batch] | OnDemand[_Batch]) -> None:
         """Take one step, if a batch is ready or becomes so."""
-        with self._measured.phase("fetch"):
+        with self.measured.phase("fetch"):
             batch = batches.get(_WAIT_S)
         if batch is not None:
-            self._measured.add("learner/batches ready", batches.depth)
+            self.measured.add("learner/batches ready", batches.depth)
             self._step(batch)
-        self._measured.store_if_due()
+        self.measured.store_if_due()
 
     def _fetch(self) -> _Batch | None:
         """Draw a batch and prepare it; None if there are not enough items yet."""
@@ -155,19 +156,19 @@ class LearnerLoop:
             return _Batch(sample.keys, prepared, sample_s, time.perf_counter() - began)
 
     def _step(self, batch: _Batch) -> None:
-        with self._measured.phase("learn"):
+        with self.measured.phase("learn"):
             result = self._learner.step(batch.prepared)
         self.iteration += result.has_learnt
-        self._measured.add("learner/sample time", batch.sample_s)
-        self._measured.add("learner/prepare time", batch.prepare_s)
+        self.measured.add("learner/sample time", batch.sample_s)
+        self.measured.add("learner/prepare time", batch.prepare_s)
         for name, term in result.terms.items():
-            self._measured.add(f"learner/{name}", term)
+            self.measured.add(f"learner/{name}", term)
         if result.priorities is not None:
             self._source.update_priorities(self._learner.table, batch.keys, result.priorities)
         if self._learner.is_on_policy or self._publish_clock.is_due(self.iteration):
-            with self._measured.phase("publish"):
+            with self.measured.phase("publish"):
                 self._publish()
-        self._measured.updated(len(batch.keys))
+        self.measured.updated(len(batch.keys))
 
     def _publish(self) -> None:
         if not self._learner.publishes:

@@ -31,6 +31,9 @@ from relaax.server.common.configuration import (
 )
 from relaax.server.common.directory_lock import owned
 from relaax.server.common.logs import start_logging
+from relaax.server.common.operators import OperatorPort, SaveRecord, operator_listener
+from relaax.server.common.operators.port import away
+from relaax.server.common.operators.replay import replay_figures
 from relaax.server.common.periodic_tasks import Task
 from relaax.server.common.replay_contents import restored_contents
 from relaax.server.common.saver import BlobStore, CheckpointSaver
@@ -40,6 +43,7 @@ from relaax.server.learner.checkpoints import checkpoint_of, restore_latest
 from relaax.server.learner.experience import Experience, OwnReplay, ReplayServers
 from relaax.server.learner.learner_line import LearnerLine
 from relaax.server.learner.loop import LearnerLoop
+from relaax.server.learner.operating import figures
 from relaax.server.learner.publishing import PublishClock, PublishRule
 
 _log = logging.getLogger(__name__)
@@ -64,12 +68,16 @@ def _serve(arguments: list[str]) -> int:
     os.nice(options.nice)  # before it has threads
     keep_memory()  # every batch is made of arrays of the same sizes
     with ExitStack() as resources:
-        loop, watch, experience = _loop(configuration, resources, stop)
+        operators = resources.enter_context(
+            closing(OperatorPort(operator_listener(options.http_bind)))
+        )
+        loop, watch, experience = _loop(configuration, resources, operators, stop)
         if stop.wait(0):  # while it started: the others are ending, too
             print("stopped before it began", flush=True)
             return 0
         print(f"learning from {experience.place}", flush=True)
         began_with = loop.iteration
+        operators.begin()
         try:
             loop.run(stop, lambda: watch.is_over)
         except BridgeError as error:  # it refuses what this configuration makes
@@ -86,9 +94,12 @@ def _steps(iteration: int, began_with: int) -> str:
 
 
 def _loop(
-    configuration: LearnerConfiguration, resources: ExitStack, stop: Stop
+    configuration: LearnerConfiguration,
+    resources: ExitStack,
+    operators: OperatorPort,
+    stop: Stop,
 ) -> tuple[LearnerLoop, TrainingWatch, Experience]:
-    """Wire the parts together; ``resources`` will close them."""
+    """Wire the parts together; ``resources`` will close them, and ``operators`` see them."""
     options, section = configuration.options, configuration.algorithm
     algorithm = load_algorithm(section.directory)
     if not algorithm.has_learner:
@@ -122,13 +133,19 @@ def _loop(
         closing(TrainingWatch(bridge, experience.steps_to_count, on_score, experience.count_lost))
     )
     tending = [experience.tend]
+    saves = SaveRecord(options.checkpoint_interval)
+
+    def save(step: int) -> None:
+        with saves.saving():
+            saver.save(checkpoint_of(learner, step, fingerprint))
+
     loop = LearnerLoop(
         learner,
         experience.source,
         bridge,
         PublishClock(PublishRule(options.publish_interval, options.publish_every)),
         IntervalMetrics(bridge.metrics()),
-        lambda step: saver.save(checkpoint_of(learner, step, fingerprint)),
+        save,
         options.checkpoint_interval,
         first_iteration=iteration,
         depth=options.prefetch,
@@ -137,6 +154,11 @@ def _loop(
     )
     line = LearnerLine(lambda: loop.iteration, experience.stats)
     tending.append(LiveLineWriter("learner", line.figures).write_if_due)
+    operators.ready_if(away(watch.silence_s))
+    operators.show(lambda: figures(loop))
+    operators.show(replay_figures(experience.stats))
+    if store is not None:
+        operators.show(saves.figures)
     return loop, watch, experience
 
 

@@ -6,6 +6,9 @@ from contextlib import contextmanager
 
 from relaax.interval_metrics import IntervalMetrics
 
+#: What the loop does, one after the other.
+PHASES = ("fetch", "learn", "publish")
+
 
 class LearnerMeasurements:
     """Times of the learner's loop, once an interval of ``metrics``. For the loop's thread alone.
@@ -20,15 +23,19 @@ class LearnerMeasurements:
         self._means = metrics
         self._clock = clock
         self._updated_at = clock()
+        #: Seconds of each phase, updates, and items in them, since the start.
+        self.seconds = dict.fromkeys(PHASES, 0.0)
+        self.updates = self.items = 0
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Measure what is done inside: ``fetch``, ``learn`` or ``publish``."""
+        """Measure what is done inside, which is one of ``PHASES``."""
         began = self._clock()
         try:
             yield
         finally:
             seconds = self._clock() - began
+            self.seconds[name] += seconds
             self._means.add(f"learner/{name} time", seconds)
             self._means.per_second(f"learner/{name} load", 100 * seconds)
 
@@ -41,6 +48,8 @@ class LearnerMeasurements:
         now = self._clock()
         self._means.add("learner/iteration time", now - self._updated_at)
         self._updated_at = now
+        self.updates += 1
+        self.items += items
         self._means.per_second("learner/updates per second", 1)
         self._means.per_second("learner/items per second", items)
 

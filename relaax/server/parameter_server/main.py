@@ -29,6 +29,9 @@ from relaax.server.common.configuration import (
 )
 from relaax.server.common.directory_lock import owned
 from relaax.server.common.logs import start_logging
+from relaax.server.common.operators import OperatorPort, SaveRecord, gauge, operator_listener
+from relaax.server.common.operators.port import AWAY_S
+from relaax.server.common.operators.scalars import NewestScalars
 from relaax.server.common.saver import CheckpointSaver
 from relaax.server.common.stop_signal import StopSignal
 from relaax.server.parameter_server.metrics import (
@@ -41,7 +44,13 @@ from relaax.server.parameter_server.metrics import (
     WorkerCount,
     describe_run,
 )
-from relaax.server.parameter_server.replica import PRIMARY_WAIT_S, follow_when_there, keep_up
+from relaax.server.parameter_server.operating import figures
+from relaax.server.parameter_server.replica import (
+    PRIMARY_WAIT_S,
+    ReplicaService,
+    follow_when_there,
+    keep_up,
+)
 from relaax.server.parameter_server.return_curve import ReturnCurve
 from relaax.server.parameter_server.return_plot import PlotLabels
 from relaax.server.parameter_server.shards.wiring import first_shard, follow
@@ -72,22 +81,26 @@ def _serve(arguments: list[str]) -> int:
     options = configuration.options
     start_logging(options.log_level, options.log_file, "relaax-parameter-server")
     stop = StopSignal()
-    if configuration.options.replica_of is not None:
-        return _replicate(configuration, configuration.options.replica_of, stop)
-    keep_memory()  # every update makes and frees vectors of the network's size
-    if options.shard is not None and options.shards is None:
-        raise ConfigurationError(
-            f"--shard {options.shard} needs --shards, the addresses of all of them"
-        )
-    if options.shard is not None and not options.shard.is_first:
-        return follow(configuration, options.shard, stop)
-    with ExitStack() as resources:
-        _monitor(configuration, resources).run(stop)
+    with closing(OperatorPort(operator_listener(options.http_bind))) as operators:
+        if options.replica_of is not None:
+            return _replicate(configuration, options.replica_of, operators, stop)
+        keep_memory()  # every update makes and frees vectors of the network's size
+        if options.shard is not None and options.shards is None:
+            raise ConfigurationError(
+                f"--shard {options.shard} needs --shards, the addresses of all of them"
+            )
+        if options.shard is not None and not options.shard.is_first:
+            return follow(configuration, options.shard, operators, stop)
+        with ExitStack() as resources:
+            _monitor(configuration, resources, operators).run(stop)
     return 0
 
 
 def _replicate(
-    configuration: ParameterServerConfiguration, primary: Address, stop: StopSignal
+    configuration: ParameterServerConfiguration,
+    primary: Address,
+    operators: OperatorPort,
+    stop: StopSignal,
 ) -> int:
     """Serve the values of another parameter server."""
     algorithm, options = load_algorithm(configuration.algorithm.directory), configuration.options
@@ -105,17 +118,27 @@ def _replicate(
             raise ConfigurationError(f"--bind: {error}") from error
         resources.callback(port.stop, 1.0)
         print(f"a replica of {primary} at {options.bind}", flush=True)
+        operators.ready_if(lambda: _outdated(service))
+        operators.show(lambda: [gauge("age_seconds", "Age of what is served", service.age_s())])
+        operators.begin()
         keep_up(service, port, stop)
     return 0
 
 
-def _monitor(configuration: ParameterServerConfiguration, resources: ExitStack) -> TrainingMonitor:
-    """Wire the parts together; ``resources`` will close them."""
+def _outdated(service: ReplicaService) -> str | None:
+    age_s = service.age_s()
+    return f"the primary has not answered for {age_s:.0f} s" if age_s > AWAY_S else None
+
+
+def _monitor(
+    configuration: ParameterServerConfiguration, resources: ExitStack, operators: OperatorPort
+) -> TrainingMonitor:
+    """Wire the parts together; ``resources`` will close them, and ``operators`` see them."""
     options = configuration.options
     algorithm = load_algorithm(configuration.algorithm.directory)
     config = make_config(algorithm, configuration.algorithm)
     global_step = _GlobalStep()
-    writer = _metrics(configuration, global_step, resources)
+    writer = _metrics(configuration, global_step, resources, operators)
     returns = EpisodeReturns(writer, options.goal_episodes)
     environments = WorkerCount(returns, ENVIRONMENTS_OF)
     connections = WorkerCount(environments, CONNECTIONS_OF)
@@ -143,7 +166,8 @@ def _monitor(configuration: ParameterServerConfiguration, resources: ExitStack) 
     curve = None if store is None else ReturnCurve(store, _labels(configuration))
     if curve is not None:
         curve.restore(parameter_server.global_t())
-    return TrainingMonitor(
+    saves = SaveRecord(options.checkpoint_interval)
+    monitor = TrainingMonitor(
         parameter_server,
         _listening(open_port, str(options.place)),
         returns,
@@ -160,7 +184,13 @@ def _monitor(configuration: ParameterServerConfiguration, resources: ExitStack) 
         connections=connections,
         evaluations=evaluations,
         curve=curve,
+        saves=saves,
     )
+    operators.show(lambda: figures(parameter_server, monitor.progress()))
+    if store is not None:
+        operators.show(saves.figures)
+    operators.begin()
+    return monitor
 
 
 def _open_port(
@@ -194,10 +224,17 @@ def _labels(configuration: ParameterServerConfiguration) -> PlotLabels:
 
 
 def _metrics(
-    configuration: ParameterServerConfiguration, global_step: _GlobalStep, resources: ExitStack
+    configuration: ParameterServerConfiguration,
+    global_step: _GlobalStep,
+    resources: ExitStack,
+    operators: OperatorPort,
 ) -> Metrics:
     options = configuration.options
     places: list[Metrics] = []
+    if operators.is_open:
+        newest = NewestScalars()
+        operators.show(newest.figures)
+        places.append(newest)
     if options.metrics_dir is not None:
         places.append(_event_files(configuration, options.metrics_dir, global_step, resources))
     elif options.metrics_aws_s3 is not None:

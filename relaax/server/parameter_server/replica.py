@@ -126,6 +126,10 @@ class ReplicaService(BridgeBase):
         """Return whether the training goes on, as the primary says."""
         return self._primary.phase()
 
+    def age_s(self) -> float:
+        """Return how long ago the primary was heard of."""
+        return time.monotonic() - self._pulled_at
+
     def _take(self, values: Values) -> None:
         with self._lock:
             self._pulled_at = time.monotonic()

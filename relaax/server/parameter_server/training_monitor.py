@@ -8,6 +8,7 @@ from enum import Enum
 
 from relaax.algorithm_base import Metrics, ParameterServerBase, Phase, RunningParameterServer
 from relaax.failure_log import in_words
+from relaax.server.common.operators import SaveRecord
 from relaax.server.common.stop_signal import Stop
 from relaax.server.parameter_server.metrics import EpisodeReturns, WorkerCount
 from relaax.server.parameter_server.progress import ProgressPrinter, StepRate, TrainingProgress
@@ -55,7 +56,7 @@ class TrainingMonitor:
     saved, no more often than every ``published_interval_s`` seconds. With ``keeps_serving`` the
     values are served after the end, until a signal comes. ``environments`` and ``connections`` say
     how many there are, ``evaluations`` what evaluations come to. ``curve`` keeps the mean return
-    beside the checkpoints.
+    beside the checkpoints, and ``saves`` how saving goes.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class TrainingMonitor:
         connections: WorkerCount | None = None,
         evaluations: EpisodeReturns | None = None,
         curve: ReturnCurve | None = None,
+        saves: SaveRecord | None = None,
     ) -> None:
         self._parameter_server = parameter_server
         self._bridge = bridge
@@ -86,6 +88,7 @@ class TrainingMonitor:
         self._connections = connections
         self._evaluations = evaluations
         self._curve = curve
+        self._saves = saves or SaveRecord(checkpoint_interval_s)
         last_t = parameter_server.max_global_step()
         self._last_t = None if last_t is None or not math.isfinite(last_t) else int(last_t)
         self._printer = ProgressPrinter()
@@ -107,7 +110,7 @@ class TrainingMonitor:
             self._note_return()
             if self._has_something_to_save(end):
                 self._save_last_checkpoint()
-            self._printer.close(replace(self._progress(), seconds_left=None))
+            self._printer.close(replace(self.progress(), seconds_left=None))
             print(self._summary(end), flush=True)
             self._plot_return()
             if end is not EndOfTraining.SIGNAL:
@@ -115,6 +118,24 @@ class TrainingMonitor:
         finally:
             self._bridge.stop(CLOSE_GRACE_S)
         return end
+
+    def progress(self) -> TrainingProgress:
+        """Return how the training is; any thread may ask."""
+        global_t, last_t = self._parameter_server.global_t(), self._last_t
+        return TrainingProgress(
+            global_t=global_t,
+            steps_per_s=self._steps_per_s,
+            mean_return=self._returns.mean(),
+            episodes=self._returns.size(),
+            mean_evaluation=None if self._evaluations is None else self._evaluations.mean(),
+            evaluations=0 if self._evaluations is None else self._evaluations.size(),
+            checkpoints=self._checkpoints,
+            last_t=last_t,
+            goal_return=self._goal_return,
+            environments=None if self._environments is None else self._environments.total(),
+            connections=None if self._connections is None else self._connections.total(),
+            seconds_left=self._seconds_left(global_t),
+        )
 
     def _train_or_save(self, stop: Stop) -> EndOfTraining:
         try:
@@ -142,7 +163,7 @@ class TrainingMonitor:
                 rate_at = now + RATE_INTERVAL_S
                 self._measure_rate()
             self._note_return()
-            self._printer.show(self._progress())
+            self._printer.show(self.progress())
             if self._parameter_server.training_is_over():
                 return EndOfTraining.STEPS
             if self._return_is_reached():
@@ -169,7 +190,8 @@ class TrainingMonitor:
         return goal is not None and mean is not None and self._returns.is_full() and mean >= goal
 
     def _save(self) -> None:
-        self._parameter_server.save_checkpoint()
+        with self._saves.saving():
+            self._parameter_server.save_checkpoint()
         self._checkpoints += 1
         if self._curve is not None:
             self._curve.save()
@@ -224,23 +246,6 @@ class TrainingMonitor:
         mean = self._returns.mean()
         if self._curve is not None and mean is not None:
             self._curve.add(self._parameter_server.global_t(), mean)
-
-    def _progress(self) -> TrainingProgress:
-        global_t, last_t = self._parameter_server.global_t(), self._last_t
-        return TrainingProgress(
-            global_t=global_t,
-            steps_per_s=self._steps_per_s,
-            mean_return=self._returns.mean(),
-            episodes=self._returns.size(),
-            mean_evaluation=None if self._evaluations is None else self._evaluations.mean(),
-            evaluations=0 if self._evaluations is None else self._evaluations.size(),
-            checkpoints=self._checkpoints,
-            last_t=last_t,
-            goal_return=self._goal_return,
-            environments=None if self._environments is None else self._environments.total(),
-            connections=None if self._connections is None else self._connections.total(),
-            seconds_left=self._seconds_left(global_t),
-        )
 
     def _seconds_left(self, global_t: int) -> int | None:
         """Return how long the rest takes; None while no steps come."""

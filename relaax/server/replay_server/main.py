@@ -27,6 +27,9 @@ from relaax.server.common.configuration import (
 )
 from relaax.server.common.directory_lock import owned
 from relaax.server.common.logs import start_logging
+from relaax.server.common.operators import OperatorPort, SaveRecord, operator_listener
+from relaax.server.common.operators.port import away
+from relaax.server.common.operators.replay import replay_figures
 from relaax.server.common.periodic_tasks import Task, TasksThread, run_tasks
 from relaax.server.common.replay_contents import Contents, restored_contents
 from relaax.server.common.replay_metrics import ReplayMetrics
@@ -50,6 +53,9 @@ def _serve(arguments: list[str]) -> int:
     require_interval_of_eviction(options)
     stop = StopSignal()
     with ExitStack() as resources:
+        operators = resources.enter_context(
+            closing(OperatorPort(operator_listener(options.http_bind)))
+        )
         algorithm = load_algorithm(configuration.algorithm.directory)
         spec = _share(configuration, algorithm)
         seed = configuration.algorithm.parameters.get("seed")
@@ -57,15 +63,22 @@ def _serve(arguments: list[str]) -> int:
         directory = options.checkpoint_dir
         own = None if directory is None else directory / options.own_name
         resources.enter_context(owned(own, "relaax-replay-server"))
-        contents = _contents(options, replay, spec)
+        saves = SaveRecord(options.checkpoint_interval)
+        contents = _contents(options, replay, spec, saves)
         bridge = algorithm.BridgeControl().parameter_server_stub(str(options.parameter_server))
         resources.callback(bridge.close)
         new_actions = _new_actions(replay)  # before any come
         port = resources.enter_context(closing(_port(options, replay)))
         watch = resources.enter_context(closing(TrainingWatch(bridge, new_actions)))
         metrics = ReplayMetrics(replay.stats, bridge.metrics(), group=f"replay {options.own_name}")
-        saves = _saves(options, contents)
-        saving = resources.enter_context(closing(TasksThread(saves, "save the replay")))
+        saving = resources.enter_context(
+            closing(TasksThread(_saving(options, contents), "save the replay"))
+        )
+        operators.ready_if(away(watch.silence_s))
+        operators.show(replay_figures(replay.stats))
+        if contents is not None:
+            operators.show(saves.figures)
+        operators.begin()
         print(f"storing what is delivered at {options.bind}", flush=True)
         run_tasks(_tasks(options, replay, metrics), stop, lambda: watch.is_over)
         if watch.is_over:
@@ -76,7 +89,9 @@ def _serve(arguments: list[str]) -> int:
     return 0
 
 
-def _contents(options: ReplayServerOptions, replay: Replay, spec: ReplaySpec) -> Contents | None:
+def _contents(
+    options: ReplayServerOptions, replay: Replay, spec: ReplaySpec, saves: SaveRecord
+) -> Contents | None:
     """Restore what was saved, if a place is given; return what saves it again."""
     directory, s3 = options.checkpoint_dir, options.checkpoint_aws_s3
     store = store_of(
@@ -84,7 +99,7 @@ def _contents(options: ReplayServerOptions, replay: Replay, spec: ReplaySpec) ->
         None if s3 is None else S3Location(s3.bucket, f"{s3.key}/{options.own_name}"),
         options.aws_keys,
     )
-    return None if store is None else restored_contents(replay, spec, store)
+    return None if store is None else restored_contents(replay, spec, store, saves)
 
 
 def _port(options: ReplayServerOptions, replay: Replay) -> ReplayPort:
@@ -109,7 +124,7 @@ def _finish(port: ReplayPort, saving: TasksThread, contents: Contents | None) ->
         contents.save()
 
 
-def _saves(options: ReplayServerOptions, contents: Contents | None) -> list[Task]:
+def _saving(options: ReplayServerOptions, contents: Contents | None) -> list[Task]:
     """Return what takes as long as there is much to be copied, encoded and written."""
     return [] if contents is None else [Task(options.checkpoint_interval, contents.save_or_warn)]
 

@@ -8,7 +8,10 @@
 ``connection_workers``  a worker for each connection
 ``shared_workers``      workers that share all connections, and ``handover``, the way to them
 ``children``            the processes that are forked: started, counted, reaped and stopped
+``tally``               what server and workers count, in memory that they share
+``watchdog``            finds workers that hang
 ``watcher``             a process that asks whether the training is over
+``operating``           what operators see of the server, which that process tells them
 ``worker``              what runs in a worker
 ``slots``               numbers for environments that come and go
 """

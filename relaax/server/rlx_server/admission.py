@@ -48,7 +48,7 @@ class AdmissionDecision:
     def __str__(self) -> str:
         return (
             f"{self.available_bytes / MIB:.0f} MiB of memory are available "
-            f"and a connection needs {_in_mib(self.needed_bytes)} MiB"
+            f"and a connection needs {in_mib(self.needed_bytes)} MiB"
         )
 
 
@@ -194,5 +194,6 @@ def measure(pid: int, now: Callable[[], float] = time.time) -> WorkerMemory | No
         return None
 
 
-def _in_mib(size: int) -> str:
+def in_mib(size: int) -> str:
+    """Return a size for people, who need no more than two digits of a small one."""
     return f"{size / MIB:.0f}" if size >= 10 * MIB else f"{size / MIB:.2g}"

@@ -17,11 +17,13 @@ _log = logging.getLogger(__name__)
 #: How long children may take to stop before they are killed.
 STOP_DEADLINE_S = 7.0
 
-#: The signals for children when the RLX server stops, and when it stops with the training.
+#: The signals for children when the RLX server stops, when it stops with the training, and when it
+#: will stop as soon as all clients have left.
 STOP = signal.SIGTERM
 END_OF_TRAINING = signal.SIGUSR1
+DRAIN = signal.SIGUSR2
 
-_STOP_SIGNALS = (signal.SIGINT, STOP, END_OF_TRAINING)
+_STOP_SIGNALS = (signal.SIGINT, STOP, END_OF_TRAINING, DRAIN)
 
 
 class Closable(Protocol):
@@ -59,8 +61,11 @@ class Children:
         """The processes that run."""
         return list(self._names)
 
-    def fork(self, name: str, function: Callable[[], int]) -> int:
-        """Run ``function`` in a child, whose exit status it returns; return the child's pid."""
+    def fork(self, name: str, function: Callable[[], int], keeps: Closable | None = None) -> int:
+        """Run ``function`` in a child, whose exit status it returns; return the child's pid.
+
+        It ``keeps`` one of the parent's own.
+        """
         sys.stdout.flush()
         sys.stderr.flush()
         # A signal that came before the child has its own handlers would run its parent's.
@@ -68,7 +73,7 @@ class Children:
         try:
             pid = os.fork()
             if pid == 0:
-                self._run_child(name, function, allowed)
+                self._run_child(name, function, allowed, keeps)
             self._names[pid] = name
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, allowed)
@@ -128,7 +133,13 @@ class Children:
     def _runs_any(self, pids: Collection[int]) -> bool:
         return any(pid in self._names for pid in pids)
 
-    def _run_child(self, name: str, function: Callable[[], int], allowed_signals: set[int]) -> None:
+    def _run_child(
+        self,
+        name: str,
+        function: Callable[[], int],
+        allowed_signals: set[int],
+        keeps: Closable | None,
+    ) -> None:
         """Never returns: a child must not fall back into its parent's loop."""
         exit_code = 1
         try:
@@ -136,12 +147,13 @@ class Children:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, which decides
-            for number in (STOP, END_OF_TRAINING):
+            for number in (STOP, END_OF_TRAINING, DRAIN):
                 signal.signal(number, _exit_on_signal)
             signal.pthread_sigmask(signal.SIG_SETMASK, allowed_signals)
             os.close(self._lifeline_write)
             for opened in self._parents_own:
-                opened.close()
+                if opened is not keeps:
+                    opened.close()
             threading.Thread(target=self._die_with_parent, daemon=True).start()
             exit_code = function()
         except SystemExit as stop:

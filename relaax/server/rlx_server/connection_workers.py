@@ -4,13 +4,14 @@ import socket
 from collections.abc import Callable, Iterator
 
 from relaax.server.rlx_server.admission import AdmissionDecision, WorkerAdmission
-from relaax.server.rlx_server.children import Children, ExitedChild
+from relaax.server.rlx_server.children import DRAIN, Children, ExitedChild
+from relaax.server.rlx_server.tally import Tally, WorkerRow
 
 
 class ConnectionWorkers:
     """Forks ``run`` for each connection.
 
-    It is given the next of ``seeds``, the connection and its client's address.
+    It is given the next of ``seeds``, a row of ``tally``, the connection and its client's address.
     """
 
     #: Connections can be taken at any time.
@@ -21,34 +22,59 @@ class ConnectionWorkers:
         children: Children,
         admission: WorkerAdmission,
         seeds: Iterator[int],
-        run: Callable[[int, socket.socket, str], int],
+        tally: Tally,
+        run: Callable[[int, WorkerRow, socket.socket, str], int],
     ) -> None:
         self._children = children
         self._admission = admission
         self._seeds = seeds
+        self._tally = tally
         self._run = run
-        self._pids: set[int] = set()
+        #: By pid: the worker's row.
+        self._rows: dict[int, int | None] = {}
 
     @property
     def pids(self) -> list[int]:
         """The workers that run."""
-        return list(self._pids)
+        return list(self._rows)
+
+    @property
+    def turns(self) -> dict[int, float]:
+        """When the turn of each worker began that goes on, by pid."""
+        return {pid: self._tally.turn_began(row) for pid, row in self._rows.items()}
+
+    @property
+    def are_idle(self) -> bool:
+        """Whether no connection is served."""
+        return not self._rows
+
+    def drain(self) -> None:
+        """Let all connections go, each at the end of an episode."""
+        self._children.send_signal(self.pids, DRAIN)
 
     def start_due(self) -> None:
         """Do nothing: a worker starts with its connection."""
 
     def admit(self) -> AdmissionDecision:
         """Decide whether there is memory for one more connection."""
-        return self._admission.decide(self._pids)
+        return self._admission.decide(self._rows)
 
     def serve(self, connection: socket.socket, peer: str) -> int:
         """Fork a worker for ``connection`` and return its pid; OSError when that fails."""
-        seed = next(self._seeds)
-        pid = self._children.fork(f"worker of {peer}", lambda: self._run(seed, connection, peer))
-        self._pids.add(pid)
+        seed, number = next(self._seeds), self._tally.take()
+        row = self._tally.row(number)
+        try:
+            pid = self._children.fork(
+                f"worker of {peer}", lambda: self._run(seed, row, connection, peer)
+            )
+        except OSError:
+            self._tally.give_back(number)
+            raise
+        self._rows[pid] = number
         return pid
 
     def note_exit(self, exited: ExitedChild) -> int | None:
         """Take note of the end of a child; return None: the RLX server goes on."""
-        self._pids.discard(exited.pid)
+        if exited.pid in self._rows:
+            self._tally.give_back(self._rows.pop(exited.pid))
         return None

@@ -6,16 +6,12 @@ import resource
 import select
 import signal
 import sys
-from typing import TYPE_CHECKING
 
 from relaax.server.common.configuration import (
     leave_undisturbed,
     load_rlx_server,
     run_command,
 )
-
-if TYPE_CHECKING:
-    import socket
 
 
 def main() -> int:
@@ -31,19 +27,15 @@ def _serve(arguments: list[str]) -> int:
     _keep_numeric_libraries_single_threaded()
     # Imported only now: numpy reads the environment when it is imported.
     from relaax.errors import ConfigurationError
+    from relaax.server.common.listening import listen_as_told
     from relaax.server.common.logs import start_logging
-    from relaax.server.rlx_server.server import listen
     from relaax.server.rlx_server.wiring import rlx_server
 
     options = configuration.options
     start_logging(options.log_level, options.log_file, "relaax-rlx-server")
     if not hasattr(select, "epoll"):
         raise ConfigurationError("relaax-rlx-server needs Linux; clients run anywhere")
-    try:
-        listener: socket.socket = listen(options.bind)
-    except OSError as error:
-        reason = str(error.strerror or error).split(" (while attempting")[0]  # the address again
-        raise ConfigurationError(f"--bind: cannot listen at {options.bind}: {reason}") from error
+    listener = listen_as_told(options.bind, "--bind")
     _allow_many_files()
     return rlx_server(configuration, listener).run()
 

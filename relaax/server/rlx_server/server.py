@@ -13,15 +13,19 @@ from typing import Protocol
 from relaax.address import Address
 from relaax.live_lines import Figure, LiveLineWriter
 from relaax.server.rlx_server.admission import AdmissionDecision
+from relaax.server.rlx_server.available_memory import AvailableMemory
 from relaax.server.rlx_server.children import END_OF_TRAINING, STOP, Children, ExitedChild
+from relaax.server.rlx_server.tally.state import Cell, ServerState
+from relaax.server.rlx_server.watchdog import Watchdog
 from relaax.server.rlx_server.watcher import TRAINING_IS_OVER
 
 _log = logging.getLogger(__name__)
 
-BACKLOG = 1024
-
 #: How often the loop looks around when nothing happens.
 POLL_S = 1.0
+
+#: How often the server takes note of how it and its workers are.
+LOOK_AROUND_S = 1.0
 
 #: How many connections are accepted before the loop looks around again.
 ACCEPTED_AT_ONCE = 64
@@ -31,14 +35,6 @@ ACCEPT_RETRY_S = 0.1
 
 #: How long after its start a watcher that failed is started again, at the earliest.
 WATCHER_RESTART_S = 1.0
-
-
-def listen(address: Address) -> socket.socket:
-    """Return a socket that listens at ``address``; OSError when the port is in use."""
-    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    listener = socket.create_server((address.host, address.port), family=family, backlog=BACKLOG)
-    listener.setblocking(False)
-    return listener
 
 
 class Workers(Protocol):
@@ -51,6 +47,17 @@ class Workers(Protocol):
     @property
     def pids(self) -> list[int]:
         """The workers that run."""
+
+    @property
+    def turns(self) -> dict[int, float]:
+        """When the turn of each worker began that goes on, by pid; 0 before the first one."""
+
+    @property
+    def are_idle(self) -> bool:
+        """Whether no connection is served."""
+
+    def drain(self) -> None:
+        """Let all connections go, each at the end of an episode."""
 
     def start_due(self) -> None:
         """Start what should run and does not, if it is time to."""
@@ -68,8 +75,14 @@ class Workers(Protocol):
 class RlxServer:
     """Listens, admits, reaps; ends with SIGINT, SIGTERM, or the training.
 
-    ``watch`` is what the watcher of the parameter server runs. While no worker can take
-    connections, clients wait in the listener's queue.
+    ``watch`` is what the watcher of the parameter server runs; it alone keeps ``operators``, a
+    listener, open. While no worker can take connections, clients wait in the listener's queue.
+    Whatever happens is counted in ``state``, which the watcher reads.
+
+    With SIGTERM it drains: it takes no more connections, and ends when all have been closed, each
+    at the end of an episode, or after ``drain_s`` seconds, or with the next signal. It does not
+    wait for a parameter server that is away. A worker of which ``watchdog`` says that it hangs is
+    killed.
     """
 
     def __init__(
@@ -79,7 +92,20 @@ class RlxServer:
         children: Children,
         workers: Workers,
         watch: Callable[[], int],
+        state: ServerState,
+        watchdog: Watchdog,
+        drain_s: float,
+        operators: socket.socket | None = None,
     ) -> None:
+        self._state = state
+        self._watchdog = watchdog
+        self._drain_s = drain_s
+        self._operators = operators
+        self._available = AvailableMemory()
+        self._note_at = 0.0
+        #: Whether to drain, and until when, once that has begun.
+        self._drains = False
+        self._drain_until: float | None = None
         self._listener = listener
         host, port = listener.getsockname()[:2]
         self._address = Address(host, port)
@@ -93,9 +119,6 @@ class RlxServer:
         self._stops = False
         self._is_over = False
         self._exit_status = 0
-        #: Connections that were given to a worker, and those that were refused.
-        self._accepted = self._refused = 0
-        self._lost_workers = 0
         self._live_line = LiveLineWriter("RLX server", self._figures)
 
     def run(self) -> int:
@@ -106,11 +129,15 @@ class RlxServer:
         for end in (self._wake_reader, self._wake_writer):
             end.setblocking(False)
         self._children.parents_own(self._listener, self._wake_reader, self._wake_writer)
+        if self._operators is not None:
+            self._children.parents_own(self._operators)
         self._install_signals()
         try:
             self._loop()
         finally:
             self._listener.close()
+            if self._operators is not None:
+                self._operators.close()
             self._children.stop(END_OF_TRAINING if self._is_over else STOP)
             signal.set_wakeup_fd(-1)
             self._wake_reader.close()
@@ -124,37 +151,85 @@ class RlxServer:
             signal.signal(number, self._stop)
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
-        _log.info("stopping: %s", signal.Signals(number).name)
-        self._stops = True
+        name = signal.Signals(number).name
+        if number == signal.SIGTERM and not self._drains and self._drain_s > 0:
+            _log.info("%s: letting connections go", name)
+            self._drains = True
+        else:
+            _log.info("stopping: %s", name)
+            self._stops = True
 
     def _loop(self) -> None:
         self._selector.register(self._wake_reader, selectors.EVENT_READ, self._wake)
         while not self._stops:
             self._keep_watching()
-            self._workers.start_due()
-            self._listen_if_open()
+            if self._drains:
+                self._drain()
+            else:
+                self._workers.start_due()
+                self._listen_if_open()
             for key, _ in self._selector.select(POLL_S):
                 key.data()
             for exited in self._children.reap():
                 self._note_exit(exited)
+            self._look_around()
             self._live_line.write_if_due()
 
     def _figures(self) -> list[Figure]:
         return [
             Figure(len(self._workers.pids), "workers"),
-            Figure(self._accepted, "connections accepted"),
-            Figure(self._refused, "connections refused"),
-            Figure(self._lost_workers, "workers lost"),
+            Figure(self._state[Cell.ACCEPTED], "connections accepted"),
+            Figure(self._refused(), "connections refused"),
+            Figure(self._state[Cell.WORKERS_LOST], "workers lost"),
         ]
+
+    def _refused(self) -> float:
+        return self._state[Cell.REFUSED_FOR_MEMORY] + self._state[Cell.REFUSED_WITHOUT_WORKER]
+
+    def _look_around(self) -> None:
+        """Take note of how things are, and kill workers that hang, once a second."""
+        now = time.monotonic()
+        if now < self._note_at:
+            return
+        self._note_at = now + LOOK_AROUND_S
+        self._state.note_now(Cell.LOOKED_AROUND)
+        self._state[Cell.AVAILABLE] = self._available.bytes()
+        for pid in self._watchdog.hung(self._workers.turns):
+            _log.warning(
+                "worker %d has hung for more than %g s: killed", pid, self._watchdog.timeout_s
+            )
+            self._state.add(Cell.WORKERS_HUNG)
+            self._children.send_signal([pid], signal.SIGKILL)
+
+    def _drain(self) -> None:
+        """Begin to drain, or look whether that is done."""
+        now = time.monotonic()
+        if self._drain_until is None:
+            self._drain_until = now + self._drain_s
+            self._state[Cell.DRAINS] = 1
+            self._listen(False)
+            self._children.no_longer_open(self._listener)
+            self._listener.close()
+            self._workers.drain()
+        state = self._state
+        is_away = state[Cell.PARAMETER_SERVER_WAS_AWAY] > state[Cell.PARAMETER_SERVER_ANSWERED]
+        if now >= self._drain_until:
+            _log.warning("closing connections that did not leave within %g s", self._drain_s)
+        self._stops = self._stops or self._workers.are_idle or is_away or now >= self._drain_until
 
     def _wake(self) -> None:
         self._wake_reader.recv(4096)
 
     def _listen_if_open(self) -> None:
-        if self._workers.is_open == self._is_listening:
+        self._listen(self._workers.is_open)
+
+    def _listen(self, is_open: bool) -> None:
+        """Take connections, or let them wait."""
+        if is_open == self._is_listening:
             return
-        self._is_listening = self._workers.is_open
-        if self._is_listening:
+        self._is_listening = is_open
+        self._state[Cell.LISTENS] = is_open
+        if is_open:
             self._selector.register(self._listener, selectors.EVENT_READ, self._accept)
             _log.info("serving at %s", self._address)
         else:
@@ -165,13 +240,14 @@ class RlxServer:
             self._watcher_due = time.monotonic() + WATCHER_RESTART_S
             try:
                 self._watcher_pid = self._children.fork(
-                    "watcher of the parameter server", self._watch
+                    "watcher of the parameter server", self._watch, keeps=self._operators
                 )
             except OSError as error:
                 _log.error("could not start a watcher of the parameter server: %s", error)
 
     def _note_exit(self, exited: ExitedChild) -> None:
-        self._lost_workers += exited.exit_code != 0 and exited.pid != self._watcher_pid
+        if exited.exit_code != 0 and exited.pid != self._watcher_pid:
+            self._state.add(Cell.WORKERS_LOST)
         status = self._workers.note_exit(exited)
         if status is not None:
             self._stops, self._exit_status = True, status
@@ -208,15 +284,16 @@ class RlxServer:
     def _admit(self, connection: socket.socket, peer: str) -> None:
         """Give a client to a worker if it may stay; access control will stand here too."""
         decision = self._workers.admit()
+        self._state[Cell.NEEDED] = decision.needed_bytes
         if not decision.is_admitted:
             _log.warning("refusing a connection from %s: %s", peer, decision)
-            self._refused += 1
+            self._state.add(Cell.REFUSED_FOR_MEMORY)
             return
         try:
             pid = self._workers.serve(connection, peer)
         except OSError as error:
             _log.error("refusing a connection from %s: no worker serves it: %s", peer, error)
-            self._refused += 1
+            self._state.add(Cell.REFUSED_WITHOUT_WORKER)
         else:
-            self._accepted += 1
+            self._state.add(Cell.ACCEPTED)
             _log.info("worker %d serves %s", pid, peer)

@@ -8,8 +8,9 @@ import time
 from collections.abc import Callable, Iterator
 
 from relaax.server.rlx_server.admission import AdmissionDecision, ShareAdmission, Sharing
-from relaax.server.rlx_server.children import STOP_DEADLINE_S, Children, ExitedChild
+from relaax.server.rlx_server.children import DRAIN, STOP_DEADLINE_S, Children, ExitedChild
 from relaax.server.rlx_server.handover import Outbox, channel
+from relaax.server.rlx_server.tally import Tally, WorkerRow
 from relaax.server.rlx_server.worker.process import (
     ALGORITHM_HAS_FAILED,
     CONFIGURATION_IS_WRONG,
@@ -31,10 +32,10 @@ EXIT_S = STOP_DEADLINE_S
 class SharedWorkers:
     """Forks ``run`` so many times, and hands each connection to the least loaded worker.
 
-    ``run`` is given the next of ``seeds`` and the worker's end of the channel. Connections are
-    taken as soon as all workers have been ready. A worker that is started again gets its share
-    while it starts: its clients, which come back, wait for it. One that has failed to start gets
-    none until it is ready, as long as others are there.
+    ``run`` is given the next of ``seeds``, a row of ``tally`` and the worker's end of the channel.
+    Connections are taken as soon as all workers have been ready. A worker that is started again
+    gets its share while it starts: its clients, which come back, wait for it. One that has failed
+    to start gets none until it is ready, as long as others are there.
     """
 
     def __init__(
@@ -44,12 +45,14 @@ class SharedWorkers:
         admission: ShareAdmission,
         selector: selectors.BaseSelector,
         seeds: Iterator[int],
-        run: Callable[[int, socket.socket], int],
+        tally: Tally,
+        run: Callable[[int, WorkerRow, socket.socket], int],
     ) -> None:
         self._children = children
         self._admission = admission
         self._workers = [
-            _SharedWorker(number, children, selector, seeds, run) for number in range(1, count + 1)
+            _SharedWorker(number, children, selector, seeds, tally, run)
+            for number in range(1, count + 1)
         ]
         self._have_been_ready = False
 
@@ -57,6 +60,20 @@ class SharedWorkers:
     def pids(self) -> list[int]:
         """The workers that run."""
         return [worker.pid for worker in self._workers if worker.pid is not None]
+
+    @property
+    def turns(self) -> dict[int, float]:
+        """When the turn of each worker began that goes on, by pid."""
+        return {worker.pid: worker.turn_began for worker in self._workers if worker.pid is not None}
+
+    @property
+    def are_idle(self) -> bool:
+        """Whether no connection is served."""
+        return not any(worker.load for worker in self._workers)
+
+    def drain(self) -> None:
+        """Let all connections go, each at the end of an episode."""
+        self._children.send_signal(self.pids, DRAIN)
 
     @property
     def is_open(self) -> bool:
@@ -122,8 +139,11 @@ class _SharedWorker:
         children: Children,
         selector: selectors.BaseSelector,
         seeds: Iterator[int],
-        run: Callable[[int, socket.socket], int],
+        tally: Tally,
+        run: Callable[[int, WorkerRow, socket.socket], int],
     ) -> None:
+        self._tally = tally
+        self._row: int | None = None
         self._number = number
         self._children = children
         self._selector = selector
@@ -155,6 +175,11 @@ class _SharedWorker:
         return not self.is_ready and (self._has_failed_to_start or is_late)
 
     @property
+    def turn_began(self) -> float:
+        """When the turn began that goes on; 0 before the first one."""
+        return self._tally.turn_began(self._row)
+
+    @property
     def load(self) -> int:
         """Environments that it serves, or will serve."""
         return 0 if self.outbox is None else self.outbox.load
@@ -168,7 +193,7 @@ class _SharedWorker:
             return
         self._started_at = time.monotonic()
         self._due = self._started_at + RESTART_S
-        seed = next(self._seeds)
+        seed, self._row = next(self._seeds), self._tally.take()
         ours, theirs = channel()
         with theirs:
             try:
@@ -178,6 +203,7 @@ class _SharedWorker:
             except OSError as error:
                 _log.error("could not start worker %d: %s", self._number, error)
                 ours.close()
+                self._give_back_row()
                 return
         _log.info("worker %d starts (pid %d)", self._number, self.pid)
         self.outbox = Outbox(ours)
@@ -190,11 +216,16 @@ class _SharedWorker:
         self._was_ready = False
         self._lost_at = None
         self.pid = None
+        self._give_back_row()
         self._close()
+
+    def _give_back_row(self) -> None:
+        self._tally.give_back(self._row)
+        self._row = None
 
     def _serve(self, seed: int, ours: socket.socket, theirs: socket.socket) -> int:
         ours.close()
-        return self._run(seed, theirs)
+        return self._run(seed, self._tally.row(self._row), theirs)
 
     def _listen(self) -> None:
         """Take what the worker reports."""

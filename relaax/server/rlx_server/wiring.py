@@ -12,12 +12,16 @@ from relaax.algorithm_base import ConfigBase
 from relaax.protocol import FrameConnection
 from relaax.server.common.algorithm_loader import load_algorithm, make_config
 from relaax.server.common.configuration import RlxServerConfiguration, RlxServerOptions
-from relaax.server.rlx_server.admission import ShareAdmission, WorkerAdmission
+from relaax.server.common.operators import operator_listener
+from relaax.server.rlx_server.admission import MIB, ShareAdmission, WorkerAdmission
 from relaax.server.rlx_server.children import Children
 from relaax.server.rlx_server.connection_workers import ConnectionWorkers
+from relaax.server.rlx_server.operating import watch_and_tell
 from relaax.server.rlx_server.server import RlxServer, Workers
 from relaax.server.rlx_server.shared_workers import SharedWorkers
-from relaax.server.rlx_server.watcher import watch_parameter_server
+from relaax.server.rlx_server.tally import Tally
+from relaax.server.rlx_server.tally.state import Cell
+from relaax.server.rlx_server.watchdog import Watchdog
 from relaax.server.rlx_server.worker.process import run_connection_worker, run_shared_worker
 from relaax.server.rlx_server.worker.settings import WorkerSettings
 
@@ -47,8 +51,11 @@ def rlx_server(configuration: RlxServerConfiguration, listener: socket.socket) -
         max_environments=options.max_environments,
         algorithm_name=configuration.algorithm.directory.name,
     )
+    operators = operator_listener(options.http_bind)
     selector, children = selectors.DefaultSelector(), Children()
     children.parents_own(selector)
+    tally = Tally()
+    tally.state[Cell.NEEDED] = options.first_connection_mib() * MIB
     seeds = _seeds(listener, options.seed)
     count = _shared_workers(options, config)
     workers: Workers
@@ -57,6 +64,7 @@ def rlx_server(configuration: RlxServerConfiguration, listener: socket.socket) -
             children,
             WorkerAdmission(options.first_connection_mib()),
             seeds,
+            tally,
             partial(run_connection_worker, settings),
         )
     else:
@@ -66,10 +74,19 @@ def rlx_server(configuration: RlxServerConfiguration, listener: socket.socket) -
             ShareAdmission(options.first_connection_mib()),
             selector,
             seeds,
+            tally,
             partial(run_shared_worker, settings),
         )
     return RlxServer(
-        listener, selector, children, workers, watch=partial(watch_parameter_server, settings)
+        listener,
+        selector,
+        children,
+        workers,
+        watch=partial(watch_and_tell, settings, tally, operators),
+        state=tally.state,
+        watchdog=Watchdog(tally.state, options.worker_timeout),
+        drain_s=options.drain,
+        operators=operators,
     )
 
 

@@ -10,11 +10,14 @@ import itertools, os, select, signal, socket, sys
 from relaax.server.rlx_server.admission import WorkerAdmission
 from relaax.server.rlx_server.children import Children
 from relaax.server.rlx_server.connection_workers import ConnectionWorkers
+from relaax.server.rlx_server.tally import Tally
 
 children = Children()
 
 def make(run, first_worker_mib=0.001):
-    return ConnectionWorkers(children, WorkerAdmission(first_worker_mib), itertools.count(40), run)
+    admission = WorkerAdmission(first_worker_mib)
+    of_row = lambda seed, row, connection, peer: run(seed, connection, peer)
+    return ConnectionWorkers(children, admission, itertools.count(40), Tally(), of_row)
 
 def name_itself(seed, connection, peer):
     connection.sendall(f"{seed} {peer}".encode())

@@ -11,7 +11,11 @@ from relaax.address import Address
 from relaax.server.rlx_server import server as module
 from relaax.server.rlx_server.admission import AdmissionDecision
 from relaax.server.rlx_server.children import Children
-from relaax.server.rlx_server.server import RlxServer, listen
+from relaax.server.common.listening import listen_as_told
+from relaax.server.rlx_server.server import RlxServer
+from relaax.server.rlx_server.tally import Tally
+from relaax.server.rlx_server.tally.state import Cell
+from relaax.server.rlx_server.watchdog import Watchdog
 from relaax.server.rlx_server.watcher import TRAINING_IS_OVER
 
 logging.basicConfig(level=logging.INFO, format="%(message)s")
@@ -26,10 +30,16 @@ class Workers:
         self.exits = []
         self.ends_with = None
         self.pids = []
-        self.turns = 0
+        self.turns = {}
+        self.looks = 0
+        self.are_idle = False
+        self.drained = 0
 
     def start_due(self):
-        self.turns += 1
+        self.looks += 1
+
+    def drain(self):
+        self.drained += 1
 
     def admit(self):
         return AdmissionDecision(self.is_admitted, 1, 2)
@@ -48,7 +58,8 @@ class Workers:
         return self.ends_with
 
 workers, children = Workers(), Children()
-listener = listen(Address("127.0.0.1", 0))
+listener = listen_as_told(Address("127.0.0.1", 0), "--bind")
+state = Tally().state
 address = listener.getsockname()
 
 def wait_for(condition):
@@ -59,15 +70,15 @@ def wait_for(condition):
 
 def take_turns():
     # What has been changed before is seen in these turns of the server's loop.
-    before = workers.turns
-    wait_for(lambda: workers.turns > before + 2)
+    before = workers.looks
+    wait_for(lambda: workers.looks > before + 2)
 
 def connect():
     client = socket.create_connection(address)
     client.settimeout(20)
     return client
 
-def serve(clients, watch=lambda: time.sleep(60) or 0):
+def serve(clients, watch=lambda: time.sleep(60) or 0, drain_s=0, worker_timeout_s=60):
     # Runs the server here, and what its clients do on a thread, which stops it at last.
     failed = []
     def run_clients():
@@ -77,7 +88,9 @@ def serve(clients, watch=lambda: time.sleep(60) or 0):
             failed.append(error)
         os.kill(os.getpid(), signal.SIGTERM)
     thread = threading.Thread(target=run_clients)
-    server = RlxServer(listener, selectors.DefaultSelector(), children, workers, watch)
+    watchdog = Watchdog(state, worker_timeout_s)
+    selector = selectors.DefaultSelector()
+    server = RlxServer(listener, selector, children, workers, watch, state, watchdog, drain_s)
     thread.start()
     status = server.run()
     thread.join()
@@ -198,12 +211,76 @@ def test_relaax_train_gets_a_live_line_of_the_server():
     )
 
 
+def test_with_sigterm_no_more_connections_are_taken_and_all_may_end_before_the_server_does():
+    program = """
+        def clients():
+            with connect() as client:
+                assert client.recv(9) == b"1"
+                os.kill(os.getpid(), signal.SIGTERM)
+                wait_for(lambda: workers.drained)
+                wait_for(lambda: refused())
+                assert state[Cell.DRAINS] and not state[Cell.LISTENS]
+                take_looks_of_a_draining_server()
+                workers.are_idle = True
+
+        def take_looks_of_a_draining_server():
+            time.sleep(5 * module.POLL_S)  # it would have ended
+            assert not stopped
+
+        def refused():
+            try:
+                connect().close()
+            except ConnectionRefusedError:
+                return True
+
+        stopped = []
+        assert serve(clients, drain_s=60) == 0
+        stopped.append(True)
+        assert workers.drained == 1
+    """
+    assert "SIGTERM: letting connections go" in run(program)
+
+
+@pytest.mark.parametrize("why", ["deadline", "signal", "away"])
+def test_a_server_does_not_wait_for_ever_for_its_connections_to_end(why):
+    program = f"""
+        def clients():
+            assert connect().recv(1) == b"1"
+            if {why!r} == "deadline":
+                return
+            os.kill(os.getpid(), signal.SIGTERM)
+            wait_for(lambda: workers.drained)
+            if {why!r} == "away":
+                state.note_now(Cell.PARAMETER_SERVER_WAS_AWAY)
+                wait_for(lambda: listener.fileno() == -1 and not children.pids)
+        assert serve(clients, drain_s=0.2 if {why!r} == "deadline" else 60) == 0
+    """
+    said = run(program)
+    assert ("did not leave within 0.2 s" in said) == (why == "deadline")
+
+
+def test_a_worker_that_hangs_is_killed_and_counted():
+    program = """
+        def clients():
+            began = time.monotonic()
+            pid = children.fork("worker", lambda: time.sleep(60) or 0)
+            workers.turns = {pid: began}
+            wait_for(lambda: workers.exits)
+            assert workers.exits == [-signal.SIGKILL]
+            assert state[Cell.WORKERS_HUNG] == state[Cell.WORKERS_LOST] == 1
+        module.LOOK_AROUND_S = 0.01
+        assert serve(clients, worker_timeout_s=0.3) == 0
+    """
+    assert "has hung for more than 0.3 s: killed" in run(program)
+
+
 def test_an_address_in_use_is_an_error():
     program = """
+        from relaax.errors import ConfigurationError
         try:
-            listen(Address(*address))
+            listen_as_told(Address(*address), "--bind")
             sys.exit("two listen at one address")
-        except OSError:
-            pass
+        except ConfigurationError as error:
+            assert str(error).startswith("--bind: cannot listen at 127.0.0.1:"), error
     """
     run(program)

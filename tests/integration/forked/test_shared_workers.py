@@ -11,6 +11,7 @@ from relaax.server.rlx_server import shared_workers as module
 from relaax.server.rlx_server.admission import ShareAdmission
 from relaax.server.rlx_server.children import Children
 from relaax.server.rlx_server.shared_workers import SharedWorkers
+from relaax.server.rlx_server.tally import Tally
 from relaax.server.rlx_server.worker.inbox import Inbox
 
 class Clock:
@@ -26,7 +27,9 @@ children.parents_own(selector)
 admission = ShareAdmission(0.001)
 
 def make(count, run):
-    return SharedWorkers(count, children, admission, selector, itertools.count(40), run)
+    of_row = lambda seed, row, channel: run(seed, channel)
+    tally = Tally()
+    return SharedWorkers(count, children, admission, selector, itertools.count(40), tally, of_row)
 
 def wait_for(condition):
     # Turns as the RLX server takes them.

@@ -17,6 +17,7 @@ from relaax.protocol import FrameConnection, binary
 from relaax.protocol.binary import Hello
 from relaax.server.rlx_server.children import END_OF_TRAINING, STOP, Children
 from relaax.server.rlx_server.handover import Outbox, channel
+from relaax.server.rlx_server.tally import private_row
 from relaax.server.rlx_server.worker import stopping
 from relaax.server.rlx_server.worker.process import run_shared_worker
 from relaax.server.rlx_server.worker.stopping import StopRequest
@@ -36,7 +37,7 @@ ours, theirs = channel()
 outbox = Outbox(ours)
 children.parents_own(outbox)
 
-def start(run=lambda: run_shared_worker(settings(algorithm=algorithm), 5, theirs)):
+def start(run=lambda: run_shared_worker(settings(algorithm=algorithm), 5, private_row(), theirs)):
     pid = children.fork("worker", run)
     theirs.close()
     return pid

@@ -44,6 +44,12 @@ LOG_FILE = (
     "write into the same one"
 )
 
+#: The help of the option of all that answer operators.
+HTTP_BIND = (
+    "answer HTTP at this address: /healthz and /readyz say how the server is, /metrics has figures "
+    "for Prometheus; by default there is no such port"
+)
+
 #: The help of an option of all that deliver steps.
 WHEN_FULL = (
     "what happens to steps while the replay takes no more, because the learner does not keep up: "
@@ -91,6 +97,7 @@ class ParameterServerOptions(_Options):
         "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
     )
     log_file: FileOption | None = _option(None, LOG_FILE)
+    http_bind: AddressOption | None = _option(None, HTTP_BIND)
     checkpoint_dir: DirectoryOption | None = _option(None, "directory of checkpoints")
     checkpoint_aws_s3: S3Option | None = _option(None, "AWS S3 bucket and key of checkpoints")
     checkpoint_interval: SecondsOption = _option(900.0, "seconds between checkpoints")
@@ -179,6 +186,7 @@ class ReplayServerOptions(_Options):
         "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
     )
     log_file: FileOption | None = _option(None, LOG_FILE)
+    http_bind: AddressOption | None = _option(None, HTTP_BIND)
     replay_servers: AddressesOption | None = _option(
         None,
         f"addresses of all replay servers, this one included: it stores its share{FROM_LEARNER}",
@@ -225,6 +233,7 @@ class LearnerOptions(_Options):
         "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
     )
     log_file: FileOption | None = _option(None, LOG_FILE)
+    http_bind: AddressOption | None = _option(None, HTTP_BIND)
     checkpoint_dir: DirectoryOption | None = _option(
         None, "directory of the learner's own checkpoints, another one than the parameter server's"
     )
@@ -337,6 +346,7 @@ class RlxServerOptions(_Options):
         "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
     )
     log_file: FileOption | None = _option(None, LOG_FILE)
+    http_bind: AddressOption | None = _option(None, HTTP_BIND)
     workers: WorkersOption = _option(
         "connection",
         "how many processes serve the environments: 'connection' forks one for each connection; a "
@@ -355,6 +365,14 @@ class RlxServerOptions(_Options):
         None,
         "close a connection at the first end of an episode after this many seconds, so that a "
         "load balancer can send the client elsewhere; no need to use it on a local run",
+    )
+    drain: PauseOption = _option(
+        20.0,
+        "at SIGTERM take no more connections, and close each at the end of an episode, for so many "
+        "seconds; 0 closes all at once, as Ctrl-C does",
+    )
+    worker_timeout: SecondsOption = _option(
+        300.0, "kill a worker that does nothing for so long; its clients come back to another one"
     )
     worker_memory: MebibytesOption | None = _option(
         None,

@@ -160,7 +160,8 @@ class Following:
         self._follower = follower
         self._first = first
         self._closes = threading.Event()
-        self._is_connected = False
+        #: Whether the first shard is heard.
+        self.is_connected = False
         self.error: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="follow", daemon=True)
         self._thread.start()
@@ -172,12 +173,12 @@ class Following:
 
     def leave(self) -> None:
         """Let all shards save before this one ends, if the first one is there."""
-        if self.is_over or not self._is_connected:
+        if self.is_over or not self.is_connected:
             return
         saves, until = self._follower.saves, time.monotonic() + LEAVE_S
         with suppress(BridgeError):
             self._first.report(Said.LEAVES, self._follower.incarnation)
-            while time.monotonic() < until and self._is_connected and not self.is_over:
+            while time.monotonic() < until and self.is_connected and not self.is_over:
                 if self._follower.saves != saves:
                     saves, until = self._follower.saves, time.monotonic() + LINGER_S
                 time.sleep(PAUSE_S / 4)
@@ -207,14 +208,14 @@ class Following:
             _log.warning("beginning anew: %s", error)
             follower.forget()
         except BridgeError as error:
-            if self._is_connected and not self._closes.is_set() and not follower.has_ended:
+            if self.is_connected and not self._closes.is_set() and not follower.has_ended:
                 _log.warning("waiting: %s", error)
         finally:
-            self._is_connected = False
+            self.is_connected = False
 
     def _noted(self, incarnation: int, position: int) -> Iterator[Beginning | Order]:
         for order in self._first.orders(incarnation, position):
-            self._is_connected = True
+            self.is_connected = True
             yield order
 
 

@@ -76,6 +76,10 @@ class FirstShard(ParameterServerBase):
         """Return what answers workers, but for what they ask of all shards."""
         return _FirstService(self._whole.bridge())
 
+    def updates(self) -> int | None:
+        """Return how often the parameters have been changed."""
+        return self._whole.updates()
+
     def listen(self, address: str) -> RunningParameterServer:
         """Answer workers and the other shards at ``address``; OSError if it is taken."""
         servicer = ShardServicer(self._leader, self._part.begin, self._part.size, self._leader)

@@ -15,6 +15,8 @@ from relaax.server.common.configuration import (
     S3Location,
 )
 from relaax.server.common.directory_lock import owned
+from relaax.server.common.operators import OperatorPort, counter
+from relaax.server.common.operators.save_record import CHECKPOINTS_SAVED
 from relaax.server.common.stop_signal import Stop
 from relaax.server.parameter_server.shards.follower import Follower
 from relaax.server.parameter_server.shards.following import (
@@ -42,7 +44,9 @@ def first_shard(
     return FirstShard(whole, Leader(shard, part, initial), part, shard, saver)
 
 
-def follow(configuration: ParameterServerConfiguration, shard: Shard, stop: Stop) -> int:
+def follow(
+    configuration: ParameterServerConfiguration, shard: Shard, operators: OperatorPort, stop: Stop
+) -> int:
     """Hold a slice of the parameters, and do with it what the first shard says."""
     options, addresses = configuration.options, configuration.options.shards or ()
     algorithm = load_algorithm(configuration.algorithm.directory)
@@ -66,6 +70,11 @@ def follow(configuration: ParameterServerConfiguration, shard: Shard, stop: Stop
         resources.callback(port.stop, 1.0)
         following = resources.enter_context(closing(Following(follower, first)))
         print(f"shard {shard} at {options.place}; the first is at {first.url}", flush=True)
+        operators.ready_if(
+            lambda: None if following.is_connected else f"the first shard is not at {first.url}"
+        )
+        operators.show(lambda: [counter("checkpoints_saved", CHECKPOINTS_SAVED, follower.saves)])
+        operators.begin()
         follow_until(following, stop)
     return 0
 

@@ -57,11 +57,17 @@ class Connection:
         #: Whether the connection is closed as soon as everything is sent.
         self.is_leaving = False
         self._closes_at = None if timeout_s is None else time.monotonic() + timeout_s
+        self._goodbye = "the connection has lasted as long as it may; connect again"
 
     @property
     def time_is_up(self) -> bool:
         """Whether the connection should be closed at the next end of an episode."""
         return self._closes_at is not None and time.monotonic() >= self._closes_at
+
+    def leave_soon(self) -> None:
+        """Let the time be up from now on: the server stops when all connections have left."""
+        self._closes_at = time.monotonic()
+        self._goodbye = "the server is about to stop; connect again"
 
     def send(self, payload: bytes) -> None:
         """Send what the client takes at once; InvalidState for more than a frame may hold."""
@@ -72,8 +78,9 @@ class Connection:
 
     def goodbye(self) -> bytes | None:
         """Return what is said when the time is up; None in version 1."""
-        text = "the connection has lasted as long as it may; connect again"
-        return binary.encode_error(ErrorCode.GO_ELSEWHERE, text) if self.knows_errors else None
+        if not self.knows_errors:
+            return None
+        return binary.encode_error(ErrorCode.GO_ELSEWHERE, self._goodbye)
 
     def part(self, code: ErrorCode, text: str) -> None:
         """Close the connection; say why, unless the client has to be waited for."""

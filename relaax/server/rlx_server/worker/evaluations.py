@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from relaax.algorithm_base import EvaluatedPolicy, Evaluation, NullMetrics
 from relaax.metrics import EVALUATION_REWARD, EVALUATION_REWARD_OF, OF_EVALUATING_CLIENT, Metrics
+from relaax.server.rlx_server.tally import WorkerRow
 from relaax.server.rlx_server.worker.action_rule import ActionRule
 from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.episodes import Episodes, FloatArray
@@ -50,9 +51,14 @@ class EvaluationResponder(Responder):
     _of_client = OF_EVALUATING_CLIENT
 
     def __init__(
-        self, training: Responder, evaluation: Evaluation, is_shared: bool, rule: ActionRule
+        self,
+        training: Responder,
+        evaluation: Evaluation,
+        is_shared: bool,
+        rule: ActionRule,
+        row: WorkerRow,
     ) -> None:
-        super().__init__(self._make_evaluator, is_shared, rule)
+        super().__init__(self._make_evaluator, is_shared, rule, row)
         self._training = training
         self._evaluation = evaluation
 
@@ -68,7 +74,7 @@ class EvaluationResponder(Responder):
         episodes = EvaluationEpisodes(
             agents.stub.metrics(), lambda slot: evaluator.policies(slot)[0]
         )
-        return episodes, Measurements(NullMetrics(), shared=False)
+        return episodes, Measurements(NullMetrics(), shared=False, row=self._row)
 
     def _end(self, agents: Agents) -> None:
         """Close the evaluator alone: the rest is the training's."""

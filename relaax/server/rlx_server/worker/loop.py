@@ -12,6 +12,7 @@ from relaax.errors import AgentError, NoRoom, ProtocolError
 from relaax.protocol import MessageConnection, binary
 from relaax.protocol.binary import ErrorCode
 from relaax.protocol.connection import Payload
+from relaax.server.rlx_server.tally import WorkerRow, private_row
 from relaax.server.rlx_server.worker.action_rule import ActionRule
 from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.connection import Connection
@@ -39,7 +40,9 @@ class Worker:
     """Serves connections until it is asked to stop.
 
     With an ``inbox`` it takes connections from there, until that is closed; without one it ends
-    with its last connection. ``make_agents`` is called before the first environment comes.
+    with its last connection. ``make_agents`` is called before the first environment comes. What it
+    does is counted in ``row``. Where ``stop`` asks it to drain, it closes each connection at the
+    end of an episode.
 
     Nothing here waits for a client: what has come is read, what a client does not take is kept
     until it does, and a message that takes too long ends its own connection. At most one message of
@@ -52,12 +55,15 @@ class Worker:
         make_agents: Callable[[], Agents],
         stop: StopRequest,
         inbox: Inbox | None = None,
+        row: WorkerRow | None = None,
     ) -> None:
         self._settings = settings
+        self._row = row or private_row()
         self._stop = stop
         self._inbox = inbox
         self._rule = ActionRule(settings.config.action_space(), settings.algorithm_name)
-        self._responders = Responders(make_agents, is_shared=inbox is not None, rule=self._rule)
+        is_shared = inbox is not None
+        self._responders = Responders(make_agents, is_shared, self._rule, self._row)
         #: By descriptor.
         self._connections: dict[int, Connection] = {}
         #: Connections whose next message has been read already, so that no descriptor shows it.
@@ -67,6 +73,8 @@ class Worker:
         self._sweep_at = self._note_at = 0.0
         #: Whether the turn before was a long one.
         self._is_behind = False
+        #: Whether all connections have been told to leave.
+        self._drains = False
         self._poll = select.epoll()
         self._poll.register(stop.fileno(), select.EPOLLIN)
         if inbox is not None:
@@ -78,6 +86,8 @@ class Worker:
         self._poll.register(connection.descriptor, select.EPOLLIN)
         self._connections[connection.descriptor] = connection
         self._silent += 1
+        if self._drains:
+            connection.leave_soon()
 
     def accept(self, sock: socket.socket, peer: str) -> None:
         """Serve an accepted connection, unless its client has left again."""
@@ -118,6 +128,9 @@ class Worker:
 
     def _turn(self) -> None:
         """Handle what has come, and answer all steps among it together."""
+        self._row.begin_turn()
+        if self._stop.drains and not self._drains:
+            self._drain()
         if len(self._connections) > 1 and not self._responders.training.learns:
             os.sched_yield()  # more messages come meanwhile: see BatchAgentBase.learns
         arrived, self._buffered = self._buffered, {}
@@ -169,7 +182,8 @@ class Worker:
 
     def _take_from_inbox(self, descriptor: int) -> None:
         if self._inbox is None or descriptor != self._inbox.fileno():
-            return  # a request to stop, which the next turn looks at
+            self._stop.listen()  # the next turn looks at what is asked for
+            return
         for sock, peer in self._inbox.take():
             self.accept(sock, peer)
 
@@ -270,9 +284,19 @@ class Worker:
             except _CLIENTS_FAULTS as error:
                 self._drop(connection, error)
 
+    def _drain(self) -> None:
+        """Close connections that have said nothing; let all others leave after an episode."""
+        self._drains = True
+        for connection in list(self._connections.values()):
+            if connection.has_begun:
+                connection.leave_soon()
+            else:
+                self._close(connection)
+
     def _note_connected(self, now: float) -> None:
-        """Say how many connections there are that are not for evaluation."""
+        """Say how many connections there are; of those for evaluation the operators alone know."""
         self._note_at = now + SWEEP_S
+        self._row.note_served(len(self._connections), self._environments())
         training = [c for c in self._connections.values() if c.has_begun and c.evaluation is None]
         self._responders.training.note_connected(len(training))
 

@@ -6,6 +6,7 @@ import time
 
 from relaax.interval_metrics import IntervalMetrics
 from relaax.metrics import CONNECTIONS_OF, ENVIRONMENTS_OF, Metrics
+from relaax.server.rlx_server.tally import WorkerRow
 
 #: How often what was measured is stored.
 _INTERVAL_S = 1.0
@@ -15,14 +16,15 @@ _SAME_NUMBER_INTERVAL_S = 10.0
 
 
 class Measurements:
-    """Times of turns and evaluations; stored once a second.
+    """Times of turns and evaluations; stored once a second, and counted in ``row``.
 
     A worker that is ``shared`` by many connections also says how many environments an evaluation
     is for, how long it takes, and how long messages have waited for it.
     """
 
-    def __init__(self, metrics: Metrics, shared: bool) -> None:
+    def __init__(self, metrics: Metrics, shared: bool, row: WorkerRow) -> None:
         self._metrics = metrics
+        self._row = row
         self._means = IntervalMetrics(metrics)
         self._is_shared = shared
         #: Seconds and number of messages of each turn.
@@ -37,12 +39,19 @@ class Measurements:
 
     def add_evaluation(self, arrived_at: float, began_at: float, size: int) -> None:
         """Count an evaluation for ``size`` environments that has just ended."""
-        self._evaluations.append((arrived_at, began_at, time.monotonic(), size))
+        ended_at = time.monotonic()
+        self._evaluations.append((arrived_at, began_at, ended_at, size))
+        row = self._row
+        row.count_steps(size)
+        row.queue_wait.add(began_at - arrived_at)
+        row.inference.add(ended_at - began_at)
+        row.batch_size.add(size)
 
     def add_turn(self, arrived_at: float, messages: int) -> None:
         """Count messages that came at ``arrived_at`` and have just been answered."""
         now = time.monotonic()
         self._turns.append((now - arrived_at, messages))
+        self._row.latency.add(now - arrived_at, messages)
         if now >= self._store_at:
             self._store_at = now + _INTERVAL_S
             self.store()

@@ -11,6 +11,7 @@ from relaax.allocator import keep_memory, spare_memory
 from relaax.errors import BridgeError, ConfigurationError, ParameterServerAway
 from relaax.failure_log import FailureLog, in_words
 from relaax.protocol.binary import ErrorCode
+from relaax.server.rlx_server.tally import WorkerRow
 from relaax.server.rlx_server.worker.agents import Agents, SeparateAgents
 from relaax.server.rlx_server.worker.inbox import Inbox
 from relaax.server.rlx_server.worker.loop import Worker
@@ -38,32 +39,35 @@ _THREAD_SWITCH_S = 0.0002
 
 
 def run_connection_worker(
-    settings: WorkerSettings, number: int, connection: socket.socket, peer: str
+    settings: WorkerSettings, number: int, row: WorkerRow, connection: socket.socket, peer: str
 ) -> int:
     """Serve one connection to its end and return an exit status.
 
     The worker's ``number`` is no other worker's: its seeds are made of it. Nothing
-    heavy is made before the client has spoken. Learning interrupts acting.
+    heavy is made before the client has spoken. Learning interrupts acting. What it does is counted
+    in ``row``.
     """
     spare_memory()
     with closing(StopRequest()) as stop:
         make_agents = partial(_make_agents, settings, number, stop, learns_in_background=False)
-        worker = Worker(settings, make_agents, stop)
+        worker = Worker(settings, make_agents, stop, row=row)
         worker.accept(connection, peer)
         return _run(worker, settings.failures)
 
 
-def run_shared_worker(settings: WorkerSettings, number: int, channel: socket.socket) -> int:
+def run_shared_worker(
+    settings: WorkerSettings, number: int, row: WorkerRow, channel: socket.socket
+) -> int:
     """Serve the connections that ``channel`` brings and return an exit status.
 
     The worker's ``number`` is no other worker's: its seeds are made of it. Learning
-    goes on beside acting.
+    goes on beside acting. What it does is counted in ``row``.
     """
     keep_memory()
     sys.setswitchinterval(_THREAD_SWITCH_S)
     with closing(StopRequest()) as stop, closing(Inbox(channel)) as inbox:
         make_agents = partial(_make_agents, settings, number, stop, learns_in_background=True)
-        return _run(Worker(settings, make_agents, stop, inbox), settings.failures)
+        return _run(Worker(settings, make_agents, stop, inbox, row), settings.failures)
 
 
 def _run(worker: Worker, failures: FailureLog) -> int:

@@ -13,6 +13,7 @@ from relaax.metrics import OF_CLIENT, Metrics
 from relaax.observations import Observations, joined
 from relaax.protocol.binary import Hello, Metric
 from relaax.server.rlx_server.slots import SlotPool
+from relaax.server.rlx_server.tally import WorkerRow, private_row
 from relaax.server.rlx_server.worker.action_rule import ActionRule, UnusableActions
 from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.connection import Actions, Connection
@@ -79,16 +80,22 @@ class Responder:
     ``make_agents`` is called before the first environment comes. ``is_shared`` says whether many
     connections share the agents, and their evaluations are worth measuring. All environments have
     one kind of observation, with the same names and of bytes or floats; others are refused while
-    any of them is there. ``rule`` says which actions may be returned; if omitted, any may.
+    any of them is there. ``rule`` says which actions may be returned; if omitted, any may. What the
+    worker does is counted in ``row``.
     """
 
     #: What is put before the names of clients' own metrics.
     _of_client = OF_CLIENT
 
     def __init__(
-        self, make_agents: Callable[[], Agents], is_shared: bool, rule: ActionRule | None = None
+        self,
+        make_agents: Callable[[], Agents],
+        is_shared: bool,
+        rule: ActionRule | None = None,
+        row: WorkerRow | None = None,
     ) -> None:
         self._make_agents = make_agents
+        self._row = row or private_row()
         self._is_shared = is_shared
         self._rule = rule or ActionRule(None, "of this worker")
         self._agents: Agents | None = None
@@ -197,7 +204,7 @@ class Responder:
     def _counts(self, agents: Agents) -> tuple[Episodes, Measurements]:
         """Return what counts episodes, and what measures the worker."""
         metrics = agents.stub.metrics()
-        return Episodes(metrics), Measurements(metrics, self._is_shared)
+        return Episodes(metrics), Measurements(metrics, self._is_shared, self._row)
 
     def _end(self, agents: Agents) -> None:
         agents.close()

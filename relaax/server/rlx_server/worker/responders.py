@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from relaax.algorithm_base import Evaluation
+from relaax.server.rlx_server.tally import WorkerRow
 from relaax.server.rlx_server.worker.action_rule import ActionRule
 from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.evaluations import EvaluationResponder
@@ -16,9 +17,14 @@ class Responders:
     """
 
     def __init__(
-        self, make_agents: Callable[[], Agents], is_shared: bool, rule: ActionRule
+        self,
+        make_agents: Callable[[], Agents],
+        is_shared: bool,
+        rule: ActionRule,
+        row: WorkerRow,
     ) -> None:
-        self.training = Responder(make_agents, is_shared, rule)
+        self.training = Responder(make_agents, is_shared, rule, row)
+        self._row = row
         self._is_shared = is_shared
         self._rule = rule
         #: Those that have been made; while there are none, ``training`` answers all.
@@ -35,7 +41,7 @@ class Responders:
             return self.training
         if evaluation not in self.evaluating:
             self.evaluating[evaluation] = EvaluationResponder(
-                self.training, evaluation, self._is_shared, self._rule
+                self.training, evaluation, self._is_shared, self._rule, self._row
             )
         return self.evaluating[evaluation]
 

@@ -5,10 +5,11 @@ import os
 import signal
 import socket
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 
 from relaax.protocol.binary import ErrorCode
-from relaax.server.rlx_server.children import END_OF_TRAINING, STOP
+from relaax.server.rlx_server.children import DRAIN, END_OF_TRAINING, STOP
 
 _log = logging.getLogger(__name__)
 
@@ -32,7 +33,7 @@ _REASONS = {
 
 
 class StopRequest:
-    """Whether this process has been asked to stop, and a descriptor that is readable then.
+    """Whether this process has been asked to stop or to drain, and a descriptor that shows it.
 
     A process that has not ended by itself when ``WORKER_STOP_DEADLINE_S`` is over ends at once: it
     may wait for something that does not come. Owns the handlers of its signals until it is closed.
@@ -40,17 +41,25 @@ class StopRequest:
 
     def __init__(self) -> None:
         self.reason: Reason | None = None
+        #: Whether connections should be let go, each at the end of an episode.
+        self.drains = False
         #: Whether clients are served. A process that only waits, for its parameter server say, has
         #: nothing to close in order, and ends at once.
         self.serves = False
         self._reader, self._writer = socket.socketpair()
-        self._writer.setblocking(False)
+        for end in (self._reader, self._writer):
+            end.setblocking(False)
         signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
-        self._before = {number: signal.signal(number, self._take) for number in _REASONS}
+        self._before = {number: signal.signal(number, self._take) for number in (*_REASONS, DRAIN)}
 
     def fileno(self) -> int:
         """Return the descriptor to poll."""
         return self._reader.fileno()
+
+    def listen(self) -> None:
+        """Take what has made the descriptor readable."""
+        with suppress(BlockingIOError):
+            self._reader.recv(4096)
 
     def close(self) -> None:
         """Give the signals back."""
@@ -63,7 +72,9 @@ class StopRequest:
     def _take(self, number: int, frame: object) -> None:
         if not self.serves:
             os._exit(0)
-        if self.reason is None:
+        if number == DRAIN:
+            self.drains = True
+        elif self.reason is None:
             self.reason = _REASONS[signal.Signals(number)]
             watchdog = threading.Timer(WORKER_STOP_DEADLINE_S, _end_at_once)
             watchdog.daemon = True

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from served_worker import BinaryClient, StoredMetrics
 
+from relaax.server.rlx_server.tally import private_row
 from relaax.server.rlx_server.worker import loop, measurements
 from relaax.server.rlx_server.worker.measurements import Measurements
 from relaax.steps import START
@@ -34,7 +35,7 @@ def evaluate(measured, clock, begins_at, ends_at, size):
 
 def test_the_latency_is_the_mean_over_messages(clock):
     stored = StoredMetrics()
-    measured = Measurements(stored, shared=False)
+    measured = Measurements(stored, shared=False, row=private_row())
     clock.now = 100.25
     measured.add_turn(100.0, messages=3)
     clock.now = 100.75
@@ -45,7 +46,7 @@ def test_the_latency_is_the_mean_over_messages(clock):
 
 def test_shared_workers_measure_their_evaluations(clock):
     stored = StoredMetrics()
-    measured = Measurements(stored, shared=True)
+    measured = Measurements(stored, shared=True, row=private_row())
     evaluate(measured, clock, 100.5, 101.0, size=4)
     evaluate(measured, clock, 101.0, 103.0, size=2)
     measured.add_turn(100.0, messages=2)
@@ -59,7 +60,7 @@ def test_shared_workers_measure_their_evaluations(clock):
 
 def test_a_worker_of_one_connection_does_not(clock):
     stored = StoredMetrics()
-    measured = Measurements(stored, shared=False)
+    measured = Measurements(stored, shared=False, row=private_row())
     evaluate(measured, clock, 100.5, 101.0, size=4)
     measured.add_turn(100.0, messages=2)
     measured.store()
@@ -68,7 +69,7 @@ def test_a_worker_of_one_connection_does_not(clock):
 
 def test_a_turn_without_an_evaluation_leaves_nothing_of_it(clock):
     stored = StoredMetrics()
-    measured = Measurements(stored, shared=True)
+    measured = Measurements(stored, shared=True, row=private_row())
     measured.add_turn(100.0, messages=1)
     measured.store()
     assert {name for name, _, _ in stored.values} == {"inference/act latency"}
@@ -76,7 +77,7 @@ def test_a_turn_without_an_evaluation_leaves_nothing_of_it(clock):
 
 def test_what_was_measured_is_stored_once_a_second(clock):
     stored = StoredMetrics()
-    measured = Measurements(stored, shared=False)
+    measured = Measurements(stored, shared=False, row=private_row())
     for now in (100.5, 100.99, 101.5, 102.0):
         clock.now = now
         measured.add_turn(now - 0.25, messages=1)
@@ -94,7 +95,7 @@ def connections_of(stored):
 
 def test_the_number_of_environments_is_stored_when_it_changes_and_every_ten_seconds(clock):
     stored = StoredMetrics()
-    measured = Measurements(stored, shared=False)
+    measured = Measurements(stored, shared=False, row=private_row())
     counts = {101: 0, 102: 4, 103: 4, 104: 5, 113.5: 5, 114: 5, 115: 0, 130: 0}
     for clock.now, count in counts.items():
         measured.note_connected(count, connections=1 if count else 0)
@@ -104,7 +105,7 @@ def test_the_number_of_environments_is_stored_when_it_changes_and_every_ten_seco
 
 def test_another_connection_for_the_same_number_of_environments_is_stored_too(clock):
     stored = StoredMetrics()
-    measured = Measurements(stored, shared=False)
+    measured = Measurements(stored, shared=False, row=private_row())
     for clock.now, connections in ((102, 1), (104, 2)):
         measured.note_connected(4, connections)
     assert connections_of(stored) == [1, 2]
@@ -112,7 +113,7 @@ def test_another_connection_for_the_same_number_of_environments_is_stored_too(cl
 
 def test_a_worker_that_ends_says_that_its_environments_are_gone(clock):
     stored = StoredMetrics()
-    measured = Measurements(stored, shared=False)
+    measured = Measurements(stored, shared=False, row=private_row())
     clock.now = 102.0
     measured.note_connected(2, 1)
     measured.close()

@@ -13,6 +13,7 @@ from relaax.algorithm_base import AgentBase
 from relaax.errors import BridgeError, ConfigurationError, ParameterServerAway
 from relaax.protocol import FrameConnection, binary
 from relaax.protocol.binary import ErrorCode, Hello
+from relaax.server.rlx_server.tally import private_row
 from relaax.server.rlx_server.worker.process import (
     ALGORITHM_HAS_FAILED,
     run_connection_worker,
@@ -77,7 +78,7 @@ def talk(*messages, algorithm=None, seed=0, **changed):
         for message in messages:
             client.send(message)
         ours.shutdown(socket.SHUT_WR)
-        status = run_connection_worker(made, seed, theirs, "a test")
+        status = run_connection_worker(made, seed, private_row(), theirs, "a test")
         with contextlib.suppress(ConnectionError):
             return status, list(iter(client.receive, None))
 

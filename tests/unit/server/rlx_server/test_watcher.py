@@ -7,6 +7,7 @@ import pytest
 from relaax.algorithm_base import Phase
 from relaax.errors import BridgeError
 from relaax.server.rlx_server import watcher
+from relaax.server.rlx_server.tally import Tally
 from relaax.server.rlx_server.watcher import TRAINING_IS_OVER, watch_parameter_server
 
 
@@ -34,7 +35,7 @@ def _at_once(monkeypatch):
 
 def watch(*answers):
     stub = Stub(answers)
-    status = watch_parameter_server(SimpleNamespace(stub=lambda: stub))
+    status = watch_parameter_server(SimpleNamespace(stub=lambda: stub), Tally().state)
     assert stub.is_closed
     return status
 

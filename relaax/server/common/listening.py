@@ -1,0 +1,24 @@
+"""Sockets that listen where an option says."""
+
+import socket
+
+from relaax.address import Address
+from relaax.errors import ConfigurationError
+
+BACKLOG = 1024
+
+
+def listen_as_told(address: Address, option: str) -> socket.socket:
+    """Return a socket that listens at ``address`` and does not block.
+
+    ConfigurationError, which names the ``option`` that gave it, if that is impossible.
+    """
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    place = (address.host, address.port)
+    try:
+        listener = socket.create_server(place, family=family, backlog=BACKLOG)
+    except OSError as error:
+        reason = str(error.strerror or error).split(" (while attempting")[0]  # the address again
+        raise ConfigurationError(f"{option}: cannot listen at {address}: {reason}") from error
+    listener.setblocking(False)
+    return listener

@@ -1,0 +1,14 @@
+"""What operators see of a server: whether it is well, and its figures for Prometheus.
+
+``port``           the HTTP port: /healthz, /readyz and /metrics
+``families``       figures as Prometheus knows them
+``scalars``        the newest values of the metrics that TensorBoard shows
+``save_record``    how saving goes
+``replay``         the figures of a replay
+"""
+
+from relaax.server.common.operators.families import Metric, counter, gauge
+from relaax.server.common.operators.port import OperatorPort, operator_listener
+from relaax.server.common.operators.save_record import SaveRecord
+
+__all__ = ["Metric", "OperatorPort", "SaveRecord", "counter", "gauge", "operator_listener"]

@@ -1,0 +1,58 @@
+"""How saving goes: what operators are woken for."""
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from relaax.server.common.operators.families import Metric, counter, gauge
+
+CHECKPOINTS_SAVED = "Checkpoints that were saved"
+
+
+class SaveRecord:
+    """Counts what was saved, and what was not. One thread at a time saves.
+
+    ``interval_s`` is how often that should happen, if it should at all.
+    """
+
+    def __init__(
+        self, interval_s: float = math.inf, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._interval_s = interval_s
+        self._clock = clock
+        self._saved = self._failed = 0
+        self._saved_at = clock()
+
+    @contextmanager
+    def saving(self) -> Iterator[None]:
+        """Count a save, which is what is done inside."""
+        try:
+            yield
+        except BaseException:
+            self._failed += 1
+            raise
+        self._saved += 1
+        self.note_current()
+
+    def note_current(self) -> None:
+        """Take note that there is nothing to be saved."""
+        self._saved_at = self._clock()
+
+    def figures(self) -> Iterable[Metric]:
+        """Return what Prometheus is told."""
+        age_s = self._clock() - self._saved_at
+        return [
+            counter("checkpoints_saved", CHECKPOINTS_SAVED, self._saved),
+            counter("checkpoint_failures", "Checkpoints that could not be saved", self._failed),
+            gauge(
+                "checkpoint_age_seconds",
+                "Since the last checkpoint was saved, or since the start",
+                age_s,
+            ),
+            gauge(
+                "checkpoint_interval_seconds",
+                "How often a checkpoint should be saved",
+                self._interval_s,
+            ),
+        ]

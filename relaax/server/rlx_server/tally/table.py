@@ -1,0 +1,87 @@
+"""The memory that an RLX server shares with its workers and its watcher."""
+
+import mmap
+import time
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.server.rlx_server.slots import SlotPool
+from relaax.server.rlx_server.tally.row import STEPS, TURN_BEGAN, WIDTH, WorkerRow, private_row
+from relaax.server.rlx_server.tally.state import Cell, ServerState
+
+FloatArray = npt.NDArray[np.float64]
+
+#: So many workers are counted at a time; memory is taken for those that there are.
+MOST_WORKERS = 16_384
+
+_FLOAT_BYTES = 8
+
+#: Odd while rows are being added up, and how many rows have ever been used.
+_CHANGES, _USED = 0, 1
+_HEAD = 2
+
+#: How often a reader looks again whether rows are being added up.
+_AGAIN_S = 0.001
+
+#: A parent that was killed while it added up is never done.
+_MOST_TRIES = 1000
+
+
+class Tally:
+    """A row for each worker, which an RLX server gives out and takes back.
+
+    It is made before anything is forked. The RLX server alone calls ``take`` and ``give_back``; any
+    process may read.
+    """
+
+    def __init__(self) -> None:
+        cells = _HEAD + len(Cell) + (MOST_WORKERS + 1) * WIDTH
+        self._memory = mmap.mmap(-1, cells * _FLOAT_BYTES)
+        everything = memoryview(self._memory).cast("d")
+        self._head = everything[:_HEAD]
+        self._rows_view = everything[_HEAD + len(Cell) :]
+        #: float64 [rows, WIDTH]: the first one has what workers counted that are gone.
+        self._rows: FloatArray = np.asarray(self._rows_view).reshape(-1, WIDTH)
+        self._numbers = SlotPool()
+        #: What is known of the server as a whole.
+        self.state = ServerState(everything[_HEAD : _HEAD + len(Cell)])
+
+    def take(self) -> int | None:
+        """Return the number of a free row, for a worker; None where there is none."""
+        number = int(self._numbers.take(1)[0]) + 1
+        if number > MOST_WORKERS:
+            self._numbers.give_back(np.array([number - 1]))
+            return None
+        self._head[_USED] = max(self._head[_USED], number)
+        return number
+
+    def row(self, number: int | None) -> WorkerRow:
+        """Return a row for its worker to write; None stands for one that nobody reads."""
+        if number is None:
+            return private_row()
+        return WorkerRow(self._rows_view[number * WIDTH : (number + 1) * WIDTH])
+
+    def give_back(self, number: int | None) -> None:
+        """Keep what a worker has counted, which has ended, and let another one have its row."""
+        if number is None:
+            return
+        self._head[_CHANGES] += 1
+        self._rows[0, STEPS:] += self._rows[number, STEPS:]
+        self._rows[number] = 0
+        self._head[_CHANGES] += 1
+        self._numbers.give_back(np.array([number - 1]))
+
+    def turn_began(self, number: int | None) -> float:
+        """Return when the turn of a worker began that goes on; 0 before the first one."""
+        return 0.0 if number is None else float(self._rows[number, TURN_BEGAN])
+
+    def totals(self) -> FloatArray:
+        """Return the sums of all workers, float64 [WIDTH], those that are gone included."""
+        for _ in range(_MOST_TRIES):
+            before = self._head[_CHANGES]
+            sums: FloatArray = self._rows[: int(self._head[_USED]) + 1].sum(axis=0)
+            if before % 2 == 0 and self._head[_CHANGES] == before:
+                break
+            time.sleep(_AGAIN_S)
+        return sums

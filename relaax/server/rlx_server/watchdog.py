@@ -1,0 +1,45 @@
+"""Finds workers that hang."""
+
+import time
+from collections.abc import Callable, Mapping
+
+from relaax.server.rlx_server.tally.state import Cell, ServerState
+
+#: Whoever has not looked for so long was stopped itself, and the workers with it, by Ctrl-Z say.
+_STOPPED_S = 10.0
+
+
+class Watchdog:
+    """Compares how long turns last with ``timeout_s``.
+
+    While the parameter server is away workers wait for it, and hang no more than it does: that time
+    does not count.
+    """
+
+    def __init__(
+        self,
+        state: ServerState,
+        timeout_s: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._state = state
+        self.timeout_s = timeout_s
+        self._clock = clock
+        self._looked_at = self._count_from = clock()
+
+    def hung(self, turns: Mapping[int, float]) -> list[int]:
+        """Return those pids of which a turn lasts too long; ``turns`` says when each began.
+
+        A worker that has not begun to serve has none, or one that began at 0.
+        """
+        now = self._clock()
+        if now - self._looked_at > _STOPPED_S:
+            self._count_from = now
+        self._looked_at = now
+        away_at = self._state[Cell.PARAMETER_SERVER_WAS_AWAY]
+        earliest = max(away_at, self._count_from)
+        return [
+            pid
+            for pid, began in turns.items()
+            if began > 0 and now - max(began, earliest) > self.timeout_s
+        ]

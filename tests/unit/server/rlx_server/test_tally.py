@@ -1,0 +1,126 @@
+"""What workers count is added up across processes, and outlives them."""
+
+import numpy as np
+import pytest
+
+from relaax.server.rlx_server.tally import Tally
+from relaax.server.rlx_server.tally.cells import SECONDS
+from relaax.server.rlx_server.tally.row import (
+    CONNECTIONS,
+    ENVIRONMENTS,
+    HISTOGRAMS,
+    STEPS,
+    WIDTH,
+)
+from relaax.server.rlx_server.tally.state import Cell
+from relaax.server.rlx_server.tally.table import MOST_WORKERS
+from relaax.server.rlx_server.watchdog import Watchdog
+
+
+@pytest.fixture(name="tally")
+def _tally():
+    return Tally()
+
+
+def histogram(tally, name):
+    """Return the counts by bound, and the sum."""
+    begin, bounds = HISTOGRAMS[name]
+    total, *counts = tally.totals()[begin : begin + len(bounds) + 2].tolist()
+    return counts, total
+
+
+def test_all_workers_are_added_up(tally):
+    for number in range(3):
+        row = tally.row(tally.take())
+        row.count_steps(10 + number)
+        row.note_served(connections=2, environments=5)
+    totals = tally.totals()
+    assert totals[STEPS] == 33
+    assert totals[CONNECTIONS] == 6
+    assert totals[ENVIRONMENTS] == 15
+
+
+def test_a_histogram_agrees_with_numpy(tally):
+    values = np.random.default_rng(1).lognormal(-6, 2, 500)
+    rows = [tally.row(tally.take()) for _ in range(2)]
+    for index, value in enumerate(values):
+        rows[index % 2].latency.add(value, times=1 + index % 3)
+    times = 1 + np.arange(500) % 3
+    expected, _ = np.histogram(
+        values, [-np.inf, *np.nextafter(SECONDS, np.inf), np.inf], weights=times
+    )
+    counts, total = histogram(tally, "latency")
+    assert counts == expected.tolist()
+    assert total == pytest.approx((values * times).sum())
+
+
+def test_what_a_worker_has_counted_stays_when_it_ends_and_what_it_served_does_not(tally):
+    number = tally.take()
+    row = tally.row(number)
+    row.count_steps(7)
+    row.batch_size.add(3)
+    row.note_served(connections=1, environments=1)
+    tally.give_back(number)
+    assert tally.totals()[[STEPS, CONNECTIONS, ENVIRONMENTS]].tolist() == [7, 0, 0]
+    again = tally.take()
+    assert again == number
+    tally.row(again).count_steps(1)
+    assert tally.totals()[STEPS] == 8
+    assert histogram(tally, "batch_size") == ([0, 0, 1] + [0] * 9, 3)
+
+
+def test_more_workers_than_there_are_rows_are_served_and_not_counted(tally):
+    numbers = [tally.take() for _ in range(MOST_WORKERS)]
+    assert len(set(numbers)) == MOST_WORKERS
+    assert tally.take() is None
+    tally.row(None).count_steps(1)
+    tally.give_back(None)
+    assert tally.turn_began(None) == 0
+    assert tally.totals().tolist() == [0] * WIDTH
+    tally.give_back(numbers[5])
+    assert tally.take() == numbers[5]
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+    def pass_by(self, watchdog, seconds):
+        """Let time pass while the watchdog looks once a second, as the server does."""
+        for _ in range(seconds):
+            self.now += 1
+            watchdog.hung({})
+
+
+def test_a_worker_hangs_whose_turn_lasts_too_long(tally):
+    clock = Clock()
+    watchdog = Watchdog(tally.state, 60.0, clock)
+    turns = {1: clock.now, 2: 0.0, 3: clock.now + 30}
+    clock.pass_by(watchdog, 60)
+    assert watchdog.hung(turns) == []
+    clock.pass_by(watchdog, 1)
+    assert watchdog.hung(turns) == [1]
+
+
+def test_nobody_hangs_who_waits_for_the_parameter_server(tally):
+    clock = Clock()
+    watchdog = Watchdog(tally.state, 60.0, clock)
+    turns = {1: clock.now}
+    clock.pass_by(watchdog, 100)
+    tally.state[Cell.PARAMETER_SERVER_WAS_AWAY] = clock.now
+    clock.pass_by(watchdog, 60)
+    assert watchdog.hung(turns) == []
+    clock.pass_by(watchdog, 1)
+    assert watchdog.hung(turns) == [1]
+
+
+def test_after_ctrl_z_all_workers_get_their_time_again(tally):
+    clock = Clock()
+    watchdog = Watchdog(tally.state, 60.0, clock)
+    turns = {1: clock.now}
+    clock.now += 3600
+    assert watchdog.hung(turns) == []
+    clock.pass_by(watchdog, 61)
+    assert watchdog.hung(turns) == [1]
