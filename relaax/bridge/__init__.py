@@ -7,6 +7,7 @@ An algorithm uses it unless it exports a ``BridgeControl`` of its own; the objec
 ``stub``             the worker's end
 ``sharded``          the same to a parameter server in several shards
 ``service``          the parameter server's end; it calls roles
+``counted_steps``    counts steps once, however often they are sent
 ``traffic``          counts its calls and their bytes
 ``payloads``         messages that carry many bytes, without protobuf's copies of them
 ``vectors``          those that carry a vector

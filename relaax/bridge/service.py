@@ -23,6 +23,7 @@ from relaax.algorithm_base import (
     Wanted,
 )
 from relaax.bridge import bridge_pb2, bridge_pb2_grpc
+from relaax.bridge.counted_steps import CountedSteps
 from relaax.bridge.traffic import Traffic
 from relaax.bridge.vectors import GRADIENTS, PUBLICATIONS, SERVICE_NAME, VALUES, WithVector
 from relaax.errors import ParameterServerAway
@@ -74,6 +75,7 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
     def __init__(self, service: Service) -> None:
         self.phase = Phase.TRAINING
         self._service = service
+        self._steps = CountedSteps(service.add)
         self._incarnation = secrets.randbits(63) + 1
         self._began_with = _step_of(service)
         self._failures = FailureLog(_log)
@@ -84,7 +86,10 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
     ) -> bridge_pb2.GlobalStep:
         """Count environment steps."""
         return self._answer(
-            context, lambda: bridge_pb2.GlobalStep(global_t=self._service.add(request.count))
+            context,
+            lambda: bridge_pb2.GlobalStep(
+                global_t=self._steps.count(request.count, request.sender, request.total)
+            ),
         )
 
     def ApplyGradients(  # noqa: N802

@@ -1,6 +1,8 @@
 """The worker's end of the bridge."""
 
 import logging
+import secrets
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -81,6 +83,10 @@ class Bridge(BridgeBase):
         )
         self._metrics: MetricsSender | None = None
         self._is_closed = False
+        #: Steps that were counted, of which the parameter server knows by this sender.
+        self._sender = secrets.randbits(63) + 1
+        self._counted = 0
+        self._counting = threading.Lock()
         #: What was answered last.
         self._status: bridge_pb2.Status | None = None
 
@@ -89,10 +95,17 @@ class Bridge(BridgeBase):
         self._retry_for_s = seconds
 
     def increment_global_t(self, steps: int = 1) -> int:
-        """Add environment steps to the global step and return it."""
-        request = bridge_pb2.Steps(count=steps)
-        reply: bridge_pb2.GlobalStep = self._with_retries(self._stub.IncrementGlobalT, request)
-        return reply.global_t
+        """Add environment steps to the global step and return it.
+
+        They are counted once, also where an answer is lost and the call is repeated: by this, or by
+        the caller after a ParameterServerAway.
+        """
+        with self._counting:
+            total = self._counted + steps
+            request = bridge_pb2.Steps(count=steps, sender=self._sender, total=total)
+            reply: bridge_pb2.GlobalStep = self._with_retries(self._stub.IncrementGlobalT, request)
+            self._counted = total
+            return reply.global_t
 
     def apply_gradients(self, gradients: FloatVector, computed_with: Version | None = None) -> None:
         """Send one gradient; drop it with a warning when the parameter server is away."""
