@@ -52,6 +52,10 @@ class ParameterServerAway(BridgeError):
     """The parameter server did not answer for so long that a worker waits no longer."""
 
 
+class Abandoned(RelaaxError):
+    """The parameter server was away for so long that a training may be over without it."""
+
+
 class LearningDiverged(RelaaxError):
     """A learner's parameters are NaN or infinite: they are neither published nor saved."""
 

@@ -116,6 +116,9 @@ class RunningParameterServer(Protocol):
     def set_phase(self, phase: Phase) -> None:
         """Say to every caller from now on what the parameter server is doing."""
 
+    def all_know(self) -> bool:
+        """Return whether all who asked lately have been told it; True if that is not known."""
+
     def stop(self, grace_s: float) -> None:
         """Refuse new calls, give running ones ``grace_s`` seconds and close."""
 

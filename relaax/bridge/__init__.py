@@ -8,6 +8,7 @@ An algorithm uses it unless it exports a ``BridgeControl`` of its own; the objec
 ``sharded``          the same to a parameter server in several shards
 ``service``          the parameter server's end; it calls roles
 ``counted_steps``    counts steps once, however often they are sent
+``listeners``        who has been told that the training is over
 ``traffic``          counts its calls and their bytes
 ``payloads``         messages that carry many bytes, without protobuf's copies of them
 ``vectors``          those that carry a vector

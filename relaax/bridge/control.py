@@ -82,6 +82,10 @@ class GrpcParameterServer:
         """Answer every caller with it from now on."""
         self._servicer.phase = phase
 
+    def all_know(self) -> bool:
+        """Return whether all who asked lately have been told the phase."""
+        return self._servicer.all_know_the_phase()
+
     def stop(self, grace_s: float) -> None:
         """Say "not serving", refuse new calls, and close when the running ones are done."""
         self._health.enter_graceful_shutdown()

@@ -24,6 +24,7 @@ from relaax.algorithm_base import (
 )
 from relaax.bridge import bridge_pb2, bridge_pb2_grpc
 from relaax.bridge.counted_steps import CountedSteps
+from relaax.bridge.listeners import Listeners
 from relaax.bridge.traffic import Traffic
 from relaax.bridge.vectors import GRADIENTS, PUBLICATIONS, SERVICE_NAME, VALUES, WithVector
 from relaax.errors import ParameterServerAway
@@ -76,6 +77,7 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
         self.phase = Phase.TRAINING
         self._service = service
         self._steps = CountedSteps(service.add)
+        self._listeners = Listeners()
         self._incarnation = secrets.randbits(63) + 1
         self._began_with = _step_of(service)
         self._failures = FailureLog(_log)
@@ -132,15 +134,22 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
         self, request: bridge_pb2.Nothing, context: grpc.ServicerContext
     ) -> bridge_pb2.Status:
         """Say whether the training goes on."""
-        return self._answer(
-            context,
-            lambda: bridge_pb2.Status(
-                phase=_PHASES[self.phase],
-                global_t=self._service.add(0),
-                incarnation=self._incarnation,
-                began_with=self._began_with,
-            ),
+        return self._answer(context, lambda: self._status(context.peer()))
+
+    def all_know_the_phase(self) -> bool:
+        """Return whether all who asked for it lately have been told the phase that it is now."""
+        return self._listeners.all_know(self.phase)
+
+    def _status(self, caller: str) -> bridge_pb2.Status:
+        phase = self.phase
+        status = bridge_pb2.Status(
+            phase=_PHASES[phase],
+            global_t=self._service.add(0),
+            incarnation=self._incarnation,
+            began_with=self._began_with,
         )
+        self._listeners.tell(caller, phase)
+        return status
 
     def _answer(self, context: grpc.ServicerContext, call: Callable[[], Reply]) -> Reply:
         """Return what ``call`` returns; what it raises is logged, and the answer."""

@@ -1,12 +1,13 @@
 """Steps that were delivered, and whether the training is over: asked of the parameter server."""
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable
 
 from relaax.algorithm_base import BridgeBase, Phase
-from relaax.errors import BridgeError
+from relaax.errors import Abandoned, BridgeError
 
 _log = logging.getLogger(__name__)
 
@@ -24,7 +25,8 @@ class TrainingWatch:
     closed: nothing else waits while the parameter server is away, and what was delivered meanwhile
     is counted when it is back. ``on_begin`` is called on it once, with the global step before any
     of these. ``on_score`` is called on it with what evaluations of published policies come to from
-    now on, and not with those of a learner before: with the learner's step, and the score.
+    now on, and not with those of a learner before: with the learner's step, and the score. The
+    training is abandoned where the parameter server, which has answered, is away for ``give_up_s``.
     """
 
     def __init__(
@@ -33,7 +35,9 @@ class TrainingWatch:
         steps: Callable[[], int],
         on_score: Callable[[int, float], object] | None = None,
         on_begin: Callable[[int], object] | None = None,
+        give_up_s: float = math.inf,
     ) -> None:
+        self._give_up_s = give_up_s
         self._bridge = bridge
         self._steps = steps
         self._on_score = on_score
@@ -43,6 +47,7 @@ class TrainingWatch:
         self._scored: int | None = None
         self._phase = Phase.TRAINING
         self._heard_at = time.monotonic()
+        self._has_heard = False
         self._closes = threading.Event()
         self._thread = threading.Thread(target=self._run, name="training watch", daemon=True)
         self._thread.start()
@@ -56,6 +61,19 @@ class TrainingWatch:
     def is_over(self) -> bool:
         """Whether nothing more is to be learnt: the training is over."""
         return self._phase is not Phase.TRAINING
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether nobody knows: the parameter server answered once, and is away for too long."""
+        return self._has_heard and self.silence_s() > self._give_up_s
+
+    def require_known(self) -> None:
+        """Raise Abandoned if nobody knows whether the training goes on."""
+        if self.is_abandoned:
+            raise Abandoned(
+                f"the parameter server was away for {self._give_up_s:g} s (--give-up): it may have "
+                "ended with the training"
+            )
 
     def silence_s(self) -> float:
         """Return for how long the parameter server has not answered."""
@@ -73,7 +91,7 @@ class TrainingWatch:
                 self._report()
                 self._take_scores()
                 self._phase = self._bridge.phase()
-                self._heard_at = time.monotonic()
+                self._heard_at, self._has_heard = time.monotonic(), True
             except BridgeError as error:  # all is tried again
                 if not self._closes.is_set():
                     _log.warning("%s", error)

@@ -79,9 +79,10 @@ def _serve(arguments: list[str]) -> int:
         began_with = loop.iteration
         operators.begin()
         try:
-            loop.run(stop, lambda: watch.is_over)
+            loop.run(stop, lambda: watch.is_over or watch.is_abandoned)
         except BridgeError as error:  # it refuses what this configuration makes
             raise ConfigurationError(str(error)) from error
+        watch.require_known()
         came = experience.finish(watch.is_over)
         print(f"stopped after {_steps(loop.iteration, began_with)}; {came}", flush=True)
     return 0
@@ -129,9 +130,10 @@ def _loop(
     )
     resources.callback(experience.close)
     _connect(learner, bridge, stop)
-    watch = resources.enter_context(
-        closing(TrainingWatch(bridge, experience.steps_to_count, on_score, experience.count_lost))
+    watch = TrainingWatch(
+        bridge, experience.steps_to_count, on_score, experience.count_lost, options.give_up
     )
+    resources.enter_context(closing(watch))
     tending = [experience.tend]
     saves = SaveRecord(options.checkpoint_interval)
 

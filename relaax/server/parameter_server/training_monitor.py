@@ -22,9 +22,15 @@ CHECK_INTERVAL_S = 0.5
 #: Seconds between two measurements of the steps per second.
 RATE_INTERVAL_S = 2.0
 
-#: How long the end of a training is announced before the port is closed. RLX servers ask for the
-#: phase twice a second.
+#: How long the end of a training is announced before the port is closed, at least. RLX servers ask
+#: for the phase twice a second.
 CLOSING_PHASE_S = 2.0
+
+#: The same at most, where one that has asked lately has not heard it: it may be starting again.
+LONGEST_CLOSING_PHASE_S = 15.0
+
+#: How often it is looked whether all have heard it.
+HEARD_INTERVAL_S = 0.1
 
 #: How long a call that has begun may take when the port is closed.
 CLOSE_GRACE_S = 1.0
@@ -114,7 +120,7 @@ class TrainingMonitor:
             print(self._summary(end), flush=True)
             self._plot_return()
             if end is not EndOfTraining.SIGNAL:
-                stop.wait(None if self._keeps_serving else CLOSING_PHASE_S)
+                self._announce_the_end(stop)
         finally:
             self._bridge.stop(CLOSE_GRACE_S)
         return end
@@ -136,6 +142,16 @@ class TrainingMonitor:
             connections=None if self._connections is None else self._connections.total(),
             seconds_left=self._seconds_left(global_t),
         )
+
+    def _announce_the_end(self, stop: Stop) -> None:
+        """Wait until all know that the training is over, or serve its result until stopped."""
+        if self._keeps_serving:
+            stop.wait(None)
+            return
+        until = time.monotonic() + LONGEST_CLOSING_PHASE_S
+        stops = stop.wait(CLOSING_PHASE_S)
+        while not stops and not self._bridge.all_know() and time.monotonic() < until:
+            stops = stop.wait(HEARD_INTERVAL_S)
 
     def _train_or_save(self, stop: Stop) -> EndOfTraining:
         try:

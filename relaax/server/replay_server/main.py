@@ -69,7 +69,8 @@ def _serve(arguments: list[str]) -> int:
         resources.callback(bridge.close)
         new_actions = _new_actions(replay)  # before any come
         port = resources.enter_context(closing(_port(options, replay)))
-        watch = resources.enter_context(closing(TrainingWatch(bridge, new_actions)))
+        watch = TrainingWatch(bridge, new_actions, give_up_s=options.give_up)
+        resources.enter_context(closing(watch))
         metrics = ReplayMetrics(replay.stats, bridge.metrics(), group=f"replay {options.own_name}")
         saving = resources.enter_context(
             closing(TasksThread(_saving(options, contents), "save the replay"))
@@ -80,11 +81,13 @@ def _serve(arguments: list[str]) -> int:
             operators.show(saves.figures)
         operators.begin()
         print(f"storing what is delivered at {options.bind}", flush=True)
-        run_tasks(_tasks(options, replay, metrics), stop, lambda: watch.is_over)
+        tasks = _tasks(options, replay, metrics)
+        run_tasks(tasks, stop, lambda: watch.is_over or watch.is_abandoned)
         if watch.is_over:
             replay.end()
             time.sleep(LINGER_S)
         _finish(port, saving, contents)
+        watch.require_known()
     print(f"stopped; {replay.stored:,} steps of environments were delivered", flush=True)
     return 0
 

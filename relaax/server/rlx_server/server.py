@@ -17,7 +17,7 @@ from relaax.server.rlx_server.available_memory import AvailableMemory
 from relaax.server.rlx_server.children import END_OF_TRAINING, STOP, Children, ExitedChild
 from relaax.server.rlx_server.tally.state import Cell, ServerState
 from relaax.server.rlx_server.watchdog import Watchdog
-from relaax.server.rlx_server.watcher import TRAINING_IS_OVER
+from relaax.server.rlx_server.watcher import PARAMETER_SERVER_IS_GONE, TRAINING_IS_OVER
 
 _log = logging.getLogger(__name__)
 
@@ -257,6 +257,8 @@ class RlxServer:
                 _log.info("the training is over")
                 self._stops = self._is_over = True
                 return
+            if exited.exit_code == PARAMETER_SERVER_IS_GONE:
+                self._stops, self._exit_status = True, 1
         if exited.exit_code < 0:
             name = signal.Signals(-exited.exit_code).name
             _log.warning("%s (pid %d) was killed by %s", exited.name, exited.pid, name)

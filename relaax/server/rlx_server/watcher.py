@@ -1,4 +1,4 @@
-"""A process that asks the parameter server whether the training is over."""
+"""Asks the parameter server whether the training is over, in a process of its own."""
 
 import logging
 import time
@@ -13,16 +13,26 @@ _log = logging.getLogger(__name__)
 #: Exit status of the watcher when the training is over: the RLX server closes too.
 TRAINING_IS_OVER = 10
 
+#: Exit status of the watcher when nobody knows whether the training goes on.
+PARAMETER_SERVER_IS_GONE = 11
+
 #: How often the watcher asks.
 WATCH_INTERVAL_S = 0.5
+
+#: How long one question waits for a parameter server that is away.
+WAIT_S = 1.0
 
 
 def watch_parameter_server(settings: WorkerSettings, state: ServerState) -> int:
     """Return when the parameter server closes after the training; keep ``state`` up to date.
 
+    Where it has answered once, and is away for so long that it will not be back, it may have ended
+    with the training: who missed that ends, too.
+
     In a process of its own, so that the RLX server itself never starts gRPC.
     """
     stub = settings.stub()
+    stub.wait_at_most(WAIT_S)
     complaint = ""
     while True:
         try:
@@ -35,4 +45,15 @@ def watch_parameter_server(settings: WorkerSettings, state: ServerState) -> int:
             if str(error) != complaint:  # asked again, it would say the same
                 complaint = str(error)
                 _log.warning("%s", error)
+            if _is_gone(state, settings.give_up_s):
+                _log.error(
+                    "the parameter server was away for %g s (--give-up): the RLX server stops",
+                    settings.give_up_s,
+                )
+                return PARAMETER_SERVER_IS_GONE
         time.sleep(WATCH_INTERVAL_S)
+
+
+def _is_gone(state: ServerState, give_up_s: float) -> bool:
+    answered = state[Cell.PARAMETER_SERVER_ANSWERED]
+    return answered > 0 and state.seconds_since(Cell.PARAMETER_SERVER_ANSWERED) > give_up_s

@@ -42,6 +42,7 @@ def rlx_server(configuration: RlxServerConfiguration, listener: socket.socket) -
         deliver_to=[str(each) for each in options.replay_servers or (options.learner,)],
         drops_experience=options.when_full == "drop",
         timeout_s=options.timeout,
+        give_up_s=options.give_up,
         open_connection=partial(
             FrameConnection,
             max_frame_bytes=options.max_frame_bytes,

@@ -97,6 +97,7 @@ class TestValues:
             "log_level": "WARNING",
             "log_file": None,
             "http_bind": None,
+            "give_up": 3600.0,
             "workers": "connection",
             "timeout": None,
             "drain": 20.0,

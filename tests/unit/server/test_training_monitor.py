@@ -1,5 +1,6 @@
 """The parameter-server process's main loop, with a small parameter server and short intervals."""
 
+import itertools
 import threading
 
 import pytest
@@ -53,10 +54,14 @@ class Counting(ParameterServerBase):
 class RecordingBridge:
     def __init__(self, on_phase=lambda: None):
         self.events, self._on_phase = [], on_phase
+        self.heard = iter([])
 
     def set_phase(self, phase):
         self.events.append(phase)
         self._on_phase()
+
+    def all_know(self):
+        return next(self.heard, True)
 
     def stop(self, grace_s):
         self.events.append("stopped")
@@ -66,6 +71,7 @@ class RecordingBridge:
 def _short_intervals(monkeypatch):
     monkeypatch.setattr(training_monitor, "CHECK_INTERVAL_S", 0.001)
     monkeypatch.setattr(training_monitor, "CLOSING_PHASE_S", 0.001)
+    monkeypatch.setattr(training_monitor, "HEARD_INTERVAL_S", 0.001)
     monkeypatch.setattr(training_monitor, "RATE_INTERVAL_S", 0.002)
 
 
@@ -94,6 +100,20 @@ def test_the_required_steps_end_the_training_with_a_checkpoint_and_an_announceme
     assert case.bridge.events == [Phase.CLOSING, "stopped"]
     assert len(case.parameter_server.saved_at) == 1
     assert not case.parameter_server.learns
+
+
+def test_the_end_is_announced_until_all_have_heard_it():
+    case = Case(Counting(last=100))
+    case.bridge.heard = iter([False, False, False])
+    case.run()
+    assert next(case.bridge.heard, "asked until it was true") == "asked until it was true"
+
+
+def test_one_who_never_hears_of_the_end_holds_nobody_up_for_ever(monkeypatch):
+    monkeypatch.setattr(training_monitor, "LONGEST_CLOSING_PHASE_S", 0.02)
+    case = Case(Counting(last=100))
+    case.bridge.heard = itertools.repeat(False)
+    assert case.run() is EndOfTraining.STEPS
 
 
 def test_a_mean_return_ends_the_training_once_enough_episodes_are_known():

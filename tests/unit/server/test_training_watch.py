@@ -1,12 +1,13 @@
 """A learner counts steps at the parameter server, and asks whether the training is over."""
 
 import threading
+import time
 from contextlib import closing
 
 import pytest
 
 from relaax.algorithm_base import Evaluations, Phase
-from relaax.errors import BridgeError
+from relaax.errors import Abandoned, BridgeError
 from relaax.server.common import training_watch
 from relaax.server.common.training_watch import TrainingWatch
 
@@ -29,6 +30,8 @@ class Bridge:
 
     def phase(self):
         self.was_asked.release()
+        if self.is_away:
+            raise BridgeError("away")
         return self.current
 
     def wait(self, times=2):
@@ -105,3 +108,25 @@ def test_what_was_counted_before_is_told_once_and_before_anything_is_added():
         bridge.wait()
     assert before == [40]
     assert sum(bridge.added) == 47
+
+
+def test_a_training_is_abandoned_when_the_parameter_server_is_away_for_long():
+    bridge = Bridge()
+    with closing(TrainingWatch(bridge, lambda: 1, give_up_s=0.2)) as watch:
+        bridge.wait()
+        watch.require_known()
+        bridge.is_away = True
+        deadline = time.monotonic() + 20
+        while not watch.is_abandoned:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        with pytest.raises(Abandoned, match="--give-up"):
+            watch.require_known()
+
+
+def test_a_parameter_server_that_has_not_answered_yet_is_waited_for():
+    bridge = Bridge()
+    bridge.is_away = True
+    with closing(TrainingWatch(bridge, lambda: 1, give_up_s=1e-9)) as watch:
+        bridge.wait()
+        assert not watch.is_abandoned

@@ -9,7 +9,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NoReturn
 
-from relaax.errors import CheckpointError, CheckpointMismatch, ConfigurationError, LearningDiverged
+from relaax.errors import (
+    Abandoned,
+    CheckpointError,
+    CheckpointMismatch,
+    ConfigurationError,
+    LearningDiverged,
+)
 from relaax.server.common.logs import write_to_file
 
 #: The user must change the command line or the configuration.
@@ -27,7 +33,7 @@ def run_command(program: str, command: Callable[[], int]) -> int:
         return command()
     except (ConfigurationError, CheckpointMismatch) as error:
         return _explain(program, error, USAGE)
-    except (CheckpointError, LearningDiverged) as error:
+    except (Abandoned, CheckpointError, LearningDiverged) as error:
         return _explain(program, error, FAILURE)
 
 

@@ -63,6 +63,12 @@ PARAMETER_SERVER = (
     "--shards of its section in the YAML file"
 )
 
+#: The help of the option of all that end with the training.
+GIVE_UP = (
+    "end, with status 1, when the parameter server has been away for so long: it may have ended "
+    "with the training meanwhile"
+)
+
 #: The help of options of all that store steps.
 EVICT_AFTER = "evict steps that are older than so many seconds; if omitted, only to make room"
 EVICT_INTERVAL = "seconds between two times at which --evict-after is looked at"
@@ -187,6 +193,7 @@ class ReplayServerOptions(_Options):
     )
     log_file: FileOption | None = _option(None, LOG_FILE)
     http_bind: AddressOption | None = _option(None, HTTP_BIND)
+    give_up: SecondsOption = _option(3600.0, GIVE_UP)
     replay_servers: AddressesOption | None = _option(
         None,
         f"addresses of all replay servers, this one included: it stores its share{FROM_LEARNER}",
@@ -234,6 +241,7 @@ class LearnerOptions(_Options):
     )
     log_file: FileOption | None = _option(None, LOG_FILE)
     http_bind: AddressOption | None = _option(None, HTTP_BIND)
+    give_up: SecondsOption = _option(3600.0, GIVE_UP)
     checkpoint_dir: DirectoryOption | None = _option(
         None, "directory of the learner's own checkpoints, another one than the parameter server's"
     )
@@ -347,6 +355,7 @@ class RlxServerOptions(_Options):
     )
     log_file: FileOption | None = _option(None, LOG_FILE)
     http_bind: AddressOption | None = _option(None, HTTP_BIND)
+    give_up: SecondsOption = _option(3600.0, GIVE_UP)
     workers: WorkersOption = _option(
         "connection",
         "how many processes serve the environments: 'connection' forks one for each connection; a "

@@ -182,6 +182,10 @@ class _FirstPort:
         self._leader.is_over = phase is Phase.CLOSING
         self._port.set_phase(phase)
 
+    def all_know(self) -> bool:
+        """See ``RunningParameterServer``."""
+        return self._port.all_know()
+
     def stop(self, grace_s: float) -> None:
         """See ``RunningParameterServer``."""
         if self._leader.is_over:

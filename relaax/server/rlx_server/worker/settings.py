@@ -31,6 +31,8 @@ class WorkerSettings:
     deliver_to: Sequence[str] = ()
     #: Whether steps that are not taken at once are dropped.
     drops_experience: bool = False
+    #: How long a parameter server may be away that has answered once.
+    give_up_s: float = 3600.0
     #: What the algorithm is called in messages.
     algorithm_name: str = "of this server"
     #: What the algorithm raises; all workers that are forked after this was made know it.

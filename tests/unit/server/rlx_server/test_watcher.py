@@ -8,7 +8,12 @@ from relaax.algorithm_base import Phase
 from relaax.errors import BridgeError
 from relaax.server.rlx_server import watcher
 from relaax.server.rlx_server.tally import Tally
-from relaax.server.rlx_server.watcher import TRAINING_IS_OVER, watch_parameter_server
+from relaax.server.rlx_server.tally.state import Cell
+from relaax.server.rlx_server.watcher import (
+    PARAMETER_SERVER_IS_GONE,
+    TRAINING_IS_OVER,
+    watch_parameter_server,
+)
 
 
 class Stub:
@@ -24,6 +29,9 @@ class Stub:
             raise answer
         return answer
 
+    def wait_at_most(self, seconds):
+        assert seconds <= 1
+
     def close(self):
         self.is_closed = True
 
@@ -33,10 +41,11 @@ def _at_once(monkeypatch):
     monkeypatch.setattr(watcher, "WATCH_INTERVAL_S", 0.0)
 
 
-def watch(*answers):
+def watch(*answers, state=None, give_up_s=60.0):
     stub = Stub(answers)
-    status = watch_parameter_server(SimpleNamespace(stub=lambda: stub), Tally().state)
-    assert stub.is_closed
+    settings = SimpleNamespace(stub=lambda: stub, give_up_s=give_up_s)
+    status = watch_parameter_server(settings, state or Tally().state)
+    assert stub.is_closed == (status == TRAINING_IS_OVER)
     return status
 
 
@@ -53,3 +62,21 @@ def test_the_same_refusal_is_logged_once(caplog):
     refusals = [BridgeError("not now"), BridgeError("not now"), BridgeError("never")]
     assert watch(*refusals, Phase.CLOSING) == TRAINING_IS_OVER
     assert caplog.messages == ["not now", "never"]
+
+
+def test_it_is_known_when_the_parameter_server_answered_and_when_it_did_not():
+    state = Tally().state
+    watch(Phase.TRAINING, BridgeError("away"), Phase.CLOSING, state=state)
+    assert 0 < state[Cell.PARAMETER_SERVER_ANSWERED] < state[Cell.PARAMETER_SERVER_WAS_AWAY]
+
+
+def test_who_has_missed_the_end_gives_up_when_the_parameter_server_is_away_for_long(caplog):
+    refusals = [BridgeError("away")] * 10_000
+    status = watch(Phase.TRAINING, *refusals, give_up_s=0.001)
+    assert status == PARAMETER_SERVER_IS_GONE
+    assert "was away for 0.001 s (--give-up)" in caplog.text
+
+
+def test_a_parameter_server_that_has_not_started_yet_is_waited_for():
+    refusals = [BridgeError("away")] * 10
+    assert watch(*refusals, Phase.CLOSING, give_up_s=1e-9) == TRAINING_IS_OVER

@@ -1,0 +1,34 @@
+"""The parameter server knows who has heard that the training is over."""
+
+from relaax.algorithm_base import Phase
+from relaax.bridge.listeners import LATELY_S, Listeners
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def test_all_who_asked_lately_have_to_hear_of_the_end():
+    listeners = Listeners(Clock())
+    assert listeners.all_know(Phase.CLOSING)  # nobody is there
+    for caller in ("a", "b"):
+        listeners.tell(caller, Phase.TRAINING)
+    listeners.tell("a", Phase.CLOSING)
+    assert not listeners.all_know(Phase.CLOSING)
+    listeners.tell("b", Phase.CLOSING)
+    assert listeners.all_know(Phase.CLOSING)
+
+
+def test_who_has_not_asked_for_a_while_is_not_waited_for():
+    clock = Clock()
+    listeners = Listeners(clock)
+    listeners.tell("gone", Phase.TRAINING)
+    clock.now += LATELY_S / 2
+    listeners.tell("here", Phase.TRAINING)
+    listeners.tell("here", Phase.CLOSING)
+    assert not listeners.all_know(Phase.CLOSING)
+    clock.now += LATELY_S / 2 + 0.1
+    assert listeners.all_know(Phase.CLOSING)
