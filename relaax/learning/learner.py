@@ -18,6 +18,10 @@ _log = logging.getLogger(__name__)
 #: A training that diverges warns no more often than this.
 WARNING_INTERVAL_S = 10.0
 
+#: An update that changes nothing says that the training is over. Until a worker is told to end, or
+#: the parameter server is back, it tries again no more often than this.
+PAUSE_AT_THE_END_S = 1.0
+
 #: By then everything is compiled, which took tens of MB that are free again.
 UPDATES_BEFORE_RELEASE = 5
 
@@ -61,6 +65,8 @@ class Learner:
         self._updates = 0
         self._warns_at = 0.0
         self._stops = False
+        #: Nothing is learnt before this moment.
+        self._resumes_at = 0.0
 
     def warm_up(self) -> None:
         """Compile the updates that are expected: when they come, clients wait for them."""
@@ -75,8 +81,10 @@ class Learner:
         """Make the updates of ``rollouts``.
 
         Their steps are counted once, and with them those of dropped rollouts. Minibatches whose
-        gradient is not finite are left out.
+        gradient is not finite are left out. When the training is over no gradients are computed.
         """
+        if time.monotonic() < self._resumes_at:
+            return
         steps = rollouts.steps + steps_dropped
         for _ in range(self._passes):
             if not self._make_pass(rollouts, steps):
@@ -104,7 +112,8 @@ class Learner:
             values = self._update(part, steps)
             steps = 0
             if values is not None and values.vector is None:
-                return False  # nothing has changed: the training is over, for example
+                self._resumes_at = time.monotonic() + PAUSE_AT_THE_END_S
+                return False  # nothing has changed: the training is over
             has_learnt |= values is not None
         return has_learnt
 

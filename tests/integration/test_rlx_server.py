@@ -1,6 +1,7 @@
 """The RLX server's process, admission and timeout."""
 
 import socket
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,19 @@ def test_the_server_itself_starts_neither_grpc_nor_tensorflow(training: Training
         tasks = [len(list(Path(f"/proc/{p.pid}/task").iterdir())) for p in rlx_server.children()]
         assert max(tasks) > 1
         assert len(list(Path(f"/proc/{rlx_server.pid}/task").iterdir())) == 1
+
+
+def test_ps_tells_the_processes_of_a_server_apart(training: Training):
+    training.start_parameter_server()
+    rlx_server = training.start_rlx_server()
+    with Client(training.rlx_server_url, timeout_s=60) as client:
+        play_an_episode(client)
+        shown = subprocess.run(
+            ["ps", "-o", "args=", "--ppid", str(rlx_server.pid)],
+            capture_output=True, text=True, timeout=20, check=True,
+        ).stdout.splitlines()  # fmt: skip
+    assert "relaax-rlx-server: watcher of the parameter server" in map(str.strip, shown)
+    assert sum(line.startswith("relaax-rlx-server: worker ") for line in shown) >= 1
 
 
 def test_a_connection_is_closed_after_the_timeout_and_a_client_with_backoff_goes_on(

@@ -14,7 +14,7 @@ from relaax.errors import ConfigurationError
 from relaax.server.actor.environments import environment_factory, names_class
 from relaax.server.actor.wiring import algorithm_of, make_actor, require_fit
 from relaax.server.common.configuration import ActorOptions, load_actor
-from relaax.server.common.logs import start_logging
+from relaax.server.common.logs import show_name, start_logging
 
 _log = logging.getLogger(__name__)
 
@@ -30,6 +30,7 @@ class ActorTask:
         configuration = load_actor(self.arguments)
         options, env = configuration.options, str(configuration.options.env)
         start_logging(options.log_level, options.log_file, f"relaax-actor {index}")
+        show_name()
         try:
             algorithm, config = algorithm_of(configuration)
             environment = _environment(options, index)

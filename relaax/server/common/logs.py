@@ -2,9 +2,13 @@
 
 import logging
 import multiprocessing
+import os
 import sys
 from pathlib import Path
 from types import TracebackType
+
+os.environ.setdefault("SPT_NOENV", "1")  # a long title must not overwrite the environment
+from setproctitle import setproctitle
 
 from relaax.errors import ConfigurationError
 from relaax.live_lines import asked_interval_s
@@ -53,9 +57,18 @@ def start_logging(level: str, log_file: Path | None = None, program: str = "rela
 
 
 def name_process(name: str) -> None:
-    """Call this process, which was forked, by the name of its parent and its own."""
+    """Call this process, which was forked, by the name of its parent and its own.
+
+    In the log, and where processes are listed.
+    """
     process = multiprocessing.current_process()
     process.name = f"{process.name}: {name}"
+    show_name()
+
+
+def show_name() -> None:
+    """Let ``ps`` and ``top`` show the name of this process in the place of its command line."""
+    setproctitle(multiprocessing.current_process().name)
 
 
 def write_to_file(message: str) -> None:

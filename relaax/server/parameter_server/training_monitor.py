@@ -157,9 +157,9 @@ class TrainingMonitor:
         try:
             return self._train(stop)
         except Exception:  # whatever an algorithm's own code raises: what was reached is not lost
-            _log.error("the parameter server failed; saving what was reached")
             self._stop_training()
             if self._has_taken_steps():
+                _log.error("the parameter server failed; saving what was reached")
                 self._save_or_warn()
             raise
 
@@ -186,7 +186,7 @@ class TrainingMonitor:
                 return EndOfTraining.RETURN
             if now >= save_at:
                 save_at = now + self._checkpoint_interval_s
-                self._save_or_warn()
+                self._save_if_any_or_warn()
             elif now >= save_published_at:
                 save_published_at = now + self._save_published()
         return EndOfTraining.SIGNAL
@@ -244,6 +244,13 @@ class TrainingMonitor:
                 _log.warning("saving failed (%s); trying again in %g s", in_words(error), delay_s)
                 time.sleep(delay_s)
         return self._save()
+
+    def _save_if_any_or_warn(self) -> None:
+        """Save, unless no step was taken since the start."""
+        if self._has_taken_steps():
+            self._save_or_warn()
+        else:
+            self._saves.note_current()
 
     def _save_or_warn(self) -> None:
         try:

@@ -6,6 +6,7 @@ from learner_parts import Learning, in_use, rollouts_of
 from learning_parts import small_policy
 
 from relaax.algorithm_base import Values, Version
+from relaax.learning import learner
 
 
 def test_rollouts_make_an_update_and_the_new_values_are_published():
@@ -117,6 +118,24 @@ def test_a_training_that_is_over_ends_the_update():
     learning.store.freeze()
     learning.learner.put(rollouts_of(count=2))
     assert len(learning.bridge.gradients) == 1
+
+
+def test_when_the_training_is_over_no_gradients_are_computed():
+    learning = Learning()
+    learning.store.freeze()
+    for _ in range(10):
+        learning.learner.put(rollouts_of())
+    assert len(learning.rollouts) == 1  # whose update has changed nothing
+
+
+def test_a_parameter_server_that_is_back_gets_gradients_again(monkeypatch):
+    monkeypatch.setattr(learner, "PAUSE_AT_THE_END_S", 0.0)
+    learning = Learning()
+    learning.store.freeze()
+    learning.learner.put(rollouts_of())
+    learning.store._is_frozen = False  # another one, which goes on from its checkpoint
+    learning.learner.put(rollouts_of())
+    assert learning.policy.current.version.number == 1
 
 
 def test_what_is_learnt_is_stored_per_step():

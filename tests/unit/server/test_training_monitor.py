@@ -116,6 +116,14 @@ def test_one_who_never_hears_of_the_end_holds_nobody_up_for_ever(monkeypatch):
     assert case.run() is EndOfTraining.STEPS
 
 
+def test_before_the_first_step_nothing_is_saved_at_the_interval():
+    case = Case(Counting(), interval_s=0.002)
+    case.parameter_server.learns = False  # so that it counts no steps
+    threading.Timer(0.1, case.stop.set).start()
+    case.run()
+    assert case.parameter_server.saved_at == []
+
+
 def test_a_mean_return_ends_the_training_once_enough_episodes_are_known():
     case = Case(Counting(), goal_return=5)
     for value in (9, 9):

@@ -203,11 +203,11 @@ class Leader:
 
         ``kept`` are the steps of the checkpoints that are there. CheckpointError if a shard has not
         saved in time: then nothing is written here. Where nothing has changed since, nothing is
-        saved again.
+        saved again, and nothing before the first step.
         """
         set_id, until = new_set(), time.monotonic() + deadline_s
         with self._changed:
-            if self._has_saved_this():
+            if self._has_saved_this() or self._has_nothing_to_save():
                 return
             away = self._missing()
             if away:
@@ -280,6 +280,11 @@ class Leader:
             return False
         _, number, global_t = self._part.read()
         return (self._saved[0].version, self._saved[0].global_t) == (number, global_t)
+
+    def _has_nothing_to_save(self) -> bool:
+        """Return whether no step was taken: such a set would keep other networks from starting."""
+        _, number, global_t = self._part.read()
+        return self._saved is None and number == global_t == 0
 
     def _commit(self, worker: int, sequence: int, steps: int) -> None:
         gradient = self._staging.take(worker, sequence)
