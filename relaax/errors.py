@@ -9,6 +9,7 @@ RelaaxError
 │   └── CheckpointMismatch  it belongs to another network or algorithm
 ├── BridgeError             the parameter server refused a call
 │   └── ParameterServerAway  it did not answer for a long time
+├── Abandoned               the parameter server was away for very long: one line, exit status 1
 ├── LearningDiverged        what a learner has reached is no number: one line, exit status 1
 ├── AgentError              an algorithm's agent failed, or its actions cannot be used: its
 │                           connection is closed, and no other
