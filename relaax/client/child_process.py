@@ -2,8 +2,12 @@
 
 import contextlib
 import logging
+import multiprocessing
+import os
 import signal
 import sys
+import threading
+import time
 import traceback
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -12,6 +16,9 @@ from typing import Any, TypeAlias
 from relaax.client.observer import EpisodeSummary, RunObserver
 from relaax.client.run_result import RunOutcome, RunResult
 from relaax.errors import RelaaxError
+
+#: How long the environments may take to close when the parent was killed.
+_TIME_TO_CLOSE_S = 5.0
 
 ProcessEvent: TypeAlias = bool | EpisodeSummary | RunResult
 """What a process sends: whether it is connected, an episode that is over, how its run ended."""
@@ -62,6 +69,7 @@ def run_task(
     # A terminal sends SIGINT to this process too: the parent decides what follows.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _exit)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     # The parent shows how many environments wait for a server.
     logging.getLogger("relaax.client").setLevel(logging.ERROR)
     result = _result_of(task, index, ProcessReport(pipe, steps))
@@ -79,6 +87,17 @@ def _result_of(task: ProcessTask, index: int, report: ProcessReport) -> RunResul
     except Exception as error:  # the parent reports it, and the other processes go on
         traceback.print_exc()
         return RunResult(RunOutcome.FAILED, f"{type(error).__name__}: {error}")
+
+
+def _end_with_parent() -> None:
+    """Wait until the parent has ended, and end this process: a parent that is killed cannot."""
+    parent = multiprocessing.parent_process()
+    if parent is None:  # this is no child
+        return
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(_TIME_TO_CLOSE_S)
+    os._exit(0)
 
 
 def _exit(signal_number: int, frame: object) -> None:

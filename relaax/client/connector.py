@@ -101,7 +101,9 @@ class Connector:
                 self.close()
                 if not self._retry.allows_after(failure):
                     raise
-                self._retry.pause_after_attempt(failure)
+                last = failure
+            # Not while it is handled: Ctrl-C in the pause would show its traceback, too.
+            self._retry.pause_after_attempt(last)
 
     def close(self) -> None:
         """Close the connection, if there is one, and forget how it was lost."""

@@ -11,8 +11,9 @@ import sys
 import termios
 from pathlib import Path
 
+import psutil
 import pytest
-from processes import COMMANDS
+from processes import COMMANDS, wait_for
 from terminal_screen import on_screen
 
 from relaax.server.common.algorithm_loader import load_algorithm
@@ -41,6 +42,7 @@ CHATTY = """
 import pathlib, signal, sys, time
 saved = pathlib.Path(__file__).with_suffix(".saved")
 signal.signal(signal.SIGTERM, lambda *_: (saved.touch(), sys.exit(0)))
+pathlib.Path(__file__).with_suffix(".ready").touch()
 while True:
     print("ready", flush=True)
     time.sleep(0.02)
@@ -376,18 +378,48 @@ def test_a_process_that_does_not_end_in_its_time_is_killed(procfile):
     assert completed.returncode == 3
 
 
+@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+def test_processes_save_and_stop_when_the_launcher_is_killed(procfile, tmp_path, method):
+    """One that does not is killed, and none of them shows a traceback."""
+    path = procfile(chatty=CHATTY, other=STUBBORN)
+    launcher = subprocess.Popen(
+        [sys.executable, "-c", patched(PATIENCE_AND_METHOD.format(method)), path],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        wait_for((tmp_path / "other.ready").exists, "the start of the processes")
+        wait_for((tmp_path / "chatty.ready").exists, "the start of the processes")
+        started = psutil.Process(launcher.pid).children(recursive=True)
+    finally:
+        launcher.kill()
+    _, errors = launcher.communicate(timeout=60)
+    assert (tmp_path / "chatty.saved").exists()
+    assert "Traceback" not in errors
+    _, running = psutil.wait_procs(started, timeout=60)
+    assert not running
+
+
+#: How long processes have to save, and how Python starts those that read their output.
+PATIENCE_AND_METHOD = (
+    "import multiprocessing; multiprocessing.set_start_method({!r}); process_manager.GRACE_S = 0.5"
+)
+
+
 def run_patched(patch: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     """Run the launcher with something in it changed."""
-    program = f"""if True:
+    return subprocess.run(
+        [sys.executable, "-c", patched(patch), *map(str, arguments)],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+def patched(patch: str) -> str:
+    return f"""if True:
         import sys, honcho.manager
         from relaax.server.launcher import main, process_manager
         {patch}
         sys.exit(main.main())
     """
-    return subprocess.run(
-        [sys.executable, "-c", program, *map(str, arguments)],
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,10 @@
 """The command ``relaax-train``: starts the processes of a Procfile and shows the progress.
 
-``main``             the command
-``new_algorithm``    writes a small algorithm into a folder
-``process_manager``  starts the processes, and stops all when one exits
-``live_printer``     prints their output, with the training's progress below it
-``process_log``      writes it into a file, too
-``progress_view``    the progress as rows of a terminal: a bar and figures
+``main``              the command
+``new_algorithm``     writes a small algorithm into a folder
+``process_manager``   starts the processes, and stops all when one exits
+``launched_process``  one of them, which stops when the launcher is killed
+``live_printer``      prints their output, with the training's progress below it
+``process_log``       writes it into a file, too
+``progress_view``     the progress as rows of a terminal: a bar and figures
 """

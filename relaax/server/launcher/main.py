@@ -3,7 +3,8 @@
 honcho runs each process in a session of its own, so Ctrl-C reaches the launcher alone. The launcher
 then sends SIGTERM to all processes: the parameter server writes a checkpoint, and the RLX server
 and the clients exit. The same happens when one process exits by itself; with ``--restart`` one that
-was killed is started again instead. A process that still runs after 30 seconds is killed.
+was killed is started again instead. A process that still runs after 30 seconds is killed. When the
+launcher itself is killed, they are stopped in the same way.
 
 The exit status is
 

@@ -6,10 +6,13 @@ import time
 from collections import deque
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from honcho.manager import SYSTEM_PRINTER_NAME, Manager
 from honcho.printer import Message
+
+from relaax.server.launcher.launched_process import LaunchedProcess
 
 #: How long a process may take to exit after SIGTERM. honcho's own limit is 5 seconds after the exit
 #: of the first process, which is too short for the upload of a large checkpoint to S3.
@@ -37,6 +40,7 @@ class ProcessManager(Manager):  # type: ignore[misc]  # honcho has no types
 
     def __init__(self, printer: Any, restarts: bool = False) -> None:
         super().__init__(printer)
+        self._process_ctor = partial(LaunchedProcess, grace_s=GRACE_S)
         if restarts:
             self.events: Any = _Events(self.events, self._instead_of)
         self._kill_at: float | None = None

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 pytestmark = pytest.mark.integration
@@ -134,3 +135,30 @@ def test_a_signal_ends_the_command_and_its_processes(
     assert stdout.endswith("stopped\n")
     # The server's threads end when the connections of the two processes do.
     assert server.join_threads(30)
+
+
+@pytest.mark.parametrize("is_served", [True, False])
+def test_no_process_outlives_a_command_that_is_killed(
+    start_server: Callable[..., Any], unused_url: str, is_served: bool
+) -> None:
+    """Whether its members play or wait for a server; and none of them shows a traceback."""
+    server = start_server()
+    url = server.url if is_served else unused_url
+    with started("--rlx-server", url, "--env", "CartPole-v1", "--count", "2") as process:
+        family = psutil.Process(process.pid)
+        wait_until(lambda: len(members_that_run(family)) == 2)
+        wait_until(lambda: not is_served or len(server.exchanges) > 10)
+        members = family.children(recursive=True)
+        process.kill()
+        _, stderr = process.communicate(timeout=60)
+    _, running = psutil.wait_procs(members, timeout=60)
+    assert (running, stderr) == ([], "")
+
+
+def members_that_run(family: psutil.Process) -> list[psutil.Process]:
+    """Return the environment processes that have more threads than when they begin."""
+    return [
+        m
+        for m in family.children()
+        if "spawn_main" in " ".join(m.cmdline()) and m.num_threads() > 1
+    ]

@@ -98,6 +98,15 @@ class TestPauses:
                 try_an_episode(client)
         assert pauses == [0, 0, 0]
 
+    def test_ctrl_c_while_a_client_waits_for_the_server_shows_no_failure(self, unused_url):
+        def interrupt(_):
+            raise KeyboardInterrupt
+
+        client = Client(unused_url, reconnect=Backoff(), wait=interrupt)
+        with client, pytest.raises(KeyboardInterrupt) as interrupted:
+            client.init(STATE)
+        assert interrupted.value.__context__ is None
+
     def test_waiting_after_a_loss_can_be_stopped_with_the_loss(self):
         retry = RetryPolicy(Backoff(initial_s=0, max_s=0), lambda _: True)
         with pytest.raises(Failure, match=r"^lost$"):
