@@ -42,12 +42,13 @@ class AdmissionDecision:
     """Whether a connection is admitted, with the figures behind it."""
 
     is_admitted: bool
+    #: Less than nothing, where more is held back than there is.
     available_bytes: int
     needed_bytes: int
 
     def __str__(self) -> str:
         return (
-            f"{self.available_bytes / MIB:.0f} MiB of memory are available "
+            f"{max(0, self.available_bytes) / MIB:.0f} MiB of memory are available "
             f"and a connection needs {in_mib(self.needed_bytes)} MiB"
         )
 
