@@ -39,7 +39,7 @@ from report import Results, add_json, figure, parser_of
 from servers import free_address, running_shards, temporary_directory
 
 from relaax.algorithm_base import BridgeBase, NullMetrics
-from relaax.allocator import keep_memory
+from relaax.allocator import FEW_POOLS, keep_memory
 from relaax.bridge import BridgeControl, channel_options
 from relaax.learning.optimizers import RMSProp, RMSPropSettings
 from relaax.learning.parameter_service import ParameterService
@@ -182,7 +182,7 @@ def serve_parameters(url: str, load: Load, ready: Any) -> None:
     )
     service = ParameterService(store, NullMetrics())
     if load.keeps_memory:
-        keep_memory()  # as the command relaax-parameter-server does
+        keep_memory(FEW_POOLS)  # as the command relaax-parameter-server does
     server = BridgeControl().start_parameter_server(url, service)
     ready.set()
     time.sleep(3600)

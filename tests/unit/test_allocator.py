@@ -76,6 +76,28 @@ print(mib_returned_by(allocator.release_unused_memory, []))
     assert mib_returned(program) >= 15
 
 
+@needs_glibc
+@pytest.mark.parametrize(("pools", "kept_by"), [("None", range(7, 10)), ("1", range(3))])
+def test_threads_that_share_a_pool_keep_one_block_in_all(pools, kept_by):
+    """Without a limit each thread keeps the block that it has freed."""
+    program = f"""
+import threading
+allocator.keep_memory({pools})
+before, turn, all_have = resident_mib(), threading.Lock(), threading.Barrier(9)
+def take_and_free():
+    with turn:
+        mib_returned_by(nothing, take(2**20, 1))
+    all_have.wait()
+    all_have.wait()
+threads = [threading.Thread(target=take_and_free) for _ in range(8)]
+for thread in threads: thread.start()
+all_have.wait()
+print(round(resident_mib() - before))
+all_have.wait()
+"""
+    assert mib_returned(program) in kept_by
+
+
 def test_another_c_library_is_left_as_it_is(monkeypatch):
     def load(name):
         raise AssertionError(f"{name} was loaded")

@@ -14,7 +14,7 @@ from relaax.algorithm_base import (
     ParameterServerBase,
     RunningParameterServer,
 )
-from relaax.allocator import keep_memory
+from relaax.allocator import FEW_POOLS, keep_memory
 from relaax.bridge import Bridge, BridgeControl
 from relaax.errors import ConfigurationError
 from relaax.metrics import CONNECTIONS_OF, ENVIRONMENTS_OF, EVALUATION_REWARD
@@ -84,7 +84,8 @@ def _serve(arguments: list[str]) -> int:
     with closing(OperatorPort(operator_listener(options.http_bind))) as operators:
         if options.replica_of is not None:
             return _replicate(configuration, options.replica_of, operators, stop)
-        keep_memory()  # every update makes and frees vectors of the network's size
+        # Every update makes and frees vectors of the network's size, in one of many threads.
+        keep_memory(FEW_POOLS)
         if options.shard is not None and options.shards is None:
             raise ConfigurationError(
                 f"--shard {options.shard} needs --shards, the addresses of all of them"
