@@ -56,6 +56,11 @@ class ParameterServerAway(BridgeError):
 class Abandoned(RelaaxError):
     """The parameter server was away for so long that a training may be over without it."""
 
+    def __init__(self, away: str, give_up_s: float) -> None:
+        super().__init__(
+            f"{away} was away for {give_up_s:g} s (--give-up): it may have ended with the training"
+        )
+
 
 class LearningDiverged(RelaaxError):
     """A learner's parameters are NaN or infinite: they are neither published nor saved."""

@@ -47,3 +47,14 @@ def test_values_are_served_while_the_primary_is_away_and_followed_again(training
     training.start_parameter_server()
     wait_for(lambda: bridge.fetch(Wanted.INFO).info.iteration > before, "a newer publication")
     bridge.close()
+
+
+def test_a_replica_ends_where_its_primary_does_not_come_back(training: Training):
+    primary = training.parameter_server_url
+    server = training.start_parameter_server()
+    flags = ("--bind", f"127.0.0.1:{free_port()}", "--replica-of", primary, "--give-up", "1")
+    replica = training.start_command("relaax-parameter-server", *flags)
+    replica.says("a replica of ")
+    server.kill()
+    assert replica.wait() == 1
+    replica.says(r"the primary was away for 1 s \(--give-up\)")

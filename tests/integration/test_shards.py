@@ -90,6 +90,14 @@ def test_the_first_shard_that_is_killed_goes_on_with_the_others(training: Traini
     wait_for(lambda: shards.step() > step + 200, "training after the kill")
 
 
+def test_a_shard_ends_where_the_first_one_does_not_come_back(training: Training):
+    shards = Shards(training, 2, **{"give-up": 1.0})
+    assert shards.step() == 0  # all of them answer
+    shards.processes[0].kill()
+    assert shards.processes[1].wait() == 1
+    shards.processes[1].says(r"the first shard was away for 1 s \(--give-up\)")
+
+
 def test_all_are_stopped_and_go_on_where_they_were(training: Training):
     shards = Shards(training, 2)
     rlx_server = training.start_rlx_server()

@@ -70,10 +70,7 @@ class TrainingWatch:
     def require_known(self) -> None:
         """Raise Abandoned if nobody knows whether the training goes on."""
         if self.is_abandoned:
-            raise Abandoned(
-                f"the parameter server was away for {self._give_up_s:g} s (--give-up): it may have "
-                "ended with the training"
-            )
+            raise Abandoned("the parameter server", self._give_up_s)
 
     def silence_s(self) -> float:
         """Return for how long the parameter server has not answered."""

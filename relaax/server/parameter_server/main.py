@@ -122,7 +122,7 @@ def _replicate(
         operators.ready_if(lambda: _outdated(service))
         operators.show(lambda: [gauge("age_seconds", "Age of what is served", service.age_s())])
         operators.begin()
-        keep_up(service, port, stop)
+        keep_up(service, port, stop, options.give_up)
     return 0
 
 

@@ -1,6 +1,7 @@
 """A copy of a parameter server, for more workers than one can answer."""
 
 import logging
+import math
 import threading
 import time
 from collections import OrderedDict
@@ -19,7 +20,7 @@ from relaax.algorithm_base import (
     Version,
     Wanted,
 )
-from relaax.errors import BridgeError
+from relaax.errors import Abandoned, BridgeError
 from relaax.metrics import EVALUATION_REWARD_OF
 from relaax.server.common.stop_signal import Stop
 
@@ -185,10 +186,12 @@ def follow_when_there(primary: BridgeBase, stop: Stop) -> ReplicaService | None:
     return None
 
 
-def keep_up(service: ReplicaService, port: RunningParameterServer, stop: Stop) -> None:
+def keep_up(
+    service: ReplicaService, port: RunningParameterServer, stop: Stop, give_up_s: float = math.inf
+) -> None:
     """Keep ``service`` up to date until ``stop`` is set, or until the primary's training is over.
 
-    Then say so to all that ask, for a while.
+    Then say so to all that ask, for a while. Abandoned if the primary is away for ``give_up_s``.
     """
     is_away = False
     while not stop.wait(INTERVAL_S):
@@ -199,6 +202,8 @@ def keep_up(service: ReplicaService, port: RunningParameterServer, stop: Stop) -
             if not is_away:
                 _log.warning("serving the values before: %s", error)
             is_away = True
+            if service.age_s() > give_up_s:
+                raise Abandoned("the primary", give_up_s) from error
             continue
         is_away = False
         port.set_phase(phase)

@@ -85,6 +85,7 @@ class TestValues:
             "replica_of": None,
             "shard": None,
             "shards": None,
+            "give_up": 3600.0,
         }
         found = load_rlx_server(["--config", str(yaml)]).options
         assert found == RlxServerOptions()

@@ -153,6 +153,11 @@ class ParameterServerOptions(_Options):
     shards: AddressesOption | None = _option(
         None, "addresses of all shards, the first one first: the same for all of them"
     )
+    give_up: SecondsOption = _option(
+        3600.0,
+        "end, with status 1, when what a replica copies, or the first shard for the others, has "
+        "been away for so long: it may have ended with the training meanwhile",
+    )
 
     @model_validator(mode="after")
     def _shard_of_shards(self) -> Self:

@@ -1,6 +1,7 @@
 """The process of another shard than the first."""
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -11,7 +12,7 @@ import grpc
 from relaax.algorithm_base import Checkpoint, Shard, Slice
 from relaax.bridge import channel_options, shards_pb2
 from relaax.bridge.shard_messages import SERVICE_NAME
-from relaax.errors import BridgeError, ConfigurationError
+from relaax.errors import Abandoned, BridgeError, ConfigurationError
 from relaax.server.common.checkpoint_place import saver_of
 from relaax.server.common.saver import BlobStore, CheckpointSaver
 from relaax.server.common.stop_signal import Stop
@@ -162,6 +163,8 @@ class Following:
         self._closes = threading.Event()
         #: Whether the first shard is heard.
         self.is_connected = False
+        #: When it was heard last; None before it was.
+        self._heard_at: float | None = None
         self.error: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="follow", daemon=True)
         self._thread.start()
@@ -170,6 +173,13 @@ class Following:
     def is_over(self) -> bool:
         """Whether there is nothing more to do."""
         return not self._thread.is_alive()
+
+    @property
+    def silence_s(self) -> float:
+        """For how long the first shard, which was heard before, is not heard any more."""
+        if self.is_connected or self._heard_at is None:
+            return 0.0
+        return time.monotonic() - self._heard_at
 
     def leave(self) -> None:
         """Let all shards save before this one ends, if the first one is there."""
@@ -211,6 +221,8 @@ class Following:
             if self.is_connected and not self._closes.is_set() and not follower.has_ended:
                 _log.warning("waiting: %s", error)
         finally:
+            if self.is_connected:
+                self._heard_at = time.monotonic()
             self.is_connected = False
 
     def _noted(self, incarnation: int, position: int) -> Iterator[Beginning | Order]:
@@ -219,11 +231,16 @@ class Following:
             yield order
 
 
-def follow_until(following: Following, stop: Stop) -> None:
-    """Wait until the training is over, or ``stop`` is set; raise what has ended the thread."""
+def follow_until(following: Following, stop: Stop, give_up_s: float = math.inf) -> None:
+    """Wait until the training is over, or ``stop`` is set; raise what has ended the thread.
+
+    Abandoned if the first shard is away for ``give_up_s``.
+    """
     while not stop.wait(PAUSE_S):
         if following.is_over:
             break
+        if following.silence_s > give_up_s:
+            raise Abandoned("the first shard", give_up_s)
     else:
         following.leave()
     if following.error is not None:

@@ -75,7 +75,7 @@ def follow(
         )
         operators.show(lambda: [counter("checkpoints_saved", CHECKPOINTS_SAVED, follower.saves)])
         operators.begin()
-        follow_until(following, stop)
+        follow_until(following, stop, options.give_up)
     return 0
 
 
