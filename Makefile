@@ -42,7 +42,7 @@ unit: install-test ## run the fast tests alone, on all cores
 	$(BIN)/python -m pytest -n $(CORES) --dist worksteal -m 'not integration and not learning'
 
 integration: install-test ## run the tests with real processes alone, on all cores: three for two, since they often wait
-	$(BIN)/python -m pytest -n $(shell expr \( 3 \* $(CORES) + 1 \) / 2) --dist loadfile -m integration
+	$(BIN)/python -m pytest -n $(shell expr \( 3 \* $(CORES) + 1 \) / 2) --dist loadfile --no-loadscope-reorder -m integration
 
 learning: install-test ## run the small trainings alone, on all cores; what they reach is shown at the end
 	$(BIN)/python -m pytest -n $(CORES) --dist loadfile -m learning -v -rP

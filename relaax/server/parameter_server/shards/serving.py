@@ -89,10 +89,14 @@ class FirstShard(ParameterServerBase):
         return _FirstPort(port, self._leader)
 
     def training_is_over(self) -> bool:
-        """Return whether ``max_global_step`` is reached; raise what keeps shards from beginning."""
+        """Return whether ``max_global_step`` is reached; raise what keeps shards from beginning.
+
+        It is not over while a shard is away: the last checkpoint needs all of them, and of one that
+        was restored nobody knows yet whether it is whole.
+        """
         if self._leader.failure is not None:
             raise self._leader.failure
-        return self._whole.training_is_over()
+        return self._whole.training_is_over() and not self._leader.missing()
 
     def max_global_step(self) -> float | None:
         """Return the global step at which the training is over."""
