@@ -39,6 +39,44 @@ class _Slice:
     vector: FloatVector
 
 
+class _Unsettled:
+    """Gradients that the first shard has committed, or may have, and another may not have applied.
+
+    That one still has to have them: what a worker stages later does not take their place.
+    """
+
+    def __init__(self) -> None:
+        self._incarnation = 0
+        #: In the order of their sequence, with the updates' numbers where these are known.
+        self._committed: list[tuple[int, int | None]] = []
+
+    def add(self, sequence: int, incarnation: int, number: int | None) -> None:
+        """Take note of one that update ``number`` is made of, None if that is not known."""
+        self._is_of(incarnation)
+        self._committed.append((sequence, number))
+
+    def have_seen(self, incarnation: int, number: int) -> None:
+        """Take note that all shards have applied ``number`` updates."""
+        self._is_of(incarnation)
+        settled = [
+            place
+            for place, (_, each) in enumerate(self._committed)
+            if each is not None and each <= number
+        ]
+        if settled:
+            del self._committed[: settled[-1] + 1]
+
+    def first(self, sequence: int) -> int:
+        """Return the sequence of the first one; ``sequence`` if there is none."""
+        return self._committed[0][0] if self._committed else sequence
+
+    def _is_of(self, incarnation: int) -> None:
+        """Forget all if the shards have begun anew: so have they."""
+        if incarnation != self._incarnation:
+            self._incarnation = incarnation
+            self._committed.clear()
+
+
 class _ShardStub:
     """Calls one shard; each method begins a call, which ``result()`` of what it returns ends."""
 
@@ -93,6 +131,7 @@ class ShardedBridge(BridgeBase):
         self._retry_for_s = retry_for_s
         self._worker = secrets.randbits(63) + 1
         self._sequence = 0
+        self._unsettled = _Unsettled()
         self._is_closed = False
         #: Guards what follows.
         self._lock = threading.Lock()
@@ -170,6 +209,9 @@ class ShardedBridge(BridgeBase):
             latest, away = self._read_once(at_least, timeout_s)
             if latest is not None and len({each.incarnation for each in latest}) == 1:
                 self._latest = latest
+                self._unsettled.have_seen(
+                    latest[0].incarnation, min(each.number for each in latest)
+                )
                 return
             if self._is_closed:
                 raise ParameterServerAway("the connection was closed meanwhile")
@@ -180,7 +222,7 @@ class ShardedBridge(BridgeBase):
             if away and time.monotonic() >= say_at:
                 _log.warning("waiting for %s", away)
                 say_at = time.monotonic() + self._call_timeout_s
-            at_least, timeout_s = 0, self._call_timeout_s
+            timeout_s = self._call_timeout_s
             time.sleep(_PAUSE_S if not away else min(1.0, timeout_s))
 
     def _read_once(self, at_least: int, timeout_s: float) -> tuple[list[_Slice] | None, str]:
@@ -231,7 +273,10 @@ class ShardedBridge(BridgeBase):
         self._sequence += 1
         bounds = pairwise([0, *self._cuts, gradient.size])
         fields = shards_pb2.StagedSlice(
-            worker=self._worker, sequence=self._sequence, incarnation=incarnation
+            worker=self._worker,
+            sequence=self._sequence,
+            incarnation=incarnation,
+            settled=self._unsettled.first(self._sequence),
         )
         calls = [
             shard.stage(fields, gradient[begin:end], self._call_timeout_s)
@@ -253,10 +298,12 @@ class ShardedBridge(BridgeBase):
         (reply,), away = self._ended([self._shards[0].commit(commitment, self._call_timeout_s)])
         if away:
             _log.warning("a gradient may be lost: %s", away)
+            self._unsettled.add(self._sequence, incarnation, None)
             return None
         if reply.incarnation != incarnation:
             self._warn_of_refusal(steps)
             return None
+        self._unsettled.add(self._sequence, incarnation, reply.number)
         return int(reply.number)
 
     def _warn_of_refusal(self, steps: int) -> None:

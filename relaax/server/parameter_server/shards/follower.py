@@ -87,13 +87,15 @@ class Follower:
         with self._changed:
             self.incarnation = self.position = 0
 
-    def stage(self, worker: int, sequence: int, incarnation: int, gradient: FloatVector) -> int:
+    def stage(
+        self, worker: int, sequence: int, incarnation: int, gradient: FloatVector, settled: int = 0
+    ) -> int:
         """Keep a slice; return the present incarnation: if it is another, nothing was kept."""
         self._part.require_fitting(gradient)
         with self._changed:
             self._require_begun()
             if incarnation == self.incarnation:
-                self._staging.put(worker, sequence, gradient)
+                self._staging.put(worker, sequence, gradient, settled)
             return self.incarnation
 
     def read(

@@ -26,7 +26,9 @@ _SAID = {
 class Holder(Protocol):
     """A shard, as workers see it."""
 
-    def stage(self, worker: int, sequence: int, incarnation: int, gradient: FloatVector) -> int:
+    def stage(
+        self, worker: int, sequence: int, incarnation: int, gradient: FloatVector, settled: int
+    ) -> int:
         """Keep a slice; return the present incarnation."""
 
     def read(self, incarnation: int, at_least: int) -> tuple[int, FloatVector, int, int]:
@@ -51,7 +53,7 @@ class ShardServicer:
         fields, vector = request.fields, _NOTHING if request.vector is None else request.vector
         with _refusing(context):
             incarnation = self._holder.stage(
-                fields.worker, fields.sequence, fields.incarnation, vector
+                fields.worker, fields.sequence, fields.incarnation, vector, fields.settled
             )
         return shards_pb2.Staged(incarnation=incarnation)
 

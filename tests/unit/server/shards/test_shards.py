@@ -188,6 +188,47 @@ def test_a_shard_that_was_cut_off_goes_on_where_it_was(shards_of):
     assert values.version.incarnation == before.incarnation
 
 
+def test_a_shard_that_hears_late_of_updates_still_has_what_was_staged(shards_of, monkeypatch):
+    """The first shard commits what a shard behind a broken link does not hear of until later."""
+    shards = shards_of(2, INITIAL, OPTIMIZERS["adam"])
+    follower, link = shards.others[2].follower, threading.Event()
+    apply = follower._apply
+
+    def apply_later(update):
+        link.wait(30)
+        apply(update)
+
+    monkeypatch.setattr(follower, "_apply", apply_later)
+    gradients = random_vectors(6, SIZE)
+    with shards.bridge(retry_for_s=0.5, call_timeout_s=0.5) as bridge:
+        before = bridge.get_values()
+        with pytest.raises(ParameterServerAway):  # the shard never has what was committed
+            bridge.synchronize(gradients[0], 10)
+        for gradient in gradients[1:5]:
+            bridge.apply_gradients(gradient)
+        link.set()
+        bridge.wait_at_most(30.0)
+        values = bridge.synchronize(gradients[5], 10)
+    expected = moved(INITIAL, OPTIMIZERS["adam"], gradients, [10, 0, 0, 0, 0, 10])
+    assert values.version.incarnation == before.version.incarnation
+    assert (values.version.number, values.global_t) == (6, 20)
+    assert values.vector.tobytes() == expected.vector.tobytes()
+    for shard in (shards.leader, follower):
+        assert not shard._staging._workers
+
+
+def test_a_gradient_that_is_not_committed_makes_room_for_the_next_one(shards_of):
+    """Nothing is kept of a worker that stages while another shard is away, but the last one."""
+    shards = shards_of(2, INITIAL, OPTIMIZERS["sgd"])
+    with shards.bridge(retry_for_s=0.2, call_timeout_s=0.5) as bridge:
+        bridge.get_values()
+        shards.leader._members[2].has_begun = False
+        for gradient in random_vectors(3, SIZE):
+            bridge.apply_gradients(gradient)
+        (own,) = shards.others[2].follower._staging._workers.values()
+        assert list(own.slices) == [3]
+
+
 def test_without_a_checkpoint_all_begin_anew(shards_of, caplog):
     shards = shards_of(2, INITIAL, OPTIMIZERS["adam"])
     with shards.bridge() as bridge:
