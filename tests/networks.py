@@ -87,7 +87,11 @@ class Machine:
         _ip("-n", self._switch, "link", "set", self._port, "up")
 
     def _start(self, name: str, *arguments: str) -> Process:
-        return self._training.start(name, [str(IP), "netns", "exec", self.name, *arguments])
+        return self._training.start(name, self.command(*arguments))
+
+    def command(self, *arguments: str) -> list[str]:
+        """Return what runs a program on this machine."""
+        return [str(IP), "netns", "exec", self.name, *arguments]
 
 
 @contextmanager

@@ -32,6 +32,14 @@ SMALL_DA3C = {
     "seed": 1,
 }
 
+#: Learns CartPole within seconds, with shared workers.
+FAST_DA3C = {
+    **SMALL_DA3C,
+    "hidden_layers": [64, 64], "episode_len": 32, "initial_learning_rate": 1e-3, "passes": 20,
+    "entropy_beta": 0, "rewards_gamma": 0.98, "trace_decay": 0.9, "policy_clip": 0.2,
+    "normalize_advantages": True, "rollouts_per_update": 32, "RMSProp": {"decay": 0.99},
+}  # fmt: skip
+
 SMALL_SAC = {
     "path": str(REPOSITORY / "algorithms" / "sac"), "state_size": [3], "action_size": 1,
     "action_low": -2, "action_high": 2, "hidden_layers": [8], "batch_size": 16,

@@ -6,17 +6,18 @@ import signal
 import numpy as np
 import pytest
 from processes import SMALL_DA3C, Training, wait_for
-from worker_modes import IN_BOTH_MODES
+from worker_modes import IN_BOTH_MODES, SHARED
 
 from relaax.algorithm_base import Phase
 from relaax.bridge import Bridge
 from relaax.client.rlx_client import Client
 
-pytestmark = [pytest.mark.integration, IN_BOTH_MODES]
+pytestmark = pytest.mark.integration
 
 SHORT = {**SMALL_DA3C, "max_global_step": 300}
 
 
+@IN_BOTH_MODES
 def test_when_the_steps_are_done_everybody_ends_with_status_zero(training: Training):
     training.configure(SHORT)
     parameter_server = training.start_parameter_server()
@@ -32,6 +33,7 @@ def test_when_the_steps_are_done_everybody_ends_with_status_zero(training: Train
     assert int(manifest.stem.removeprefix("cp-")) >= 300
 
 
+@SHARED
 def test_a_training_that_is_over_ends_at_once_when_it_is_started_again(training: Training):
     training.configure(SHORT)
     training.start_parameter_server()
@@ -47,6 +49,7 @@ def test_a_training_that_is_over_ends_at_once_when_it_is_started_again(training:
     assert "the required number of steps is done" in again.output()
 
 
+@SHARED
 def test_a_training_ends_when_its_return_is_reached(training: Training):
     training.configure(SMALL_DA3C, {"goal-return": 5, "goal-episodes": 10})
     parameter_server = training.start_parameter_server()
@@ -57,6 +60,7 @@ def test_a_training_ends_when_its_return_is_reached(training: Training):
     assert "the mean return has reached its goal" in parameter_server.output()
 
 
+@IN_BOTH_MODES
 def test_servers_that_keep_serving_act_on_and_learn_no_more(training: Training, bridge: Bridge):
     training.configure(SHORT, {"keep-serving": True})
     parameter_server = training.start_parameter_server()

@@ -129,7 +129,7 @@ def test_an_algorithm_without_evaluators_refuses_in_words(training: Training):
     assert refused.value.is_refusal
 
 
-@IN_BOTH_MODES
+@SHARED
 def test_the_command_evaluates_records_videos_and_says_what_came_of_it(training: Training):
     with_metrics(training)
     training.start_parameter_server()

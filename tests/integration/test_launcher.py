@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from processes import COMMANDS, wait_for
+from processes import COMMANDS, SMALL_DA3C, Training, wait_for
 from terminal_screen import on_screen
 
 from relaax.server.common.algorithm_loader import load_algorithm
@@ -473,3 +473,41 @@ class TestANewAlgorithm:
         completed = run(*arguments)
         assert completed.returncode == 2
         assert "--new-algorithm" in completed.stderr
+
+
+def test_copies_of_servers_have_addresses_of_their_own(training: Training):
+    """Two RLX servers on this machine, and three programs of environments in turn."""
+    training.configure({**SMALL_DA3C, "max_global_step": 5000})
+    path = training.directory / "Procfile"
+    path.write_text(
+        f"ps: exec relaax-parameter-server --config {training.yaml}\n"
+        f"rlx: exec relaax-rlx-server --config {training.yaml} --workers 1\n"
+        f"env: exec {sys.executable} -m relaax.client.gymnasium_runner --env CartPole-v1 --count 2"
+        f" --seed $RELAAX_COPY --rlx-server {training.rlx_server_url}\n"
+    )
+    train = training.start("relaax-train", [str(TRAIN), str(path), "--concurrency", "rlx=2,env=3"])
+    assert train.wait() == 0
+    assert f"serving at {training.rlx_server_url}" in train.output()
+    served = re.findall(r"(rlx\.\d) .* serves ", train.output())
+    assert [served.count(name) for name in ("rlx.1", "rlx.2")] == [4, 2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--on", "mesos"], "must be ray, ray=ADDRESS or slurm, is 'mesos'"),
+        (["--on", "slurm"], "--on slurm runs in an allocation, and this is none"),
+        (["--on", "ray=127.0.0.1:1"], "--on ray: no cluster at 127.0.0.1:1"),
+        (["--concurrency", "one"], "must be NAME=N,..., is 'one'"),
+        (["--concurrency", "one=1.5"], "numbers of processes must be whole"),
+        (["--concurrency", "two=2"], "--concurrency: the Procfile has no 'two'; it has one"),
+        (["--gpus", "one=1"], "--gpus is for --on"),
+        (["--on", "ray", "--cpus", "two=2"], "--cpus: the Procfile has no 'two'; it has one"),
+    ],
+)
+def test_what_cannot_be_started_is_status_2_and_one_line(procfile, arguments, said):
+    done = run(procfile(one=OBEDIENT), *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""

@@ -6,15 +6,16 @@ from pathlib import Path
 
 import pytest
 from processes import SMALL_SAC, Training, wait_for
-from worker_modes import IN_BOTH_MODES
+from worker_modes import IN_BOTH_MODES, SHARED
 
 from relaax.algorithm_base import Wanted
 from relaax.bridge import Bridge
 from relaax.replay.client.stub import ReplayStub
 
-pytestmark = [pytest.mark.integration, IN_BOTH_MODES]
+pytestmark = pytest.mark.integration
 
 
+@IN_BOTH_MODES
 def test_when_the_steps_are_done_everybody_ends_with_status_zero(training: Training):
     training.configure({**SMALL_SAC, "max_global_step": 1500})
     training.start_parameter_server()
@@ -33,6 +34,7 @@ def test_when_the_steps_are_done_everybody_ends_with_status_zero(training: Train
     assert list((training.directory / "learner").glob("cp-*.json"))
 
 
+@IN_BOTH_MODES
 def test_what_is_learnt_is_published_and_every_step_is_stored_once(
     training: Training, bridge: Bridge
 ):
@@ -51,6 +53,7 @@ def test_what_is_learnt_is_published_and_every_step_is_stored_once(
     replay.close()
 
 
+@SHARED
 def test_a_learner_that_is_killed_goes_on_from_its_checkpoint(training: Training, bridge: Bridge):
     training.configure(SMALL_SAC, learner={"checkpoint-interval": 1.0, "save-replay": True})
     training.start_parameter_server()
@@ -74,6 +77,7 @@ def test_a_learner_that_is_killed_goes_on_from_its_checkpoint(training: Training
     assert 0 < new < total
 
 
+@SHARED
 def test_what_a_killed_learner_had_stored_is_counted(training: Training, bridge: Bridge):
     training.configure(SMALL_SAC, learner={"checkpoint-interval": 1.0})
     training.start_parameter_server()
@@ -92,6 +96,7 @@ def test_what_a_killed_learner_had_stored_is_counted(training: Training, bridge:
     replay.close()
 
 
+@IN_BOTH_MODES
 def test_a_worker_that_is_stopped_waits_for_no_learner(training: Training):
     """It has waited for room when the signal comes, and still says goodbye."""
     training.configure(SMALL_SAC)
@@ -110,6 +115,7 @@ def test_a_worker_that_is_stopped_waits_for_no_learner(training: Training):
     assert "did not stop within" not in rlx_server.output()
 
 
+@SHARED
 def test_a_learner_that_is_stopped_while_it_starts_ends_without_the_others(training: Training):
     training.configure(SMALL_SAC)
     learner = training.start_command("relaax-learner")
@@ -127,6 +133,7 @@ def handles(process: int, number: signal.Signals) -> bool:
     return bool(caught >> (number - 1) & 1)
 
 
+@SHARED
 def test_learning_goes_on_while_the_parameter_server_is_away(training: Training, bridge: Bridge):
     training.configure(SMALL_SAC, {"checkpoint-interval": 1.0})
     parameter_server = training.start_parameter_server()

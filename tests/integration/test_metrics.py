@@ -46,7 +46,7 @@ OF_INFERENCE = {
 
 def test_every_metric_of_a_training_is_stored_at_its_step(training: Training):
     metrics = training.directory / "metrics"
-    training.configure({**SMALL_DA3C, "max_global_step": 8000}, {"metrics-dir": str(metrics)})
+    training.configure({**SMALL_DA3C, "max_global_step": 4000}, {"metrics-dir": str(metrics)})
     parameter_server = training.start_parameter_server()
     training.start_rlx_server()
     training.start_environments(2, "--attempts", "1")

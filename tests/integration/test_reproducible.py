@@ -27,7 +27,7 @@ class Case:
     rollouts: int = 1
 
 
-DISCRETE = Case(SMALL_DA3C, "CartPole-v1", (20_000, 23_000))
+DISCRETE = Case(SMALL_DA3C, "CartPole-v1", (8_000, 9_500))
 
 #: With filters, an LSTM layer and a sigma for each state, as by default.
 CONTINUOUS = Case(
@@ -45,14 +45,14 @@ CONTINUOUS = Case(
         "Adam": {},
     },
     "Pendulum-v1",
-    (1_500, 2_000),
+    (1_000, 1_300),
 )
 
 #: The same without an LSTM layer, for as many steps as the discrete one.
 FEED_FORWARD = Case(
     {**CONTINUOUS.algorithm, "lstm": False, "hidden_layers": [32, 32], "episode_len": 32},
     "Pendulum-v1",
-    (20_000, 22_000),
+    (8_000, 9_000),
 )
 
 #: It learns whenever rollouts are full, and acts on after that.
@@ -64,7 +64,7 @@ SHARED = Case(
         "minibatches": 2,
     },
     "CartPole-v1",
-    (5_000, 6_000),
+    (3_000, 3_600),
     workers=1,
     environments=4,
     rollouts=12,  # three wait, four become full, and as many where episodes are cut off

@@ -5,6 +5,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -14,16 +15,34 @@ from honcho.process import Process
 _INTERVAL_S = 0.2
 
 
+#: Lets a process save and end, given its name and its process group.
+Stop = Callable[[str, int], None]
+
+
+def send_to_group(group: int, number: signal.Signals) -> None:
+    """Send a signal to all of a process group, if there is any."""
+    with suppress(ProcessLookupError):
+        os.killpg(group, number)
+
+
+def terminate(name: str, group: int) -> None:
+    """Send SIGTERM to all of a process group."""
+    send_to_group(group, signal.SIGTERM)
+
+
 class LaunchedProcess(Process):  # type: ignore[misc]  # honcho has no types
     """honcho's process: a command, and beside it a small process that reads what it prints.
 
-    When the launcher is killed, that one stops the command as the launcher would: with SIGTERM, and
-    with SIGKILL what is left of it ``grace_s`` seconds later.
+    When the launcher is killed, that one stops the command as the launcher would: with
+    ``stop``, and with SIGKILL what is left of it ``grace_s`` seconds later.
     """
 
-    def __init__(self, *arguments: Any, grace_s: float, **named: Any) -> None:
+    def __init__(
+        self, *arguments: Any, grace_s: float, stop: Stop = terminate, **named: Any
+    ) -> None:
         super().__init__(*arguments, **named)
         self._grace_s = grace_s
+        self._stop = stop
 
     def run(self, events: Any = None, ignore_signals: bool = False) -> None:
         """Start the command, and return when it has ended."""
@@ -37,10 +56,10 @@ class LaunchedProcess(Process):  # type: ignore[misc]  # honcho has no types
         while os.getppid() == parent and (launcher is None or launcher.is_alive()):
             time.sleep(_INTERVAL_S)
         deadline = time.monotonic() + self._grace_s
-        self._send(signal.SIGTERM)
+        self._stop(self.name, self._group())
         while self._runs() and time.monotonic() < deadline:
             time.sleep(_INTERVAL_S)
-        self._send(signal.SIGKILL)
+        send_to_group(self._group(), signal.SIGKILL)
         os._exit(1)  # nobody reads the queue any more: an ordinary exit would wait for that
 
     def _runs(self) -> bool:
@@ -50,10 +69,6 @@ class LaunchedProcess(Process):  # type: ignore[misc]  # honcho has no types
         except ProcessLookupError:
             return False
         return True
-
-    def _send(self, number: signal.Signals) -> None:
-        with suppress(ProcessLookupError):
-            os.killpg(self._group(), number)
 
     def _group(self) -> int:
         """Return the number of the command's process group; honcho gives it one of its own."""

@@ -18,25 +18,49 @@ With ``--new-algorithm DIR`` it writes an algorithm to start from instead, and r
 
 import argparse
 import io
-import os
+import math
 import signal
 import sys
+from collections.abc import Collection
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 
 from honcho.environ import Procfile, parse_procfile
 
 from relaax.errors import ConfigurationError
 from relaax.live_lines import ASKED_BY
+from relaax.server.launcher.engines.local import on_this_machine
+from relaax.server.launcher.engines.needs import Needs, Placement
+from relaax.server.launcher.engines.plan import Planned, as_written, planned
+from relaax.server.launcher.engines.ray_cluster import on_ray
+from relaax.server.launcher.engines.slurm import on_slurm
+from relaax.server.launcher.engines.told_program import own_environment
 from relaax.server.launcher.live_printer import LivePrinter
 from relaax.server.launcher.new_algorithm import next_steps, write_new_algorithm
 from relaax.server.launcher.process_log import ProcessLog, log_beside_checkpoints
 from relaax.server.launcher.process_manager import ProcessManager
+
+#: What processes may be given on machines of their own, by option.
+_AMOUNTS = {
+    "cpus": "cores (default: 1)",
+    "gpus": "GPUs (default: 0)",
+    "memory": "GiB of memory (default: none is kept for it)",
+}
 
 _DESCRIPTION = """\
 Start all processes of a Procfile and show the progress of the training. When one process exits,
 stop the others: at the end of a training, the parameter server or the RLX server exits first. This
 is "honcho -f PROCFILE start" with the progress below the log. Ctrl-C saves a checkpoint and
 stops."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What --on says: ``ray``, with the address of a cluster, or ``slurm``."""
+
+    name: str
+    address: str
 
 
 def main() -> int:
@@ -46,7 +70,14 @@ def main() -> int:
     if arguments.new_algorithm is not None:
         return _write_algorithm(parser, arguments.new_algorithm)
     procfile = _procfile(parser, arguments.procfile)
-    return _run(procfile, _log(parser, arguments.log_file, procfile), arguments.restart)
+    try:
+        processes = as_written(procfile.processes)
+        if arguments.concurrency or arguments.on is not None:
+            processes = planned(procfile.processes, arguments.concurrency)
+        _require_lines(arguments, procfile.processes)
+        return _run(processes, _log(parser, arguments.log_file, procfile), arguments)
+    except ConfigurationError as error:
+        parser.error(str(error))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -71,6 +102,41 @@ def _parser() -> argparse.ArgumentParser:
         help="start a process again that is killed, for want of memory or with kill -9, and let "
         "the others run on; not one that ends by itself, nor one that is killed more than five "
         "times a minute. Give the servers --checkpoint-dir: they go on from there",
+    )
+    parser.add_argument(
+        "--concurrency",
+        type=_counts,
+        default={},
+        metavar="NAME=N,...",
+        help="run N copies of these lines, such as rlx=2,env=4; 0 leaves one out. RLX servers get "
+        "addresses of their own, and environments are told one of them in turn; the variable "
+        "RELAAX_COPY tells copies apart, as in --seed $RELAAX_COPY",
+    )
+    engines = parser.add_argument_group("on many machines")
+    engines.add_argument(
+        "--on",
+        type=_engine,
+        default=None,
+        metavar="ENGINE",
+        help="'ray' or 'ray=ADDRESS': on a Ray cluster (pip install 'relaax[ray]'); 'slurm': in "
+        "the Slurm allocation that this runs in. Processes are told the addresses that they need. "
+        "The machines share the folder that this is started in",
+    )
+    for option, what in _AMOUNTS.items():
+        engines.add_argument(
+            f"--{option}",
+            type=_amounts,
+            default={},
+            metavar="NAME=N,...",
+            help=f"{what} for each process of these lines",
+        )
+    engines.add_argument(
+        "--placement",
+        type=Placement,
+        choices=list(Placement),
+        default=Placement.SPREAD,
+        metavar="{spread,pack}",
+        help="whether processes are on as many or as few machines as possible (default: spread)",
     )
     parser.add_argument(
         "--log-file",
@@ -115,21 +181,43 @@ def _procfile(parser: argparse.ArgumentParser, path: Path) -> Procfile:
     return procfile
 
 
-def _run(procfile: Procfile, log: ProcessLog | None, restarts: bool) -> int:
+def _run(processes: list[Planned], log: ProcessLog | None, arguments: argparse.Namespace) -> int:
     _stop_when_the_terminal_closes()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # what a process prints must not end the training
     printer = LivePrinter(sys.stdout, log)
-    manager = ProcessManager(printer, restarts)
-    for name, command in procfile.processes.items():
-        manager.add_process(name, command, env=_environment(printer.interval_s))
     try:
-        manager.loop()
+        with _manager(processes, arguments, printer) as manager:
+            manager.loop()
+            return manager.exit_status()
+    except KeyboardInterrupt:  # before anything was started
+        return 128 + signal.SIGINT
     finally:
         printer.close()
         if log is not None:
             log.close()
-    return manager.exit_status()
+
+
+def _manager(
+    processes: list[Planned], arguments: argparse.Namespace, printer: LivePrinter
+) -> AbstractContextManager[ProcessManager]:
+    """Return what starts and stops the processes, where they are to run."""
+    variables = {ASKED_BY: str(printer.interval_s)}
+    if arguments.on is None:
+        environment = own_environment(variables)
+        return on_this_machine(processes, environment, printer, arguments.restart)
+    needs = {
+        process.line: Needs(
+            arguments.cpus.get(process.line, 1.0),
+            arguments.gpus.get(process.line, 0.0),
+            arguments.memory.get(process.line, 0.0),
+        )
+        for process in processes
+    }
+    where = (needs, arguments.placement, variables, printer, arguments.restart)
+    if arguments.on.name == "slurm":
+        return on_slurm(processes, *where)
+    return on_ray(processes, arguments.on.address, *where)
 
 
 def _stop_when_the_terminal_closes() -> None:
@@ -137,13 +225,44 @@ def _stop_when_the_terminal_closes() -> None:
         signal.signal(signal.SIGHUP, lambda number, frame: signal.raise_signal(signal.SIGTERM))
 
 
-def _environment(interval_s: float) -> dict[str, str]:
-    """Return variables that put this Python's commands first in PATH and its output unbuffered.
+def _engine(text: str) -> Engine:
+    name, separator, address = text.partition("=")
+    if name not in ("ray", "slurm") or (separator and (name == "slurm" or not address)):
+        raise argparse.ArgumentTypeError(f"must be ray, ray=ADDRESS or slurm, is {text!r}")
+    return Engine(name, address)
 
-    And that ask for a live line every ``interval_s`` seconds.
-    """
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    return {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "true", ASKED_BY: str(interval_s)}
+
+def _amounts(text: str) -> dict[str, float]:
+    """Return what ``NAME=N,...`` says."""
+    found = {}
+    for each in text.split(","):
+        name, _, amount = each.partition("=")
+        try:
+            found[name.strip()] = float(amount)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"must be NAME=N,..., is {text!r}") from None
+    if not all(0 <= amount < math.inf for amount in found.values()):
+        raise argparse.ArgumentTypeError(f"numbers must be 0 or more: {text!r}")
+    return found
+
+
+def _counts(text: str) -> dict[str, int]:
+    found = _amounts(text)
+    if any(amount != int(amount) for amount in found.values()):
+        raise argparse.ArgumentTypeError(f"numbers of processes must be whole: {text!r}")
+    return {name: int(amount) for name, amount in found.items()}
+
+
+def _require_lines(arguments: argparse.Namespace, lines: Collection[str]) -> None:
+    for option in _AMOUNTS:
+        amounts = getattr(arguments, option)
+        if amounts and arguments.on is None:
+            raise ConfigurationError(f"--{option} is for --on: this machine's are not divided")
+        for name in amounts:
+            if name not in lines:
+                raise ConfigurationError(
+                    f"--{option}: the Procfile has no {name!r}; it has {', '.join(lines)}"
+                )
 
 
 if __name__ == "__main__":

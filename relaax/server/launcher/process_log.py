@@ -29,7 +29,7 @@ _LOGGED = re.compile(
     r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL):(?P<message>.*)"
 )
 #: What honcho says.
-_STARTED = re.compile(r"(?P<process>\S+) started \(pid=(?P<pid>\d+)\)$")
+_STARTED = re.compile(r"(?P<process>\S+) started \(pid=(?P<pid>\d+)( at \S+)?\)$")
 _ERROR = re.compile(r"[\w.-]+: error: ")
 _PROGRESS = re.compile(
     "|".join(re.escape(start) for start in (PREFIX, *(f"{g}: " for g in GROUPS)))

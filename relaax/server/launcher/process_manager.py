@@ -4,7 +4,7 @@ import multiprocessing
 import signal
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from honcho.manager import SYSTEM_PRINTER_NAME, Manager
 from honcho.printer import Message
 
-from relaax.server.launcher.launched_process import LaunchedProcess
+from relaax.server.launcher.launched_process import LaunchedProcess, Stop, send_to_group, terminate
 
 #: How long a process may take to exit after SIGTERM. honcho's own limit is 5 seconds after the exit
 #: of the first process, which is too short for the upload of a large checkpoint to S3.
@@ -36,13 +36,24 @@ class ProcessManager(Manager):  # type: ignore[misc]  # honcho has no types
     """Runs processes. When one exits, or after SIGINT or SIGTERM, it stops all and waits.
 
     With ``restarts`` a process that a signal ends, which was not sent from here, is started again.
+    ``events`` is the queue of what processes say, if not one between processes; ``stop`` lets
+    one of them save and end.
     """
 
-    def __init__(self, printer: Any, restarts: bool = False) -> None:
+    def __init__(
+        self,
+        printer: Any,
+        restarts: bool = False,
+        events: Any = None,
+        stop: Stop = terminate,
+    ) -> None:
         super().__init__(printer)
-        self._process_ctor = partial(LaunchedProcess, grace_s=GRACE_S)
+        self._process_ctor = partial(LaunchedProcess, grace_s=GRACE_S, stop=stop)
+        self._procmgr: Any = _Groups(self._processes, stop)
+        if events is not None:
+            self.events: Any = events
         if restarts:
-            self.events: Any = _Events(self.events, self._instead_of)
+            self.events = _Events(self.events, self._instead_of)
         self._kill_at: float | None = None
         #: By process: when it was started again.
         self._restarted_at: dict[str, deque[float]] = {}
@@ -63,6 +74,17 @@ class ProcessManager(Manager):  # type: ignore[misc]  # honcho has no types
         code = int(self.returncode)
         return 128 - code if code < 0 else code
 
+    def _start(self) -> None:
+        for name, process in self._processes.items():
+            process["process"] = self._begin(name)
+
+    def _begin(self, name: str) -> Any:
+        """Start what looks after a process, and return that."""
+        target = self._processes[name]["obj"].run
+        begun = multiprocessing.Process(name=name, target=target, args=(self.events, True))
+        begun.start()
+        return begun
+
     def _instead_of(self, message: Any) -> Any:
         """Return what honcho gets to know; start a process again that was killed."""
         if message.type == "start" and self._terminating:  # it was on its way when all were stopped
@@ -80,10 +102,7 @@ class ProcessManager(Manager):  # type: ignore[misc]  # honcho has no types
         times.append(now)
         process = self._processes[name]
         process["process"].join()
-        process["process"] = multiprocessing.Process(
-            name=name, target=process["obj"].run, args=(self.events, True)
-        )
-        process["process"].start()
+        process["process"] = self._begin(name)
         said = f"{name} was ended by signal {killed_by}: it is started again\n"
         return Message("line", said, datetime.now(), SYSTEM_PRINTER_NAME, None)
 
@@ -97,6 +116,24 @@ def _signal_that_ended(returncode: int) -> int | None:
     if returncode < 0:
         return -returncode
     return returncode - 128 if returncode - 128 in _FATAL else None
+
+
+class _Groups:
+    """Sends signals to process groups, of which honcho gives each process one."""
+
+    def __init__(self, processes: Mapping[str, Mapping[str, Any]], stop: Stop) -> None:
+        self._processes = processes
+        self._stop = stop
+
+    def terminate(self, group: int) -> None:
+        """Let all of a group save and end."""
+        for name, process in self._processes.items():
+            if process.get("pid") == group:
+                self._stop(name, group)
+
+    def kill(self, group: int) -> None:
+        """End all of a group."""
+        send_to_group(group, signal.SIGKILL)
 
 
 class _Events:

@@ -24,6 +24,7 @@ from relaax.server.common.configuration.exit_status import (
 from relaax.server.common.configuration.load import (
     ActorConfiguration,
     AlgorithmSection,
+    Configuration,
     LearnerConfiguration,
     ParameterServerConfiguration,
     ReplayServerConfiguration,
@@ -48,6 +49,7 @@ __all__ = [
     "ActorConfiguration",
     "ActorOptions",
     "AlgorithmSection",
+    "Configuration",
     "LearnerConfiguration",
     "LearnerOptions",
     "ParameterServerConfiguration",

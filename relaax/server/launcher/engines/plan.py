@@ -1,0 +1,245 @@
+"""The processes of a Procfile where they run on many machines: how many, and who is told of whom.
+
+On one machine a Procfile and its YAML file say ``localhost:7000``. Elsewhere a server listens at an
+address that is known when its machine is, and all others are told that one in the place of it.
+"""
+
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from relaax.address import Address, Addresses
+from relaax.errors import ConfigurationError
+from relaax.server.common.algorithm_location import locate_algorithm
+from relaax.server.common.configuration import (
+    Configuration,
+    load_actor,
+    load_learner,
+    load_parameter_server,
+    load_replay_server,
+    load_rlx_server,
+)
+from relaax.server.common.configuration.yaml_reader import read_yaml
+
+#: By command: what reads its arguments.
+_LOADERS: Mapping[str, Callable[[Sequence[str]], Configuration[Any]]] = {
+    "relaax-parameter-server": load_parameter_server,
+    "relaax-rlx-server": load_rlx_server,
+    "relaax-learner": load_learner,
+    "relaax-replay-server": load_replay_server,
+    "relaax-actor": load_actor,
+}
+
+#: Of all others each process has a name of its own in the YAML file, or there is only one.
+_MAY_BE_COPIED = ("relaax-rlx-server", "relaax-actor", "")
+
+#: Addresses that are no other process's business: for operators, as they are written.
+_FOR_OPERATORS = "--http-bind"
+
+#: The variable that tells the copies of a line apart: 0 for the first one.
+COPY = "RELAAX_COPY"
+
+#: What a shell takes for the end of a command's arguments.
+_OPERATOR = re.compile(r"[();<>|&]+")
+
+#: What of ``2>&1`` would be taken for an argument.
+_DESCRIPTOR = re.compile(r"(?<=\s)\d+(?=[<>])")
+
+#: How this machine is written, by those that listen and by those that connect.
+_ANY, _THIS_MACHINE = ("0.0.0.0", "::"), ("localhost", "127.0.0.1")  # noqa: S104
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A process that is to be started: a line of the Procfile, or one of its copies."""
+
+    #: Of the line, with a number where there are several.
+    name: str
+    #: The line's own.
+    line: str
+    #: The first is 0.
+    copy: int
+    command: str
+    #: The program, if it is one of RELAAX.
+    program: str = ""
+    #: Where it listens, as far as this machine is concerned.
+    listens: Address | None = None
+    #: The YAML file that it reads.
+    config: Path | None = None
+    #: Which addresses it has, by option, written or not.
+    addresses: Mapping[str, Address | Addresses] = field(default_factory=dict)
+
+    def variables(self) -> dict[str, str]:
+        """Return what its environment has beside all others'."""
+        return {COPY: str(self.copy)}
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a process runs when all addresses are known."""
+
+    name: str
+    command: str
+    #: What is to be written before it starts, by path.
+    files: Mapping[Path, str]
+
+
+def as_written(lines: Mapping[str, str]) -> list[Planned]:
+    """Return the processes of a Procfile's ``lines`` where nothing of them is to be changed."""
+    return [Planned(name, name, 0, command) for name, command in lines.items()]
+
+
+def planned(lines: Mapping[str, str], counts: Mapping[str, int]) -> list[Planned]:
+    """Return the processes of a Procfile's ``lines``, of which some are started several times.
+
+    ConfigurationError for a count of a line that is not there or cannot have one, and for what a
+    server refuses.
+    """
+    for name in counts:
+        if name not in lines:
+            raise ConfigurationError(
+                f"--concurrency: the Procfile has no {name!r}; it has {', '.join(lines)}"
+            )
+    found = []
+    for name, command in lines.items():
+        count = counts.get(name, 1)
+        for copy in range(count):
+            numbered = name if count == 1 else f"{name}.{copy + 1}"
+            found.append(_planned(numbered, name, copy, command))
+        if count > 1 and found[-1].program not in _MAY_BE_COPIED:
+            raise ConfigurationError(
+                f"--concurrency: {name} runs {found[-1].program}, of which each needs a line and "
+                f"an address of its own; RLX servers, actors and environments may have copies"
+            )
+    return found
+
+
+def told(processes: Sequence[Planned], places: Mapping[str, Address], folder: Path) -> list[Told]:
+    """Return what each process runs, given by name where those listen that are servers.
+
+    Of a server that has copies each process is told one, in turn. YAML files are to be written into
+    ``folder``.
+    """
+    return [_told(process, _Book(process, processes, places), folder) for process in processes]
+
+
+def program_in(command: str) -> tuple[str, list[str]] | None:
+    """Return which program of RELAAX a shell command runs, and its arguments; None if none."""
+    words = list(_words(command))
+    for number, word in enumerate(words):
+        if Path(word).name in _LOADERS:
+            return Path(word).name, _arguments(words[number + 1 :])
+    return None
+
+
+def _planned(name: str, line: str, copy: int, command: str) -> Planned:
+    found = program_in(command)
+    if found is None:
+        return Planned(name, line, copy, command)
+    program, arguments = found
+    options = _LOADERS[program](arguments).options
+    addresses = {
+        str(field.alias): value
+        for name, field in type(options).model_fields.items()
+        if isinstance(value := getattr(options, name), Address | Addresses)
+        and field.alias != _FOR_OPERATORS
+    }
+    # A shard listens at its place among all.
+    place: Any = getattr(options, "place", addresses.get("--bind"))
+    return Planned(name, line, copy, command, program, place, _config(arguments), addresses)
+
+
+def _words(command: str) -> Iterator[str]:
+    lexer = shlex.shlex(_DESCRIPTOR.sub("", command), posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    try:
+        yield from lexer
+    except ValueError as error:
+        raise ConfigurationError(f"{command!r} is no shell command: {error}") from error
+
+
+def _arguments(words: Sequence[str]) -> list[str]:
+    found: list[str] = []
+    for word in words:
+        if _OPERATOR.fullmatch(word):
+            break
+        found.append(word)
+    return found
+
+
+def _config(arguments: Sequence[str]) -> Path:
+    for number, argument in enumerate(arguments):
+        if argument == "--config":
+            return Path(arguments[number + 1])
+        if argument.startswith("--config="):
+            return Path(argument.partition("=")[2])
+    return Path(arguments[0])  # of a command that takes the file first
+
+
+class _Book:
+    """Which address stands where another one was written, for one process."""
+
+    def __init__(
+        self, process: Planned, processes: Sequence[Planned], places: Mapping[str, Address]
+    ) -> None:
+        listening: dict[Address, list[str]] = {}
+        for other in processes:
+            if other.listens is not None:
+                listening.setdefault(other.listens, []).append(other.name)
+        self._new: dict[str, str] = {}
+        for written, names in listening.items():
+            own = process.name if process.name in names else names[process.copy % len(names)]
+            is_here = written.host in (*_ANY, *_THIS_MACHINE)
+            for host in {written.host, *(_THIS_MACHINE if is_here else ())}:
+                self._new[str(Address(host, written.port))] = str(places[own])
+        alternatives = "|".join(map(re.escape, sorted(self._new, key=len, reverse=True)))
+        self._pattern = re.compile(rf"(?<![\w.:-])(?:{alternatives})(?![\w.-])")
+
+    def knows(self, value: Address | Addresses) -> bool:
+        """Return whether a process listens at an address, or at one of several."""
+        several = value if isinstance(value, Addresses) else (value,)
+        return any(str(each) in self._new for each in several)
+
+    def in_text(self, text: str) -> str:
+        """Return a text with the new addresses."""
+        return self._pattern.sub(lambda found: self._new[found[0]], text) if self._new else text
+
+    def in_values(self, value: Any) -> Any:
+        """Return what a YAML file holds with the new addresses."""
+        if isinstance(value, dict):
+            return {key: self.in_values(each) for key, each in value.items()}
+        if isinstance(value, list):
+            return [self.in_values(each) for each in value]
+        return self.in_text(value) if isinstance(value, str) else value
+
+
+def _told(process: Planned, book: _Book, folder: Path) -> Told:
+    command = book.in_text(process.command)
+    if process.config is None:
+        return Told(process.name, command, {})
+    # The file keeps its name, by which a run is known.
+    path = folder / process.name / process.config.name
+    content = book.in_values(read_yaml(process.config))
+    section = dict(content.get(process.program) or {})
+    for key, value in process.addresses.items():
+        if book.knows(value):  # it may be a default that is not written
+            section[key] = book.in_text(str(value))
+    if process.listens is not None:
+        section["--bind"] = book.in_text(str(process.listens))
+    algorithm = dict(content["algorithm"])
+    if "path" in algorithm:
+        algorithm["path"] = str(locate_algorithm(algorithm, process.config))
+    content = {**content, process.program: section, "algorithm": algorithm}
+    command = _with_other_file(command, process.config, path)
+    return Told(process.name, command, {path: yaml.safe_dump(content, sort_keys=False)})
+
+
+def _with_other_file(command: str, written: Path, path: Path) -> str:
+    """Return the command with another YAML file, whose path a shell takes for one word."""
+    pattern = re.compile(rf"(?<![^\s='\"]){re.escape(str(written))}(?![^\s'\"])")
+    return pattern.sub(lambda _: shlex.quote(str(path)), command)

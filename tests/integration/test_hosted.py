@@ -1,0 +1,102 @@
+"""A process of a Procfile that a part of a cluster runs on its machine."""
+
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+from processes import wait_for
+
+from relaax.server.launcher.engines.hosted import Hosted, free_port
+from relaax.server.launcher.engines.told_program import CANNOT_START, Run
+
+pytestmark = pytest.mark.integration
+
+
+def run(command: str, directory: Path, files: dict[Path, str] | None = None) -> Run:
+    written = {str(path): text for path, text in (files or {}).items()}
+    return Run(command, str(directory), {"RELAAX_COPY": "2"}, written)
+
+
+def ended(hosted: Hosted) -> tuple[list[bytes], int]:
+    """All that is printed, and the status."""
+    lines: list[bytes] = []
+    for _ in range(60):
+        more, status = hosted.output()
+        lines += more
+        if status is not None:
+            return lines, status
+    raise AssertionError("it did not end")
+
+
+def test_output_and_status_come_and_files_are_there_meanwhile(tmp_path: Path):
+    path = tmp_path / "relaax-1" / "ps" / "my.yaml"
+    hosted = Hosted()
+    command = f"cat {path}; echo $RELAAX_COPY; pwd >&2; exit 3"
+    assert hosted.start(run(command, tmp_path, {path: "a: 1\n"})) > 0
+    assert ended(hosted) == ([b"a: 1\n", b"2\n", f"{tmp_path}\n".encode()], 3)
+    assert list(tmp_path.iterdir()) == []
+    hosted.start(run("echo again", tmp_path))
+    assert ended(hosted) == ([b"again\n"], 0)
+
+
+def test_a_signal_reaches_the_command_and_what_it_has_started(tmp_path: Path):
+    hosted = Hosted()
+    hosted.start(run("trap 'echo saved; exit 0' TERM; echo ready; sleep 60 & wait", tmp_path))
+    wait_for(lambda: b"ready\n" in hosted.output()[0], "the command being ready")
+    hosted.signal(signal.SIGTERM)
+    lines, status = ended(hosted)
+    assert (b"saved\n" in lines, status) == (True, 0)
+
+
+def test_a_signal_that_ends_it_is_the_status_of_a_shell(tmp_path: Path):
+    hosted = Hosted()
+    hosted.start(run("exec sleep 60", tmp_path))
+    hosted.signal(signal.SIGKILL)
+    assert ended(hosted) == ([], 128 + signal.SIGKILL)
+
+
+def test_a_folder_that_is_not_on_this_machine_is_named(tmp_path: Path):
+    hosted = Hosted()
+    assert hosted.start(run("echo never", tmp_path / "other")) == 0
+    lines, status = ended(hosted)
+    assert status == CANNOT_START
+    assert lines == [f"there is no directory {tmp_path / 'other'} on this machine\n".encode()]
+
+
+def test_it_saves_and_ends_when_the_one_who_runs_it_is_killed(tmp_path: Path):
+    """Even one that kills its children at its end, as Ray's processes do."""
+    path = tmp_path / "relaax-1" / "ps" / "my.yaml"
+    program = f"""
+import os, psutil, signal, time
+from relaax.server.launcher.engines.hosted import Hosted
+from relaax.server.launcher.engines.told_program import Run
+hosted = Hosted()
+command = "trap 'sleep 1; touch saved; exit' TERM; echo $$ > pid; while true; do sleep 0.1; done"
+print(hosted.start(Run(command, {str(tmp_path)!r}, {{}}, {{{str(path)!r}: "a: 1"}})))
+while not os.path.exists({str(tmp_path / "pid")!r}):
+    time.sleep(0.01)
+for child in psutil.Process().children():
+    child.kill()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    killed = subprocess.run([sys.executable, "-c", program], timeout=60, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    pid = int((tmp_path / "pid").read_text())
+    wait_for(lambda: not psutil.pid_exists(pid), "the end of the command")
+    assert (tmp_path / "saved").exists()
+    wait_for(lambda: not path.exists(), "the end of its files")
+
+
+def test_a_port_is_the_one_that_is_written_or_the_next():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        other = free_port("127.0.0.1", port, ())
+        assert other > port
+        assert free_port("127.0.0.1", port, (other,)) > other
+    assert free_port("127.0.0.1", port, ()) == port
