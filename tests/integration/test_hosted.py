@@ -68,7 +68,7 @@ def test_a_folder_that_is_not_on_this_machine_is_named(tmp_path: Path):
 
 
 def test_it_saves_and_ends_when_the_one_who_runs_it_is_killed(tmp_path: Path):
-    """Even one that kills its children at its end, as Ray's processes do."""
+    """Even one that kills its children and its group at its end, as Ray's processes do."""
     path = tmp_path / "relaax-1" / "ps" / "my.yaml"
     program = f"""
 import os, psutil, signal, time
@@ -81,9 +81,11 @@ while not os.path.exists({str(tmp_path / "pid")!r}):
     time.sleep(0.01)
 for child in psutil.Process().children():
     child.kill()
-os.kill(os.getpid(), signal.SIGKILL)
+os.killpg(0, signal.SIGKILL)
 """
-    killed = subprocess.run([sys.executable, "-c", program], timeout=60, check=False)
+    killed = subprocess.run(
+        [sys.executable, "-c", program], timeout=60, check=False, start_new_session=True
+    )
     assert killed.returncode == -signal.SIGKILL
     pid = int((tmp_path / "pid").read_text())
     wait_for(lambda: not psutil.pid_exists(pid), "the end of the command")

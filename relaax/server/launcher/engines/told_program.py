@@ -6,10 +6,10 @@
 it in a shell and a session of its own, outlives the signals that end it, and exits with its status,
 or with 128 + N if signal N ended it. It prints what the command prints.
 
-``--detached`` is for a parent that kills its children when it ends: the program is no child of it
-any more then. It writes the number of the command's process group into the pipe ``FD``, and the
-status in the end, each after a word that says which it is; when its standard input is closed, it
-stops the command.
+``--detached`` is for a parent that kills its children and its process group when it ends: the
+program is no child of it any more then, and in a session of its own. It writes the number of the
+command's process group into the pipe ``FD``, and the status in the end, each after a word that says
+which it is. When its standard input is closed, it stops the command.
 """
 
 import argparse
@@ -66,6 +66,7 @@ def main() -> int:
         return command.run()
     if os.fork():
         os._exit(0)
+    os.setsid()
     threading.Thread(target=command.stop_at_the_end_of_input, daemon=True).start()
     with os.fdopen(status_pipe, "w", buffering=1) as status:
         code = command.run(lambda pid: print(GROUP, pid, file=status))
