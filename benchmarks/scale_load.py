@@ -1,0 +1,232 @@
+"""One training of several RLX servers behind HAProxy and several shards, and what it costs."""
+
+import contextlib
+import os
+import re
+import shutil
+import socket
+import subprocess
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+import yaml
+from cells import Cell, Unmeasured
+from clients import Figures, Window, connected_clients
+from echo import echo_server
+from launch import REPOSITORY
+from process_memory import MIB, family_of, memory_of
+from processes import running
+from scale_rows import ROLES, Row, Size
+from servers import COMMANDS, START_DEADLINE_S, free_address
+
+#: Debian puts HAProxy where users do not look.
+_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+
+_SHIPPED = REPOSITORY / "deploy" / "haproxy" / "haproxy.cfg"
+
+#: A sample of Prometheus' text format.
+_SAMPLE = re.compile(r"^(relaax_\w+)(?:\{[^}]*\})? (\S+)$", re.MULTILINE)
+
+#: Environments play so long before they are measured: gradients are compiled meanwhile.
+WARM_UP_S = 8.0
+
+EPISODE_LEN = 5
+
+
+def _cell(size: Size) -> Cell:
+    """Return what the clients are."""
+    return Cell("cartpole", 1, 2, size.connections, size.environments)
+
+
+def measure(size: Size, seconds: float, directory: Path) -> Row:
+    """Start all, let clients play for ``seconds``, and stop all; Unmeasured if that fails."""
+    echo = _echo(size, seconds, directory)
+    with (
+        _training(size, directory) as training,
+        connected_clients(training.url, _cell(size)) as clients,
+    ):
+        window = Window.after(WARM_UP_S, seconds)
+        clients.play(window)
+        window.wait_for_begin()
+        before = training.reading()
+        window.wait_for_end()
+        after = training.reading()
+        served = clients.figures(window)
+        rates = {name: (after[name] - value) / seconds for name, value in before.items()}
+        return Row(
+            size,
+            served.steps_per_s,
+            served.p50_ms,
+            served.p99_ms,
+            echo.steps_per_s,
+            rates["batches"],
+            rates["updates"],
+            {role: rates[role] for role in ROLES},
+            training.mib(),
+        )
+
+
+class Training:
+    """What runs, by role."""
+
+    def __init__(
+        self, url: str, roles: Mapping[str, Sequence[subprocess.Popen[bytes]]], http: Sequence[str]
+    ) -> None:
+        #: Where clients connect: the balancer.
+        self.url = url
+        self._roles = roles
+        #: Those of the first shard, and of the RLX servers.
+        self._http = http
+
+    def reading(self) -> dict[str, float]:
+        """Return counts and seconds of processors since the start."""
+        found = {role: _cpu_s(processes) for role, processes in self._processes().items()}
+        shard, *servers = (_figures(url) for url in self._http)
+        found["updates"] = shard.get("relaax_updates_total", 0.0)
+        found["batches"] = sum(each["relaax_batch_size_count"] for each in servers)
+        return found
+
+    def mib(self) -> dict[str, float]:
+        """Return the memory of each role."""
+        return {
+            role: memory_of(processes).proportional / MIB
+            for role, processes in self._processes().items()
+        }
+
+    def _processes(self) -> dict[str, list[psutil.Process]]:
+        found = {
+            role: [member for process in processes for member in family_of(process)]
+            for role, processes in self._roles.items()
+        }
+        servers = {member.pid for members in found.values() for member in members}
+        own = psutil.Process().children(recursive=True)
+        return {**found, "clients": [each for each in own if each.pid not in servers]}
+
+
+@contextlib.contextmanager
+def _training(size: Size, directory: Path) -> Iterator[Training]:
+    """Start shards, RLX servers and HAProxy, and wait until all can be connected to."""
+    shards = [free_address() for _ in range(size.shards)]
+    rlx = [(free_address(), free_address()) for _ in range(size.servers)]
+    http = free_address()
+    configuration = directory / "scale.yaml"
+    content: dict[str, Any] = {
+        "relaax-parameter-server": {"--shards": shards},
+        "relaax-rlx-server": {"--worker-memory": 16, "--workers": 1},
+        "algorithm": {
+            "path": str(REPOSITORY / "algorithms" / "da3c"),
+            "action_size": 2,
+            "state_size": [4],
+            "hidden_layers": [size.hidden, size.hidden],
+            "episode_len": EPISODE_LEN,
+            "learn": size.learns,
+            "seed": 1,
+        },
+    }
+    if size.shards == 1:
+        content["relaax-parameter-server"] = {"--bind": shards[0]}
+        content["relaax-rlx-server"]["--parameter-server"] = shards[0]
+    configuration.write_text(yaml.safe_dump(content))
+    with contextlib.ExitStack() as resources:
+
+        def start(name: str, *command: Any) -> subprocess.Popen[bytes]:
+            log = resources.enter_context((directory / f"{name}.log").open("wb"))
+            return resources.enter_context(
+                running(list(command), cwd=directory, stdout=log, stderr=subprocess.STDOUT)
+            )
+
+        of_shards = []
+        for number in range(1, size.shards + 1):
+            flags = ["--http-bind", http] if number == 1 else []
+            if size.shards > 1:
+                flags += ["--shard", f"{number}/{size.shards}"]
+            program = [COMMANDS / "relaax-parameter-server", "--config", configuration]
+            of_shards.append(start(f"shard-{number}", *program, *flags))
+        of_rlx = []
+        for number, (url, operators) in enumerate(rlx, 1):
+            program = [COMMANDS / "relaax-rlx-server", "--config", configuration]
+            flags = ["--bind", url, "--http-bind", operators]
+            of_rlx.append(start(f"rlx-{number}", *program, *flags))
+        for _, operators in rlx:
+            _wait_for(operators, [*of_shards, *of_rlx], directory, _is_ready)
+        balancer = free_address()
+        of_balancer = start("haproxy", *_haproxy(balancer, [url for url, _ in rlx], directory))
+        _wait_for(balancer, [of_balancer], directory)
+        roles = {"balancer": [of_balancer], "rlx": of_rlx, "shards": of_shards}
+        yield Training(balancer, roles, [http, *(operators for _, operators in rlx)])
+
+
+def _echo(size: Size, seconds: float, directory: Path) -> Figures:
+    with contextlib.ExitStack() as resources:
+        echo = resources.enter_context(echo_server(_cell(size)))
+        balancer = free_address()
+        process = resources.enter_context(running(_haproxy(balancer, [echo], directory)))
+        _wait_for(balancer, [process], directory)
+        clients = resources.enter_context(connected_clients(balancer, _cell(size)))
+        window = Window.after(1.0, seconds)
+        clients.play(window)
+        return clients.figures(window)
+
+
+def _haproxy(url: str, servers: Sequence[str], directory: Path) -> list[Any]:
+    """Return the command of HAProxy with the configuration that is shipped, without checks."""
+    program = shutil.which("haproxy", path=_PATH)
+    if program is None:
+        raise Unmeasured("needs haproxy (apt install haproxy)")
+    text = re.sub(r"(?m)^    (server|option httpchk|default-server) .*\n", "", _SHIPPED.read_text())
+    text = text.replace("bind :7001", f"bind {url}")
+    lines = [f"    server rlx{number} {server}" for number, server in enumerate(servers, 1)]
+    path = directory / "haproxy.cfg"
+    path.write_text("\n".join([text.rstrip(), *lines, ""]))
+    return [program, "-db", "-f", path]
+
+
+def _listens(url: str) -> None:
+    """Raise OSError where nobody listens."""
+    host, _, port = url.rpartition(":")
+    socket.create_connection((host, int(port)), timeout=5).close()
+
+
+def _is_ready(operators: str) -> None:
+    """Raise OSError while a server is not ready; its address is that for operators."""
+    urllib.request.urlopen(f"http://{operators}/readyz", timeout=5).close()
+
+
+def _wait_for(
+    url: str,
+    processes: Sequence[subprocess.Popen[bytes]],
+    directory: Path,
+    require: Callable[[str], None] = _listens,
+) -> None:
+    """Wait until ``require`` raises no OSError; RuntimeError with all logs if a process ends."""
+    deadline = time.monotonic() + START_DEADLINE_S
+    while True:
+        with contextlib.suppress(OSError):
+            require(url)
+            return
+        if time.monotonic() > deadline or any(each.poll() is not None for each in processes):
+            logs = "\n".join(path.read_text()[-2000:] for path in directory.glob("*.log"))
+            raise RuntimeError(f"nobody answers at {url}:\n{logs}")
+        time.sleep(0.05)
+
+
+def _cpu_s(processes: Sequence[psutil.Process]) -> float:
+    total = 0.0
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            times = process.cpu_times()
+            total += times.user + times.system
+    return total
+
+
+def _figures(url: str) -> dict[str, float]:
+    """Return the sum of each of a server's figures over its labels."""
+    found: dict[str, float] = {}
+    with urllib.request.urlopen(f"http://{url}/metrics", timeout=10) as answer:
+        for name, value in _SAMPLE.findall(answer.read().decode()):
+            found[name] = found.get(name, 0.0) + float(value)
+    return found
