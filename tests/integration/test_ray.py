@@ -86,18 +86,19 @@ def test_cartpole_is_trained_though_a_machine_with_environments_dies(on_ray: Ray
     assert "Traceback" not in train.output()
 
 
-def test_a_parameter_server_goes_on_from_its_checkpoint_on_another_machine(on_ray: RayTraining):
+def test_servers_go_on_from_the_checkpoint_on_another_machine(on_ray: RayTraining):
+    """All that has to do with them finds them, at whichever address they are now."""
     on_ray.training.configure(SMALL_DA3C, {"checkpoint-interval": 1.0})
-    room = {"num_cpus": 1, "memory": 8 * 2**30}
+    room = {"num_cpus": 2, "memory": 16 * 2**30}
     own = on_ray.cluster.add_node(**room)
-    train = on_ray.start("--memory", "ps=6,rlx=1")
+    train = on_ray.start("--memory", "ps=6,rlx=6")
     train.says(r"training: step [1-9].* [2-9] checkpoints")
     on_ray.cluster.remove_node(own, allow_graceful=False)
-    train.says(r"ps .*its machine, \S+, .*: it starts again")
-    on_ray.cluster.add_node(**room)  # there was no room for it before
+    for name in ("ps", "rlx"):
+        train.says(rf"{name} .*its machine, \S+, .*: it starts again")
+    on_ray.cluster.add_node(**room)  # there was no room for them before
     train.says(r"(?s)it starts again.*ps .*global step is [1-9]")
     train.says(r"(?s)it starts again.*training: step .* 4 environments on 1 connection")
-    assert len(re.findall(r"(?:rlx|env) started", train.output())) == 2  # once each
 
 
 def test_two_rlx_servers_serve_until_the_training_ends_with_status_zero(on_ray: RayTraining):

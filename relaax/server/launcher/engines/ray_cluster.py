@@ -110,13 +110,18 @@ class RayCluster:
 
         ``say`` is called when that takes long. ConfigurationError where they cannot be.
         """
-        began = time.monotonic()
+        say_at = time.monotonic() + _PATIENCE_S
         while not self._group.wait(_LOOK_S):
-            if began is not None and time.monotonic() - began > _PATIENCE_S:
+            if time.monotonic() > say_at:
                 say(self._waiting_for())
-                began = float("inf")
-        for name in self._processes:
-            self._settle(name, lambda: True)
+                say_at = float("inf")
+        try:
+            for name in self._processes:
+                self._settle(name, lambda: True)
+        except MachineIsGone as gone:
+            raise ConfigurationError(
+                f"--on ray: a machine of the cluster {gone}, before anything was started there"
+            ) from gone
         self._tell()
 
     def host(self, name: str) -> str:
@@ -161,7 +166,11 @@ class RayCluster:
         with suppress(Exception):  # it is gone, most likely
             self._ray.kill(gone)
         self._settle(name, goes_on)
-        for other in self._tell():
+        while (changed := self._tell()) is None:  # others move, too, and it has to know where to
+            if not goes_on():
+                raise Abandoned
+            time.sleep(_LOOK_S)
+        for other in changed:
             if other != name:
                 self.on_change(other)
 
@@ -204,12 +213,12 @@ class RayCluster:
         }
         return given | written
 
-    def _tell(self) -> list[str]:
-        """Work out what all run, and return for whom that has changed."""
+    def _tell(self) -> list[str] | None:
+        """Work out what all run, and return for whom that has changed; None while others move."""
         with self._lock:
             servers = [each.name for each in self._processes.values() if each.listens is not None]
             if any(name not in self._places for name in servers):
-                return []  # another one moves, too, and will tell
+                return None
             now = told(list(self._processes.values()), self._places, self._folder)
             changed = [each.name for each in now if self._told.get(each.name) != each]
             self._told = {each.name: each for each in now}

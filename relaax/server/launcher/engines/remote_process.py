@@ -83,11 +83,11 @@ class RemoteProcess(Process):  # type: ignore[misc]  # honcho has no types
     def _run(self) -> int:
         has_moved = True
         while True:
-            self._is_to_start_again = False
             try:
                 if not has_moved:
                     self._cluster.move(self.name, lambda: not self._is_stopping)
                     has_moved = True
+                self._is_to_start_again = False
                 number = self._cluster.start(self.name)
                 self._send_message({"pid": self.pid(number)}, type="start")
                 if self._is_stopping or self._is_to_start_again:  # the signal was too early
