@@ -14,6 +14,9 @@ from slurm import NEEDS_SLURM, Slurm
 
 pytestmark = [pytest.mark.integration, NEEDS_NAMESPACES, NEEDS_SLURM]
 
+#: To learn CartPole.
+DEADLINE_S = 240.0
+
 
 @pytest.fixture(name="slurm")
 def _slurm(training: Training) -> Iterator[Slurm]:
@@ -46,7 +49,7 @@ def test_two_nodes_train_cartpole_to_the_end(training: Training, slurm: Slurm):
     job = train(training, slurm, "--concurrency", "env=2")
     job.says(r"4 environments on 4 connections")
     serving = job.says(r"serving at (10\.77\.0\.\d+):")[1]
-    assert job.wait() == 0
+    assert job.wait(DEADLINE_S) == 0
     assert "the mean return has reached its goal" in job.output()
     from_hosts = set(re.findall(r"serves (10\.77\.0\.\d+):", job.output()))
     assert len(from_hosts | {serving}) == 2  # on both nodes
