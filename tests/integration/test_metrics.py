@@ -59,7 +59,7 @@ def test_every_metric_of_a_training_is_stored_at_its_step(training: Training):
     for tag, points in stored.items():
         assert all(math.isfinite(value) for _, value in points), tag
         assert all(0 <= step <= last_step for step, _ in points), tag
-    assert max(step for step, _ in stored["episode/reward"]) > 4000
+    assert max(step for step, _ in stored["episode/reward"]) > 2000
     rewards = [reward for _, reward in stored["episode/reward"]]
     assert all(reward >= 8 and reward == int(reward) for reward in rewards)  # CartPole's shortest
     lengths = [length for _, length in stored["episode/length"]]

@@ -26,11 +26,13 @@ class Watchdog:
         self.timeout_s = timeout_s
         self._clock = clock
         self._looked_at = self._count_from = clock()
+        self._found: set[tuple[int, float]] = set()
 
     def hung(self, turns: Mapping[int, float]) -> list[int]:
-        """Return those pids of which a turn lasts too long; ``turns`` says when each began.
+        """Return those pids of which a turn lasts too long, once for each turn.
 
-        A worker that has not begun to serve has none, or one that began at 0.
+        ``turns`` says when each began; a worker that has not begun to serve has none, or one that
+        began at 0. One that is killed may stay among them for a moment.
         """
         now = self._clock()
         if now - self._looked_at > _STOPPED_S:
@@ -38,8 +40,10 @@ class Watchdog:
         self._looked_at = now
         away_at = self._state[Cell.PARAMETER_SERVER_WAS_AWAY]
         earliest = max(away_at, self._count_from)
-        return [
-            pid
+        known = self._found
+        self._found = {
+            (pid, began)
             for pid, began in turns.items()
             if began > 0 and now - max(began, earliest) > self.timeout_s
-        ]
+        }
+        return [pid for pid, _ in sorted(self._found - known)]

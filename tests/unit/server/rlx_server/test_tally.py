@@ -124,3 +124,16 @@ def test_after_ctrl_z_all_workers_get_their_time_again(tally):
     assert watchdog.hung(turns) == []
     clock.pass_by(watchdog, 61)
     assert watchdog.hung(turns) == [1]
+
+
+def test_a_worker_that_is_killed_and_not_yet_gone_is_not_counted_again(tally):
+    clock = Clock()
+    watchdog = Watchdog(tally.state, 60.0, clock)
+    turns = {1: clock.now}
+    clock.pass_by(watchdog, 61)
+    assert watchdog.hung(turns) == [1]
+    clock.now += 1
+    assert watchdog.hung(turns) == []
+    began_again = {1: clock.now}  # the number of a process that has ended is given to another one
+    clock.pass_by(watchdog, 61)
+    assert watchdog.hung(began_again) == [1]
