@@ -25,7 +25,7 @@ from report import RESULTS, Results, figure, parser_of
 from scale_load import measure
 from scale_model import Model, fitted
 from scale_plot import save_plot
-from scale_rows import ROLES, Row, Size
+from scale_rows import ROLES, Row, Size, mean
 from servers import temporary_directory
 
 #: What all numbers of servers and shards are measured with.
@@ -68,6 +68,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--servers", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--shards", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--seconds", type=float, default=6.0, help="for each figure (default 6)")
+    parser.add_argument("--rounds", type=int, default=2,
+                        help="of all sizes; rows are the means (default 2)")  # fmt: skip
     parser.add_argument("--json", type=Path, default=RESULTS / "scale.json",
                         help="where rows are written (default %(default)s)")  # fmt: skip
     parser.add_argument("--from", type=Path, dest="rows", metavar="FILE",
@@ -85,19 +87,26 @@ def sizes(servers: Sequence[int], shards: Sequence[int]) -> Iterator[Size]:
 
 
 def measured(arguments: argparse.Namespace) -> list[Row]:
-    results, rows = Results(arguments.json), []
-    print(HEADINGS, flush=True)
-    for size in sizes(arguments.servers, arguments.shards):
-        with temporary_directory() as name:
-            try:
-                row = measure(size, arguments.seconds, Path(name))
-            except Unmeasured as reason:
-                print(f"{start_of(size)}  skipped: {reason}", flush=True)
-                continue
-        rows.append(row)
-        print(as_line(row), flush=True)
+    """Measure all sizes in each round: what slows the machine for minutes is in no row alone."""
+    found: dict[Size, list[Row]] = {}
+    for number in range(1, arguments.rounds + 1):
+        print(f"\nround {number} of {arguments.rounds}\n{HEADINGS}", flush=True)
+        for size in sizes(arguments.servers, arguments.shards):
+            with temporary_directory() as name:
+                try:
+                    row = measure(size, arguments.seconds, Path(name))
+                except Unmeasured as reason:
+                    print(f"{start_of(size)}  skipped: {reason}", flush=True)
+                    continue
+            found.setdefault(size, []).append(row)
+            print(as_line(row), flush=True)
+    rows = [mean(rounds) for rounds in found.values()]
+    results = Results(arguments.json)
+    for row in rows:
         results.add(row)
     results.close()
+    print("\nmeans")
+    print_rows(rows)
     return rows
 
 
@@ -115,15 +124,23 @@ def print_rows(rows: Sequence[Row]) -> None:
 
 
 def print_costs(model: Model) -> None:
-    print("\ncosts, in microseconds of a core (of a byte: nanoseconds)")
-    for role, works in model.costs.items():
+    print("\ncosts, in microseconds of a core (of a byte and of a multiplication: picoseconds)")
+    for role, works in {**model.costs, "a worker's time": model.of_worker}.items():
         words = [
-            f"{work} {cost * (1e9 if work == 'byte' else 1e6):,.3g}" for work, cost in works.items()
+            f"{work} {cost * (1e12 if work in SMALL else 1e6):,.3g}" for work, cost in works.items()
         ]
-        print(f"  {role:<9} {', '.join(words)}")
-    batch, update = model.messages_per_batch, model.steps_per_update
-    print(f"  messages of an evaluation: {batch.factor:.2f} x connections^{batch.exponent:.2f}")
-    print(f"  steps of an update: {update.factor:.2f} x environments^{update.exponent:.2f}")
+        print(f"  {role:<16} {', '.join(words)}")
+    (connections,) = model.messages_per_batch.exponents
+    print(
+        f"  messages of an evaluation: {model.messages_per_batch.factor:.2f}"
+        f" x connections^{connections:.2f}"
+    )
+    environments, connections, shards = model.steps_per_update.exponents
+    print(
+        f"  steps of an update: {model.steps_per_update.factor:.2f}"
+        f" x environments on a connection^{environments:.2f}"
+        f" x connections^{connections:.2f} x shards^{shards:.2f}"
+    )
 
 
 def print_predictions(model: Model, rows: Sequence[Row], most: int) -> None:
@@ -148,6 +165,9 @@ def print_clusters(model: Model) -> None:
         least = min(limits, key=lambda part: limits[part])
         print(f"{connections:>11,}{servers:>9}{shards:>8}{limits[least]:>11,.0f}  {least}")
 
+
+#: Works that cost less than a microsecond.
+SMALL = ("byte", "multiplication")
 
 HEADINGS = (
     f"{'rlx':>3}{'shards':>7}{'conn':>6}{'envs':>6}{'hidden':>7}{'learns':>7}{'steps/s':>10}"

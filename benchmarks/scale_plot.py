@@ -44,15 +44,16 @@ def _draw_clusters(axes, model: Model, like: Size, environment_s: float) -> None
     for servers in _SERVERS:
         reached = []
         for count in connections:
-            size = Size(servers, max(_SHARDS), int(count), 1, like.hidden, learns=True)
+            size = Size(servers, min(_SHARDS), int(count), 1, like.hidden, learns=True)
             limits = model.limits_of_a_cluster(size, environment_s)
             reached.append(min(limits["environments"], limits["rlx"]))
-        axes.loglog(connections, reached, label=f"{servers} RLX servers")
+        axes.loglog(connections, reached, label=f"{servers} RLX server{'s' if servers > 1 else ''}")
     for shards in _SHARDS:
         size = Size(max(_SERVERS), shards, int(connections[-1]), 1, like.hidden, learns=True)
         limits = model.limits_of_a_cluster(size, environment_s)
         axes.axhline(limits["shards"], linestyle="--", linewidth=0.8, color="gray")
-        axes.text(connections[0], limits["shards"], f"{shards} shards", va="bottom")
+        left = connections[0] * 2.0 ** _SHARDS.index(shards)  # labels lie beside one another
+        axes.text(left, limits["shards"], f"{shards} shard{'s' if shards > 1 else ''}", va="bottom")
     axes.axhline(limits["balancer"], linestyle=":", linewidth=0.8, color="black")
     axes.text(connections[0], limits["balancer"], "balancer, one core", va="bottom")
     axes.set(xlabel="connections, an environment on each", ylabel="steps/s of a cluster (model)")

@@ -1,6 +1,7 @@
 """What ``scale`` measures, and what a size reached."""
 
-from collections.abc import Mapping
+import statistics
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 #: What processes are.
@@ -47,3 +48,14 @@ class Row:
     def messages(self) -> float:
         """Messages of clients, each answered by one."""
         return self.steps / self.size.environments
+
+
+def mean(rows: Sequence[Row]) -> Row:
+    """Return what one size reached in several rounds."""
+    figures = ("steps", "p50_ms", "p99_ms", "echo_steps", "batches", "updates")
+    return Row(
+        rows[0].size,
+        **{name: statistics.fmean(getattr(row, name) for row in rows) for name in figures},
+        cores={role: statistics.fmean(row.cores[role] for row in rows) for role in ROLES},
+        mib={role: statistics.fmean(row.mib[role] for row in rows) for role in ROLES},
+    )
