@@ -7,6 +7,7 @@ names "0", "1" and so on. Members beyond these are for people.
 """
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
@@ -43,6 +44,14 @@ def shape_of(space: Space) -> tuple[int, ...] | None:
         case {"type": "Discrete"}:
             return ()
     return None
+
+
+def numbers_of(space: Space | None) -> int:
+    """Return how many numbers there are in one of ``space``; 0 if that is not known."""
+    if is_nested(space):
+        return sum(numbers_of(inner) for _, inner in members(space or {}))
+    shape = None if space is None else shape_of(space)
+    return 0 if shape is None else math.prod(shape)
 
 
 def differ(announced: Space | None, expected: Space | None) -> bool:

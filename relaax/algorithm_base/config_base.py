@@ -29,3 +29,7 @@ class ConfigBase:
     def uses_gpu(self) -> bool:
         """Return whether workers use the GPU; ``--workers auto`` then starts one for all."""
         return False
+
+    def rollout_steps(self) -> int:
+        """Return how many steps of an environment a worker keeps until it learns from them."""
+        return 1

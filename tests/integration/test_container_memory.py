@@ -1,6 +1,5 @@
 """An RLX server in a real container: clients are refused before the kernel kills."""
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
@@ -16,9 +15,6 @@ pytestmark = [pytest.mark.integration, NEEDS_RUNC]
 
 VECTOR = np.zeros(4)
 PICTURES = np.zeros((32, 84, 84, 4), np.float32)
-
-#: Of 20 pictures, and as much again for what is learnt from them; docs/operations.md, "Memory".
-WORKER_MEMORY_MIB = math.ceil(2 * 20 * PICTURES[0].nbytes / MIB)
 
 #: More clients than a container of these tests has room for.
 TOO_MANY = 20
@@ -77,8 +73,8 @@ def test_shared_workers_admit_no_more_environments_than_the_container_has_room_f
     limit_mib = 1300
     training.configure({**SMALL_DA3C, "state_size": list(PICTURES[0].shape), "episode_len": 20})
     training.start_parameter_server()
-    flags = ("--worker-memory", str(WORKER_MEMORY_MIB))
-    with in_container(training, limit_mib, *flags) as container, ExitStack() as stack:
+    # A connection needs what two rollouts take: docs/operations.md, "Memory".
+    with in_container(training, limit_mib) as container, ExitStack() as stack:
         server = container.process
         server.says("serving at ")
         url = training.rlx_server_url

@@ -71,3 +71,7 @@ class ActorCriticConfig(PolicyConfig):
     """The same for an algorithm whose workers learn."""
 
     settings: ActorCriticSettings
+
+    def rollout_steps(self) -> int:
+        """Return the length of a rollout."""
+        return self.settings.episode_len if self.settings.learn else 1

@@ -24,6 +24,13 @@ from relaax.server.rlx_server.tally.state import Cell
 from relaax.server.rlx_server.watchdog import Watchdog
 from relaax.server.rlx_server.worker.process import run_connection_worker, run_shared_worker
 from relaax.server.rlx_server.worker.settings import WorkerSettings
+from relaax.spaces import numbers_of
+
+#: What the first connection is expected to need, with a worker of its own and in a shared one.
+WORKER_MIB, SHARE_MIB = 128.0, 1.0
+
+#: An environment has a rollout that fills, and one that is learnt from; of 32-bit numbers.
+_ROLLOUTS, _NUMBER_BYTES = 2, 4
 
 
 def rlx_server(configuration: RlxServerConfiguration, listener: socket.socket) -> RlxServer:
@@ -56,14 +63,15 @@ def rlx_server(configuration: RlxServerConfiguration, listener: socket.socket) -
     selector, children = selectors.DefaultSelector(), Children()
     children.parents_own(selector)
     tally = Tally()
-    tally.state[Cell.NEEDED] = options.first_connection_mib() * MIB
+    first_mib = _first_connection_mib(options, config)
+    tally.state[Cell.NEEDED] = first_mib * MIB
     seeds = _seeds(listener, options.seed)
     count = _shared_workers(options, config)
     workers: Workers
     if count is None:
         workers = ConnectionWorkers(
             children,
-            WorkerAdmission(options.first_connection_mib()),
+            WorkerAdmission(first_mib),
             seeds,
             tally,
             partial(run_connection_worker, settings),
@@ -72,7 +80,7 @@ def rlx_server(configuration: RlxServerConfiguration, listener: socket.socket) -
         workers = SharedWorkers(
             count,
             children,
-            ShareAdmission(options.first_connection_mib()),
+            ShareAdmission(first_mib),
             selector,
             seeds,
             tally,
@@ -98,6 +106,15 @@ def _shared_workers(options: RlxServerOptions, config: ConfigBase) -> int | None
     if options.workers == "auto":
         return 1 if config.uses_gpu() else len(os.sched_getaffinity(0))
     return options.workers
+
+
+def _first_connection_mib(options: RlxServerOptions, config: ConfigBase) -> float:
+    """Return ``--worker-memory``, the default filled in."""
+    if options.worker_memory is not None:
+        return options.worker_memory
+    states = config.rollout_steps() * numbers_of(config.observation_space())
+    rollouts_mib = _ROLLOUTS * _NUMBER_BYTES * states / MIB
+    return max(WORKER_MIB if options.workers == "connection" else SHARE_MIB, rollouts_mib)
 
 
 def _seeds(listener: socket.socket, seed: int | None) -> Iterator[int]:

@@ -124,14 +124,6 @@ class TestValues:
         as_flag = rlx_server_options(yaml, "", "--workers", str(written))
         assert in_file.workers == as_flag.workers == workers
 
-    def test_a_first_connection_needs_more_memory_with_a_worker_of_its_own(self, yaml):
-        assert rlx_server_options(yaml).first_connection_mib() == 128.0
-        assert rlx_server_options(yaml, "--workers: auto").first_connection_mib() == 1.0
-        assert rlx_server_options(yaml, "--workers: 2").first_connection_mib() == 1.0
-        for workers in ("connection", "auto"):
-            given = f"--workers: {workers}, --worker-memory: 7.5"
-            assert rlx_server_options(yaml, given).first_connection_mib() == 7.5
-
     def test_the_time_of_a_message_can_be_given(self, yaml):
         assert rlx_server_options(yaml, "--message-timeout: 2").message_timeout == 2.0
         found = rlx_server_options(yaml, "", "--message-timeout", "0.5")

@@ -390,18 +390,13 @@ class RlxServerOptions(_Options):
     )
     worker_memory: MebibytesOption | None = _option(
         None,
-        "free memory that the first connection needs, 128 with a worker of its own and 1 in a "
-        "shared one unless given; later ones need the mean of those that are served",
+        "free memory that the first connection needs; later ones need the mean of those that are "
+        "served. Unless given: 128 with a worker of its own, 1 in a shared one, or what states of "
+        "a rollout take, if that is more",
     )
     message_timeout: SecondsOption = _option(
         30.0, "close a connection when a message takes longer than this, in either direction"
     )
-
-    def first_connection_mib(self) -> float:
-        """Return ``worker_memory``, the default filled in."""
-        if self.worker_memory is not None:
-            return self.worker_memory
-        return 128.0 if self.workers == "connection" else 1.0
 
     seed: WholeOption | None = _option(
         None,

@@ -7,8 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from relaax.algorithm_base import ConfigBase
 from relaax.server.common.configuration import RlxServerOptions
-from relaax.server.rlx_server.wiring import _seeds, _shared_workers
+from relaax.server.rlx_server.wiring import _first_connection_mib, _seeds, _shared_workers
 
 
 def workers(written, gpu=False):
@@ -28,6 +29,41 @@ def test_the_automatic_number_is_one_for_each_core_that_may_be_used():
 
 def test_one_worker_has_the_gpu():
     assert workers("auto", gpu=True) == 1
+
+
+def first_connection_mib(config, **written):
+    options = RlxServerOptions(**{f"--{key.replace('_', '-')}": v for key, v in written.items()})
+    return _first_connection_mib(options, config)
+
+
+def test_a_first_connection_needs_more_memory_with_a_worker_of_its_own():
+    config = ConfigBase({})
+    assert first_connection_mib(config, workers="connection") == 128.0
+    assert first_connection_mib(config, workers="auto") == 1.0
+    assert first_connection_mib(config, workers=2) == 1.0
+    for workers in ("connection", "auto"):
+        assert first_connection_mib(config, workers=workers, worker_memory=7.5) == 7.5
+
+
+def test_large_states_need_what_two_rollouts_take():
+    class Pictures(ConfigBase):
+        def observation_space(self):
+            picture = {"type": "Box", "shape": [84, 84, 4]}
+            return {"type": "Dict", "spaces": {"left": picture, "right": picture}}
+
+        def rollout_steps(self):
+            return 20
+
+    expected_mib = 2 * 20 * 2 * 84 * 84 * 4 * 4 / 2**20
+    assert first_connection_mib(Pictures({}), workers=2) == pytest.approx(expected_mib)
+    assert first_connection_mib(Pictures({}), workers="connection") == 128.0
+    assert first_connection_mib(Pictures({}), workers=2, worker_memory=7.5) == 7.5
+
+
+def test_rollouts_of_da3c_have_episode_len_steps(da3c):
+    settings = {"state_size": [4], "action_size": 2, "episode_len": 20}
+    assert da3c.Config(settings).rollout_steps() == 20
+    assert da3c.Config({**settings, "learn": False}).rollout_steps() == 1
 
 
 def test_seeds_of_two_rlx_servers_are_far_apart():
