@@ -217,7 +217,7 @@ class ShardedBridge(BridgeBase):
                 raise ParameterServerAway("the connection was closed meanwhile")
             if time.monotonic() > deadline:
                 raise ParameterServerAway(
-                    f"the parameter server was away for {self._retry_for_s:g} s: {away}"
+                    f"the parameter server has not answered for {self._retry_for_s:g} s: {away}"
                 )
             if away and time.monotonic() >= say_at:
                 _log.warning("waiting for %s", away)

@@ -238,7 +238,7 @@ class Bridge(BridgeBase):
                     raise ParameterServerAway("the connection was closed meanwhile") from error
                 if time.monotonic() > deadline:
                     raise ParameterServerAway(
-                        f"parameter server {self._url} was away for {self._retry_for_s:g} s"
+                        f"parameter server {self._url} has not answered for {self._retry_for_s:g} s"
                     ) from error
                 _log.warning("waiting for parameter server %s (%s)", self._url, error.details())
                 timeout_s = self._call_timeout_s

@@ -157,6 +157,7 @@ def test_a_checkpoint_of_another_number_of_shards_is_refused(training: Training)
     [
         (SMALL_DA3C, ["--shard", "3/2"], "must be I/N"),
         (SMALL_DA3C, ["--shard", "1/2"], "needs --shards"),
+        (SMALL_DA3C, ["--shards", "localhost:1", "localhost:2"], "which of them this is"),
         (
             SMALL_DA3C,
             ["--shard", "1/2", "--shards", "localhost:1"],

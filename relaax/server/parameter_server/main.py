@@ -86,6 +86,11 @@ def _serve(arguments: list[str]) -> int:
             return _replicate(configuration, options.replica_of, operators, stop)
         # Every update makes and frees vectors of the network's size, in one of many threads.
         keep_memory(FEW_POOLS)
+        if options.shard is None and options.shards is not None:
+            raise ConfigurationError(
+                f"--shards lists {len(options.shards)} shards: say which of them this is, with "
+                f"--shard 1/{len(options.shards)} for the first"
+            )
         if options.shard is not None and options.shards is None:
             raise ConfigurationError(
                 f"--shard {options.shard} needs --shards, the addresses of all of them"
@@ -153,10 +158,12 @@ def _monitor(
         resources.callback(saver.close)
     parameter_server: ParameterServerBase = algorithm.ParameterServer(config, saver, metrics)
     resources.callback(parameter_server.close)
+    saves = SaveRecord(options.checkpoint_interval)
     open_port: _OpenPort = partial(_open_port, algorithm, parameter_server)
     if options.shard is not None:
-        first = first_shard(algorithm, parameter_server, options.shard, saver)
+        first = first_shard(algorithm, parameter_server, options.shard, saver, saves)
         parameter_server, open_port = first, first.listen
+        operators.ready_if(first.missing)
     global_step.parameter_server = parameter_server
     _log.info("looking for a checkpoint in %s", parameter_server.checkpoint_location())
     parameter_server.restore_latest_checkpoint()
@@ -167,7 +174,6 @@ def _monitor(
     curve = None if store is None else ReturnCurve(store, _labels(configuration))
     if curve is not None:
         curve.restore(parameter_server.global_t())
-    saves = SaveRecord(options.checkpoint_interval)
     monitor = TrainingMonitor(
         parameter_server,
         _listening(open_port, str(options.place)),

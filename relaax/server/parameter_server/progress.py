@@ -159,9 +159,15 @@ class StepRate:
         self._smoothed: float | None = None
 
     def update(self, global_t: int) -> float:
-        """Return the steps per second since the previous update, or since the start."""
+        """Return the steps per second since the previous update, or since the start.
+
+        Where a training goes back to a checkpoint, it is measured anew.
+        """
         then, steps = self._seen
         self._seen = (self._clock(), global_t)
+        if global_t < steps:
+            self._smoothed = None
+            return 0.0
         rate = (global_t - steps) / max(self._seen[0] - then, 1e-9)
         self._smoothed = rate if not self._smoothed else 0.8 * self._smoothed + 0.2 * rate
         return rate

@@ -101,7 +101,6 @@ class TrainingMonitor:
         self._began_with = parameter_server.global_t()
         self._rate = StepRate(self._began_with)
         self._steps_per_s = 0.0
-        self._checkpoints = 0
 
     def run(self, stop: Stop) -> EndOfTraining:
         """Watch the training until it is over or ``stop`` is set; then save, and close the port.
@@ -135,7 +134,7 @@ class TrainingMonitor:
             episodes=self._returns.size(),
             mean_evaluation=None if self._evaluations is None else self._evaluations.mean(),
             evaluations=0 if self._evaluations is None else self._evaluations.size(),
-            checkpoints=self._checkpoints,
+            checkpoints=self._saves.saved,
             last_t=last_t,
             goal_return=self._goal_return,
             environments=None if self._environments is None else self._environments.total(),
@@ -208,7 +207,6 @@ class TrainingMonitor:
     def _save(self) -> None:
         with self._saves.saving():
             self._parameter_server.save_checkpoint()
-        self._checkpoints += 1
         if self._curve is not None:
             self._curve.save()
 

@@ -161,6 +161,7 @@ class RlxServer:
 
     def _loop(self) -> None:
         self._selector.register(self._wake_reader, selectors.EVENT_READ, self._wake)
+        self._look_around()  # the watcher, which is started next, tells operators of it
         while not self._stops:
             self._keep_watching()
             if self._drains:

@@ -259,6 +259,19 @@ def test_a_server_does_not_wait_for_ever_for_its_connections_to_end(why):
     assert ("did not leave within 0.2 s" in said) == (why == "deadline")
 
 
+def test_the_server_has_looked_around_before_operators_may_ask():
+    program = """
+        def watch():
+            # Exactly as the watcher, which answers them, finds it.
+            has_looked = state[Cell.LOOKED_AROUND] > 0 and state[Cell.AVAILABLE] > 0
+            os._exit(7 if has_looked else 9)
+        def clients():
+            wait_for(lambda: workers.exits)
+        serve(clients, watch=watch)
+    """
+    assert "ended with status 7" in run(program)
+
+
 def test_a_worker_that_hangs_is_killed_and_counted():
     program = """
         def clients():

@@ -335,6 +335,17 @@ class TestRefusals:
             f"workers, {reason}"
         )
 
+    @pytest.mark.parametrize(
+        ("flags", "reason"),
+        [
+            (["--shard", "1/2"], "--shard 1/2 needs 2 addresses in --shards, not 3"),
+            (["--shard", "1/3", "--replica-of", "localhost:1"], "give --shard or --replica-of"),
+        ],
+    )
+    def test_a_flag_that_does_not_fit_the_file_is_refused(self, yaml, flags, reason):
+        section = "--shards: [localhost:1, localhost:2, localhost:3]"
+        assert refusal(options, yaml, section, *flags).startswith(reason)
+
     @pytest.mark.parametrize("seconds", ["0", "-1"])
     def test_a_message_must_have_some_time(self, yaml, seconds):
         assert refusal(rlx_server_options, yaml, f"--message-timeout: {seconds}") == (

@@ -109,6 +109,19 @@ def test_before_the_first_episode_there_is_no_return():
     assert "return - (0 episodes)" in str(TrainingProgress(0, 0.0, None, 0, 0))
 
 
+def test_the_rate_is_measured_anew_where_a_training_goes_back():
+    now = [0.0]
+    rate = StepRate(0, lambda: now[0])
+    now[0] += 2
+    assert rate.update(1000) == 500
+    now[0] += 2
+    assert rate.update(600) == 0
+    assert rate.seconds_for(1000) is None
+    now[0] += 2
+    assert rate.update(1000) == 200
+    assert rate.seconds_for(1000) == 5
+
+
 @pytest.fixture(autouse=True)
 def _terminal_that_erases(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")

@@ -158,7 +158,7 @@ def _load(
         from_file = {key: value for key, value in from_file.items() if key not in _ALTERNATIVES}
     _validate(options, flags, "", strict=False)
     return (
-        options.model_validate({**from_file, **flags}),
+        _together(options, {**from_file, **flags}),
         _algorithm(_section(content, ALGORITHM, path), path),
         content,
     )
@@ -211,6 +211,14 @@ def _validate(
         options.model_validate(dict(values), strict=strict)
     except ValidationError as error:
         raise ConfigurationError(where + "; ".join(explain(error))) from error
+
+
+def _together(options: type[Options], values: Mapping[str, Any]) -> Options:
+    """Return the options of both sources, each of which is valid by itself."""
+    try:
+        return options.model_validate(dict(values))
+    except ValidationError as error:
+        raise ConfigurationError("; ".join(explain(error))) from error
 
 
 def _algorithm(section: dict[Any, Any], path: Path) -> AlgorithmSection:

@@ -1,6 +1,7 @@
 """How saving goes: what operators are woken for."""
 
 import math
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ CHECKPOINTS_SAVED = "Checkpoints that were saved"
 
 
 class SaveRecord:
-    """Counts what was saved, and what was not. One thread at a time saves.
+    """Counts what was saved, and what was not; many threads may tell it.
 
     ``interval_s`` is how often that should happen, if it should at all.
     """
@@ -21,6 +22,7 @@ class SaveRecord:
     ) -> None:
         self._interval_s = interval_s
         self._clock = clock
+        self._lock = threading.Lock()
         self._saved = self._failed = 0
         self._saved_at = clock()
 
@@ -30,10 +32,25 @@ class SaveRecord:
         try:
             yield
         except BaseException:
-            self._failed += 1
+            self.note_failed()
             raise
-        self._saved += 1
+        self.note_saved()
+
+    @property
+    def saved(self) -> int:
+        """How many were saved."""
+        return self._saved
+
+    def note_saved(self) -> None:
+        """Count a save."""
+        with self._lock:
+            self._saved += 1
         self.note_current()
+
+    def note_failed(self) -> None:
+        """Count a failure."""
+        with self._lock:
+            self._failed += 1
 
     def note_current(self) -> None:
         """Take note that there is nothing to be saved."""

@@ -257,15 +257,21 @@ class RayCluster:
 
     def _waiting_for(self) -> str:
         wanted = [self._bundle(name) for name in self._processes]
-        there = self._ray.available_resources()
-        words = []
+        there, in_all = self._ray.available_resources(), self._ray.cluster_resources()
+        words, too_few = [], []
         for word, unit, name in (("CPU", 1, "cores"), ("GPU", 1, "GPUs"), ("memory", 2**30, "GiB")):
             needed = sum(each.get(word, 0) for each in wanted) / unit
             if needed:
                 words.append(f"{needed:g} {name} ({there.get(word, 0) / unit:.3g} free)")
+            if needed > in_all.get(word, 0) / unit:
+                too_few.append(f"{in_all.get(word, 0) / unit:.3g} {name}")
+        hint = (
+            f". It has {', '.join(too_few)} in all: add machines, or stop this and ask for less, "
+            "such as --cpus env=0.2"
+        )
         return (
             f"waiting for the Ray cluster to have room for all processes, each on one machine: "
-            f"{', '.join(words)}"
+            f"{', '.join(words)}{hint if too_few else ''}"
         )
 
 

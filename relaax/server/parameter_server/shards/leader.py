@@ -66,6 +66,8 @@ class _Member:
     connection: int = 0
     is_connected: bool = False
     has_begun: bool = False
+    #: Whether it is about to end.
+    leaves: bool = False
     #: The sets of which it has saved its part, or why not.
     saved: dict[str, str | None] = field(default_factory=dict)
 
@@ -177,8 +179,7 @@ class Leader:
     ) -> None:
         """Take note of what another shard has done."""
         if said is Said.LEAVES:
-            if not self.is_over:
-                self.on_leaving()
+            self._let_leave(index)
             return
         with self._changed:
             member = self._members.get(index)
@@ -190,6 +191,7 @@ class Leader:
                 member.saved[set_id] = text
             elif said is Said.BEGUN and incarnation == self.incarnation:
                 member.has_begun = True
+                _log.info("%s has begun", self._name(index))
             elif said is Said.FAILED and incarnation == self.incarnation:
                 name = self._name(index)
                 self.failure = CheckpointMismatch(f"the checkpoint is not whole: {name}: {text}")
@@ -200,8 +202,10 @@ class Leader:
         kept: Sequence[int],
         write: Callable[[Checkpoint, str], None],
         deadline_s: float = SAVE_DEADLINE_S,
-    ) -> None:
+    ) -> bool:
         """Let all shards save; then ``write`` this one's part, which makes the set whole.
+
+        Return whether anything was saved.
 
         ``kept`` are the steps of the checkpoints that are there. CheckpointError if a shard has not
         saved in time: then nothing is written here. Where nothing has changed since, nothing is
@@ -210,7 +214,7 @@ class Leader:
         set_id, until = new_set(), time.monotonic() + deadline_s
         with self._changed:
             if self._has_saved_this() or self._has_nothing_to_save():
-                return
+                return False
             away = self._missing()
             if away:
                 raise CheckpointError(f"nothing is saved: {away} is away")
@@ -229,6 +233,7 @@ class Leader:
             self._saved, self._initial = (checkpoint, set_id), None
             for member in self._members.values():
                 member.saved.clear()
+        return True
 
     def end(self) -> None:
         """Say that the training is over, and that all others may end."""
@@ -269,6 +274,9 @@ class Leader:
             self._part.begin_with(self._initial[self._part.begin : self._part.end], 0, 0)
         self._log = self._begin()
         lost = global_t - self._log.beginning.global_t
+        if number == self._log.beginning.number and not lost:
+            _log.info("a shard begins anew: all shards do, at global step %d", global_t)
+            return
         _log.warning(
             "a shard has lost what it had: all shards go back to global step %d; %d updates and "
             "%d steps are lost",
@@ -276,6 +284,16 @@ class Leader:
             number - self._log.beginning.number,
             lost,
         )
+
+    def _let_leave(self, index: int) -> None:
+        """Let all shards save before one of them ends; nothing that it would lose is applied."""
+        if self.is_over:
+            return
+        with self._changed:
+            member = self._members.get(index)
+            if member is not None:
+                member.leaves = True
+        self.on_leaving()
 
     def _has_saved_this(self) -> bool:
         if self._saved is None:
@@ -304,7 +322,7 @@ class Leader:
             known = self._members.setdefault(member.shard.index, _Member(member.address))
             known.address = member.address
             known.connection += 1
-            known.is_connected = True
+            known.is_connected, known.leaves = True, False
             goes_on = member.incarnation == self.incarnation and self._log.has(member.position)
             if not goes_on:
                 known.has_begun = False
@@ -318,6 +336,9 @@ class Leader:
             known = self._members[member.shard.index]
             if known.connection == connection:
                 known.is_connected = False
+                if not (known.leaves or self._is_closed or self.is_over):
+                    name = self._name(member.shard.index)
+                    _log.warning("%s is away: nothing is learnt until it is back", name)
                 self._changed.notify_all()
 
     def _next(
@@ -353,6 +374,9 @@ class Leader:
         missing = self._missing()
         if missing:
             raise NotWhole(f"{missing} is away, or has not begun yet")
+        for index, member in self._members.items():
+            if member.leaves:
+                raise NotWhole(f"{self._name(index)} is about to end")
 
     def _missing(self) -> str:
         for index in range(2, self._shard.count + 1):

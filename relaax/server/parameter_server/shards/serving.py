@@ -22,6 +22,7 @@ from relaax.algorithm_base import (
 )
 from relaax.bridge.control import GrpcParameterServer
 from relaax.errors import CheckpointError
+from relaax.server.common.operators import SaveRecord
 from relaax.server.common.saver import CheckpointSaver
 from relaax.server.parameter_server.shards.leader import Leader
 from relaax.server.parameter_server.shards.service import ShardServicer, method_handlers
@@ -34,7 +35,7 @@ class FirstShard(ParameterServerBase):
     """Counts steps and says when the training is over, as ``whole`` does, which was divided.
 
     Checkpoints are sets: the part of this shard, which ``saver`` keeps, is written when all others
-    have written theirs.
+    have written theirs. ``saves`` counts those that are saved because a shard is about to end.
     """
 
     def __init__(
@@ -44,8 +45,10 @@ class FirstShard(ParameterServerBase):
         part: Slice,
         shard: Shard,
         saver: Saver,
+        saves: SaveRecord | None = None,
     ) -> None:
         self.saver = saver
+        self._saves = saves or SaveRecord()
         self._whole = whole
         self._leader = leader
         self._part = part
@@ -62,11 +65,12 @@ class FirstShard(ParameterServerBase):
 
     def save_checkpoint(self) -> None:
         """Let all shards save; CheckpointError if one of them cannot."""
-        if isinstance(self.saver, NullSaver):
-            return
-        kept = self.saver.steps() if isinstance(self.saver, CheckpointSaver) else ()
-        with self._saving:
-            self._leader.save(sorted(kept), self._write)
+        self._save()
+
+    def missing(self) -> str | None:
+        """Return in words which shard is away, or has not begun; None if none is."""
+        missing = self._leader.missing()
+        return f"{missing} is away, or has not begun yet" if missing else None
 
     def global_t(self) -> int:
         """Return the environment steps that all agents have taken."""
@@ -116,10 +120,20 @@ class FirstShard(ParameterServerBase):
     def _save_for_one_who_leaves(self) -> None:
         threading.Thread(target=self._save_or_warn, name="save before a shard leaves").start()
 
+    def _save(self) -> bool:
+        """Return whether there was anything to be saved."""
+        if isinstance(self.saver, NullSaver):
+            return False
+        kept = self.saver.steps() if isinstance(self.saver, CheckpointSaver) else ()
+        with self._saving:
+            return self._leader.save(sorted(kept), self._write)
+
     def _save_or_warn(self) -> None:
         try:
-            self.save_checkpoint()
+            if self._save():
+                self._saves.note_saved()
         except CheckpointError as error:
+            self._saves.note_failed()
             _log.warning("before a shard left: %s", error)
 
 

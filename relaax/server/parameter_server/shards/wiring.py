@@ -15,7 +15,7 @@ from relaax.server.common.configuration import (
     S3Location,
 )
 from relaax.server.common.directory_lock import owned
-from relaax.server.common.operators import OperatorPort, counter
+from relaax.server.common.operators import OperatorPort, SaveRecord, counter
 from relaax.server.common.operators.save_record import CHECKPOINTS_SAVED
 from relaax.server.common.stop_signal import Stop
 from relaax.server.parameter_server.shards.follower import Follower
@@ -33,15 +33,22 @@ from relaax.shard import Shard
 
 
 def first_shard(
-    algorithm: Algorithm, whole: ParameterServerBase, shard: Shard, saver: Saver
+    algorithm: Algorithm,
+    whole: ParameterServerBase,
+    shard: Shard,
+    saver: Saver,
+    saves: SaveRecord,
 ) -> FirstShard:
-    """Return the first shard of ``whole``, which is divided; ``saver`` keeps its parts."""
+    """Return the first shard of ``whole``, which is divided.
+
+    ``saver`` keeps its parts, and ``saves`` counts them.
+    """
     _require_own_bridge(algorithm)
     initial = whole.bridge().get_values().vector
     if initial is None:
         raise ConfigurationError("--shard: this algorithm has no values that could be divided")
     part = whole.divide(shard)
-    return FirstShard(whole, Leader(shard, part, initial), part, shard, saver)
+    return FirstShard(whole, Leader(shard, part, initial), part, shard, saver, saves)
 
 
 def follow(

@@ -45,6 +45,17 @@ def test_the_age_of_a_checkpoint_is_that_of_the_last_one_that_was_saved():
     assert found["relaax_checkpoint_interval_seconds",] == 900
 
 
+def test_what_others_have_saved_counts_too():
+    clock = Clock()
+    record = SaveRecord(900.0, clock)
+    clock.now += 10
+    record.note_saved()
+    record.note_failed()
+    assert record.saved == 1
+    assert read(record.figures())["relaax_checkpoint_age_seconds",] == 0
+    assert read(record.figures())["relaax_checkpoint_failures_total",] == 1
+
+
 def test_the_newest_scalars_are_shown_until_nobody_stores_them_any_more():
     clock = Clock()
     scalars = NewestScalars(clock)

@@ -4,7 +4,7 @@ import threading
 
 import numpy as np
 import pytest
-from processes import free_port
+from processes import free_port, wait_for
 from shards import Shards, random_vectors, whole
 
 from relaax.bridge import BridgeControl
@@ -14,6 +14,7 @@ from relaax.learning.filters.merging import MergingOptimizer
 from relaax.learning.filters.statistics import initial_statistics
 from relaax.learning.optimizers import SGD, Adam, AdamSettings, RMSProp, RMSPropSettings
 from relaax.learning.optimizers.parts import OptimizerOfParts, Part
+from relaax.server.parameter_server.shards.leader import Said
 
 SIZE = 103
 
@@ -137,7 +138,7 @@ def test_while_a_shard_is_away_nothing_is_applied_and_it_is_named(shards_of, cap
     with shards.bridge(retry_for_s=0.5, call_timeout_s=2.0) as bridge:
         bridge.get_values()
         shards.stop_other(2)
-        with pytest.raises(ParameterServerAway, match=r"was away for 0.5 s"):
+        with pytest.raises(ParameterServerAway, match=r"has not answered for 0.5 s"):
             bridge.synchronize(INITIAL, 5)
     assert f"a gradient is lost: parameter server {shards.addresses[1]}" in caplog.text
     assert shards.first.global_t() == 0
@@ -167,6 +168,26 @@ def test_a_shard_that_has_lost_what_it_had_lets_all_go_back_to_the_last_checkpoi
     expected = moved(INITIAL, OPTIMIZERS["adam"], kept, [10] * 8)
     assert restored.vector.tobytes() == expected.vector.tobytes()
     assert "all shards go back to global step 40; 2 updates and 20 steps are lost" in caplog.text
+
+
+def test_a_shard_that_is_about_to_end_loses_nothing_that_was_learnt(shards_of, tmp_path, caplog):
+    shards = shards_of(3, INITIAL, OPTIMIZERS["adam"], tmp_path)
+    gradients = random_vectors(6, SIZE)
+    with shards.bridge() as bridge:
+        for gradient in gradients[:4]:
+            values = bridge.synchronize(gradient, 10)
+        shards.leader.report(2, Said.LEAVES, shards.leader.incarnation)
+        wait_for(lambda: shards.others[2].follower.saves == 1, "the set that is saved for it")
+        impatient = shards.bridge(retry_for_s=0.5, call_timeout_s=2.0)
+        with impatient as other, pytest.raises(ParameterServerAway):  # it would not be in the set
+            other.synchronize(gradients[4], 10, values.version)
+        shards.stop_other(2)
+        shards.start_other(2)
+        restored = bridge.get_values()
+        assert restored.vector.tobytes() == values.vector.tobytes()
+        assert (restored.version.number, restored.global_t) == (4, 40)
+        assert bridge.synchronize(gradients[5], 10, restored.version).global_t == 50
+    assert "are lost" not in caplog.text
 
 
 def test_a_shard_that_was_cut_off_goes_on_where_it_was(shards_of):
