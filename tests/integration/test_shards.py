@@ -147,6 +147,7 @@ def test_a_checkpoint_of_another_number_of_shards_is_refused(training: Training)
     training.start_rlx_server()
     training.start_environments(2, "--attempts", "2")
     assert [process.wait() for process in shards.processes] == [0, 0]
+    training.configure({**SMALL_DA3C, "max_global_step": 500})
     alone = training.start_command("relaax-parameter-server")
     assert alone.wait() == 2
     assert "shard is '1/2' in the checkpoint and absent here" in alone.output()

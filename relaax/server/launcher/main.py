@@ -118,7 +118,7 @@ def _parser() -> argparse.ArgumentParser:
         type=_engine,
         default=None,
         metavar="ENGINE",
-        help="'ray' or 'ray=ADDRESS': on a Ray cluster (pip install 'relaax[ray]'); 'slurm': in "
+        help="'ray' or 'ray=ADDRESS': on a Ray cluster (pip install ray); 'slurm': in "
         "the Slurm allocation that this runs in. Processes are told the addresses that they need. "
         "The machines share the folder that this is started in",
     )

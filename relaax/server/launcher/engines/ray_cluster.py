@@ -281,9 +281,7 @@ def _connect(address: str) -> Any:
     try:
         ray = _ray("ray")
     except ImportError as error:
-        raise ConfigurationError(
-            f"--on ray needs Ray: pip install 'relaax[ray]' ({error})"
-        ) from None
+        raise ConfigurationError(f"--on ray needs Ray: pip install ray ({error})") from None
     if ":" in address and "://" not in address:
         _require_reachable(Address.parse(address))
     try:
