@@ -3,7 +3,7 @@
 import contextlib
 import multiprocessing
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -34,6 +34,12 @@ class Window:
         """Return a window of ``seconds`` that begins in ``warm_up_s``."""
         begin = time.monotonic() + warm_up_s
         return cls(begin, begin + seconds)
+
+    def divided(self, count: int) -> list[Self]:
+        """Return ``count`` windows of equal length, one after the other."""
+        length = self.seconds / count
+        begins = [self.begin + length * number for number in range(count)]
+        return [type(self)(begin, begin + length) for begin in begins]
 
     @property
     def seconds(self) -> float:
@@ -85,8 +91,20 @@ class Clients:
 
     def figures(self, window: Window) -> Figures:
         """Wait for the window's end, and return the figures of the messages answered within it."""
-        merged = np.concatenate([_within(window, received(pipe)) for pipe in self._pipes])
-        return Figures.of(merged, self._cell.environments, window.seconds)
+        (figures,) = self.figures_of([window])
+        return figures
+
+    def figures_of(self, windows: Sequence[Window]) -> list[Figures]:
+        """Wait for the end, and return the figures of several windows within that of ``play``."""
+        times = [received(pipe) for pipe in self._pipes]
+        return [
+            Figures.of(
+                np.concatenate([_within(window, each) for each in times]),
+                self._cell.environments,
+                window.seconds,
+            )
+            for window in windows
+        ]
 
 
 @contextlib.contextmanager

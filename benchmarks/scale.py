@@ -1,7 +1,7 @@
 """How a training scales: RLX servers behind HAProxy, shards of the parameter server, and a model.
 
     python benchmarks/scale.py
-    python benchmarks/scale.py --servers 1 2 4 --shards 1 2 4 --seconds 6
+    python benchmarks/scale.py --servers 1 2 4 --shards 1 2 4 --rounds 3
     python benchmarks/scale.py --from benchmarks/results/scale.json --plot docs/images/scale.png
 
 Each row is a training (DA3C, two dense layers) of bundled clients behind a real HAProxy with the
@@ -25,7 +25,7 @@ from report import RESULTS, Results, figure, parser_of
 from scale_load import measure
 from scale_model import Model, fitted
 from scale_plot import save_plot
-from scale_rows import ROLES, Row, Size, mean
+from scale_rows import ROLES, Row, Size
 from servers import temporary_directory
 
 #: What all numbers of servers and shards are measured with.
@@ -67,9 +67,11 @@ def parse() -> argparse.Namespace:
     parser = parser_of(__doc__)
     parser.add_argument("--servers", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--shards", type=int, nargs="+", default=[1, 2, 4])
-    parser.add_argument("--seconds", type=float, default=6.0, help="for each figure (default 6)")
-    parser.add_argument("--rounds", type=int, default=2,
-                        help="of all sizes; rows are the means (default 2)")  # fmt: skip
+    parser.add_argument("--seconds", type=float, default=2.0, help="of a window (default 2)")
+    parser.add_argument("--windows", type=int, default=5,
+                        help="one after the other; the fastest is shown (default 5)")  # fmt: skip
+    parser.add_argument("--rounds", type=int, default=1,
+                        help="of all; the fastest row of each size counts")  # fmt: skip
     parser.add_argument("--json", type=Path, default=RESULTS / "scale.json",
                         help="where rows are written (default %(default)s)")  # fmt: skip
     parser.add_argument("--from", type=Path, dest="rows", metavar="FILE",
@@ -87,27 +89,27 @@ def sizes(servers: Sequence[int], shards: Sequence[int]) -> Iterator[Size]:
 
 
 def measured(arguments: argparse.Namespace) -> list[Row]:
-    """Measure all sizes in each round: what slows the machine for minutes is in no row alone."""
-    found: dict[Size, list[Row]] = {}
+    """Measure all sizes in each round, and return the fastest row of each."""
+    fastest: dict[Size, Row] = {}
     for number in range(1, arguments.rounds + 1):
         print(f"\nround {number} of {arguments.rounds}\n{HEADINGS}", flush=True)
         for size in sizes(arguments.servers, arguments.shards):
             with temporary_directory() as name:
                 try:
-                    row = measure(size, arguments.seconds, Path(name))
+                    row = measure(size, arguments.seconds, arguments.windows, Path(name))
                 except Unmeasured as reason:
                     print(f"{start_of(size)}  skipped: {reason}", flush=True)
                     continue
-            found.setdefault(size, []).append(row)
             print(as_line(row), flush=True)
-    rows = [mean(rounds) for rounds in found.values()]
+            if size not in fastest or fastest[size].steps < row.steps:
+                fastest[size] = row
     results = Results(arguments.json)
-    for row in rows:
+    for row in fastest.values():
         results.add(row)
     results.close()
-    print("\nmeans")
-    print_rows(rows)
-    return rows
+    print("\nthe fastest of each size")
+    print_rows(list(fastest.values()))
+    return list(fastest.values())
 
 
 def read(path: Path) -> list[Row]:

@@ -1,6 +1,7 @@
 """One training of several RLX servers behind HAProxy and several shards, and what it costs."""
 
 import contextlib
+import itertools
 import os
 import re
 import shutil
@@ -9,6 +10,7 @@ import subprocess
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -42,32 +44,52 @@ def _cell(size: Size) -> Cell:
     return Cell("cartpole", 1, 2, size.connections, size.environments)
 
 
-def measure(size: Size, seconds: float, directory: Path) -> Row:
-    """Start all, let clients play for ``seconds``, and stop all; Unmeasured if that fails."""
-    echo = _echo(size, seconds, directory)
+def measure(size: Size, seconds: float, windows: int, directory: Path) -> Row:
+    """Start all, let clients play, and stop all; Unmeasured if that fails.
+
+    They play for as many ``windows`` of ``seconds``. The row is that of the fastest one: a virtual
+    machine whose host is busy stands still for moments, which are no cost of anything here.
+    """
+    echo = _echo(size, seconds, windows, directory)
     with (
         _training(size, directory) as training,
         connected_clients(training.url, _cell(size)) as clients,
     ):
-        window = Window.after(WARM_UP_S, seconds)
-        clients.play(window)
-        window.wait_for_begin()
-        before = training.reading()
-        window.wait_for_end()
-        after = training.reading()
-        served = clients.figures(window)
-        rates = {name: (after[name] - value) / seconds for name, value in before.items()}
+        whole = Window.after(WARM_UP_S, seconds * windows)
+        clients.play(whole)
+        whole.wait_for_begin()
+        readings = [training.reading()]
+        for window in whole.divided(windows):
+            window.wait_for_end()
+            readings.append(training.reading())
+        parts = [Window(before.at, after.at) for before, after in itertools.pairwise(readings)]
+        figures = clients.figures_of(parts)
+        fastest = max(range(windows), key=lambda number: figures[number].steps_per_s)
+        before, after = readings[fastest : fastest + 2]
+        rates = {
+            name: (after.counts[name] - count) / (after.at - before.at)
+            for name, count in before.counts.items()
+        }
         return Row(
             size,
-            served.steps_per_s,
-            served.p50_ms,
-            served.p99_ms,
+            figures[fastest].steps_per_s,
+            figures[fastest].p50_ms,
+            figures[fastest].p99_ms,
             echo.steps_per_s,
             rates["batches"],
             rates["updates"],
             {role: rates[role] for role in ROLES},
             training.mib(),
         )
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What has been counted since the start, and when."""
+
+    at: float
+    #: Seconds of processors by role, updates, and batches.
+    counts: Mapping[str, float]
 
 
 class Training:
@@ -82,13 +104,14 @@ class Training:
         #: Those of the first shard, and of the RLX servers.
         self._http = http
 
-    def reading(self) -> dict[str, float]:
-        """Return counts and seconds of processors since the start."""
+    def reading(self) -> Reading:
+        """Return what has been counted until now."""
+        at = time.monotonic()
         found = {role: _cpu_s(processes) for role, processes in self._processes().items()}
         shard, *servers = (_figures(url) for url in self._http)
         found["updates"] = shard.get("relaax_updates_total", 0.0)
         found["batches"] = sum(each["relaax_batch_size_count"] for each in servers)
-        return found
+        return Reading(at, found)
 
     def mib(self) -> dict[str, float]:
         """Return the memory of each role."""
@@ -160,16 +183,17 @@ def _training(size: Size, directory: Path) -> Iterator[Training]:
         yield Training(balancer, roles, [http, *(operators for _, operators in rlx)])
 
 
-def _echo(size: Size, seconds: float, directory: Path) -> Figures:
+def _echo(size: Size, seconds: float, windows: int, directory: Path) -> Figures:
     with contextlib.ExitStack() as resources:
         echo = resources.enter_context(echo_server(_cell(size)))
         balancer = free_address()
         process = resources.enter_context(running(_haproxy(balancer, [echo], directory)))
         _wait_for(balancer, [process], directory)
         clients = resources.enter_context(connected_clients(balancer, _cell(size)))
-        window = Window.after(1.0, seconds)
-        clients.play(window)
-        return clients.figures(window)
+        whole = Window.after(1.0, seconds * windows)
+        clients.play(whole)
+        figures = clients.figures_of(whole.divided(windows))
+        return max(figures, key=lambda each: each.steps_per_s)
 
 
 def _haproxy(url: str, servers: Sequence[str], directory: Path) -> list[Any]:

@@ -1,7 +1,6 @@
 """What ``scale`` measures, and what a size reached."""
 
-import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 #: What processes are.
@@ -48,14 +47,3 @@ class Row:
     def messages(self) -> float:
         """Messages of clients, each answered by one."""
         return self.steps / self.size.environments
-
-
-def mean(rows: Sequence[Row]) -> Row:
-    """Return what one size reached in several rounds."""
-    figures = ("steps", "p50_ms", "p99_ms", "echo_steps", "batches", "updates")
-    return Row(
-        rows[0].size,
-        **{name: statistics.fmean(getattr(row, name) for row in rows) for name in figures},
-        cores={role: statistics.fmean(row.cores[role] for row in rows) for role in ROLES},
-        mib={role: statistics.fmean(row.mib[role] for row in rows) for role in ROLES},
-    )

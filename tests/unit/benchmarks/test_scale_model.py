@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scale_model import fitted
-from scale_rows import Row, Size, mean
+from scale_rows import Row, Size
 
 #: Seconds of a core.
 COSTS = {
@@ -116,13 +116,3 @@ def test_a_cost_is_never_negative():
     ]
     for works in fitted(rows).costs.values():
         assert min(works.values()) >= 0
-
-
-def test_several_rounds_are_averaged():
-    one = made_up(Size(1, 2, 4, 8, 64, learns=True), steps=1000.0)
-    other = made_up(Size(1, 2, 4, 8, 64, learns=True), steps=3000.0)
-    both = mean([one, other])
-    assert (both.steps, both.echo_steps, both.p99_ms) == (2000.0, 6000.0, 2.0)
-    assert both.cores["rlx"] == pytest.approx((one.cores["rlx"] + other.cores["rlx"]) / 2)
-    assert both.size == one.size
-    assert set(both.mib.values()) == {64.0}
