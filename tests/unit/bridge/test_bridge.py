@@ -210,7 +210,7 @@ def test_a_gradient_for_a_parameter_server_that_is_away_is_lost_with_a_warning(
 
 def test_retries_end(address):
     bridge = Bridge(address, call_timeout_s=0.2, retry_for_s=0.0)
-    with pytest.raises(ParameterServerAway, match=f"parameter server {address} was away"):
+    with pytest.raises(ParameterServerAway, match=f"parameter server {address} has not answered"):
         bridge.get_values()
     bridge.close()
 
