@@ -1,4 +1,5 @@
-# `make train` and `make test` need Python 3.11 (or later) and nothing else: all they use is installed in .venv.
+# `make train` needs Python 3.11, 3.12 or 3.13 and nothing else: all that it uses is installed in .venv. So does `make test`,
+# but tests that start programs of Debian, such as haproxy and Slurm, are skipped where these are missing, with a reason.
 
 PYTHON ?= python3.11
 VENV ?= .venv
@@ -6,9 +7,16 @@ BIN := $(VENV)/bin
 # PyTorch for the benchmarks, as an argument of pip: a requirement, or the file of a CPU build.
 TORCH ?= torch
 CORES := $(shell getconf _NPROCESSORS_ONLN)
-SOURCES_OF_INSTALL := pyproject.toml setup.py $(shell find protos -name '*.proto')
+# How many tests with real processes run at a time: three for two cores, since they often wait.
+WAITING := $(shell expr \( 3 \* $(CORES) + 1 \) / 2)
+SOURCES_OF_INSTALL := pyproject.toml setup.py $(wildcard requirements/*.txt) $(shell find protos -name '*.proto')
+# The lock files of what users run.
+SHIPPED := run.txt $(patsubst requirements/%,%,$(wildcard requirements/images/*.txt))
+# What is installed is what the lock files name, and the package itself without anything else.
+LOCKED := $(BIN)/python -m pip install --quiet --require-hashes --only-binary :all: -r
+ALONE := $(BIN)/python -m pip install --quiet --no-deps --build-constraint requirements/build.txt --editable
 
-.PHONY: help install install-test install-benchmarks train test unit integration learning check format clean
+.PHONY: help install install-test install-benchmarks train test unit integration learning containers fuzz docs diagrams check format lock audit licences sbom clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-18s %s\n", $$1, $$2}'
@@ -17,45 +25,85 @@ install: $(VENV)/.installed ## create .venv with the servers, the environments a
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
 
 $(VENV)/.installed: $(BIN)/python $(SOURCES_OF_INSTALL)
-	$(BIN)/python -m pip install --quiet --editable '.[environments]'
+	$(LOCKED) requirements/pip.txt
+	$(LOCKED) requirements/run.txt
+	$(ALONE) .
+	$(BIN)/python -m pip check --quiet
 	@touch $@
 
 install-test: $(VENV)/.installed-test
 
 $(VENV)/.installed-test: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	$(LOCKED) requirements/test.txt
+	$(BIN)/python -m pip check --quiet
 	@touch $@
 
 install-benchmarks: install ## add what trainings are compared with, and their environments; TORCH=FILE for a CPU build
 	$(BIN)/python -m pip install --quiet '$(TORCH)'
 	$(BIN)/python -m pip install --quiet --editable '.[benchmarks]'
 
+$(VENV)/.installed-fuzz: $(VENV)/.installed-test
+	$(BIN)/python -m pip install --quiet --editable '.[fuzz]'
+	@touch $@
+
+fuzz: $(VENV)/.installed-fuzz ## give TARGET bytes of all kinds for SECONDS (60); tests/fuzz/targets.py has the targets
+	$(BIN)/python tests/fuzz/program.py $(TARGET) --seconds $(or $(SECONDS),60)
+
 train: install ## train CartPole-v1 until its goal is reached
 	$(BIN)/relaax-train Procfiles/cartpole.Procfile
 
-test: unit integration learning ## run all tests
+# Building images waits much, and so do real processes: together they take less than one after the other.
+test: unit learning ## run all tests
+	$(BIN)/python -m pytest -n $(WAITING) --dist loadfile --no-loadscope-reorder -m 'integration or containers'
 
 unit: install-test ## run the fast tests alone, on all cores
-	$(BIN)/python -m pytest -n $(CORES) --dist worksteal -m 'not integration and not learning'
+	$(BIN)/python -m pytest -n $(CORES) --dist worksteal -m 'not integration and not learning and not containers'
 
-integration: install-test ## run the tests with real processes alone, on all cores: three for two, since they often wait
-	$(BIN)/python -m pytest -n $(shell expr \( 3 \* $(CORES) + 1 \) / 2) --dist loadfile --no-loadscope-reorder -m integration
+integration: install-test ## run the tests with real processes alone, on all cores
+	$(BIN)/python -m pytest -n $(WAITING) --dist loadfile --no-loadscope-reorder -m integration
 
 learning: install-test ## run the small trainings alone, on all cores; what they reach is shown at the end
 	$(BIN)/python -m pytest -n $(CORES) --dist loadfile -m learning -v -rP
+
+containers: install-test ## build the images of deploy/containers and environments/, and run them; sizes are shown at the end
+	$(BIN)/python -m pytest -m containers -v -rP
+
+docs: install-test ## make a site of the documentation, build/site/index.html
+	rm -rf build/docs && mkdir -p build/docs
+	git ls-files -z '*.md' docs benchmarks config environments | xargs -0 cp --parents -t build/docs
+	$(BIN)/zensical build --strict
+
+diagrams: ## draw docs/images/*.svg of docs/diagrams/*.dot anew (needs Graphviz)
+	docs/diagrams/draw
 
 check: install-test ## format check, lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	for program in environments/*/main; do $(BIN)/mypy $$program || exit 1; done
+	for program in environments/*/main docs/diagrams/draw; do $(BIN)/mypy $$program || exit 1; done
 
 format: install-test ## format the code and mend what ruff can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+lock: install-test ## write requirements/ anew of pyproject.toml; UPGRADE=yes takes the newest versions
+	$(BIN)/python requirements/lock.py $(if $(UPGRADE),--upgrade)
+
+# Its own exit status is in what make says of an error: 1 for vulnerabilities, 3 where no database answers.
+audit: install-test ## ask a database about vulnerabilities in all that the lock files name; AUDIT='--service pypi'
+	$(BIN)/python requirements/audit.py $(AUDIT)
+
+licences: install-test ## write docs/licences.md anew
+	$(BIN)/python requirements/licences.py
+
+sbom: install-test ## list what is installed to run, and in each image, in build/sbom (CycloneDX)
+	mkdir -p build/sbom
+	for lock in $(SHIPPED); do \
+		$(BIN)/cyclonedx-py requirements requirements/$$lock --pyproject pyproject.toml --validate \
+			--output-reproducible --output-file build/sbom/$$(basename $$lock .txt).cdx.json || exit 1; \
+	done
 
 clean: ## remove what was built (not the trainings)
 	rm -rf $(VENV) build dist *.egg-info

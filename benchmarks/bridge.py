@@ -15,9 +15,9 @@ updates that the version does not count at the end; it must be 0. Server and wor
 that they have freed (``relaax.allocator.keep_memory``), as RELAAX does; ``--no-keep-memory``
 measures without that.
 
-With several ``--shards`` the parameter server is that of DA3C in as many processes of the command
-``relaax-parameter-server``, and a network of about that size. Values that a worker has are not sent
-again then, so that ``fetch`` measures an exchange of nothing and a copy.
+With ``--shards`` the parameter server is that of DA3C, with a network of about that size, in as
+many processes of the command ``relaax-parameter-server``, also where it is one. Nothing is fetched
+then: values that a worker has are not sent again.
 """
 
 import argparse
@@ -62,9 +62,10 @@ class Row:
     """One line of the table."""
 
     parameters: int
-    shards: int
+    shards: int | None
     workers: int
-    fetch: Calls
+    #: None where a parameter server of the command is called.
+    fetch: Calls | None
     update: Calls
     echo: Calls
     copy_ms: float
@@ -77,7 +78,8 @@ class Load:
     """What one figure is measured with."""
 
     size: int
-    shards: int
+    #: Processes of the command relaax-parameter-server; None for a server without an algorithm.
+    shards: int | None
     workers: int
     seconds: float
     #: Whether all processes keep the memory that they have freed, as those of RELAAX do.
@@ -113,7 +115,7 @@ def parse() -> argparse.Namespace:
     parser = parser_of(__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="parameters")
     parser.add_argument(
-        "--shards", type=int, nargs="+", default=[1], help="processes of the parameter server"
+        "--shards", type=int, nargs="+", default=[None], help="processes of the parameter server"
     )
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 8])
     parser.add_argument("--seconds", type=float, default=3.0, help="for each figure (default 3)")
@@ -125,7 +127,7 @@ def parse() -> argparse.Namespace:
 
 def measure(load: Load) -> Row:
     with serving_all_shards(load) as url:
-        fetch, _ = drive(fetching, url, load)
+        fetch = drive(fetching, url, load)[0] if load.shards is None else None
         update, updates = drive(updating, url, load)
         lost = updates - version_at(url)
     with serving(serve_echo, load) as url:
@@ -146,7 +148,7 @@ def measure(load: Load) -> Row:
 @contextmanager
 def serving_all_shards(load: Load) -> Iterator[str]:
     """Run a parameter server, or all shards of one, and yield its address, or theirs."""
-    if load.shards == 1:
+    if load.shards is None:
         with serving(serve_parameters, load) as url:
             yield url
         return
@@ -193,7 +195,7 @@ def serve_echo(url: str, load: Load, ready: Any) -> None:
     def echo(request: bytes, context: Any) -> bytes:
         return request
 
-    server = grpc.server(ThreadPoolExecutor(16), options=channel_options.SERVER)
+    server = grpc.server(ThreadPoolExecutor(16), options=channel_options.server())
     handler = grpc.method_handlers_generic_handler(
         "benchmark", {"Echo": grpc.unary_unary_rpc_method_handler(echo)}
     )
@@ -265,7 +267,7 @@ def updating(url: str, size: int) -> Callable[[], Any]:
 def echoing(url: str, size: int) -> Callable[[], Any]:
     call = grpc.insecure_channel(url, options=channel_options.CLIENT).unary_unary("/benchmark/Echo")
     data = bytes(4 * size)
-    return lambda: call(data)
+    return lambda: call(data, wait_for_ready=True)
 
 
 def version_at(url: str) -> int:
@@ -298,8 +300,11 @@ HEADINGS = (
 
 
 def as_line(row: Row) -> str:
+    fetched = f"{'-':>9}{'-':>8}"
+    if row.fetch is not None:
+        fetched = f"{figure(row.fetch.per_s):>9}{row.fetch.mean_ms:>8.2f}"
     return (
-        f"{row.parameters:>11,}{row.shards:>7}{row.workers:>8}{figure(row.fetch.per_s):>9}{row.fetch.mean_ms:>8.2f}"
+        f"{row.parameters:>11,}{row.shards or '-':>7}{row.workers:>8}{fetched}"
         f"{figure(row.update.per_s):>10}{row.update.mean_ms:>8.2f}{row.update.p99_ms:>8.2f}"
         f"{figure(row.echo.per_s):>9}{row.echo.mean_ms:>8.2f}{row.copy_ms:>9.2f}"
         f"{row.rmsprop_ms:>9.2f}{row.lost_updates:>6}"

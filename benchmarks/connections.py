@@ -20,30 +20,18 @@ another checkout of this project:
 """
 
 import argparse
-import contextlib
 import itertools
-import multiprocessing
-import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 from cells import SHAPES, Cell, Unmeasured
-from clients import Figures, Window, received
+from clients import Figures, Window
 from launch import AUTO, Launch, add_launch, add_workers, launch_of
-from offered_load import Admitted, Played, run_connections
+from offered_load import ORDER_S, figures_within, offered_load
 from process_memory import mib_of
-from processes import allow_many_files, end_on_sigterm, kill, start_child
+from processes import allow_many_files, end_on_sigterm
 from report import Results, add_json, parser_of
 from servers import running_servers, temporary_directory
-
-#: A connection without its first action by then counts as refused.
-ADMISSION_DEADLINE_S = 300.0
-
-#: From the order to play to the first step, so that all processes have got it.
-ORDER_S = 0.2
 
 
 @dataclass(frozen=True)
@@ -105,69 +93,22 @@ def measure(cell: Cell, launch: Launch, arguments: argparse.Namespace) -> Row:
     with (
         temporary_directory() as name,
         running_servers(Path(name), section, launch) as servers,
-        client_processes(servers.rlx_server_url, cell, arguments.processes) as pipes,
+        offered_load(servers.rlx_server_url, cell, arguments.processes) as load,
     ):
-        admitted: list[Admitted] = [received(pipe) for pipe in pipes]
-        count = sum(each.count for each in admitted)
-        if not count:
-            raise Unmeasured(f"every connection was refused: {admitted[0].reason}")
-        played, window = play(pipes, cell, arguments)
+        window = Window.after(arguments.warm_up + ORDER_S, arguments.seconds)
+        load.play(window.end, arguments.rate)
+        played = load.played()
         return Row(
             cell,
             arguments.learn,
-            admitted_s=seconds_of(admitted),
-            refused=cell.connections - count,
-            offered=count * arguments.rate,
-            answered=figures(played, window),
-            lost=sum(each.lost for each in played),
+            admitted_s=load.admitted_s,
+            refused=cell.connections - load.admitted,
+            offered=load.admitted * arguments.rate,
+            answered=figures_within(played, window),
+            lost=played.lost,
             memory_mib=mib_of(servers),
-            reason=next((each.reason for each in played if each.reason), None),
+            reason=load.refusal or played.reason,
         )
-
-
-def play(
-    pipes: list[Any], cell: Cell, arguments: argparse.Namespace
-) -> tuple[list[Played], Window]:
-    """Let all clients step at the rate, and return what they report, and when it was measured."""
-    begin = time.monotonic() + ORDER_S
-    window = Window(begin + arguments.warm_up, begin + arguments.warm_up + arguments.seconds)
-    for pipe in pipes:
-        pipe.send((begin, 1 / arguments.rate, cell.connections, window.end))
-    return [received(pipe) for pipe in pipes], window
-
-
-def seconds_of(admitted: list[Admitted]) -> float:
-    """Return the seconds from the first connection's begin to the last one's first action."""
-    return max(each.ended_s for each in admitted) - min(each.began_s for each in admitted)
-
-
-def figures(played: list[Played], window: Window) -> Figures:
-    """Return the figures of the answers that came within ``window``."""
-    answered = np.concatenate([each.answered for each in played])
-    due, came = answered[:, 0], answered[:, 1]
-    within = (came > window.begin) & (came <= window.end)
-    return Figures.of((came - due)[within], 1, window.seconds)
-
-
-@contextlib.contextmanager
-def client_processes(url: str, cell: Cell, processes: int) -> Iterator[list[Any]]:
-    """Fork processes that connect at once, each with its share; yield the pipes to them."""
-    context = multiprocessing.get_context("fork")
-    deadline = time.monotonic() + ADMISSION_DEADLINE_S
-    pipes: list[Any] = []
-    children = []
-    try:
-        for first in range(processes):
-            ours, theirs = context.Pipe()
-            numbers = range(first, cell.connections, processes)
-            children.append(
-                start_child(context, run_connections, url, cell, numbers, deadline, theirs)
-            )
-            theirs.close()
-            pipes.append(ours)
-        yield pipes
-    finally:
-        kill(children)
 
 
 HEADINGS = (

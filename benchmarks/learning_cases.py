@@ -107,7 +107,7 @@ _ALL = {
     ),
     "bipedalwalker": Case(
         "BipedalWalker-v3",
-        "da3c_cont_bipedalwalker.yaml",
+        "da3cc_gym_walker.yaml",
         PPO_BIPEDAL_WALKER,
         environments=16,
         seconds=360,

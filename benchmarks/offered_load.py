@@ -1,20 +1,26 @@
-"""Clients that offer steps at a fixed rate, many connections in each process.
+"""Clients that offer steps at a fixed rate, or one after the other, many in each process.
 
 A client is a socket and messages that were encoded before: hundreds of them cost a process little,
 so that the servers have the machine. Each carries one environment, which waits for its action
 before it steps again, as the protocol requires. A step that becomes due before that is sent late,
-and its latency begins when it was due. Timers of the event loop are exact to a millisecond.
+and its latency begins when it was due. Timers of the event loop are exact to a millisecond. Without
+a rate the next step is due when the answer comes.
 """
 
+import contextlib
 import heapq
+import multiprocessing
 import selectors
 import socket
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from cells import Cell
+from cells import Cell, Unmeasured
+from clients import Figures, Window, received
+from processes import kill, start_child
 
 from relaax.errors import ProtocolError
 from relaax.protocol import FrameConnection, binary
@@ -22,6 +28,12 @@ from relaax.steps import START, Steps
 
 #: Answers that precede the first that counts: the welcome, and the first action.
 _WELCOME, _FIRST_ACTION = 1, 2
+
+#: A connection without its first action by then counts as refused.
+ADMISSION_DEADLINE_S = 300.0
+
+#: From the order to play to the first step, so that all processes have got it.
+ORDER_S = 0.2
 
 
 @dataclass(frozen=True)
@@ -130,7 +142,8 @@ class Connections:
     def play(self, begin: float, period_s: float, connections: int, end: float) -> Played:
         """Step each connection every ``period_s`` seconds, until ``end``.
 
-        All ``connections`` of all processes are spread evenly over a period.
+        All ``connections`` of all processes are spread evenly over a period. If it is 0, each steps
+        again as soon as it is answered.
         """
         self._period_s = period_s
         for number, connection in self._open.items():
@@ -184,7 +197,7 @@ class Connections:
             self._last_admitted = now
         else:
             self._answered.append((connection.due, now))
-            connection.due += self._period_s
+            connection.due = connection.due + self._period_s if self._period_s else now
             heapq.heappush(self._idle, (connection.due, connection.number))
 
     def _close(self, connection: _Connection, reason: str) -> None:
@@ -205,3 +218,63 @@ def run_connections(url: str, cell: Cell, numbers: range, deadline: float, pipe:
     pipe.send(connections.admit(deadline))
     pipe.send(connections.play(*pipe.recv()))
     pipe.recv()
+
+
+class OfferedLoad:
+    """Connections of several processes, which have connected or have been refused."""
+
+    def __init__(self, pipes: Sequence[Any], cell: Cell) -> None:
+        self._pipes = pipes
+        self._connections = cell.connections
+        admitted: list[Admitted] = [received(pipe) for pipe in pipes]
+        self.admitted = sum(each.count for each in admitted)
+        if not self.admitted:
+            raise Unmeasured(f"every connection was refused: {admitted[0].reason}")
+        #: From the first connection's begin to the last one's first action.
+        self.admitted_s = max(each.ended_s for each in admitted) - min(
+            each.began_s for each in admitted
+        )
+        self.refusal = next((each.reason for each in admitted if each.reason), None)
+
+    def play(self, end: float, rate: float) -> None:
+        """Let each step ``rate`` times a second until ``end``; 0: as fast as answers come."""
+        order = (time.monotonic() + ORDER_S, 1 / rate if rate else 0.0, self._connections, end)
+        for pipe in self._pipes:
+            pipe.send(order)
+
+    def played(self) -> Played:
+        """Wait for the end, and return what all have reached together."""
+        played: list[Played] = [received(pipe) for pipe in self._pipes]
+        return Played(
+            np.concatenate([each.answered for each in played]),
+            sum(each.lost for each in played),
+            next((each.reason for each in played if each.reason), None),
+        )
+
+
+def figures_within(played: Played, window: Window) -> Figures:
+    """Return the figures of the answers that came within ``window``."""
+    due, came = played.answered[:, 0], played.answered[:, 1]
+    within = (came > window.begin) & (came <= window.end)
+    return Figures.of((came - due)[within], 1, window.seconds)
+
+
+@contextlib.contextmanager
+def offered_load(url: str, cell: Cell, processes: int) -> Iterator[OfferedLoad]:
+    """Fork processes that connect at once, each with its share of the connections."""
+    context = multiprocessing.get_context("fork")
+    deadline = time.monotonic() + ADMISSION_DEADLINE_S
+    pipes: list[Any] = []
+    children = []
+    try:
+        for first in range(processes):
+            ours, theirs = context.Pipe()
+            numbers = range(first, cell.connections, processes)
+            children.append(
+                start_child(context, run_connections, url, cell, numbers, deadline, theirs)
+            )
+            theirs.close()
+            pipes.append(ours)
+        yield OfferedLoad(pipes, cell)
+    finally:
+        kill(children)

@@ -4,7 +4,8 @@
     python benchmarks/optimizers.py --sizes 681000 --calls 100
 
 Milliseconds an update, the best of 200 rounds, in numpy on one thread. Adam has weight decay.
-``copy`` is a memory copy of the parameters.
+``check`` is what is done before an update: the gradient is
+refused unless it is of the right size and finite. ``copy`` is a memory copy of the parameters.
 """
 
 from collections.abc import Callable
@@ -24,6 +25,7 @@ from relaax.learning.optimizers import (
     RMSProp,
     RMSPropSettings,
 )
+from relaax.learning.parameter_store import ParameterStore
 
 #: Many and short ones, so that some of them are not disturbed.
 ROUNDS = 200
@@ -37,6 +39,7 @@ class Row:
     rmsprop_ms: float
     adam_ms: float
     sgd_ms: float
+    check_ms: float
     copy_ms: float
 
 
@@ -48,7 +51,8 @@ def main() -> None:
     add_json(parser, "optimizers")
     arguments = parser.parse_args()
     results = Results(arguments.json)
-    print(f"{'parameters':>11}{'rmsprop':>10}{'adam':>10}{'sgd':>10}{'copy':>10}   ms an update")
+    names = "".join(f"{name:>10}" for name in ("rmsprop", "adam", "sgd", "check", "copy"))
+    print(f"{'parameters':>11}{names}   ms an update")
     for size in arguments.sizes:
         row = Row(size, *(best_us(call, arguments.calls, ROUNDS) / 1e3 for call in cases(size)))
         figures = list(asdict(row).values())[1:]
@@ -58,7 +62,7 @@ def main() -> None:
 
 
 def cases(size: int) -> list[Callable[[], Any]]:
-    """Return the calls to be compared: an update by each optimiser, and a copy."""
+    """Return the calls to be compared: an update by each optimiser, a check, a copy."""
     optimizers: list[Optimizer] = [
         RMSProp(size, RMSPropSettings()),
         Adam(size, AdamSettings(weight_decay=0.01)),
@@ -67,7 +71,8 @@ def cases(size: int) -> list[Callable[[], Any]]:
     random = np.random.default_rng(1)
     parameters, gradient = (random.standard_normal(size, np.float32) for _ in range(2))
     updates = [partial(one.apply, parameters, gradient, 1e-6) for one in optimizers]
-    return [*updates, parameters.copy]
+    store = ParameterStore(parameters, optimizers[0], lambda _: 1e-6)
+    return [*updates, partial(store.require_fitting, gradient), parameters.copy]
 
 
 if __name__ == "__main__":

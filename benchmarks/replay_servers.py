@@ -48,7 +48,7 @@ def serve(url: str, shape: str, selector: SelectorName, capacity: int, ready: An
     fill(replay, capacity)
     if selector == "prioritized":
         spread_priorities(replay)
-    server = grpc.server(ThreadPoolExecutor(THREADS), options=channel_options.SERVER)
+    server = grpc.server(ThreadPoolExecutor(THREADS), options=channel_options.server())
     server.add_generic_rpc_handlers((method_handlers(ReplayServicer(replay)),))
     server.add_insecure_port(url)
     server.start()

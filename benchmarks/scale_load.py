@@ -2,9 +2,7 @@
 
 import contextlib
 import itertools
-import os
 import re
-import shutil
 import socket
 import subprocess
 import time
@@ -12,23 +10,20 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import psutil
 import yaml
 from cells import Cell, Unmeasured
 from clients import Figures, Window, connected_clients
 from echo import echo_server
+from haproxy import haproxy_command
 from launch import REPOSITORY
+from offered_load import OfferedLoad, figures_within, offered_load
 from process_memory import MIB, family_of, memory_of
 from processes import running
 from scale_rows import ROLES, Row, Size
 from servers import COMMANDS, START_DEADLINE_S, free_address
-
-#: Debian puts HAProxy where users do not look.
-_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
-
-_SHIPPED = REPOSITORY / "deploy" / "haproxy" / "haproxy.cfg"
 
 #: A sample of Prometheus' text format.
 _SAMPLE = re.compile(r"^(relaax_\w+)(?:\{[^}]*\})? (\S+)$", re.MULTILINE)
@@ -37,6 +32,9 @@ _SAMPLE = re.compile(r"^(relaax_\w+)(?:\{[^}]*\})? (\S+)$", re.MULTILINE)
 WARM_UP_S = 8.0
 
 EPISODE_LEN = 5
+
+#: Of clients that share processes: an event loop with a thousand connections takes little.
+_CLIENT_PROCESSES = 2
 
 
 def _cell(size: Size) -> Cell:
@@ -51,19 +49,16 @@ def measure(size: Size, seconds: float, windows: int, directory: Path) -> Row:
     machine whose host is busy stands still for moments, which are no cost of anything here.
     """
     echo = _echo(size, seconds, windows, directory)
-    with (
-        _training(size, directory) as training,
-        connected_clients(training.url, _cell(size)) as clients,
-    ):
+    with _training(size, directory) as training, _load(training.url, size) as load:
         whole = Window.after(WARM_UP_S, seconds * windows)
-        clients.play(whole)
+        load.play(whole)
         whole.wait_for_begin()
         readings = [training.reading()]
         for window in whole.divided(windows):
             window.wait_for_end()
             readings.append(training.reading())
         parts = [Window(before.at, after.at) for before, after in itertools.pairwise(readings)]
-        figures = clients.figures_of(parts)
+        figures = load.figures_of(parts)
         fastest = max(range(windows), key=lambda number: figures[number].steps_per_s)
         before, after = readings[fastest : fastest + 2]
         rates = {
@@ -139,7 +134,7 @@ def _training(size: Size, directory: Path) -> Iterator[Training]:
     configuration = directory / "scale.yaml"
     content: dict[str, Any] = {
         "relaax-parameter-server": {"--shards": shards},
-        "relaax-rlx-server": {"--worker-memory": 16, "--workers": 1},
+        "relaax-rlx-server": {"--workers": 1},
         "algorithm": {
             "path": str(REPOSITORY / "algorithms" / "da3c"),
             "action_size": 2,
@@ -177,36 +172,66 @@ def _training(size: Size, directory: Path) -> Iterator[Training]:
         for _, operators in rlx:
             _wait_for(operators, [*of_shards, *of_rlx], directory, _is_ready)
         balancer = free_address()
-        of_balancer = start("haproxy", *_haproxy(balancer, [url for url, _ in rlx], directory))
+        of_balancer = start(
+            "haproxy", *haproxy_command(balancer, [url for url, _ in rlx], directory)
+        )
         _wait_for(balancer, [of_balancer], directory)
         roles = {"balancer": [of_balancer], "rlx": of_rlx, "shards": of_shards}
         yield Training(balancer, roles, [http, *(operators for _, operators in rlx)])
+
+
+class _Load(Protocol):
+    """Clients that have got their first actions."""
+
+    def play(self, window: Window) -> None:
+        """Let all of them step from now to the window's end."""
+
+    def figures_of(self, windows: Sequence[Window]) -> list[Figures]:
+        """Wait for the end, and return the figures of several windows within that of ``play``."""
+
+
+class _SharedProcesses:
+    """Many connections in a few processes, as clients of one process each are used."""
+
+    def __init__(self, load: OfferedLoad, size: Size) -> None:
+        if load.admitted < size.connections:
+            refused = size.connections - load.admitted
+            raise Unmeasured(f"{refused} connections were refused: {load.refusal}")
+        self._load = load
+        self._rate = size.rate
+
+    def play(self, window: Window) -> None:
+        self._load.play(window.end, self._rate)
+
+    def figures_of(self, windows: Sequence[Window]) -> list[Figures]:
+        played = self._load.played()
+        if played.lost:
+            raise Unmeasured(f"{played.lost} connections were lost: {played.reason}")
+        return [figures_within(played, window) for window in windows]
+
+
+@contextlib.contextmanager
+def _load(url: str, size: Size) -> Iterator[_Load]:
+    """Connect the clients."""
+    if size.shares_client_processes:
+        with offered_load(url, _cell(size), _CLIENT_PROCESSES) as load:
+            yield _SharedProcesses(load, size)
+    else:
+        with connected_clients(url, _cell(size)) as clients:
+            yield clients
 
 
 def _echo(size: Size, seconds: float, windows: int, directory: Path) -> Figures:
     with contextlib.ExitStack() as resources:
         echo = resources.enter_context(echo_server(_cell(size)))
         balancer = free_address()
-        process = resources.enter_context(running(_haproxy(balancer, [echo], directory)))
+        process = resources.enter_context(running(haproxy_command(balancer, [echo], directory)))
         _wait_for(balancer, [process], directory)
-        clients = resources.enter_context(connected_clients(balancer, _cell(size)))
+        load = resources.enter_context(_load(balancer, size))
         whole = Window.after(1.0, seconds * windows)
-        clients.play(whole)
-        figures = clients.figures_of(whole.divided(windows))
+        load.play(whole)
+        figures = load.figures_of(whole.divided(windows))
         return max(figures, key=lambda each: each.steps_per_s)
-
-
-def _haproxy(url: str, servers: Sequence[str], directory: Path) -> list[Any]:
-    """Return the command of HAProxy with the configuration that is shipped, without checks."""
-    program = shutil.which("haproxy", path=_PATH)
-    if program is None:
-        raise Unmeasured("needs haproxy (apt install haproxy)")
-    text = re.sub(r"(?m)^    (server|option httpchk|default-server) .*\n", "", _SHIPPED.read_text())
-    text = text.replace("bind :7001", f"bind {url}")
-    lines = [f"    server rlx{number} {server}" for number, server in enumerate(servers, 1)]
-    path = directory / "haproxy.cfg"
-    path.write_text("\n".join([text.rstrip(), *lines, ""]))
-    return [program, "-db", "-f", path]
 
 
 def _listens(url: str) -> None:

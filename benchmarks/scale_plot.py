@@ -9,7 +9,14 @@ from scale_model import Model
 from scale_rows import Row, Size
 
 _SERVERS = (1, 4, 16, 64)
-_SHARDS = (1, 2, 4)
+
+#: By part of a cluster, how points are marked that it limits, and what it is called.
+_MARKS = {
+    "environments": (".", "environments"),
+    "rlx": ("s", "RLX servers"),
+    "balancer": ("^", "the balancer's core"),
+    "shards": ("D", "the shard's core"),
+}
 
 
 def save_plot(
@@ -25,9 +32,10 @@ def save_plot(
 
 
 def _draw_predictions(axes, model: Model, rows: Sequence[Row], most: int) -> None:  # type: ignore[no-untyped-def]
+    busy = [row for row in rows if not row.size.rate]
     for label, chosen in (
-        ("fitted", [row for row in rows if row.size.servers < most]),
-        (f"{most} RLX servers, not fitted", [row for row in rows if row.size.servers == most]),
+        ("fitted", [row for row in busy if row.size.servers < most]),
+        (f"{most} RLX servers, not fitted", [row for row in busy if row.size.servers == most]),
     ):
         expected = [model.steps_of_this_machine(row.size) for row in chosen]
         axes.loglog([row.steps for row in chosen], expected, "o", label=label)
@@ -40,21 +48,21 @@ def _draw_predictions(axes, model: Model, rows: Sequence[Row], most: int) -> Non
 
 
 def _draw_clusters(axes, model: Model, like: Size, environment_s: float) -> None:  # type: ignore[no-untyped-def]
-    connections = np.logspace(1, 4, 40).astype(int)
+    """Draw what clusters reach: a line for each number of servers, a mark for what limits it."""
+    connections = np.logspace(1, 4, 25).astype(int)
+    limiting: dict[str, list[tuple[int, float]]] = {part: [] for part in _MARKS}
     for servers in _SERVERS:
         reached = []
         for count in connections:
-            size = Size(servers, min(_SHARDS), int(count), 1, like.hidden, learns=True)
+            size = Size(servers, 1, int(count), 1, like.hidden, learns=True)
             limits = model.limits_of_a_cluster(size, environment_s)
-            reached.append(min(limits["environments"], limits["rlx"]))
+            least = min(limits, key=lambda part: limits[part])
+            reached.append(limits[least])
+            limiting[least].append((count, limits[least]))
         axes.loglog(connections, reached, label=f"{servers} RLX server{'s' if servers > 1 else ''}")
-    for shards in _SHARDS:
-        size = Size(max(_SERVERS), shards, int(connections[-1]), 1, like.hidden, learns=True)
-        limits = model.limits_of_a_cluster(size, environment_s)
-        axes.axhline(limits["shards"], linestyle="--", linewidth=0.8, color="gray")
-        left = connections[0] * 2.0 ** _SHARDS.index(shards)  # labels lie beside one another
-        axes.text(left, limits["shards"], f"{shards} shard{'s' if shards > 1 else ''}", va="bottom")
-    axes.axhline(limits["balancer"], linestyle=":", linewidth=0.8, color="black")
-    axes.text(connections[0], limits["balancer"], "balancer, one core", va="bottom")
+    for part, (mark, name) in _MARKS.items():
+        if limiting[part]:
+            x, y = zip(*limiting[part], strict=True)
+            axes.loglog(x, y, mark, color="black", markersize=4, label=f"limited by {name}")
     axes.set(xlabel="connections, an environment on each", ylabel="steps/s of a cluster (model)")
     axes.legend()

@@ -1,10 +1,15 @@
 """What ``scale`` measures, and what a size reached."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 #: What processes are.
 ROLES = ("clients", "balancer", "rlx", "shards")
+
+#: With more connections than this, clients are not a process each: a few hold all connections.
+MOST_CLIENT_PROCESSES = 64
 
 
 @dataclass(frozen=True)
@@ -19,6 +24,13 @@ class Size:
     #: Of the network's two layers.
     hidden: int
     learns: bool
+    #: Steps a second that each connection offers; 0: as many as are answered.
+    rate: float = 0.0
+
+    @property
+    def shares_client_processes(self) -> bool:
+        """Whether a few processes hold all connections, with one environment on each."""
+        return self.connections > MOST_CLIENT_PROCESSES
 
     @property
     def parameters(self) -> int:
@@ -47,3 +59,11 @@ class Row:
     def messages(self) -> float:
         """Messages of clients, each answered by one."""
         return self.steps / self.size.environments
+
+
+def rows_of(path: Path) -> list[Row]:
+    """Return the rows that ``scale`` has written into a file."""
+    return [
+        Row(**{**each, "size": Size(**each["size"])})
+        for each in json.loads(path.read_text(encoding="utf-8"))
+    ]

@@ -98,12 +98,15 @@ def running_shards(
 ) -> Iterator[str]:
     """Start a parameter server in ``count`` shards; yield their addresses, joined by commas.
 
+    One shard is a parameter server that is not divided.
+
     ``algorithm`` is as for ``running_servers``.
     """
     urls = [free_address() for _ in range(count)]
     configuration = directory / "benchmark.yaml"
+    addresses: dict[str, Any] = {"bind": urls[0]} if count == 1 else {"shards": urls}
     content: dict[str, Any] = {
-        "relaax-parameter-server": _with_dashes({"shards": urls}),
+        "relaax-parameter-server": _with_dashes(addresses),
         "algorithm": {"path": str(launch.checkout / "algorithms" / "da3c"), **algorithm},
     }
     configuration.write_text(yaml.safe_dump(content))
@@ -111,9 +114,11 @@ def running_shards(
         for index in range(1, count + 1):
             log = directory / f"shard-{index}.log"
             command = [COMMANDS / "relaax-parameter-server", "--config", configuration]
+            if count > 1:
+                command += ["--shard", f"{index}/{count}"]
             resources.enter_context(
                 running(
-                    [*command, "--shard", f"{index}/{count}"],
+                    command,
                     cwd=directory,
                     stdout=resources.enter_context(log.open("wb")),
                     stderr=subprocess.STDOUT,

@@ -9,15 +9,20 @@ The words that all layers share:
 ``relaax.evaluation``        how an environment evaluates, and which policy
 ``relaax.metrics``           where scalars go
 ``relaax.failure_log``       what an algorithm's code raises, with its traceback once
+``relaax.failpoints``        named places where a test lets a process fail
 ``relaax.hints``             the name that was probably meant
 ``relaax.interval_metrics``  one point a second of what happens thousands of times a second
+``relaax.kept_counts``       counts that others can read, also after the process was killed
 ``relaax.live_lines``        what a process says of itself in one line that is shown live
 ``relaax.address``           HOST:PORT
+``relaax.whole_numbers``     whole numbers on a command line
+``relaax.yaml_limits``       YAML that does not grow when it is read
 ``relaax.shard``             which of several processes of a parameter server one is
 ``relaax.allocator``         how the C library keeps memory
 
 The packages, from the client's end to the servers':
 
+``relaax.access``          tokens and TLS: who may talk to a process
 ``relaax.client``          what an environment embeds; needs numpy only
 ``relaax.protocol``        the RLX protocol, which both of its ends share
 ``relaax.bridge``          gRPC between workers and the parameter server
@@ -27,6 +32,7 @@ The packages, from the client's end to the servers':
 ``relaax.actor``           acts in an environment of its own process
 ``relaax.surreal``         algorithms under Surreal's names
 ``relaax.algorithm_template``  a small algorithm to start from
+``relaax.application_template``  an environment to start from
 ``relaax.server``          the servers, the learner, the actors and the launcher
 """
 

@@ -1,6 +1,8 @@
 """HOST:PORT."""
 
+import ipaddress
 import re
+import socket
 from dataclasses import dataclass
 
 from relaax.errors import ConfigurationError
@@ -32,6 +34,27 @@ class Address:
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def host_of(peer: str) -> str:
+    """Return the address of a client without its port, which is another one each time."""
+    return peer.rpartition(":")[0]
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host is this machine as no other one reaches it.
+
+    False, too, for a name that is not known: it may be known to others.
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:  # it is a name
+        pass
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return False
+    return all(ipaddress.ip_address(str(each[4][0])).is_loopback for each in found)
 
 
 class Addresses(tuple[Address, ...]):

@@ -3,7 +3,8 @@
 RelaaxError
 ├── ConfigurationError      the user's flags or files cannot be used: one line, exit status 2
 ├── ProtocolError           a peer broke the RLX protocol: only its connection is closed
-│   └── InvalidState        a state that the network cannot take
+│   ├── InvalidState        a state that the network cannot take
+│   └── AccessDenied        it has not proved that it may connect
 ├── CheckpointError         a checkpoint cannot be saved or restored
 │   ├── DamagedCheckpoint   its bytes do not match its manifest
 │   └── CheckpointMismatch  it belongs to another network or algorithm
@@ -31,6 +32,10 @@ class ProtocolError(RelaaxError):
 
 class InvalidState(ProtocolError):
     """A state's shape, type or values do not fit the configured network."""
+
+
+class AccessDenied(ProtocolError):
+    """A peer has not proved that it may connect, or refuses what it was shown."""
 
 
 class CheckpointError(RelaaxError):

@@ -30,5 +30,9 @@ class Shard:
         """Return where its slice of a vector [size] begins and ends."""
         return size * (self.index - 1) // self.count, size * self.index // self.count
 
+    def directory_name(self) -> str:
+        """Return the name of what it saves in, of another shard than the first."""
+        return f"shard-{self.index}-of-{self.count}"
+
     def __str__(self) -> str:
         return f"{self.index}/{self.count}"

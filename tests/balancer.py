@@ -1,23 +1,18 @@
 """A real HAProxy before RLX servers, with the configuration that the project ships."""
 
-import os
 import re
-import shutil
 import socket
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
 from processes import REPOSITORY, Process, Training, free_port, wait_for
+from programs import needs, program
 
 SHIPPED = REPOSITORY / "deploy" / "haproxy" / "haproxy.cfg"
 
-#: Debian puts it where users do not look.
-PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+HAPROXY = program("haproxy")
 
-HAPROXY = shutil.which("haproxy", path=PATH)
-
-NEEDS_HAPROXY = pytest.mark.skipif(HAPROXY is None, reason="needs haproxy (apt install haproxy)")
+NEEDS_HAPROXY = needs(HAPROXY is not None, "needs haproxy (apt install haproxy)")
 
 
 class Balancer:

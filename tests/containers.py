@@ -2,27 +2,25 @@
 
 import json
 import os
-import shutil
+import signal
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
-import pytest
 from processes import MARK, Process, Training, wait_for
+from programs import IS_ROOT, needs, program
 
 MIB = 1024 * 1024
 
-RUNC = shutil.which("runc", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+RUNC = program("runc")
 
-NEEDS_RUNC = pytest.mark.skipif(
-    RUNC is None or os.geteuid() != 0, reason="needs runc (apt install runc), and root"
-)
+NEEDS_RUNC = needs(RUNC is not None and IS_ROOT, "needs runc (apt install runc), and root")
 
 #: What a container has of its own; everything else is this machine's.
 _OWN = {"proc", "sys", "dev"}
 
-_MOUNTS = [
+MOUNTS: list[dict[str, object]] = [
     {"destination": "/proc", "type": "proc", "source": "proc"},
     {"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": ["mode=755"]},
     {"destination": "/dev/shm", "type": "tmpfs", "source": "shm", "options": ["mode=1777"]},
@@ -32,17 +30,23 @@ _MOUNTS = [
 
 
 class Container:
-    """Runs one command with at most ``limit_mib`` of memory; the network is this machine's."""
+    """Runs one command with at most ``limit_mib`` of memory; all else is this machine's."""
 
     def __init__(
         self, training: Training, name: str, arguments: Sequence[str], limit_mib: int
     ) -> None:
         bundle = training.directory / f"container-{name}"
         (bundle / "rootfs").mkdir(parents=True)
+        configuration = _configuration(training, arguments, limit_mib, bundle / "rootfs")
+        self.start(training, name, bundle, configuration)
+
+    def start(
+        self, training: Training, name: str, bundle: Path, configuration: dict[str, object]
+    ) -> None:
+        """Run what the configuration says; ``bundle`` is a folder for its files."""
         self._state = str(bundle / "state")
         self._name = f"{name}-{os.getpid()}"
-        config = _configuration(training, arguments, limit_mib, bundle / "rootfs")
-        (bundle / "config.json").write_text(json.dumps(config))
+        (bundle / "config.json").write_text(json.dumps(configuration))
         pid_file = bundle / "pid"
         flags = ["run", "--bundle", str(bundle), "--pid-file", str(pid_file), self._name]
         self.process: Process = training.start(name, [*self._runc(), *flags])
@@ -69,6 +73,18 @@ class Container:
                 return int(figures["oom_kill"])
         raise FileNotFoundError(f"{self._group} does not say what was killed")
 
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run one more command in it, and return how it ended."""
+        return subprocess.run(
+            [*self._runc(), "exec", self._name, *arguments],
+            capture_output=True, text=True, check=False, timeout=60,
+        )  # fmt: skip
+
+    def stop(self) -> int:
+        """End it as Docker does, with SIGTERM to its first process; return its status."""
+        self._init.send_signal(signal.SIGTERM)
+        return self.process.wait()
+
     def memory_mib(self) -> float:
         """Return how much its processes own."""
         family = [self._init, *self._init.children(recursive=True)]
@@ -93,7 +109,7 @@ def _configuration(
             "noNewPrivileges": True,
         },
         "root": {"path": str(root)},
-        "mounts": [*_MOUNTS, *_this_machines_files(root)],
+        "mounts": [*MOUNTS, *_this_machines_files(root)],
         "linux": {
             "namespaces": [{"type": kind} for kind in ("pid", "mount", "ipc", "uts")],
             "resources": {"memory": {"limit": limit_mib * MIB}},

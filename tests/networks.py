@@ -2,21 +2,17 @@
 
 import itertools
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import pytest
 from processes import COMMANDS, Process, Training
+from programs import IS_ROOT, needs, program
 
-PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
-IP = shutil.which("ip", path=PATH)
+IP = program("ip")
 
-NEEDS_NAMESPACES = pytest.mark.skipif(
-    IP is None or os.geteuid() != 0, reason="needs ip (apt install iproute2), and root"
-)
+NEEDS_NAMESPACES = needs(IP is not None and IS_ROOT, "needs ip (apt install iproute2), and root")
 
 _PREFIX_LENGTH = 24
 _numbers = itertools.count()

@@ -26,6 +26,11 @@ def figures(url: str) -> dict[tuple[str, ...], float]:
     """Return the figures by name, and by the values of their labels if there are any."""
     status, text = ask(url, "/metrics")
     assert status == 200, text
+    return parsed(text)
+
+
+def parsed(text: str) -> dict[tuple[str, ...], float]:
+    """Return the figures of an answer."""
     return {
         (sample.name, *sample.labels.values()): sample.value
         for family in text_string_to_metric_families(text)

@@ -133,6 +133,8 @@ class Training:
         self.learner_url = f"127.0.0.1:{free_port()}"
         self.checkpoints = directory / "checkpoints"
         self.processes: list[Process] = []
+        #: The section of all servers.
+        self.access: dict[str, Any] = {}
         self.configure(SMALL_DA3C)
 
     def configure(
@@ -176,6 +178,7 @@ class Training:
                 "--learner": self.learner_url,
                 "--log-level": "INFO",
             },
+            "access": {f"--{key}": value for key, value in self.access.items()},
             "algorithm": algorithm,
         }
         self.yaml = self.directory / "training.yaml"

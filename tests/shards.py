@@ -96,7 +96,9 @@ class Other:
         self.follower = Follower(self.part, parts, self._first.report)
         servicer = ShardServicer(self.follower, self.part.begin, self.part.size)
         service = OtherService(shard, shards.addresses[0], NullMetrics())
-        self._port = GrpcParameterServer(own, service, [method_handlers(servicer)])
+        self._port = GrpcParameterServer(
+            own, service, [method_handlers(servicer)], vector_size=self.part.size
+        )
         self.following = Following(self.follower, self._first)
 
     def close(self):

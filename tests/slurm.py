@@ -1,16 +1,15 @@
 """A Slurm cluster of real daemons: each node is a network namespace with a host name of its own."""
 
-import shutil
 import subprocess
 from collections.abc import Sequence
 
-import pytest
-from networks import PATH, Machine, Network
+from networks import Machine, Network
 from processes import Process, Training, wait_for
+from programs import PATH, needs, program
 
-NEEDS_SLURM = pytest.mark.skipif(
-    not all(shutil.which(name, path=PATH) for name in ("slurmctld", "slurmd", "srun")),
-    reason="needs slurmctld and slurmd (apt install slurmctld slurmd)",
+NEEDS_SLURM = needs(
+    all(program(name) for name in ("slurmctld", "slurmd", "srun")),
+    "needs slurmctld and slurmd (apt install slurmctld slurmd)",
 )
 
 _CONFIGURATION = """\
@@ -74,8 +73,8 @@ class Slurm:
         return self._training.start(log or arguments[0], self._command(machine, host, *arguments))
 
     def _command(self, machine: Machine, host: str, *arguments: str) -> list[str]:
-        program = str(shutil.which(arguments[0], path=PATH) or arguments[0])
+        path = str(program(arguments[0]) or arguments[0])
         named = ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', host]
         return machine.command(
-            "env", f"SLURM_CONF={self._file}", f"PATH={PATH}", *named, program, *arguments[1:]
+            "env", f"SLURM_CONF={self._file}", f"PATH={PATH}", *named, path, *arguments[1:]
         )

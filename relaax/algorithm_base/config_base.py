@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from relaax.algorithm_base.roles import FloatVector
 from relaax.spaces import Space
 
 
@@ -29,6 +30,14 @@ class ConfigBase:
     def uses_gpu(self) -> bool:
         """Return whether workers use the GPU; ``--workers auto`` then starts one for all."""
         return False
+
+    def describe_policy(self, vector: FloatVector) -> Any:
+        """Return what actions depend on, for the parameters of a checkpoint, float32 [size].
+
+        That is a ``relaax.learning.described_policy.DescribedPolicy``, which ``relaax-export``
+        writes into files; None, by default, where it is not known.
+        """
+        return None
 
     def rollout_steps(self) -> int:
         """Return how many steps of an environment a worker keeps until it learns from them."""

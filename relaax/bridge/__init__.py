@@ -8,12 +8,16 @@ An algorithm uses it unless it exports a ``BridgeControl`` of its own; the objec
 ``sharded``          the same to a parameter server in several shards
 ``service``          the parameter server's end; it calls roles
 ``counted_steps``    counts steps once, however often they are sent
+``refusals``         refuses a call, and says who has made it
 ``listeners``        who has been told that the training is over
 ``traffic``          counts its calls and their bytes
 ``payloads``         messages that carry many bytes, without protobuf's copies of them
 ``vectors``          those that carry a vector
 ``shard_messages``   those that carry a slice of one
 ``metrics_sender``   sends a worker's metrics without making it wait
+``channels``         opens channels, with the token and certificate of this process
+``guarded_server``   a gRPC server that asks callers for theirs
+``free_address``     whether an address is free
 ``channel_options``  gRPC settings that both ends share
 """
 

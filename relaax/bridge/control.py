@@ -1,14 +1,11 @@
 """Makes both ends of the bridge."""
 
-import socket
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from relaax.address import Address
 from relaax.algorithm_base import (
     BridgeBase,
     BridgeControlBase,
@@ -16,6 +13,7 @@ from relaax.algorithm_base import (
     RunningParameterServer,
 )
 from relaax.bridge import channel_options
+from relaax.bridge.guarded_server import GuardedServer
 from relaax.bridge.service import ParameterServerServicer, method_handlers
 from relaax.bridge.sharded import ShardedBridge
 from relaax.bridge.stub import Bridge
@@ -38,19 +36,12 @@ class BridgeControl(BridgeControlBase):
         return GrpcParameterServer(address, service)
 
 
-def require_free(address: Address) -> None:
-    """Raise OSError with the system's reason: gRPC logs its own and raises without one."""
-    infos = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
-    family, kind, protocol, _, where = infos[0]
-    with socket.socket(family, kind, protocol) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        probe.bind(where)
-
-
 class GrpcParameterServer:
     """Listens for workers, with health checking and reflection; OSError if the address is taken.
 
-    ``others`` answer what is none of the bridge's, on ``more_threads``.
+    ``others`` answer what is none of the bridge's, on ``more_threads``. ``missing`` says in words
+    what keeps gradients from being applied, if anything does. Messages may be twice as large as a
+    vector of ``vector_size``, or of as many values as the service has now.
     """
 
     def __init__(
@@ -59,22 +50,18 @@ class GrpcParameterServer:
         service: BridgeBase,
         others: Sequence[grpc.GenericRpcHandler] = (),
         more_threads: int = 0,
+        missing: Callable[[], str] = str,
+        vector_size: int | None = None,
     ) -> None:
-        # Every call from outside enters here: access control will be an interceptor of this server.
-        threads = ThreadPoolExecutor(THREADS + more_threads)
-        self._server = grpc.server(threads, options=channel_options.SERVER)
-        self._servicer = ParameterServerServicer(service)
+        self._servicer = ParameterServerServicer(service, missing)
+        handlers = (method_handlers(self._servicer), *others)
+        most_bytes = _most_bytes(service, vector_size)
+        self._server = GuardedServer(THREADS + more_threads, handlers, most_bytes=most_bytes)
         self._health = health.HealthServicer()
-        self._server.add_generic_rpc_handlers((method_handlers(self._servicer), *others))
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server.grpc)
         names = (SERVICE_NAME, health.SERVICE_NAME, reflection.SERVICE_NAME)
-        reflection.enable_server_reflection(names, self._server)
-        try:
-            require_free(Address.parse(address))
-            self._server.add_insecure_port(address)
-        except (OSError, RuntimeError) as error:
-            raise OSError(f"cannot listen at {address}: {error}") from error
-        self._server.start()
+        reflection.enable_server_reflection(names, self._server.grpc)
+        self._server.start(address)
         for name in ("", SERVICE_NAME):
             self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
 
@@ -90,3 +77,16 @@ class GrpcParameterServer:
         """Say "not serving", refuse new calls, and close when the running ones are done."""
         self._health.enter_graceful_shutdown()
         self._server.stop(grace_s).wait()
+
+
+def _most_bytes(service: BridgeBase, vector_size: int | None) -> int:
+    """Return how large a message of a service may be."""
+    if vector_size is not None:
+        return channel_options.most_bytes_of(4 * vector_size)
+    try:
+        vector = service.get().vector
+    except Exception:  # of an algorithm's own code, which says so to those that ask
+        return channel_options.MOST_BYTES
+    if vector is None:
+        return channel_options.MOST_BYTES
+    return channel_options.most_bytes_of(vector.nbytes)

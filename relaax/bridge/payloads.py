@@ -15,6 +15,9 @@ from google.protobuf.message import Message
 Fields = TypeVar("Fields", bound=Message)
 Buffer: TypeAlias = bytes | memoryview
 
+#: A message of steps has one for each environment; each takes time, however short it is.
+MOST_FIELDS = 100_000
+
 _VARINT, _EIGHT_BYTES, _SIZED, _FOUR_BYTES = 0, 1, 2, 5
 
 
@@ -44,27 +47,32 @@ class PayloadCodec(Generic[Fields]):
 
     def decode(self, data: bytes) -> WithPayload[Fields]:
         """Return the message, its payload a view of ``data``; ValueError for what is none."""
-        payload, others = None, []
-        for tag, whole, value in _parts(memoryview(data)):
+        view = memoryview(data)
+        payload, others, begin = None, [], 0
+        for tag, field_at, value_at, end in _places(view):
             if tag == self._tag:
-                payload = value
-            else:
-                others.append(whole)
+                others.append(view[begin:field_at])
+                payload, begin = view[value_at:end], end
+        others.append(view[begin:])
         fields = self._message_type.FromString(b"".join(others))
         return WithPayload(fields, None if payload is None else [payload])
 
 
-def _parts(data: memoryview) -> Iterator[tuple[int, memoryview, memoryview]]:
-    """Yield each field's tag, all of its bytes, and those of its value."""
+def _places(data: memoryview) -> Iterator[tuple[int, int, int, int]]:
+    """Yield each field's tag, where it begins, where its value begins, and where both end."""
     position = 0
-    while position < len(data):
+    for _ in range(MOST_FIELDS):
+        if position == len(data):
+            return
         begin = position
         tag, position = _read_varint(data, position)
         value_at, end = _extent(tag & 7, data, position)
         if end > len(data):
             raise ValueError("a message ends within a field")
-        yield tag, data[begin:end], data[value_at:end]
+        yield tag, begin, value_at, end
         position = end
+    if position < len(data):
+        raise ValueError(f"a message has more than {MOST_FIELDS} fields")
 
 
 def _extent(kind: int, data: memoryview, position: int) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 import logging
 import secrets
 from collections.abc import Callable
+from functools import partial
 from typing import NoReturn, Protocol, TypeVar
 
 import grpc
@@ -23,12 +24,15 @@ from relaax.algorithm_base import (
     Wanted,
 )
 from relaax.bridge import bridge_pb2, bridge_pb2_grpc
-from relaax.bridge.counted_steps import CountedSteps
+from relaax.bridge.counted_steps import CountedSteps, require_possible
 from relaax.bridge.listeners import Listeners
+from relaax.bridge.refusals import address_of, unary
 from relaax.bridge.traffic import Traffic
 from relaax.bridge.vectors import GRADIENTS, PUBLICATIONS, SERVICE_NAME, VALUES, WithVector
 from relaax.errors import ParameterServerAway
+from relaax.failpoints import passing
 from relaax.failure_log import FailureLog, in_words
+from relaax.kept_counts import KeptCounts
 
 _log = logging.getLogger(__name__)
 
@@ -43,6 +47,9 @@ _WANTED = {
     bridge_pb2.Query.PARAMETER: Wanted.PARAMETER,
     bridge_pb2.Query.BOTH: Wanted.BOTH,
 }
+
+#: A checkpoint keeps the learner's count of its steps in 64 bits, one of them for the sign.
+_MOST_ITERATIONS = 2**63 - 1
 
 _NOTHING = np.zeros(0, np.float32)
 
@@ -69,14 +76,19 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
     version here, and a gradient computed with one is refused: the caller sees that the values it
     gets are of another incarnation.
 
+    ``missing`` says in words what keeps gradients from being applied, if anything does.
+
     An exception of the service is logged with its traceback, once for each line of code that raises
-    it and each way to it, and the caller gets its type and message.
+    it and each way to it, and with the caller's address. The caller gets its type and message.
     """
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, missing: Callable[[], str] = str) -> None:
         self.phase = Phase.TRAINING
         self._service = service
-        self._steps = CountedSteps(service.add)
+        self._missing = missing
+        #: Steps without a gradient, since the start; a reader may outlive this process.
+        self._kept = KeptCounts(["counted"]).row()
+        self._steps = CountedSteps(service.add, partial(self._kept.add, "counted"))
         self._listeners = Listeners()
         self._incarnation = secrets.randbits(63) + 1
         self._began_with = _step_of(service)
@@ -89,9 +101,7 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
         """Count environment steps."""
         return self._answer(
             context,
-            lambda: bridge_pb2.GlobalStep(
-                global_t=self._steps.count(request.count, request.sender, request.total)
-            ),
+            lambda: bridge_pb2.GlobalStep(global_t=self._count(request)),
         )
 
     def ApplyGradients(  # noqa: N802
@@ -147,6 +157,7 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
             global_t=self._service.add(0),
             incarnation=self._incarnation,
             began_with=self._began_with,
+            away=self._missing(),
         )
         self._listeners.tell(caller, phase)
         return status
@@ -159,8 +170,14 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
             context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
             raise AssertionError("abort raises") from error
         except Exception as error:  # whatever an algorithm's own code raises
-            self._failures.add("a call from a worker", error)
+            self._failures.add(f"a call from {address_of(context)}", error)
             _refuse(context, error)
+
+    def _count(self, request: bridge_pb2.Steps) -> int:
+        global_t = self._steps.count(request.count, request.sender, request.total)
+        if request.count:  # with none, it is asked how far the training is
+            passing("bridge.counted")
+        return global_t
 
     def _evaluations(self, request: bridge_pb2.EvaluationQuery) -> bridge_pb2.Evaluations:
         found = self._service.evaluations(request.after)
@@ -176,12 +193,15 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
     def _apply(self, request: WithVector[bridge_pb2.Gradients]) -> WithVector[bridge_pb2.Values]:
         self._traffic.received("gradients", request.vector)
         fields, computed_with = request.fields, None
+        require_possible(fields.steps)
         if fields.HasField("computed_with"):
             computed_with = self._version_of(fields.computed_with)
             if computed_with is None:
                 return self._values_message(self._service.get())
         gradients = _NOTHING if request.vector is None else request.vector
+        passing("bridge.apply")
         values = self._service.apply(gradients, fields.steps, computed_with)
+        passing("bridge.applied")
         if not fields.want_values:
             return WithVector(bridge_pb2.Values(incarnation=self._incarnation), None)
         return self._values_message(values)
@@ -193,6 +213,8 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
     def _publish(self, request: WithVector[bridge_pb2.Publication]) -> bridge_pb2.Published:
         self._traffic.received("publishes", request.vector)
         info = request.fields.info
+        if info.iteration > _MOST_ITERATIONS:
+            raise ValueError(f"iteration {info.iteration} is above {_MOST_ITERATIONS}")
         vector = _NOTHING if request.vector is None else request.vector
         published = self._service.publish_values(vector, info.iteration, info.message)
         return published_message(published)
@@ -246,23 +268,15 @@ def method_handlers(servicer: ParameterServerServicer) -> grpc.GenericRpcHandler
         ("GetStatus", bridge_pb2.Nothing, bridge_pb2.Status),
     )
     handlers = {
-        name: grpc.unary_unary_rpc_method_handler(
-            getattr(servicer, name), request.FromString, reply.SerializeToString
-        )
+        name: unary(getattr(servicer, name), request.FromString, reply.SerializeToString)
         for name, request, reply in small
     }
-    handlers["GetValues"] = grpc.unary_unary_rpc_method_handler(
-        servicer.GetValues, bridge_pb2.Known.FromString, VALUES.encode
-    )
-    handlers["Publish"] = grpc.unary_unary_rpc_method_handler(
+    handlers["GetValues"] = unary(servicer.GetValues, bridge_pb2.Known.FromString, VALUES.encode)
+    handlers["Publish"] = unary(
         servicer.Publish, PUBLICATIONS.decode, bridge_pb2.Published.SerializeToString
     )
-    handlers["Fetch"] = grpc.unary_unary_rpc_method_handler(
-        servicer.Fetch, bridge_pb2.Query.FromString, PUBLICATIONS.encode
-    )
-    handlers["ApplyGradients"] = grpc.unary_unary_rpc_method_handler(
-        servicer.ApplyGradients, GRADIENTS.decode, VALUES.encode
-    )
+    handlers["Fetch"] = unary(servicer.Fetch, bridge_pb2.Query.FromString, PUBLICATIONS.encode)
+    handlers["ApplyGradients"] = unary(servicer.ApplyGradients, GRADIENTS.decode, VALUES.encode)
     return grpc.method_handlers_generic_handler(SERVICE_NAME, handlers)
 
 
@@ -276,5 +290,8 @@ def _step_of(service: StepCounter) -> int | None:
 def _refuse(context: grpc.ServicerContext, error: Exception) -> NoReturn:
     is_about_the_call = isinstance(error, ValueError)
     code = grpc.StatusCode.INVALID_ARGUMENT if is_about_the_call else grpc.StatusCode.INTERNAL
-    context.abort(code, f"{in_words(error)} (its log has the traceback)")
+    context.abort(
+        code,
+        f"{in_words(error)} (sent from {address_of(context)}; the log there has the traceback)",
+    )
     raise AssertionError("abort raises")

@@ -4,8 +4,10 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +15,8 @@ import grpc
 import numpy as np
 
 from relaax.algorithm_base import BridgeBase, Evaluations, FloatVector, Phase, Values, Version
-from relaax.bridge import channel_options, shards_pb2
+from relaax.bridge import shards_pb2
+from relaax.bridge.channels import open_channel
 from relaax.bridge.shard_messages import SERVICE_NAME, SLICES, STAGED_SLICES
 from relaax.bridge.stub import AWAY, Bridge
 from relaax.bridge.vectors import WithVector
@@ -82,7 +85,7 @@ class _ShardStub:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self._channel = grpc.insecure_channel(url, options=channel_options.CLIENT)
+        self._channel = open_channel(url)
         self._stage = self._method("Stage", STAGED_SLICES.encode, shards_pb2.Staged.FromString)
         self._commit = self._method(
             "Commit", shards_pb2.Commitment.SerializeToString, shards_pb2.Committed.FromString
@@ -228,11 +231,10 @@ class ShardedBridge(BridgeBase):
     def _read_once(self, at_least: int, timeout_s: float) -> tuple[list[_Slice] | None, str]:
         """Return the slices of all shards; else None and which one is away."""
         known = [*self._latest, *[None] * len(self._shards)]
-        calls = [
-            shard.read(known[place], at_least, timeout_s)
+        replies, away = self._ended(
+            partial(shard.read, known[place], at_least, timeout_s)
             for place, shard in enumerate(self._shards)
-        ]
-        replies, away = self._ended(calls)
+        )
         if away:
             return None, away
         slices = []
@@ -278,11 +280,10 @@ class ShardedBridge(BridgeBase):
             incarnation=incarnation,
             settled=self._unsettled.first(self._sequence),
         )
-        calls = [
-            shard.stage(fields, gradient[begin:end], self._call_timeout_s)
+        staged, away = self._ended(
+            partial(shard.stage, fields, gradient[begin:end], self._call_timeout_s)
             for shard, (begin, end) in zip(self._shards, bounds, strict=True)
-        ]
-        staged, away = self._ended(calls)
+        )
         if away:
             _log.warning("a gradient is lost: %s", away)
             return None
@@ -295,7 +296,9 @@ class ShardedBridge(BridgeBase):
         commitment = shards_pb2.Commitment(
             worker=self._worker, sequence=self._sequence, incarnation=incarnation, steps=steps
         )
-        (reply,), away = self._ended([self._shards[0].commit(commitment, self._call_timeout_s)])
+        (reply,), away = self._ended(
+            [partial(self._shards[0].commit, commitment, self._call_timeout_s)]
+        )
         if away:
             _log.warning("a gradient may be lost: %s", away)
             self._unsettled.add(self._sequence, incarnation, None)
@@ -313,8 +316,12 @@ class ShardedBridge(BridgeBase):
             steps,
         )
 
-    def _ended(self, calls: Sequence[Any]) -> tuple[list[Any], str]:
-        """Return the replies of calls, and which shard is away, if any; all have ended then."""
+    def _ended(self, begins: Iterable[Callable[[], Any]]) -> tuple[list[Any], str]:
+        """Begin calls of the shards, in their order, and wait until all have ended.
+
+        Return their replies, and which shard is away, if any.
+        """
+        calls = [_begun(begin) for begin in begins]
         replies: list[Any] = []
         away, refused = "", ""
         for shard, call in zip(self._shards, calls, strict=False):
@@ -330,3 +337,13 @@ class ShardedBridge(BridgeBase):
         if refused:
             raise BridgeError(refused)
         return replies, away
+
+
+def _begun(begin: Callable[[], Any]) -> Any:
+    """Begin a call; of a channel that another thread has closed, one that has failed."""
+    try:
+        return begin()
+    except ValueError as error:
+        failed: Future[Any] = Future()
+        failed.set_exception(error)
+        return failed

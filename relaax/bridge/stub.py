@@ -20,10 +20,12 @@ from relaax.algorithm_base import (
     Version,
     Wanted,
 )
-from relaax.bridge import bridge_pb2, bridge_pb2_grpc, channel_options
+from relaax.bridge import bridge_pb2, bridge_pb2_grpc
+from relaax.bridge.channels import open_channel
 from relaax.bridge.metrics_sender import MetricsSender
 from relaax.bridge.vectors import GRADIENTS, PUBLICATIONS, SERVICE_NAME, VALUES, WithVector
 from relaax.errors import BridgeError, ParameterServerAway
+from relaax.failpoints import passing
 from relaax.metrics import Metrics
 
 _log = logging.getLogger(__name__)
@@ -65,7 +67,7 @@ class Bridge(BridgeBase):
         self._url = parameter_server_url
         self._call_timeout_s = call_timeout_s
         self._retry_for_s = retry_for_s
-        self._channel = grpc.insecure_channel(parameter_server_url, options=channel_options.CLIENT)
+        self._channel = open_channel(parameter_server_url)
         self._stub = bridge_pb2_grpc.ParameterServerStub(self._channel)
         self._apply_gradients = self._channel.unary_unary(
             f"/{SERVICE_NAME}/ApplyGradients", GRADIENTS.encode, VALUES.decode
@@ -168,10 +170,13 @@ class Bridge(BridgeBase):
         return Evaluations(reply.count, list(zip(reply.iterations, reply.scores, strict=True)))
 
     def phase(self) -> Phase:
-        """Return whether the training goes on."""
+        """Return whether the training goes on; ParameterServerAway while a shard of it is away."""
         reply: bridge_pb2.Status = self._with_retries(self._stub.GetStatus, bridge_pb2.Nothing())
         self._note_status(reply)
-        return _PHASES.get(reply.phase, Phase.TRAINING)
+        phase = _PHASES.get(reply.phase, Phase.TRAINING)
+        if reply.away and phase is Phase.TRAINING:
+            raise ParameterServerAway(f"parameter server {self._url}: {reply.away}")
+        return phase
 
     def close(self) -> None:
         """Send the metrics that are left and close the channel; calls that wait end with it."""
@@ -201,6 +206,7 @@ class Bridge(BridgeBase):
     def _try_to_apply(
         self, message: WithVector[bridge_pb2.Gradients], computed_with: Version | None
     ) -> WithVector[bridge_pb2.Values] | None:
+        passing("bridge.call")
         try:
             reply: WithVector[bridge_pb2.Values] = self._apply_gradients(
                 message, timeout=self._call_timeout_s

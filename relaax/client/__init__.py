@@ -8,6 +8,7 @@ What a program uses:
 ``backoff``            how often and how long to try when the server is away
 ``failure``            what clients raise
 ``transport``          how they reach the server: over TCP, or what you hand them
+``access``             what they show it: a token, a certificate
 ``gymnasium_runner``   ``GymnasiumRunner`` and a command; needs Gymnasium, as does all below it
 
 How a message gets to the server:
@@ -17,6 +18,17 @@ How a message gets to the server:
 ``server_connection``  a connection: questions, answers, and how it was lost; steps on it
 ``connector``          makes one connection after another, with ``retry_policy``
 
+How a program plays many simulators, each in a process:
+
+``simulator``, ``simulator_runner``                 what it hands over; playing its episodes
+``simulator_task``, ``run_options``                 the program, and what each process does; options
+``area_average``                                    smaller pictures
+``run_environments``                                the whole run, from start to exit status
+``environment_processes``, ``child_process``        both ends of a process
+``observer``, ``run_progress``                      what is reported, and shown
+``health_file``                                     what a container's health check looks at
+``run_result``, ``conclusion``                      how a run ended, and its exit status
+
 How Gymnasium environments are driven:
 
 ``environment_runner``, ``vector_runner``           play episodes of one environment, of several
@@ -24,11 +36,7 @@ How Gymnasium environments are driven:
 ``gymnasium_observations``                          observations as arrays, one or several by name
 ``gymnasium_actions``, ``gymnasium_numbers``        actions of any space; of one that is not nested
 ``runner_options``, ``gymnasium_tasks``             the command line; what each process does
-``gymnasium_video``                                   episodes as MP4 files
-``run_environments``                                the whole run, from start to exit status
-``environment_processes``, ``child_process``        both ends of a process
-``observer``, ``run_progress``                      what is reported, and shown
-``run_result``, ``conclusion``                      how a run ended, and its exit status
+``gymnasium_video``                                 episodes as MP4 files
 """
 
 from relaax.client.backoff import Backoff

@@ -58,7 +58,7 @@ class ProcessReport(RunObserver):
             sys.exit(0)
 
 
-ProcessTask: TypeAlias = Callable[[int, ProcessReport], RunResult]
+ProcessTask: TypeAlias = Callable[[int, RunObserver], RunResult]
 """What a process does, given its index; pickled, to reach the new process."""
 
 

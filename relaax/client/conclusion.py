@@ -11,9 +11,9 @@ def conclude(
 ) -> int:
     """Print how a run with these ``results`` ended and return the exit status.
 
-    0: the episodes are over, the run was stopped, or the server closed after it had answered, which
-    means that training is over. 1: the server was never reached, or an error ended a process. 2: an
-    environment cannot be made or used.
+    0: the episodes or the training are over, the run was stopped, or the server answered once and
+    then no more: one that speaks version 1 closes so when the training is over. 1: the server was
+    never reached, or an error ended a process. 2: an environment cannot be made or used.
     """
     if was_stopped:
         print("stopped")
@@ -22,9 +22,15 @@ def conclude(
         if _with(outcome, results):
             _complain(outcome, results)
             return status
+    if _with(RunOutcome.TRAINING_OVER, results):
+        print(f"the RLX server at {server} says that the training is over")
+        return 0
     if was_connected:
         if _with(RunOutcome.SERVER_LOST, results):
-            print(f"the RLX server at {server} does not answer any more: training is over")
+            print(
+                f"the RLX server at {server} does not answer any more: it has died, or the "
+                "training is over"
+            )
         return 0
     print(f"there was never a session with the RLX server at {server}", file=sys.stderr)
     _complain(RunOutcome.UNREACHED, results)

@@ -12,6 +12,7 @@ from relaax.client.failure import Failure
 from relaax.client.retry_policy import RetryPolicy
 from relaax.client.server_connection import ServerConnection
 from relaax.client.transport import Transport
+from relaax.errors import AccessDenied, ConfigurationError
 from relaax.evaluation import Evaluation
 from relaax.protocol import binary
 from relaax.protocol.binary import Hello
@@ -59,6 +60,11 @@ class Connector:
         self.close()
         try:
             connection = self._transport.connect(self._address, self._timeouts.connect_s)
+        except (AccessDenied, ConfigurationError) as error:
+            raise Failure(
+                f"cannot connect to the RLX server at {self._address}: {error}",
+                binary.ErrorCode.ACCESS,
+            ) from error
         except OSError as error:
             raise Failure(
                 f"cannot connect to the RLX server at {self._address}: {error}"

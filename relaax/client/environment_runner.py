@@ -1,29 +1,56 @@
 """Drives one Gymnasium environment through a ``Client``."""
 
-import threading
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
-from relaax.client.failure import Failure
-from relaax.client.gymnasium_actions import action_decoder
+from relaax.client.gymnasium_actions import action_decoder, action_space_as_json
 from relaax.client.gymnasium_factory import Environment
-from relaax.client.gymnasium_observations import state_encoder
-from relaax.client.observer import EpisodeSummary, RunObserver
+from relaax.client.gymnasium_observations import observation_space_as_json, state_encoder
+from relaax.client.observer import RunObserver
 from relaax.client.rlx_client import Client
-from relaax.client.run_result import STOPPED, RunOutcome, RunResult, result_of_failure
+from relaax.client.simulator import Step
+from relaax.client.simulator_runner import SimulatorRunner, StopCondition
 
-StopCondition: TypeAlias = Callable[[], bool] | threading.Event
+
+class GymnasiumSimulator:
+    """A Gymnasium environment as a simulator; the first episode gets ``seed``.
+
+    ConfigurationError when there is something in its spaces that cannot be sent; ``apply`` raises
+    ``UnusableAction`` when the server's actions do not fit the environment.
+    """
+
+    def __init__(self, environment: Environment, name: str, seed: int | None) -> None:
+        self.name = name
+        self.observation_space: dict[str, Any] | None = observation_space_as_json(
+            environment.observation_space
+        )
+        self.action_space: dict[str, Any] | None = action_space_as_json(environment.action_space)
+        self._environment = environment
+        self._seed = seed
+        self._encode = state_encoder(environment.observation_space)
+        self._decode = action_decoder(environment.action_space)
+
+    def restart(self) -> Any:
+        """Start an episode and return its first state."""
+        observation, _ = self._environment.reset(seed=self._seed)
+        self._seed = None
+        return self._encode(observation)
+
+    def apply(self, action: Any) -> Step:
+        """Make a step."""
+        observation, reward, is_terminated, is_truncated, _ = self._environment.step(
+            self._decode(action)
+        )
+        return Step(float(reward), self._encode(observation), is_terminated, is_truncated)
+
+    def close(self) -> None:
+        """Close the environment."""
+        self._environment.close()
 
 
-class GymnasiumRunner:
+class GymnasiumRunner(SimulatorRunner):
     """Plays episodes of one environment for as long as the server answers.
 
-    The first ``env.reset`` gets ``seed``. A ``Failure`` in the middle of an episode restarts the
-    episode, unless the server refuses what it was sent and no episode has come to its end before. A
-    ``Failure`` of ``client.init`` ends the run, so give the client a ``Backoff``.
-    ``stop`` is checked before each step.
+    The first ``env.reset`` gets ``seed``. ``SimulatorRunner`` has the rest.
     """
 
     def __init__(
@@ -35,114 +62,5 @@ class GymnasiumRunner:
         observer: RunObserver | None = None,
         stop: StopCondition | None = None,
     ) -> None:
-        self._environment = environment
-        self._client = client
-        self._seed = seed
-        self._observer = observer or RunObserver()
-        self._is_stopped = _as_callable(stop)
-        self._encode = state_encoder(environment.observation_space)
-        self._decode = action_decoder(environment.action_space)
-        self._was_connected = False
-        self._is_connected = False
-
-    def run(self, episodes: int | None = None) -> RunResult:
-        """Play until ``episodes`` are over, the stop condition holds or the server does not answer.
-
-        Raises ``UnusableAction`` when the server's actions do not fit the environment.
-        """
-        played = 0
-        while episodes is None or played < episodes:
-            episode = _Episode()
-            state = self._reset_environment()
-            try:
-                action = self._start(state)
-            except Failure as failure:
-                return self._ended_by(failure)
-            try:
-                is_over = self._play(episode, action)
-            except Failure as failure:
-                self._is_connected = False
-                self._observer.on_disconnected()
-                if failure.is_final and not played:
-                    return self._ended_by(failure)
-                continue
-            if not is_over:
-                return STOPPED
-            self._report(episode)
-            played += 1
-        return RunResult(RunOutcome.FINISHED, f"{played} episodes are over")
-
-    def _reset_environment(self) -> Any:
-        observation, _ = self._environment.reset(seed=self._seed)
-        self._seed = None
-        return self._encode(observation)
-
-    def _start(self, state: Any) -> Any:
-        action = self._client.init(state)
-        self._was_connected = True
-        if not self._is_connected:
-            self._is_connected = True
-            self._observer.on_connected()
-        return action
-
-    def _ended_by(self, failure: Failure) -> RunResult:
-        if self._is_stopped():
-            return STOPPED
-        return result_of_failure(failure, self._was_connected)
-
-    def _play(self, episode: "_Episode", action: Any) -> bool:
-        """Play an episode; return whether it came to its end."""
-        while not self._is_stopped():
-            observation, reward, is_terminated, is_truncated, _ = self._environment.step(
-                self._decode(action)
-            )
-            reward = float(reward)
-            episode.add_step(reward)
-            self._observer.on_step()
-            if is_terminated:
-                self._client.reset(reward)
-                return True
-            state = self._encode(observation)
-            if is_truncated:
-                self._client.truncate(reward, state)
-                return True
-            asked = time.perf_counter()
-            action = self._client.send(reward, state)
-            episode.add_latency(time.perf_counter() - asked)
-        return False
-
-    def _report(self, episode: "_Episode") -> None:
-        summary = episode.summary()
-        if episode.sends:
-            latency_s = episode.latency_s / episode.sends
-            self._client.metrics().scalar("act latency", latency_s)
-        self._observer.on_episode(summary)
-
-
-@dataclass
-class _Episode:
-    """What is counted while an episode is played."""
-
-    began: float = field(default_factory=time.perf_counter)
-    episode_return: float = 0.0
-    length: int = 0
-    sends: int = 0
-    latency_s: float = 0.0
-
-    def add_step(self, reward: float) -> None:
-        self.episode_return += reward
-        self.length += 1
-
-    def add_latency(self, latency_s: float) -> None:
-        self.sends += 1
-        self.latency_s += latency_s
-
-    def summary(self) -> EpisodeSummary:
-        seconds = time.perf_counter() - self.began
-        return EpisodeSummary(self.episode_return, self.length, seconds)
-
-
-def _as_callable(stop: StopCondition | None) -> Callable[[], bool]:
-    if stop is None:
-        return lambda: False
-    return stop.is_set if isinstance(stop, threading.Event) else stop
+        simulator = GymnasiumSimulator(environment, type(environment).__name__, seed)
+        super().__init__(simulator, client, observer=observer, stop=stop)

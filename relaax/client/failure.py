@@ -3,7 +3,7 @@
 from relaax.protocol.binary import ErrorCode
 
 #: The server does not take what it was sent.
-_REFUSALS = (ErrorCode.PROTOCOL, ErrorCode.MISMATCH, ErrorCode.VERSION)
+_REFUSALS = (ErrorCode.PROTOCOL, ErrorCode.MISMATCH, ErrorCode.VERSION, ErrorCode.ACCESS)
 
 #: The next episode would end in the same way as this one.
 _ENDS_EVERY_EPISODE = (ErrorCode.TRAINING_IS_OVER, ErrorCode.ALGORITHM)

@@ -7,13 +7,15 @@ The worker on the server reports an episode's reward, length and time. The clien
 """
 
 import sys
+from dataclasses import replace
 
 from relaax.client.child_process import ProcessTask
 from relaax.client.environment_runner import GymnasiumRunner
 from relaax.client.gymnasium_factory import EnvironmentFactory, GymnasiumFactory
 from relaax.client.gymnasium_tasks import SingleEnvironmentTask, VectorEnvironmentsTask
-from relaax.client.run_environments import run_environments
+from relaax.client.run_environments import fitting_this_process, run_environments
 from relaax.client.runner_options import RunnerOptions, parse_options
+from relaax.client.transport import is_in_one_process
 from relaax.errors import ConfigurationError
 
 __all__ = ["GymnasiumFactory", "GymnasiumRunner", "main", "run_command"]
@@ -22,19 +24,36 @@ __all__ = ["GymnasiumFactory", "GymnasiumRunner", "main", "run_command"]
 def run_command(options: RunnerOptions, make_environment: EnvironmentFactory) -> int:
     """Run the environments, a process for each connection, and return the exit status.
 
-    ConfigurationError when several environments share a connection and ``make_environment`` has no
-    method ``vector`` (``relaax.client.gymnasium_factory``), or when these are to be recorded.
+    With a server in this process all share one connection here; where they cannot, one is played.
+    2 and a message when options do not fit together, or when several environments share a
+    connection and ``make_environment`` has no method ``vector`` (``gymnasium_factory``).
     """
-    if options.per_connection == 1:
-        task: ProcessTask = SingleEnvironmentTask(options, make_environment)
-    elif options.video is not None:
-        raise ConfigurationError("--record-video needs --per-connection 1")
-    elif hasattr(make_environment, "vector"):
-        task = VectorEnvironmentsTask(options, make_environment)
+    if is_in_one_process() and options.video is None and hasattr(make_environment, "vector"):
+        options = replace(options, per_connection=options.environments)
     else:
+        options = fitting_this_process(options)
+    try:
+        return run_environments(
+            _task(options, make_environment),
+            [len(numbers) for numbers in options.connections],
+            options.rlx_server,
+            evaluates=options.evaluate is not None,
+            health_file=options.health_file,
+        )
+    except ConfigurationError as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+def _task(options: RunnerOptions, make_environment: EnvironmentFactory) -> ProcessTask:
+    """Return what each process does."""
+    if options.per_connection == 1:
+        return SingleEnvironmentTask(options, make_environment)
+    if options.video is not None:
+        raise ConfigurationError("--record-video needs --per-connection 1")
+    if not hasattr(make_environment, "vector"):
         raise ConfigurationError("--per-connection needs a factory with a method 'vector'")
-    sizes = [len(numbers) for numbers in options.connections]
-    return run_environments(task, sizes, options.rlx_server, evaluates=options.evaluate is not None)
+    return VectorEnvironmentsTask(options, make_environment)
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -2,9 +2,9 @@
 
 import contextlib
 from dataclasses import dataclass
+from functools import partial
 
-from relaax.client.child_process import ProcessReport
-from relaax.client.environment_runner import GymnasiumRunner
+from relaax.client.environment_runner import GymnasiumSimulator
 from relaax.client.gymnasium_actions import action_space_as_json
 from relaax.client.gymnasium_factory import (
     Environment,
@@ -12,9 +12,10 @@ from relaax.client.gymnasium_factory import (
     VectorEnvironmentFactory,
 )
 from relaax.client.gymnasium_observations import observation_space_as_json
-from relaax.client.rlx_client import Client
-from relaax.client.run_result import RunOutcome, RunResult
+from relaax.client.observer import RunObserver
+from relaax.client.run_result import RunResult
 from relaax.client.runner_options import RunnerOptions, VideoOptions
+from relaax.client.simulator_task import SimulatorTask, unusable
 from relaax.client.vector_client import VectorClient
 from relaax.client.vector_runner import VectorRunner
 from relaax.errors import ConfigurationError
@@ -27,30 +28,12 @@ class SingleEnvironmentTask:
     options: RunnerOptions
     make_environment: EnvironmentFactory
 
-    def __call__(self, index: int, report: ProcessReport) -> RunResult:
+    def __call__(self, index: int, report: RunObserver) -> RunResult:
         """Play the share of process ``index``."""
-        options = self.options
-        try:
-            environment = self._made(index)
-        except Exception as error:  # an environment may raise anything; the parent prints it
-            return _unusable(options, error)
-        seed = None if options.seed is None else options.seed + index
-        with contextlib.ExitStack() as open_ones:
-            open_ones.enter_context(environment)
-            try:
-                client = Client(
-                    options.rlx_server,
-                    reconnect=options.backoff,
-                    environment=options.env,
-                    observation_space=observation_space_as_json(environment.observation_space),
-                    action_space=action_space_as_json(environment.action_space),
-                    evaluate=options.evaluate,
-                )
-                open_ones.enter_context(client)
-                runner = GymnasiumRunner(environment, client, seed=seed, observer=report)
-            except ConfigurationError as error:
-                return _unusable(options, error)
-            return runner.run(options.episodes_of(index))
+        return SimulatorTask(self.options, partial(self._simulator, index))(index, report)
+
+    def _simulator(self, index: int, seed: int | None) -> GymnasiumSimulator:
+        return GymnasiumSimulator(self._made(index), self.options.env, seed)
 
     def _made(self, index: int) -> Environment:
         """Return the environment of process ``index``; the first one may be recorded."""
@@ -75,14 +58,14 @@ class VectorEnvironmentsTask:
     options: RunnerOptions
     factory: VectorEnvironmentFactory
 
-    def __call__(self, index: int, report: ProcessReport) -> RunResult:
+    def __call__(self, index: int, report: RunObserver) -> RunResult:
         """Play the share of process ``index``."""
         options = self.options
         numbers = options.connections[index]
         try:
             environments = self.factory.vector(len(numbers))
         except Exception as error:  # an environment may raise anything; the parent prints it
-            return _unusable(options, error)
+            return unusable(options.env, error)
         seed = None if options.seed is None else options.seed + numbers[0]
         observed, acted = environments.single_observation_space, environments.single_action_space
         with contextlib.ExitStack() as open_ones:
@@ -100,9 +83,5 @@ class VectorEnvironmentsTask:
                 open_ones.enter_context(client)
                 runner = VectorRunner(environments, client, seed=seed, observer=report)
             except ConfigurationError as error:
-                return _unusable(options, error)
+                return unusable(options.env, error)
             return runner.run(options.episodes_of(index))
-
-
-def _unusable(options: RunnerOptions, error: Exception) -> RunResult:
-    return RunResult(RunOutcome.UNUSABLE, f"{options.env}: {error}")

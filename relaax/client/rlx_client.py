@@ -28,7 +28,7 @@ from relaax.client.connector import Connector, OldServer, Timeouts
 from relaax.client.failure import Failure, not_connected
 from relaax.client.retry_policy import RetryPolicy
 from relaax.client.sessions import BinarySession, JsonSession, Session, as_row
-from relaax.client.transport import TcpTransport, Transport
+from relaax.client.transport import Transport, default_transport
 from relaax.evaluation import Evaluation
 from relaax.metrics import Metrics
 from relaax.protocol.binary import Hello
@@ -94,7 +94,7 @@ class Client:
             protocol = 2
         self._connector = Connector(
             Address.parse(rlx_server_url),
-            transport or TcpTransport(),
+            transport or default_transport(),
             Timeouts(timeout_s, connect_timeout_s),
             RetryPolicy(reconnect, wait),
         )

@@ -12,6 +12,7 @@ class RunOutcome(enum.Enum):
 
     FINISHED = "the episodes that were asked for are over"
     STOPPED = "it was asked to stop"
+    TRAINING_OVER = "the server said that the training is over"
     SERVER_LOST = "the server answered once, and then no more"
     UNREACHED = "the server never answered"
     UNUSABLE = "the environment cannot be made or used"
@@ -35,5 +36,7 @@ def result_of_failure(failure: Failure, was_connected: bool) -> RunResult:
         return RunResult(RunOutcome.FAILED, failure.message)
     if failure.is_refusal:
         return RunResult(RunOutcome.UNUSABLE, failure.message)
+    if failure.training_is_over:
+        return RunResult(RunOutcome.TRAINING_OVER, failure.message)
     outcome = RunOutcome.SERVER_LOST if was_connected else RunOutcome.UNREACHED
     return RunResult(outcome, failure.message)

@@ -1,15 +1,13 @@
-"""The command line of the programs that drive environments."""
+"""The command line of the programs that drive Gymnasium environments."""
 
 import argparse
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from relaax.address import Address
-from relaax.client.backoff import Backoff
-from relaax.errors import ConfigurationError
-from relaax.evaluation import Evaluation
+from relaax.client.run_options import RunOptions, add_run_options, run_options
+from relaax.whole_numbers import positive
 
 
 @dataclass(frozen=True)
@@ -24,26 +22,13 @@ class VideoOptions:
 
 
 @dataclass(frozen=True)
-class RunnerOptions:
-    """What the command line says."""
+class RunnerOptions(RunOptions):
+    """What the command line says of Gymnasium environments."""
 
-    rlx_server: str
-    env: str
-    count: int
-    seed: int | None
-    episodes: int | None
-    backoff: Backoff
-    per_connection: int
-    env_kwargs: dict[str, Any]
-    #: How to evaluate; None trains.
-    evaluate: Evaluation | None = None
+    per_connection: int = 1
+    env_kwargs: dict[str, Any] = field(default_factory=dict)
     #: What is recorded of the first environment; None records nothing.
     video: VideoOptions | None = None
-
-    @property
-    def environments(self) -> int:
-        """How many environments there are: not more than episodes."""
-        return self.count if self.episodes is None else min(self.count, self.episodes)
 
     @property
     def connections(self) -> list[range]:
@@ -54,24 +39,11 @@ class RunnerOptions:
             for first in range(0, self.environments, self.per_connection)
         ]
 
-    def episodes_of(self, index: int) -> int | None:
-        """Return how many episodes connection ``index`` plays: the shares of its environments."""
-        if self.episodes is None:
-            return None
-        share, rest = divmod(self.episodes, self.environments)
-        return sum(share + (number < rest) for number in self.connections[index])
-
 
 def build_parser(description: str) -> argparse.ArgumentParser:
-    """Return a parser with the options that all programs share."""
+    """Return a parser with the options that programs for Gymnasium environments share."""
     parser = argparse.ArgumentParser(description=description, allow_abbrev=False)
-    parser.add_argument(
-        "--rlx-server",
-        required=True,
-        type=_server,
-        metavar="HOST:PORT",
-        help="where the RLX server listens",
-    )
+    add_run_options(parser)
     parser.add_argument(
         "--env",
         required=True,
@@ -79,44 +51,12 @@ def build_parser(description: str) -> argparse.ArgumentParser:
         help="the environment's name in Gymnasium; MODULE:NAME imports its module before",
     )
     parser.add_argument(
-        "--count",
-        type=_positive,
-        default=1,
-        metavar="N",
-        help="how many environments to play (default 1)",
-    )
-    parser.add_argument(
         "--per-connection",
-        type=_positive,
+        type=positive,
         default=1,
         metavar="K",
         help="environments that share a process and a connection (default 1: a process for each); "
         "more are faster if a step of the environment is cheap",
-    )
-    parser.add_argument(
-        "--seed",
-        type=int,
-        metavar="S",
-        help="seed of the first environment; the next one gets S + 1",
-    )
-    parser.add_argument(
-        "--episodes", type=_positive, metavar="N", help="stop after N episodes in all"
-    )
-    parser.add_argument(
-        "--attempts",
-        type=_positive,
-        default=Backoff.attempts,
-        metavar="N",
-        help="give up after N failed connections in a row (default %(default)s)",
-    )
-    parser.add_argument(
-        "--evaluate",
-        nargs="?",
-        type=Evaluation,
-        const=Evaluation.DETERMINISTIC,
-        metavar="{deterministic,stochastic}",
-        help="learn nothing: play each episode with one policy, by its mode (deterministic, the "
-        "default) or with samples, and show the mean return at the end",
     )
     parser.add_argument(
         "--record-video",
@@ -126,14 +66,14 @@ def build_parser(description: str) -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--record-every",
-        type=_positive,
+        type=positive,
         default=VideoOptions.every,
         metavar="N",
         help="record every N-th episode, beginning with the first (default %(default)s)",
     )
     parser.add_argument(
         "--max-videos",
-        type=_positive,
+        type=positive,
         default=VideoOptions.most,
         metavar="M",
         help="keep the M newest files (default %(default)s)",
@@ -155,15 +95,9 @@ def options_of(arguments: argparse.Namespace) -> RunnerOptions:
         video = VideoOptions(arguments.record_video, arguments.record_every, arguments.max_videos)
         env_kwargs = {"render_mode": "rgb_array", **env_kwargs}
     return RunnerOptions(
-        rlx_server=arguments.rlx_server,
-        env=arguments.env,
-        count=arguments.count,
-        seed=arguments.seed,
-        episodes=arguments.episodes,
-        backoff=Backoff(attempts=arguments.attempts),
+        **vars(run_options(arguments, arguments.env)),
         per_connection=arguments.per_connection,
         env_kwargs=env_kwargs,
-        evaluate=arguments.evaluate,
         video=video,
     )
 
@@ -172,19 +106,6 @@ def parse_options(argv: list[str]) -> RunnerOptions:
     """Return what ``argv`` says; exits with status 2 and a message if it cannot be used."""
     parser = build_parser("Play a Gymnasium environment with the actions of an RLX server.")
     return options_of(parser.parse_args(argv))
-
-
-def _server(text: str) -> str:
-    try:
-        return str(Address.parse(text))
-    except ConfigurationError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def _positive(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"a whole number of at least 1 is needed, not {text!r}")
-    return int(text)
 
 
 def _json_object(text: str) -> dict[str, Any]:

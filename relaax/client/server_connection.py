@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from relaax.address import Address
 from relaax.client.failure import Failure, not_connected
-from relaax.errors import ProtocolError
+from relaax.errors import AccessDenied, ProtocolError
 from relaax.evaluation import Evaluation
 from relaax.observations import Observations
 from relaax.protocol import MessageConnection, binary
@@ -103,6 +103,9 @@ class ServerConnection:
             raise _ClosedWithoutAWord(self._lost(error)) from error
         except OSError as error:
             raise Failure(self._lost(error)) from error
+        except AccessDenied as error:
+            message = f"{self._server} closed the connection: {error}"
+            raise Failure(message, binary.ErrorCode.ACCESS) from error
         except ProtocolError as error:
             raise self._broken(error) from error
         if reply is None:

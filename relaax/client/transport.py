@@ -1,14 +1,19 @@
 """How a client reaches its server: over TCP, unless it is handed another transport."""
 
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 from relaax.address import Address
+from relaax.client.access import ClientAccess
 from relaax.protocol import FrameConnection, MessageConnection
+from relaax.protocol.tls_socket import TlsSocket
+from relaax.protocol.token_message import encode_token
 
 
 class Transport(Protocol):
-    """Opens connections; hand your own to a client for TLS, a WebSocket or a test."""
+    """Opens connections; hand your own to a client for a WebSocket or a test."""
 
     def connect(self, address: Address, timeout_s: float) -> MessageConnection:
         """Return a new connection to the server at ``address``; the client closes it.
@@ -18,13 +23,61 @@ class Transport(Protocol):
 
 
 class TcpTransport:
-    """A TCP connection, each message in a frame."""
+    """A TCP connection, each message in a frame; over TLS, and with a token, where these are used.
+
+    ``access`` says so; if omitted, variables of the environment do: RELAAX_TOKEN and others.
+    """
+
+    def __init__(self, access: ClientAccess | None = None) -> None:
+        self._access = access
 
     def connect(self, address: Address, timeout_s: float) -> MessageConnection:
-        """Return a new connection; see ``Transport``."""
+        """Return a new connection; see ``Transport``.
+
+        AccessDenied for a server that does not prove what it is; ConfigurationError for a token or
+        certificates that cannot be used.
+        """
+        access = ClientAccess.of_environment() if self._access is None else self._access
+        token, context = access.token_for(address), access.context()
+        sock: socket.socket | TlsSocket
         sock = socket.create_connection((address.host, address.port), timeout_s)
         try:
-            return FrameConnection(sock)
-        except OSError:
+            if context is not None:
+                sock = TlsSocket(sock, context, server_name=address.host)
+                sock.shake_hands(timeout_s)
+            connection = FrameConnection(sock)
+            if token is not None:
+                connection.send(encode_token(token))
+        except BaseException:
             sock.close()
             raise
+        return connection
+
+
+class _Default:
+    """What clients of this process connect by: all of its threads, which inherit no context."""
+
+    transport: Transport | None = None
+
+
+def default_transport() -> Transport:
+    """Return what a client connects by that was handed no transport."""
+    return _Default.transport or TcpTransport()
+
+
+def is_in_one_process() -> bool:
+    """Return whether clients reach a server in this process, and by no other."""
+    return _Default.transport is not None
+
+
+@contextmanager
+def connecting_by(transport: Transport) -> Iterator[None]:
+    """Let clients that are made meanwhile, and are handed no transport, connect by this one.
+
+    That is so in all threads of the process.
+    """
+    before, _Default.transport = _Default.transport, transport
+    try:
+        yield
+    finally:
+        _Default.transport = before

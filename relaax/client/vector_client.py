@@ -27,7 +27,7 @@ from relaax.client.failure import Failure, not_connected
 from relaax.client.retry_policy import RetryPolicy
 from relaax.client.rlx_client import Evaluate
 from relaax.client.server_connection import StepsSession
-from relaax.client.transport import TcpTransport, Transport
+from relaax.client.transport import Transport, default_transport
 from relaax.evaluation import Evaluation
 from relaax.metrics import Metrics
 from relaax.observations import Observations
@@ -73,7 +73,7 @@ class VectorClient:
         self.environments = environments
         self._connector = Connector(
             Address.parse(rlx_server_url),
-            transport or TcpTransport(),
+            transport or default_transport(),
             Timeouts(timeout_s, connect_timeout_s),
             RetryPolicy(reconnect, wait),
         )

@@ -16,6 +16,8 @@ Acting
 ``policy_use``          how old parameters are when actors get them, and what is done with them
 ``distributions``       how actions are drawn from what a network puts out
 
+``described_policy``    all that an action depends on, for what acts outside of this package
+
 Learning
 ``learner``             turns rollouts into updates, before the next action
 ``background_learner``  the same beside acting, on a thread

@@ -136,6 +136,10 @@ class Evaluator(EvaluatorBase):
         self._policies = policies
         self._puller = PolicyPuller(source, policies)
 
+    def warm_up(self, environments: int) -> None:
+        """Prepare the network for batches of up to so many environments."""
+        self._actor.warm_up(environments)
+
     def open(self, slots: IntArray) -> None:
         """Make room for environments that have come; MemoryError when there is none."""
         self._actor.open(slots)

@@ -49,14 +49,16 @@ class PolicyPuller:
             self._thread.join(_CLOSE_S)
 
     def _run(self) -> None:
-        known = None
+        known, is_refused = None, False
         while not self._closes.wait(self._interval_s):
             try:
                 values = self._source.get(known)
             except BridgeError as error:
-                _log.warning("acting with the parameters before: %s", error)
+                if not is_refused:  # once, and not ten times a second
+                    _log.warning("acting with the parameters before: %s", error)
+                is_refused = True
                 continue
-            known = values.version
+            known, is_refused = values.version, False
             self._sink.publish(values)
 
 

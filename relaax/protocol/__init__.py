@@ -1,11 +1,15 @@
 """The RLX protocol: what a client and a worker say to each other. Both ends import this package.
 
-``connection``  what both ends speak over: whole messages in both directions
-``framing``     a connection over a stream socket: where a message starts and ends in the bytes
-``json``        version 1: one environment, messages in JSON
-``binary``      version 2: many environments on one connection, arrays as raw bytes
-``nesting``     how deep lists and objects may lie in each other in JSON
-``text``        what can be written as UTF-8
+``connection``     what both ends speak over: whole messages in both directions
+``framing``        a connection over a stream socket: where a message starts and ends in the bytes
+``keepalive``      how it finds out that the peer's machine is gone
+``foreign``        how peers begin that speak another protocol
+``tls_socket``     a socket that speaks TLS
+``token_message``  the message that shows a token, before either version begins
+``json``           version 1: one environment, messages in JSON
+``binary``         version 2: many environments on one connection, arrays as raw bytes
+``nesting``        how deep lists and objects may lie in each other in JSON
+``text``           what can be written as UTF-8
 
 ``docs/protocol.md`` specifies it. It needs numpy and nothing else.
 """

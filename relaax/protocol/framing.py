@@ -7,6 +7,9 @@ import time
 
 from relaax.errors import ProtocolError
 from relaax.protocol.connection import MessageConnection, PeerClosed
+from relaax.protocol.foreign import foreign_protocol, is_tls
+from relaax.protocol.keepalive import Keepalive
+from relaax.protocol.tls_socket import TlsSocket
 
 DEFAULT_MAX_FRAME_BYTES = 64 * 1024 * 1024
 DEFAULT_FRAME_TIMEOUT_S = 30.0
@@ -17,24 +20,25 @@ _RECEIVE_BYTES_AT_FIRST = 2 * 1024
 _RECEIVE_BYTES = 64 * 1024
 _RECEIVE_BYTES_OF_A_BIG_FRAME = 1024 * 1024
 _WITHOUT_WAITING = socket.MSG_DONTWAIT
-_KEEPALIVE_OPTIONS = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}
 
 
 class FrameConnection(MessageConnection):
     """A connected stream socket that carries each message in a frame.
 
     It owns ``sock``. ``frame_timeout_s`` bounds how long one frame may take, in either direction,
-    once it has begun.
+    once it has begun, and ``keepalive`` how long a peer stays whose machine is gone.
+    ``max_frame_bytes`` may be changed before the frame that it should hold for.
     """
 
     def __init__(
         self,
-        sock: socket.socket,
+        sock: socket.socket | TlsSocket,
         max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES,
         frame_timeout_s: float = DEFAULT_FRAME_TIMEOUT_S,
+        keepalive: Keepalive | None = None,
     ) -> None:
         self._sock = sock
-        self._max_frame_bytes = max_frame_bytes
+        self.max_frame_bytes = max_frame_bytes
         self._frame_timeout_s = frame_timeout_s
         #: What has come and has not been returned: at most one frame that is not whole, at the end.
         self._received = bytearray()
@@ -43,8 +47,12 @@ class FrameConnection(MessageConnection):
         self._receives_since = 0.0
         self._sends_since = 0.0
         self._likely_bytes = _RECEIVE_BYTES_AT_FIRST
+        #: Whether nothing has been returned yet: the peer may speak another protocol.
+        self._is_first = True
         sock.settimeout(None)
-        _answer_at_once_and_notice_dead_peers(sock)
+        if sock.family in {socket.AF_INET, socket.AF_INET6}:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # answer at once
+            (keepalive or Keepalive()).apply(sock)
 
     def send(self, payload: bytes) -> None:
         """Send one frame; see ``MessageConnection``."""
@@ -63,6 +71,7 @@ class FrameConnection(MessageConnection):
         if not self._received:
             chunk = self._begin_frame(timeout_s)
             if self._is_whole_frame(chunk):
+                self._is_first = False
                 return chunk[_HEADER_BYTES:]
             if not chunk:
                 return None
@@ -82,6 +91,7 @@ class FrameConnection(MessageConnection):
             return None
         if not self._received:
             if self._is_whole_frame(chunk):
+                self._is_first = False
                 return memoryview(chunk)[_HEADER_BYTES:]
             if not chunk:
                 raise PeerClosed("the peer has closed the connection")
@@ -91,11 +101,30 @@ class FrameConnection(MessageConnection):
         self._keep(chunk)
         return self._take_payload() if self.has_message else None
 
+    def begun_now(self) -> bytes:
+        """Return what has come of the next payload, and leave it there; nothing if none has.
+
+        PeerClosed when the peer has closed before it; ProtocolError for a frame that is not
+        allowed.
+        """
+        with contextlib.suppress(BlockingIOError):
+            chunk = self._sock.recv(self._bytes_to_receive(), _WITHOUT_WAITING)
+            if not chunk:
+                raise self._broken_off() if self._received else PeerClosed("the peer has closed")
+            if not self._received:
+                self._receives_since = time.monotonic()
+            self._received += chunk
+        if is_tls(self._received):
+            raise _foreign("TLS")
+        if len(self._received) > _HEADER_BYTES:
+            self._announced_length()
+        return bytes(self._received[_HEADER_BYTES:])
+
     def send_now(self, payload: bytes) -> None:
         """Send what fits of one frame; see ``MessageConnection``."""
-        if not 0 < len(payload) <= self._max_frame_bytes:
+        if not 0 < len(payload) <= self.max_frame_bytes:
             raise ValueError(
-                f"a frame holds 1 to {self._max_frame_bytes} bytes, this one has {len(payload)}"
+                f"a frame holds 1 to {self.max_frame_bytes} bytes, this one has {len(payload)}"
             )
         frame = _HEADER.pack(len(payload)) + payload
         if self._unsent:
@@ -126,7 +155,7 @@ class FrameConnection(MessageConnection):
         if len(self._received) < _HEADER_BYTES:
             return False
         length: int = _HEADER.unpack_from(self._received)[0]
-        is_allowed = 0 < length <= self._max_frame_bytes
+        is_allowed = 0 < length <= self.max_frame_bytes
         return not is_allowed or len(self._received) >= _HEADER_BYTES + length
 
     def require_progress(self, now: float) -> None:
@@ -146,6 +175,10 @@ class FrameConnection(MessageConnection):
         """Close the connection; closing twice is allowed."""
         with contextlib.suppress(OSError):
             self._sock.shutdown(socket.SHUT_RDWR)
+        self._sock.close()
+
+    def release(self) -> None:
+        """Close this process' descriptor; where another process has one, it stays connected."""
         self._sock.close()
 
     def fileno(self) -> int:
@@ -168,7 +201,7 @@ class FrameConnection(MessageConnection):
     def _is_whole_frame(self, chunk: bytes) -> bool:
         """Return whether ``chunk`` is one frame and nothing else, as it mostly is."""
         length = len(chunk) - _HEADER_BYTES
-        return 0 < length <= self._max_frame_bytes and length == _HEADER.unpack_from(chunk)[0]
+        return 0 < length <= self.max_frame_bytes and length == _HEADER.unpack_from(chunk)[0]
 
     def _send_what_fits(self, data: bytes | bytearray) -> int:
         try:
@@ -179,12 +212,17 @@ class FrameConnection(MessageConnection):
     def _keep(self, chunk: bytes) -> None:
         self._received += chunk
         self._likely_bytes = _RECEIVE_BYTES
+        if self._is_first and is_tls(self._received):
+            raise _foreign("TLS")
 
     def _announced_length(self) -> int:
         length: int = _HEADER.unpack_from(self._received)[0]
-        if not 0 < length <= self._max_frame_bytes:
+        if not 0 < length <= self.max_frame_bytes:
+            name = foreign_protocol(self._received) if self._is_first else None
+            if name is not None:
+                raise _foreign(name)
             raise ProtocolError(
-                f"a frame of {length} bytes was announced; 1 to {self._max_frame_bytes} are allowed"
+                f"a frame of {length} bytes was announced; 1 to {self.max_frame_bytes} are allowed"
             )
         return length
 
@@ -215,6 +253,7 @@ class FrameConnection(MessageConnection):
     def _take_payload(self) -> memoryview:
         """Return the payload of a whole frame; one that came alone is not copied."""
         end = _HEADER_BYTES + self._announced_length()
+        self._is_first = False
         frame = self._received
         if len(frame) == end:
             self._received = bytearray()
@@ -232,11 +271,8 @@ class FrameConnection(MessageConnection):
         return ProtocolError(f"the peer closed {self._missing()} bytes before the end of a frame")
 
 
-def _answer_at_once_and_notice_dead_peers(sock: socket.socket) -> None:
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    if sock.family not in {socket.AF_INET, socket.AF_INET6}:
-        return
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    for name, value in _KEEPALIVE_OPTIONS.items():
-        if hasattr(socket, name):
-            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+def _foreign(name: str) -> ProtocolError:
+    return ProtocolError(
+        f"the peer speaks {name} instead of RLX: check the address that connects to the other, and "
+        "that both ends use TLS or neither"
+    )

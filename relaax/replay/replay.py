@@ -1,7 +1,7 @@
 """Stored steps and the tables over them, for many threads."""
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from time import monotonic, sleep
@@ -68,6 +68,7 @@ class Replay:
         self._lost_steps = 0
         self._dropped_steps = 0
         self._actions = 0
+        self._on_stored: Callable[[int], object] = lambda actions: None
         self._changes = 0
         self._is_over = False
         self._rates = Rates(RATES_OVER_S)
@@ -94,6 +95,10 @@ class Replay:
     def actions(self) -> int:
         """How many actions were ever stored: steps but those in which an episode was cut off."""
         return self._actions
+
+    def on_stored(self, call: Callable[[int], object]) -> None:
+        """Let ``call`` be called with the number of actions, whenever some have been stored."""
+        self._on_stored = call
 
     def count_lost(self, steps: int) -> None:
         """Count steps that a replay before this one had, and that are not here."""
@@ -336,7 +341,9 @@ class Replay:
             slot.number = self._writers.new_number()
         places = self._storage.append(slot.number, rows, _with_ends(flags & ~np.uint8(GAP)))
         slot.next_step += len(flags)
-        self._actions += int(np.count_nonzero(flags & FINAL == 0))
+        actions = int(np.count_nonzero(flags & FINAL == 0))
+        self._actions += actions
+        self._on_stored(actions)
         for table in self._tables.values():
             table.appended(slot.number, places)
         self._changed.notify_all()

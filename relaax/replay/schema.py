@@ -72,9 +72,9 @@ class Schema:
         given = {name: Column(array.dtype, array.shape[1:]) for name, array in rows.items()}
         wrong = self.differences(Schema(given))
         wrong += [
-            f"column {name!r} has {len(array)} steps, and must have {count}"
+            f"column {name!r} has {_length(array)} steps, and must have {count}"
             for name, array in rows.items()
-            if len(array) != count
+            if array.shape[:1] != (count,)
         ]
         if wrong:
             raise ValueError("; ".join(wrong))
@@ -84,3 +84,7 @@ class Schema:
             rows[name].shape == (count, *column.shape) and rows[name].dtype == column.dtype
             for name, column in self.columns.items()
         )
+
+
+def _length(array: Array) -> int:
+    return len(array) if array.ndim else 0

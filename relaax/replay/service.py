@@ -1,15 +1,19 @@
 """The replay server's end of its gRPC service."""
 
+import logging
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from time import monotonic
-from typing import NoReturn, TypeVar
+from typing import TypeVar
 
 import grpc
 
 from relaax.bridge.payloads import WithPayload
+from relaax.bridge.refusals import refuse, unary
+from relaax.errors import ConfigurationError
+from relaax.failpoints import passing
 from relaax.replay import replay_pb2
 from relaax.replay.replay import NotReady
 from relaax.replay.segments.mapped_segments import MappedSegments
@@ -24,11 +28,14 @@ from relaax.replay.wire import (
     column_messages,
     items_message,
     priorities_of,
+    require_finite,
     runs_of,
     schema_of,
     state_message,
 )
 from relaax.replay.writers import MissingSteps, NoFreeSlot, UnknownWriter
+
+_log = logging.getLogger(__name__)
 
 Reply = TypeVar("Reply")
 
@@ -39,6 +46,9 @@ LONGEST_WAIT_S = 2.0
 #: again. Threads are left for those that draw, and make room.
 MOST_WAITING = 16
 
+#: More are not drawn at once: items are drawn again and again, and would not end with the table.
+MOST_ITEMS = 100_000
+
 _CODES: dict[type[Exception], grpc.StatusCode] = {
     NotReady: grpc.StatusCode.RESOURCE_EXHAUSTED,
     UnknownWriter: grpc.StatusCode.NOT_FOUND,
@@ -46,14 +56,24 @@ _CODES: dict[type[Exception], grpc.StatusCode] = {
     MissingSteps: grpc.StatusCode.OUT_OF_RANGE,
     NoFreeSlot: grpc.StatusCode.UNAVAILABLE,
     ValueError: grpc.StatusCode.INVALID_ARGUMENT,
+    ConfigurationError: grpc.StatusCode.INVALID_ARGUMENT,  # of columns that are none
 }
 
 
 class ReplayServicer:
-    """Turns gRPC messages into calls of a replay, and back; ``times`` counts how long it takes."""
+    """Turns gRPC messages into calls of a replay, and back; ``times`` counts how long it takes.
 
-    def __init__(self, replay: ServedReplay, times: Times | None = None) -> None:
+    Steps are refused where a column of ``finite`` is not finite; all columns must be, without it.
+    """
+
+    def __init__(
+        self,
+        replay: ServedReplay,
+        times: Times | None = None,
+        finite: Collection[str] | None = None,
+    ) -> None:
         self._replay = replay
+        self._finite = finite
         self._times = times or Times()
         self._segments = MappedSegments()
         self._waiting = threading.BoundedSemaphore(MOST_WAITING)
@@ -146,14 +166,21 @@ class ReplayServicer:
     ) -> replay_pb2.Stored:
         writer, deadline = request.fields.writer, monotonic() + timeout_s
         following = []
-        for run in runs_of(request, self._replay.schema):
+        passing("replay.store")
+        runs = list(runs_of(request, self._replay.schema))
+        for run in runs:
+            require_finite(run.rows, self._finite)
+        for run in runs:
             left = max(0.0, deadline - monotonic())
             following.append(
                 self._replay.append(writer, run.environment, run.first, run.rows, run.flags, left)
             )
+        passing("replay.stored")
         return replay_pb2.Stored(next=following)
 
     def _sample(self, request: replay_pb2.Request) -> WithPayload[replay_pb2.Items]:
+        if request.count > MOST_ITEMS:
+            raise ValueError(f"at most {MOST_ITEMS} items are drawn at once, not {request.count}")
         timeout_s = min(request.timeout_s, LONGEST_WAIT_S)
         charge = request.charge if request.HasField("charge") else None
         draw = partial(self._replay.sample, request.table, request.count, timeout_s, charge)
@@ -170,7 +197,6 @@ class ReplayServicer:
 
 def method_handlers(servicer: ReplayServicer) -> grpc.GenericRpcHandler:
     """Return what a gRPC server answers calls with."""
-    unary = grpc.unary_unary_rpc_method_handler
     nothing = replay_pb2.Nothing
     handlers = {
         "Describe": unary(
@@ -196,14 +222,15 @@ def method_handlers(servicer: ReplayServicer) -> grpc.GenericRpcHandler:
 
 
 def answered(context: grpc.ServicerContext, call: Callable[[], Reply]) -> Reply:
-    """Return what ``call`` returns; end the RPC with a status for what it raises."""
+    """Return what ``call`` returns; end the RPC with a status for what it raises.
+
+    What is the caller's own mistake is logged with the caller's address.
+    """
     try:
         return call()
     except tuple(_CODES) as error:
-        _refuse(context, error)
-
-
-def _refuse(context: grpc.ServicerContext, error: Exception) -> NoReturn:
-    code = next(code for kind, code in _CODES.items() if isinstance(error, kind))
-    context.abort(code, str(error))
-    raise AssertionError("abort raises")
+        code = next(code for kind, code in _CODES.items() if isinstance(error, kind))
+        if code is grpc.StatusCode.INVALID_ARGUMENT:
+            refuse(_log, context, error)
+        context.abort(code, str(error))
+        raise AssertionError("abort raises") from error

@@ -1,6 +1,8 @@
 """What the messages of the replay service mean."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -22,6 +24,9 @@ SERVICE_NAME = replay_pb2.DESCRIPTOR.services_by_name["Replay"].full_name
 STEPS = PayloadCodec(replay_pb2.Steps, "data")
 ITEMS = PayloadCodec(replay_pb2.Items, "data")
 PRIORITIES = PayloadCodec(replay_pb2.Priorities, "data")
+
+#: As numpy writes them: "<f4", "|b1".
+_NUMBERS = re.compile(r"[<>|=]?[biuf]\d{1,2}")
 
 _KEYS, _PROBABILITIES = np.dtype("<i8"), np.dtype("<f8")
 
@@ -50,11 +55,8 @@ def column_messages(schema: Schema) -> list[replay_pb2.Column]:
 
 
 def schema_of(columns: Sequence[replay_pb2.Column]) -> Schema:
-    """Return the schema of messages; ValueError for a type of numbers that numpy does not know."""
-    try:
-        return Schema({c.name: Column(np.dtype(c.dtype), tuple(c.shape)) for c in columns})
-    except TypeError as error:
-        raise ValueError(f"a column has an unknown type: {error}") from error
+    """Return the schema of messages; ValueError for what is no type of numbers."""
+    return Schema({c.name: Column(_dtype_of(c.dtype), tuple(c.shape)) for c in columns})
 
 
 def steps_message(
@@ -80,6 +82,17 @@ def runs_of(message: WithPayload[replay_pb2.Steps], schema: Schema) -> Iterator[
         rows = {name: column[part] for name, column in columns.items()}
         yield Run(run.environment, run.first, rows, flags[part])
         begin = part.stop
+
+
+def require_finite(rows: Mapping[str, Array], names: Iterable[str] | None = None) -> None:
+    """Raise ValueError, which names the column, unless the columns ``names``, or all, are finite.
+
+    A learner would make NaN of all that it has learnt. Names that are not there are passed over.
+    """
+    for name in rows if names is None else names:
+        column = rows.get(name)
+        if column is not None and column.dtype.kind == "f" and not np.isfinite(column).all():
+            raise ValueError(f"column {name!r} is not finite")
 
 
 def items_message(sample: Sample) -> WithPayload[replay_pb2.Items]:
@@ -112,6 +125,16 @@ def fields_of(sample: Sample, places: Sequence[Place]) -> replay_pb2.Items:
     )
 
 
+def require_bytes(fields: replay_pb2.Items, most: int) -> None:
+    """Raise ValueError for arrays of more than ``most`` bytes together.
+
+    They may overlap: a few bytes, again and again, are an array of any size.
+    """
+    found = sum(_dtype_of(each.dtype).itemsize * math.prod(each.shape) for each in fields.arrays)
+    if found > most:
+        raise ValueError(f"a sample of {found} bytes came; at most {most} are taken")
+
+
 def sample_of(message: WithPayload[replay_pb2.Items]) -> Sample:
     """Return the sample of a message; its arrays lie in the message, and are read-only."""
     (data,) = message.payload or (memoryview(b""),)
@@ -123,12 +146,11 @@ def sample_in(fields: replay_pb2.Items, data: Any) -> Sample:
 
     ValueError where they do not fit into it.
     """
-    try:
-        arrays = {array.name: _array_in(array, data) for array in fields.arrays}
-    except TypeError as error:
-        raise ValueError(f"an array has an unknown type: {error}") from error
+    arrays = {array.name: _array_in(array, data) for array in fields.arrays}
     if {name: array.dtype for name, array in arrays.items() if name in _OWN} != _OWN:
         raise ValueError("a sample has keys and probabilities, of 8 bytes each")
+    if arrays["key"].ndim != 1 or arrays["probability"].shape != arrays["key"].shape:
+        raise ValueError("a sample has a probability for each of its keys, in one dimension")
     return Sample(
         keys=arrays.pop("key"),
         probabilities=arrays.pop("probability"),
@@ -138,8 +160,18 @@ def sample_in(fields: replay_pb2.Items, data: Any) -> Sample:
     )
 
 
+def _dtype_of(text: str) -> np.dtype[Any]:
+    """Return a type of numbers; ValueError for others, some of which numpy reads as a program."""
+    try:
+        if _NUMBERS.fullmatch(text):
+            return np.dtype(text)
+    except TypeError:
+        pass
+    raise ValueError(f"{text!r:.40} is no type of numbers")
+
+
 def _array_in(array: replay_pb2.Array, data: Any) -> Array:
-    form = np.dtype(array.dtype), tuple(array.shape)
+    form = _dtype_of(array.dtype), tuple(array.shape)
     return array_at(data, form, Place(array.offset, tuple(array.strides)))
 
 

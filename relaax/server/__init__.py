@@ -5,6 +5,9 @@
 ``relaax.server.learner``           learns from experience, and publishes what it has learnt
 ``relaax.server.replay_server``     stores experience, where the learner does not do so itself
 ``relaax.server.actor``             environments and policies in processes of their own
+``relaax.server.export``            writes a trained policy as TensorFlow SavedModel and as ONNX
 ``relaax.server.launcher``          the command ``relaax-train``: all processes of a Procfile
+``relaax.server.certificates``      makes certificates and tokens for a cluster
+``relaax.server.serial``            all of them in one process, for a debugger
 ``relaax.server.common``            what all servers share
 """

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 from balancer import NEEDS_HAPROXY, Balancer
-from operators import ask, figure, is_ready
+from operators import ask, figure, is_ready, parsed
 from processes import Process, Training, free_port, wait_for
 
 from relaax.client.backoff import Backoff
@@ -79,16 +79,16 @@ class Servers:
             (f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}") for _ in range(2)
         ]
 
-    def start(self, number: int, *flags: str) -> Process:
+    def start(self, number: int, *flags: str, workers: str = "1") -> Process:
         bind, operators = self.addresses[number]
         address = ("--bind", bind, "--http-bind", operators)
-        return self._training.start_rlx_server(*address, "--workers", "1", *flags)
+        return self._training.start_rlx_server(*address, "--workers", workers, *flags)
 
     def connections(self) -> list[int]:
         """Return how many each serves; 0 of one that does not answer."""
+        answers = [ask(operators, "/metrics") for _, operators in self.addresses]
         return [
-            int(figure(operators, "relaax_connections")) if ask(operators, "/healthz")[0] else 0
-            for _, operators in self.addresses
+            int(parsed(text)["relaax_connections",]) if status else 0 for status, text in answers
         ]
 
     def wait_for_connections(self, *expected: int) -> None:
@@ -119,9 +119,12 @@ def test_clients_are_spread_evenly_also_when_a_server_was_killed_and_is_back(
     assert len(playing.lost) <= CLIENTS / 2  # those that the killed server had
 
 
-def test_a_server_that_drains_cuts_no_episode_off(training: Training, servers: Servers) -> None:
-    first = servers.start(0)
-    servers.start(1)
+@pytest.mark.parametrize("workers", ["connection", "1"])
+def test_a_server_that_drains_cuts_no_episode_off(
+    training: Training, servers: Servers, workers: str
+) -> None:
+    first = servers.start(0, workers=workers)
+    servers.start(1, workers=workers)
     balancer = Balancer(training, servers.addresses)
     with players(balancer.url) as playing:
         servers.wait_for_connections(4, 4)

@@ -45,7 +45,9 @@ def test_output_and_status_come_and_files_are_there_meanwhile(tmp_path: Path):
 
 def test_a_signal_reaches_the_command_and_what_it_has_started(tmp_path: Path):
     hosted = Hosted()
-    hosted.start(run("trap 'echo saved; exit 0' TERM; echo ready; sleep 60 & wait", tmp_path))
+    # It is the child that is ready: one that was not would still have its parent's trap.
+    started = "sh -c 'echo ready; exec sleep 60' & wait"
+    hosted.start(run(f"trap 'echo saved; exit 0' TERM; {started}", tmp_path))
     wait_for(lambda: b"ready\n" in hosted.output()[0], "the command being ready")
     hosted.signal(signal.SIGTERM)
     lines, status = ended(hosted)

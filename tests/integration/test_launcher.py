@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from processes import COMMANDS, SMALL_DA3C, Training, wait_for
+from processes import COMMANDS, SMALL_DA3C, Training, free_port, wait_for
 from terminal_screen import on_screen
 
 from relaax.server.common.algorithm_loader import load_algorithm
@@ -475,12 +475,20 @@ class TestANewAlgorithm:
         assert "--new-algorithm" in completed.stderr
 
 
-def test_copies_of_servers_have_addresses_of_their_own(training: Training):
+@pytest.mark.parametrize("shards", [1, 2])
+def test_copies_of_servers_have_addresses_of_their_own(training: Training, shards: int):
     """Two RLX servers on this machine, and three programs of environments in turn."""
-    training.configure({**SMALL_DA3C, "max_global_step": 5000})
+    urls = [f"127.0.0.1:{free_port()}" for _ in range(shards)]
+    options = ({}, {}) if shards == 1 else ({"shards": urls}, {"parameter-server": urls})
+    training.configure({**SMALL_DA3C, "max_global_step": 20_000}, *options)
+    places = [f" --shard {n}/{shards} --bind {url}" for n, url in enumerate(urls, 1)]
+    servers = [
+        f"ps{number}: exec relaax-parameter-server --config {training.yaml}{place}\n"
+        for number, place in enumerate(places if shards > 1 else [""])
+    ]
     path = training.directory / "Procfile"
     path.write_text(
-        f"ps: exec relaax-parameter-server --config {training.yaml}\n"
+        f"{''.join(servers)}"
         f"rlx: exec relaax-rlx-server --config {training.yaml} --workers 1\n"
         f"env: exec {sys.executable} -m relaax.client.gymnasium_runner --env CartPole-v1 --count 2"
         f" --seed $RELAAX_COPY --rlx-server {training.rlx_server_url}\n"

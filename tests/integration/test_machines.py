@@ -1,7 +1,11 @@
 """One YAML file and many machines, each in a network namespace of its own."""
 
+import re
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from networks import NEEDS_NAMESPACES, Machine, Network, network
@@ -12,12 +16,21 @@ pytestmark = [pytest.mark.integration, NEEDS_NAMESPACES]
 #: How long a machine is cut off.
 CUT_S = 20.0
 
+#: Longer than gRPC takes to find out, so that the stream between shards breaks off, too.
+STREAM_CUT_S = 35.0
+
+#: What was on the way when a machine was cut off has been counted, and the progress line shows it.
+ON_THE_WAY_S = 5.0
+
 PER_SERVER = 2
+
+OPERATORS = "0.0.0.0:7100"
 
 
 @pytest.fixture(name="machines")
 def _machines(training: Training) -> Iterator[Network]:
     training.rlx_server_url = "0.0.0.0:7001"
+    training.access = {"insecure": True}
     training.workers = 1
     with network(training) as machines:
         yield machines
@@ -33,6 +46,15 @@ def start_rlx_servers(machines: Network, env: str) -> list[tuple[Machine, Proces
         url = f"{machine.address}:7001"
         started.append((machine, simulators.start_environments(url, env, PER_SERVER)))
     return started
+
+
+def readiness(machine: Machine) -> str:
+    """Return status and text of a server's ``/readyz``."""
+    program = "from operators import ask; print(*ask('127.0.0.1:7100', '/readyz'))"
+    return subprocess.run(
+        machine.command(sys.executable, "-c", program),
+        capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1],
+    ).stdout  # fmt: skip
 
 
 def episodes(environments: Process) -> int:
@@ -103,15 +125,18 @@ def test_two_shards_of_the_parameter_server_of_which_one_is_cut_off(
         SMALL_DA3C, {"shards": urls, "bind": "0.0.0.0:7000"}, {"parameter-server": urls}
     )
     shards = [
-        machine.start("relaax-parameter-server", "--shard", f"{number}/2")
+        machine.start("relaax-parameter-server", "--shard", f"{number}/2", "--http-bind", OPERATORS)
         for number, machine in enumerate((first, second), 1)
     ]
     shards[0].says("global step is ")
     (_, one), (_, other) = start_rlx_servers(machines, "CartPole-v1")
     wait_for_episodes(one)
     with second.cut_off():
-        time.sleep(CUT_S)
-    before = steps(shards[0])
+        time.sleep(ON_THE_WAY_S)
+        before = steps(shards[0])
+        time.sleep(STREAM_CUT_S - ON_THE_WAY_S)
+        assert steps(shards[0]) == before
+        assert re.match(r"503 .*shard 2/2.* is away", readiness(first))
     wait_for(lambda: steps(shards[0]) > before + 1000, "updates of both shards")
     wait_for_episodes(one)
     wait_for_episodes(other)

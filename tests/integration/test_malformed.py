@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from processes import Process, Training
+from tls_hello import client_hello
 from worker_modes import IN_BOTH_MODES
 
 from relaax.client.rlx_client import Client
@@ -73,10 +74,16 @@ START = message("act", state([0.0] * 4))
 CASES = {
     "a length of zero": (b"\0\0\0\0", "a frame of 0 bytes was announced"),
     "a length over the limit": (b"\xff\xff\xff\xff", "a frame of 4294967295 bytes was announced"),
+    "TLS": (client_hello(), "the peer speaks TLS instead of RLX"),
+    "HTTP": (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", "the peer speaks HTTP instead of RLX"),
+    "gRPC": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "the peer speaks HTTP/2 (gRPC) instead of RLX"),
+    "SSH": (b"SSH-2.0-OpenSSH_9.2\r\n", "the peer speaks SSH instead of RLX"),
     "a frame that breaks off": (b"\x40\0\0\0[", "before the end of a frame"),
-    "no JSON": (frame(b"hello"), "this is not JSON: Expecting value"),
+    "no JSON": (frame(b"hello"), "its first message begins with b'hello', as none of RLX does"),
+    "no JSON behind a bracket": (frame(b"[hello"), "this is not JSON: Expecting value"),
     "no UTF-8": (frame(b'["act", "\xff\xfe"]'), "this is not UTF-8"),
-    "no array": (frame(b'{"act": 1}'), "a message is a JSON array that starts with a verb"),
+    "no array": (frame(b'{"act": 1}'), "as none of RLX does"),
+    "no verb": (frame(b"[1, 2]"), "a message is a JSON array that starts with a verb"),
     "a wrong verb": (message("jump", 1), "the verb 'jump' is unknown"),
     "too few values": (message("act"), "'act' takes 1 values"),
     "a reward before a state": (message("reward_and_act", 1.0, state([0.0] * 4)), "before act"),

@@ -51,6 +51,7 @@ class Programs:
 @pytest.fixture(name="programs")
 def _programs(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
+    monkeypatch.setenv("RELAAX_INSECURE", "1")  # as the page says: they listen everywhere
     programs = Programs(tmp_path)
     yield programs
     programs.close()

@@ -61,6 +61,7 @@ def _on_ray(training: Training, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ray
         small = cluster.add_node(num_cpus=1, num_gpus=1, memory=2**20)
         cluster.wait_for_nodes()
         training.workers = 1
+        training.access = {"insecure": True}
         yield RayTraining(training, cluster, large, small)
     finally:
         training.close()
@@ -109,7 +110,8 @@ def test_servers_go_on_from_the_checkpoint_on_another_machine(on_ray: RayTrainin
 
 
 def test_two_rlx_servers_serve_until_the_training_ends_with_status_zero(on_ray: RayTraining):
-    on_ray.training.configure({**SMALL_DA3C, "max_global_step": 20_000})
+    # Long enough for the second server to start while the first one's environments play.
+    on_ray.training.configure({**SMALL_DA3C, "max_global_step": 100_000})
     train = on_ray.start(
         "--concurrency", "rlx=2,env=3", "--gpus", "env=0", "--cpus", "rlx=0.5,env=0.1"
     )

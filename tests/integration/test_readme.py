@@ -1,4 +1,4 @@
-"""The programs that the README shows, with a simulator, against real servers."""
+"""The programs that README and docs/your_environment.md show, with a simulator, on real servers."""
 
 import re
 import sys
@@ -7,8 +7,6 @@ import pytest
 from processes import REPOSITORY, SMALL_DA3C, Process, Training
 
 pytestmark = pytest.mark.integration
-
-README = (REPOSITORY / "README.md").read_text()
 
 #: What the programs suppose: episodes of ten steps, with states of four numbers.
 SIMULATORS = """
@@ -28,18 +26,22 @@ simulators = [Simulator() for _ in range(16)]
 apply = Simulator.apply
 """
 
-PROGRAMS = {
-    "Client": "## Your own environment",
-    "VectorClient": "### Many environments on one connection",
-}
+#: The page, the heading above the program, and the client in it.
+PROGRAMS = [
+    ("README.md", "## Your own environment", "Client"),
+    ("docs/your_environment.md", "## The program", "Client"),
+    ("docs/your_environment.md", "## Many environments on one connection", "VectorClient"),
+]
 
 
-@pytest.fixture(name="program", params=PROGRAMS)
+@pytest.fixture(name="program", params=PROGRAMS, ids=lambda program: f"{program[0]}-{program[2]}")
 def _program(request, training: Training):
-    """Starts the README's program with this client."""
-    (section,) = re.findall(rf"^{PROGRAMS[request.param]}$(.*?)^#", README, re.M | re.S)
+    """Starts the program of a page."""
+    page, heading, client = request.param
+    text = (REPOSITORY / page).read_text()
+    (section,) = re.findall(rf"^{heading}$(.*?)^#", text + "\n#", re.M | re.S)
     text = re.search(r"```python\n(import.*?)```", section, re.S)[1]
-    assert f"client = {request.param}(" in text
+    assert f"client = {client}(" in text
     file = training.directory / "my_simulator.py"
     file.write_text(SIMULATORS + text.replace("localhost:7001", training.rlx_server_url))
 

@@ -5,7 +5,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from processes import Training, wait_for
+from operators import figure
+from processes import Training, free_port, wait_for
 from worker_modes import IN_BOTH_MODES
 
 from relaax.client.backoff import Backoff
@@ -56,6 +57,18 @@ def test_a_connection_is_closed_after_the_timeout_and_a_client_with_backoff_goes
     with Client(training.rlx_server_url, timeout_s=60, reconnect=backoff) as client:
         assert [play_an_episode(client) for _ in range(3)] == [13, 13, 13]
     wait_for(lambda: rlx_server.output().count(" serves ") == 3, "a worker for each episode")
+
+
+def test_a_server_whose_parameter_server_does_not_come_back_exits_with_status_1(
+    training: Training,
+):
+    parameter_server = training.start_parameter_server()
+    for_operators = f"127.0.0.1:{free_port()}"
+    rlx_server = training.start_rlx_server("--give-up", "1", "--http-bind", for_operators)
+    wait_for(lambda: figure(for_operators, "relaax_parameter_server_up"), "its first answer")
+    parameter_server.kill()
+    assert rlx_server.wait() == 1
+    assert "the parameter server was away for 1 s (--give-up)" in rlx_server.output()
 
 
 def test_without_memory_a_client_is_sent_away_with_both_figures_in_the_log(training: Training):

@@ -14,9 +14,11 @@ from relaax.algorithm_base.checkpoint import Checkpoint
 from relaax.errors import CheckpointError, ConfigurationError, DamagedCheckpoint
 from relaax.replay.specs import ReplaySpec, TableSpec
 from relaax.replay.views import Transitions
-from relaax.server.common.aws import aws_session, s3_client
+from relaax.server.common.aws import s3_client
+from relaax.server.common.configuration import AwsAccess
 from relaax.server.common.replay_contents import Contents
 from relaax.server.common.saver import CheckpointSaver, S3Store
+from relaax.server.common.saver.s3_store import PART_BYTES
 from relaax.server.parameter_server.metrics import EventWriter, S3Mirror
 
 pytestmark = pytest.mark.integration
@@ -52,7 +54,7 @@ def client(server_url, monkeypatch, tmp_path):
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "no-config"))
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "no-credentials"))
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    made = s3_client(aws_session(None))
+    made = s3_client(AwsAccess())
     made.create_bucket(Bucket=BUCKET)
     yield made
     made.close()
@@ -126,6 +128,28 @@ class TestS3Store:
         store.put("a", b"1")
         assert keys(client) == ["a"]
         assert store.names() == ["a"]
+
+    def test_a_large_blob_is_sent_in_parts_and_a_small_one_is_not(self, client, store):
+        calls = []
+        for call in ("PutObject", "UploadPart", "CompleteMultipartUpload"):
+            client.meta.events.register(
+                f"provide-client-params.s3.{call}", lambda call=call, **_: calls.append(call)
+            )
+        large = np.random.default_rng(0).bytes(2 * PART_BYTES + 1)
+        store.put("large", large)
+        assert sorted(calls) == ["CompleteMultipartUpload", *["UploadPart"] * 3]
+        assert store.get("large") == large
+        calls.clear()
+        store.put("small", b"1")
+        assert calls == ["PutObject"]
+
+    def test_a_store_that_is_not_amazon_s_is_reached_by_its_url(
+        self, client, server_url, monkeypatch
+    ):
+        monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:9")  # the option beats it
+        store = S3Store(s3_client(AwsAccess(endpoint_url=server_url)), BUCKET, KEY)
+        store.put("a", b"1")
+        assert keys(client) == [f"{KEY}/a"]
 
     def test_all_pages_of_a_long_list_are_read(self, store):
         names = {f"{i:04d}" for i in range(1003)}
@@ -212,7 +236,7 @@ class TestErrors:
         monkeypatch.delenv("AWS_ACCESS_KEY_ID")
         monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
         with pytest.raises(ConfigurationError, match="--aws-keys FILE"):
-            S3Store(s3_client(aws_session(None)), BUCKET, KEY)
+            S3Store(s3_client(AwsAccess()), BUCKET, KEY)
 
     def test_denied_access_is_named_with_the_bucket(self, client, server_url):
         emulator_api(server_url, "reset-auth", b"0")  # from now on it checks credentials
@@ -232,7 +256,7 @@ class TestErrors:
     def test_s3_out_of_reach_is_a_checkpoint_error(self, client, monkeypatch):
         monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:9")  # a closed port
         with pytest.raises(CheckpointError, match=r"127\.0\.0\.1:9"):
-            S3Store(s3_client(aws_session(None)), BUCKET, KEY)
+            S3Store(s3_client(AwsAccess()), BUCKET, KEY)
 
 
 class TestS3Mirror:

@@ -2,12 +2,17 @@
 
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import numpy as np
 import pytest
+from operators import figure
 from processes import REPOSITORY, SMALL_DA3C, Training, free_port, wait_for
 
+from relaax.algorithm_base import Values, Version
 from relaax.bridge.sharded import ShardedBridge
+from relaax.failpoints import VARIABLE
 from relaax.server.common.saver import CheckpointSaver, DirectoryStore
 
 pytestmark = pytest.mark.integration
@@ -45,6 +50,12 @@ class Shards:
         finally:
             bridge.close()
 
+    def values_unless(self, known: Version) -> Values | None:
+        """What all serve, unless it is of the same start as ``known``."""
+        with closing(ShardedBridge(self.urls)) as bridge:
+            values = bridge.get_values()
+        return None if values.version.incarnation == known.incarnation else values
+
     def steps_saved(self) -> list[int]:
         return sorted(int(path.stem[3:]) for path in self.training.checkpoints.glob("cp-*.json"))
 
@@ -72,12 +83,15 @@ def test_a_shard_that_is_killed_goes_on_with_the_others_from_one_checkpoint(trai
     training.start_environments(2)
     wait_for(lambda: [step for step in shards.steps_saved() if step > 0], "a checkpoint")
     shards.processes[1].kill()
-    shards.start(2)
+    for_operators = f"127.0.0.1:{free_port()}"
+    shards.start(2, "--http-bind", for_operators)
     back = shards.processes[0].says(
         r"all shards go back to global step (\d+); (\d+) updates and (\d+) steps are lost"
     )
     step = int(back[1])
     wait_for(lambda: shards.step() > step + 200, "training after the kill")
+    wait_for(lambda: figure(for_operators, "relaax_checkpoints_saved_total") > 0, "a save")
+    assert figure(for_operators, "relaax_checkpoint_failures_total") == 0
 
 
 def test_the_first_shard_that_is_killed_goes_on_with_the_others(training: Training):
@@ -140,6 +154,48 @@ def test_a_checkpoint_of_which_a_part_is_missing_is_refused_by_the_shard_s_name(
     assert f"error: the checkpoint is not whole: shard 2/2 at {shards.urls[1]}" in said
     assert "is missing in" in said
     assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(("fault", "victim"), [("shards.part=kill@2", 2), ("shards.set=kill@2", 1)])
+def test_a_shard_that_is_killed_while_all_save_goes_on_from_the_last_whole_set(
+    training: Training, monkeypatch: pytest.MonkeyPatch, fault, victim
+):
+    monkeypatch.setenv(VARIABLE, fault)
+    shards = Shards(training, 2, **{"checkpoint-interval": 0.2})
+    monkeypatch.delenv(VARIABLE)
+    killed = shards.processes[victim - 1]
+    with closing(ShardedBridge(shards.urls)) as worker:
+        values = worker.get_values()
+        first = values = worker.synchronize(np.ones_like(values.vector), 10, values.version)
+        wait_for(lambda: shards.steps_saved() == [10], "a checkpoint")
+        values = worker.synchronize(np.ones_like(values.vector), 10, values.version)
+        assert killed.wait() == -signal.SIGKILL
+        assert shards.steps_saved() == [10]  # the set of step 20 is not whole
+        shards.start(victim)
+        back = wait_for(lambda: shards.values_unless(values.version), "values of before")
+        assert back.global_t == 10
+        np.testing.assert_array_equal(back.vector, first.vector)
+        worker.synchronize(np.ones_like(back.vector), 10, back.version)
+    wait_for(lambda: shards.steps_saved() == [10, 20], "a checkpoint of all")
+
+
+def test_a_gradient_whose_worker_got_no_answer_of_the_first_shard_is_applied_at_most_once(
+    training: Training, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv(VARIABLE, "shards.committed=kill@2")
+    shards = Shards(training, 2, **{"checkpoint-interval": 0.2})
+    monkeypatch.delenv(VARIABLE)
+    with closing(ShardedBridge(shards.urls)) as worker, ThreadPoolExecutor(1) as thread:
+        values = worker.get_values()
+        gradient = np.ones_like(values.vector)
+        first = worker.synchronize(gradient, 10, values.version)
+        wait_for(lambda: shards.steps_saved() == [10], "a checkpoint")
+        lost = thread.submit(worker.synchronize, gradient, 10, first.version)
+        assert shards.processes[0].wait() == -signal.SIGKILL
+        shards.start(1)
+        again = lost.result()
+        assert (again.global_t, again.version.number) == (10, 1)
+        np.testing.assert_array_equal(again.vector, first.vector)
 
 
 def test_a_checkpoint_of_another_number_of_shards_is_refused(training: Training):

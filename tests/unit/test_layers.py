@@ -11,17 +11,19 @@ REPOSITORY = Path(__file__).parent.parent.parent
 #: The modules that every layer shares. They import one another and nothing else of the package.
 WORDS = (
     "relaax.address", "relaax.allocator", "relaax.errors", "relaax.evaluation",
-    "relaax.failure_log", "relaax.hints", "relaax.interval_metrics", "relaax.live_lines",
-    "relaax.metrics", "relaax.observations", "relaax.shard", "relaax.spaces", "relaax.steps",
+    "relaax.failpoints", "relaax.failure_log", "relaax.hints", "relaax.interval_metrics",
+    "relaax.kept_counts", "relaax.live_lines", "relaax.metrics", "relaax.observations",
+    "relaax.shard", "relaax.spaces", "relaax.steps", "relaax.whole_numbers", "relaax.yaml_limits",
     "relaax.__version__",
 )  # fmt: skip
 
 #: Each part, and the parts besides itself and the words that it may import. All others it may not:
 #: with the parts that may import it, every pair is decided here, in both directions.
 MAY_IMPORT = {
+    "relaax/access": (),
     "relaax/algorithm_base": (),
     "relaax/protocol": (),
-    "relaax/bridge": ("relaax/algorithm_base",),
+    "relaax/bridge": ("relaax/access", "relaax/algorithm_base"),
     "relaax/replay": ("relaax/bridge",),
     "relaax/learning": ("relaax/algorithm_base", "relaax/replay"),
     "relaax/actor": (
@@ -37,14 +39,22 @@ MAY_IMPORT = {
         "relaax/replay",
     ),
     "relaax/algorithm_template": ("relaax/algorithm_base",),
-    "relaax/client": ("relaax/protocol",),
-    "relaax/server/common": ("relaax/algorithm_base", "relaax/bridge", "relaax/replay"),
+    "relaax/application_template": ("relaax/client",),
+    "relaax/client": ("relaax/access", "relaax/protocol"),
+    "relaax/server/certificates": ("relaax/access", "relaax/server/common"),
+    "relaax/server/common": (
+        "relaax/access",
+        "relaax/algorithm_base",
+        "relaax/bridge",
+        "relaax/replay",
+    ),
     "relaax/server/parameter_server": (
         "relaax/algorithm_base",
         "relaax/bridge",
         "relaax/server/common",
     ),
     "relaax/server/rlx_server": (
+        "relaax/access",
         "relaax/algorithm_base",
         "relaax/protocol",
         "relaax/replay",
@@ -71,8 +81,30 @@ MAY_IMPORT = {
         "relaax/replay",
         "relaax/server/common",
     ),
+    # What is exported is what acts in a training.
+    "relaax/server/export": (
+        "relaax/algorithm_base",
+        "relaax/learning",
+        "relaax/server/common",
+    ),
     # The launcher prints the parameter server's progress in one line.
-    "relaax/server/launcher": ("relaax/server/common", "relaax/server/parameter_server"),
+    "relaax/server/launcher": (
+        "relaax/server/common",
+        "relaax/server/parameter_server",
+        "relaax/server/serial",
+    ),
+    # One process with all the parts of a training.
+    "relaax/server/serial": (
+        "relaax/algorithm_base",
+        "relaax/bridge",
+        "relaax/client",
+        "relaax/protocol",
+        "relaax/replay",
+        "relaax/server/common",
+        "relaax/server/learner",
+        "relaax/server/parameter_server",
+        "relaax/server/rlx_server",
+    ),
     "environments": ("relaax/client",),
     # Benchmarks look at every part, but for the servers' insides.
     "benchmarks": (

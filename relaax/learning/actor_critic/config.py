@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from relaax.algorithm_base import ConfigBase
+from relaax.algorithm_base import ConfigBase, FloatVector
 from relaax.learning.actor_critic.actions import Actions, FloatArray
 from relaax.learning.actor_critic.networks import layers_of, network_of
 from relaax.learning.actor_critic.policy_settings import PolicySettings
 from relaax.learning.actor_critic.settings import ActorCriticSettings
+from relaax.learning.described_policy import DescribedPolicy
 from relaax.learning.filters import Filters
 from relaax.learning.shapes import space_of_states
 from relaax.spaces import Space
@@ -40,6 +41,22 @@ class PolicyConfig(ConfigBase):
     def action_bounds(self) -> tuple[FloatArray, FloatArray] | None:
         """Return the lowest and the highest actions that an environment takes; None if any."""
         return self._actions.bounds
+
+    def describe_policy(self, vector: FloatVector) -> DescribedPolicy:
+        """Return what actions depend on, for parameters with the statistics of filters [size]."""
+        settings, filters = self.settings, self.filters()
+        own, scales = filters.separated(vector)
+        filters.use(scales)
+        return DescribedPolicy(
+            network=self.network,
+            parameters=self.network.manifest.unpack(own),
+            distribution=self.distribution,
+            state_size=settings.inputs,
+            history_len=settings.history_len,
+            action_mask=settings.mask,
+            scales={name: each.scale for name, each in filters.states.items()},
+            action_bounds=self.action_bounds(),
+        )
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what a checkpoint must agree on, as JSON values."""

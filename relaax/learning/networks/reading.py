@@ -20,6 +20,7 @@ from relaax.learning.networks.description import Encoder, Head, Network
 from relaax.learning.networks.encoders import default_encoder
 from relaax.learning.networks.layers import KINDS, LSTM, Layer
 from relaax.observations import Shape, Shapes, flattened
+from relaax.yaml_limits import load_yaml
 
 _SECTIONS = ("encoders", "layers", "heads")
 
@@ -191,7 +192,7 @@ def _loaded(path: Path, place: str) -> Any:
     """Return what a JSON or YAML file holds; ValueError names the file, and the line if it can."""
     try:
         text = path.read_text("utf-8")
-        return json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
+        return json.loads(text) if path.suffix == ".json" else load_yaml(text)
     except OSError as error:
         looked = (
             f"; looked beside the configuration and in {Path.cwd()}"
@@ -201,6 +202,8 @@ def _loaded(path: Path, place: str) -> Any:
         raise ValueError(f"{place}: cannot be read: {error.strerror}{looked}") from error
     except json.JSONDecodeError as error:
         raise ValueError(f"{place}, line {error.lineno}: {error.msg}") from error
+    except RecursionError as error:
+        raise ValueError(f"{place}: values lie in each other on too many levels") from error
     except yaml.MarkedYAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise ValueError(f"{place}{line}: {error.problem}") from error

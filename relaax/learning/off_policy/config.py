@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from relaax.algorithm_base import ConfigBase, FloatVector
+from relaax.learning.described_policy import DescribedPolicy
 from relaax.learning.distributions import ActionHead
 from relaax.learning.networks import (
     Dense,
@@ -59,6 +60,18 @@ class OffPolicyConfig(ConfigBase):
     def networks(self) -> tuple[Network, ...]:
         """All networks that are learnt."""
         return (self.network,)
+
+    def describe_policy(self, vector: FloatVector) -> DescribedPolicy:
+        """Return what actions depend on; of the parameters [size] the policy's come first."""
+        manifest = self.network.manifest
+        return DescribedPolicy(
+            network=self.network,
+            parameters=manifest.unpack(vector[: manifest.size]),
+            distribution=self.actions,
+            state_size=self.settings.state_size,
+            history_len=self.settings.history_len,
+            heads=tuple(self.heads),
+        )
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what a checkpoint must agree on, as JSON values."""

@@ -76,6 +76,8 @@ class ErrorCode(IntEnum):
     #: The algorithm failed, or its actions cannot be used; its own code must change, and to connect
     #: again does not help.
     ALGORITHM = 7
+    #: The client has not proved that it may connect: by a token, or by a certificate.
+    ACCESS = 8
 
 
 class Error(Exception):

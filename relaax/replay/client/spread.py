@@ -99,10 +99,13 @@ def writer_to(
     first: int = 0,
     drops: bool = False,
     stops: Callable[[], bool] = lambda: False,
+    on_wait: Callable[[], object] = lambda: None,
+    on_delivered: Callable[[int], object] = lambda actions: None,
+    on_actions_dropped: Callable[[int], object] = lambda actions: None,
 ) -> SpreadWriter:
     """Return what delivers steps to a learner, or to replay servers; dropped ones are metrics.
 
-    See ``ReplayWriter`` for ``drops`` and ``stops``.
+    See ``ReplayWriter`` for the others.
     """
     writers = [
         ReplayWriter(
@@ -110,7 +113,10 @@ def writer_to(
             schema,
             drops=drops,
             stops=stops,
+            on_wait=on_wait,
             on_dropped=lambda steps: metrics.scalar("actor/steps dropped", steps),
+            on_delivered=on_delivered,
+            on_actions_dropped=on_actions_dropped,
         )
         for url in urls
     ]

@@ -6,7 +6,7 @@ from typing import Any
 import grpc
 import numpy.typing as npt
 
-from relaax.bridge import channel_options
+from relaax.bridge.channels import open_channel
 from relaax.errors import BridgeError, ConfigurationError
 from relaax.replay import replay_pb2
 from relaax.replay.client.shared_samples import SharedSamples
@@ -40,6 +40,10 @@ AWAY = (
 )
 
 
+#: What gRPC itself says of a message that is too large: it does not help to send it again.
+TOO_LARGE = "larger than max"
+
+
 class ReplayAway(BridgeError):
     """A replay server does not answer."""
 
@@ -54,7 +58,7 @@ class ReplayStub:
     def __init__(self, url: str, call_timeout_s: float = 10.0, shares_memory: bool = True) -> None:
         self.url = url
         self._timeout_s = call_timeout_s
-        self._channel = grpc.insecure_channel(url, options=channel_options.CLIENT)
+        self._channel = open_channel(url)
         self._samples = SharedSamples(shares_memory)
         nothing = replay_pb2.Nothing
         self._describe = self._method(
@@ -150,7 +154,7 @@ class ReplayStub:
 
     def _meaning(self, error: grpc.RpcError) -> Exception:
         code, details = error.code(), error.details()
-        if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
+        if code is grpc.StatusCode.RESOURCE_EXHAUSTED and TOO_LARGE not in details:
             return NotReady(details)
         if code in AWAY:
             return ReplayAway(f"the replay at {self.url}: {details}")

@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.errors import RelaaxError
+from relaax.failpoints import passing
 from relaax.replay import replay_pb2
 from relaax.replay.client.stub import ReplayAway, ReplayStub
 from relaax.replay.replay import NotReady
 from relaax.replay.schema import Schema
 from relaax.replay.step_batch import StepBatch
-from relaax.replay.storage import GAP, START, Flags
+from relaax.replay.storage import FINAL, GAP, START, Flags
 from relaax.replay.writers import UnknownWriter
 
 _log = logging.getLogger(__name__)
@@ -48,11 +49,15 @@ class ReplayWriter:
     """An ``ExperienceSink`` of steps that sends them on a thread of its own.
 
     At most about ``most_waiting`` steps wait. When there are so many, ``put`` waits for room, until
-    the server has not answered for ``timeout_s``, or ``stops`` returns True. After that, or at once
+    the server has not answered for ``timeout_s``, or ``stops`` returns True; ``on_wait`` is called
+    again and again meanwhile. After that, or at once
     if it ``drops``, steps are dropped. An environment goes on with its next episode where there is
     room again; in the middle of one when the queue is half empty, after a ``GAP``, unless only
     ``whole_episodes`` are of use. On the thread that sends, ``on_dropped`` is called with the
-    number of steps that were dropped since it was called before. ``name`` is the writer's, and no
+    number of steps that were dropped since it was called before. ``on_delivered`` is called there
+    with the number of actions that were acknowledged, and ``on_actions_dropped`` where they are
+    dropped: steps but those in which an episode was cut off. What waits when this is closed, and is
+    not acknowledged, is counted by neither: it may be stored. ``name`` is the writer's, and no
     other's; drawn if omitted.
     """
 
@@ -63,10 +68,13 @@ class ReplayWriter:
         most_waiting: int = 256,
         drops: bool = False,
         stops: Callable[[], bool] = lambda: False,
+        on_wait: Callable[[], object] = lambda: None,
         timeout_s: float = 5.0,
         on_dropped: Callable[[int], object] = lambda steps: None,
         name: str | None = None,
         whole_episodes: bool = False,
+        on_delivered: Callable[[int], object] = lambda actions: None,
+        on_actions_dropped: Callable[[int], object] = lambda actions: None,
     ) -> None:
         self._stub = stub
         self._schema = schema
@@ -74,9 +82,12 @@ class ReplayWriter:
         self._most_waiting = most_waiting
         self._drops = drops
         self._stops = stops
+        self._on_wait = on_wait
         self._timeout_s = timeout_s
         self._on_dropped = on_dropped
         self._whole_episodes = whole_episodes
+        self._on_delivered = on_delivered
+        self._on_actions_dropped = on_actions_dropped
         self._queue: deque[StepBatch] = deque()
         self._waiting = 0
         self._oldest_at = 0.0
@@ -177,6 +188,7 @@ class ReplayWriter:
         while self._waiting >= self._most_waiting and self._error is None:
             if self._drops or self._closes or self.gives_up or self._stops():
                 return False
+            self._on_wait()
             self._changed.wait(_LOOK_S)
         return True
 
@@ -189,6 +201,7 @@ class ReplayWriter:
         if not has_room:
             self._skips[steps.slots] = True
             self._dropped += len(steps)
+            self._on_actions_dropped(_actions(steps.flags))
             return None
         kept, flags = ~skipped, steps.flags.copy()
         for slot in np.unique(steps.slots[skipped]):
@@ -199,6 +212,7 @@ class ReplayWriter:
                 flags[rows[first]] |= 0 if flags[rows[first]] & START else GAP
                 self._skips[slot] = False
         self._dropped += int(np.count_nonzero(~kept))
+        self._on_actions_dropped(_actions(steps.flags[~kept]))
         return StepBatch(steps.slots, flags, steps.columns).chosen(kept) if kept.any() else None
 
     def _first_kept(self, flags: Flags) -> int | None:
@@ -270,6 +284,7 @@ class ReplayWriter:
                 self._report_dropped()
                 if self._closes_within(pause_s):
                     return False
+        self._on_delivered(_actions(steps.flags))
         with self._changed:
             self._away_since = None
             self._waiting -= len(steps.flags)
@@ -312,12 +327,20 @@ class ReplayWriter:
             for slot, count in zip(slots.tolist(), counts.tolist(), strict=True)
         ]
         columns = [steps.columns[name] for name in self._schema.columns]
-        self._next[slots] = self._stub.append(self._name, runs, steps.flags, columns)
+        passing("writer.send")
+        following = self._stub.append(self._name, runs, steps.flags, columns)
+        passing("writer.stored")
+        self._next[slots] = following
 
     def _grow(self, count: int) -> None:
         """Number the steps of so many environments."""
         if count > len(self._next):
             self._next = np.concatenate([self._next, np.zeros(count - len(self._next), np.int64)])
+
+
+def _actions(flags: Flags) -> int:
+    """Return how many of the steps with these flags are actions, and not the end of an episode."""
+    return int(np.count_nonzero(flags & FINAL == 0))
 
 
 def _pauses() -> Iterator[float]:

@@ -2,13 +2,10 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import grpc
 
-from relaax.address import Address
-from relaax.bridge import channel_options
-from relaax.bridge.control import require_free
+from relaax.bridge.guarded_server import GuardedServer
 from relaax.replay.memoire.service import MOST_WAITING
 
 #: Threads that answer calls at a port, beside those that hold waiting subscribers.
@@ -25,7 +22,7 @@ class Ports:
     """Ports by target, each opened once; ``handlers`` are made for each of them."""
 
     def __init__(self) -> None:
-        self._servers: dict[str, grpc.Server] = {}
+        self._servers: dict[str, GuardedServer] = {}
         self._lock = threading.Lock()
         self._is_closed = False
 
@@ -33,15 +30,15 @@ class Ports:
         """Return how many ports are open."""
         return len(self._servers)
 
-    def open(self, target: str, handlers: Handlers, most_calls: int) -> None:
+    def open(self, target: str, handlers: Handlers, most_calls: int, most_bytes: int) -> None:
         """Answer at a target, unless a port is open there already; OSError if it is taken.
 
         Further calls than ``most_calls`` at once are refused, and tried again by their clients;
-        0 sets no limit.
+        0 sets no limit. A message has at most ``most_bytes``.
         """
         with self._lock:
             if target not in self._servers and not self._is_closed:
-                self._servers[target] = _started(target, handlers(), most_calls)
+                self._servers[target] = _started(target, handlers(), most_calls, most_bytes)
 
     def close(self, grace_s: float = 1.0) -> None:
         """Refuse new calls, and close when the running ones are done, or after ``grace_s``."""
@@ -53,19 +50,8 @@ class Ports:
 
 
 def _started(
-    target: str, handlers: Sequence[grpc.GenericRpcHandler], most_calls: int
-) -> grpc.Server:
-    server = grpc.server(
-        ThreadPoolExecutor(THREADS + MOST_WAITING),
-        handlers=handlers,
-        options=channel_options.SERVER,
-        maximum_concurrent_rpcs=most_calls or None,
-    )
-    try:
-        if not target.startswith("unix:"):
-            require_free(Address.parse(target))
-        server.add_insecure_port(target)
-    except (OSError, RuntimeError) as error:
-        raise OSError(f"cannot listen at {target}: {error}") from error
-    server.start()
+    target: str, handlers: Sequence[grpc.GenericRpcHandler], most_calls: int, most_bytes: int
+) -> GuardedServer:
+    server = GuardedServer(THREADS + MOST_WAITING, handlers, most_calls or None, most_bytes)
+    server.start(target)
     return server

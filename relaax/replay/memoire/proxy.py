@@ -8,6 +8,7 @@ from typing import Any
 import grpc
 
 from relaax.bridge import channel_options
+from relaax.bridge.channels import open_channel
 from relaax.errors import BridgeError, ConfigurationError
 from relaax.replay.client.stub import ReplayAway
 from relaax.replay.memoire.batches import MemoryClosed
@@ -35,6 +36,8 @@ class Proxy:
         self._ports = Ports()
         self._closed = threading.Event()
         self._parts: list[Any] = []
+        #: Larger messages are refused by ports that are opened from then on; not one of Memoire's.
+        self.max_message_bytes = channel_options.MOST_BYTES
 
     def rep_proxy_main(
         self,
@@ -49,7 +52,7 @@ class Proxy:
         At most ``hwm`` calls at once.
         """
         handlers = self._behind(front_mode, back_ep, back_mode)
-        self._ports.open(target_of(front_ep), handlers, hwm)
+        self._ports.open(target_of(front_ep), handlers, hwm, self.max_message_bytes)
         self._closed.wait()
 
     #: Entries and log messages take the same way.
@@ -70,7 +73,9 @@ class Proxy:
         self._require((front_mode, Conn), (back_mode, Bind), "calls in front and listens behind")
         follower = Follower(target_of(front_ep))
         self._parts.append(follower)
-        self._ports.open(target_of(back_ep), lambda: [follower.handlers()], hwm)
+        self._ports.open(
+            target_of(back_ep), lambda: [follower.handlers()], hwm, self.max_message_bytes
+        )
         self._closed.wait()
 
     def close(self) -> None:
@@ -100,7 +105,7 @@ class Forwarder(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
     """Answers every call with what a server at ``target`` answers."""
 
     def __init__(self, target: str) -> None:
-        self._channel = grpc.insecure_channel(target, options=channel_options.CLIENT)
+        self._channel = open_channel(target)
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler:
         """Return what answers a call, as gRPC asks it."""

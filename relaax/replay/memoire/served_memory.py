@@ -10,18 +10,23 @@ import numpy.typing as npt
 from relaax.replay.gather import Empty
 from relaax.replay.memoire.batches import MemoryClosed
 from relaax.replay.memoire.clients import ClientSlots
+from relaax.replay.memoire.entry import LAST, QVEST, WEIGHT
 from relaax.replay.memoire.memory import ReplayMemory
 from relaax.replay.replay import NotReady, ReplayState
 from relaax.replay.schema import Schema
 from relaax.replay.selectors.selector import FloatArray, IntArray
 from relaax.replay.storage import FINAL, START, TERMINATED, Flags
 from relaax.replay.table import Sample, TableState
+from relaax.replay.wire import require_finite
 from relaax.replay.writers import MissingSteps
 
 Array = npt.NDArray[Any]
 
 #: The name of the only table.
 TABLE = "memory"
+
+#: What priorities and returns are made of: NaN would spread from one entry to those of others.
+_FINITE = (*LAST, QVEST, WEIGHT, "probability")
 
 
 class ServedMemory:
@@ -99,6 +104,7 @@ class ServedMemory:
 
     def put_cache(self, writer: str, sample: Sample, total: float) -> None:
         """Take what a client has drawn of its own memory; UnknownWriter, ValueError."""
+        require_finite({**sample.columns, "probability": sample.probabilities}, _FINITE)
         with self._lock:
             slot, _ = self._clients.find(writer)
             self._memory.put_cache(slot, sample, total)

@@ -11,6 +11,7 @@ from relaax.errors import ConfigurationError
 from relaax.replay.memoire import memoire_pb2
 from relaax.replay.memoire.batches import Batch
 from relaax.replay.memoire.endpoints import Bind, Mode, is_inproc, target_of
+from relaax.replay.memoire.entry import LAST
 from relaax.replay.memoire.log_file import LogFile
 from relaax.replay.memoire.memory import ReplayMemory
 from relaax.replay.memoire.ports import Handlers
@@ -63,7 +64,7 @@ class ReplayMemoryServer(Proxy):
 
     def bind(self, endpoint: str, hwm: int = HIGH_WATER_MARK) -> None:
         """Answer calls at ``endpoint`` from now on; OSError if the port is taken."""
-        self._ports.open(target_of(endpoint), self._handlers, hwm)
+        self._ports.open(target_of(endpoint), self._handlers, hwm, self.max_message_bytes)
 
     def get_data(self, batch_size: int, timeout_s: float | None = None) -> Batch:
         """Draw rollouts, and wait for entries if there are none, as ``ReplayMemory`` does."""
@@ -132,7 +133,8 @@ class ReplayMemoryServer(Proxy):
             publish=self.pub_bytes,
             topics=self._topics,
         )
-        replay = ReplayServicer(self._served)
+        # Fields of the user's own may be anything: a mask of actions has infinities.
+        replay = ReplayServicer(self._served, finite=LAST)
         self._servicers.append(replay)
         return [method_handlers(replay), memoire.handlers()]
 

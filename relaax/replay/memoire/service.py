@@ -6,12 +6,13 @@ from collections.abc import Callable
 import grpc
 
 from relaax.bridge.payloads import Buffer, PayloadCodec, WithPayload
+from relaax.bridge.refusals import unary
 from relaax.replay import replay_pb2
 from relaax.replay.memoire import memoire_pb2
 from relaax.replay.memoire.topics import NOTHING, Message, Topics
 from relaax.replay.service import answered
 from relaax.replay.table import Sample
-from relaax.replay.wire import sample_of
+from relaax.replay.wire import require_bytes, sample_of
 
 SERVICE_NAME = memoire_pb2.DESCRIPTOR.services_by_name["Memoire"].full_name
 PUBLICATIONS = PayloadCodec(memoire_pb2.Publication, "data")
@@ -22,6 +23,10 @@ LONGEST_WAIT_S = 2.0
 
 #: Subscribers that wait at the same time, each of which has a thread; others ask again.
 MOST_WAITING = 32
+
+
+#: What a client has drawn takes no more: its frames overlap where they are stacked.
+MOST_CACHE_BYTES = 1024 * 1024 * 1024
 
 
 class TopicServicer:
@@ -78,13 +83,7 @@ class MemoireServicer:
         self, request: WithPayload[memoire_pb2.Cache], context: grpc.ServicerContext
     ) -> replay_pb2.Nothing:
         """Take what a client has drawn of its own memory."""
-        fields = request.fields
-        answered(
-            context,
-            lambda: self._put_cache(
-                fields.writer, sample_of(WithPayload(fields.items, request.payload)), fields.total
-            ),
-        )
+        answered(context, lambda: self._push_cache(request))
         return replay_pb2.Nothing()
 
     def publish(
@@ -102,9 +101,14 @@ class MemoireServicer:
         answered(context, lambda: self._write_log(request.writer, request.message))
         return replay_pb2.Nothing()
 
+    def _push_cache(self, request: WithPayload[memoire_pb2.Cache]) -> None:
+        fields = request.fields
+        require_bytes(fields.items, MOST_CACHE_BYTES)
+        sample = sample_of(WithPayload(fields.items, request.payload))
+        self._put_cache(fields.writer, sample, fields.total)
+
     def handlers(self) -> grpc.GenericRpcHandler:
         """Return what a gRPC server answers calls with."""
-        unary = grpc.unary_unary_rpc_method_handler
         handlers = {
             "GetInfo": unary(
                 self.get_info,
@@ -129,6 +133,4 @@ class MemoireServicer:
 
 def fetch_handler(servicer: TopicServicer) -> grpc.RpcMethodHandler:
     """Return what answers subscribers."""
-    return grpc.unary_unary_rpc_method_handler(
-        servicer.fetch, memoire_pb2.Topic.FromString, PUBLICATIONS.encode
-    )
+    return unary(servicer.fetch, memoire_pb2.Topic.FromString, PUBLICATIONS.encode)

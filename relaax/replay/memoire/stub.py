@@ -7,11 +7,11 @@ from typing import Any
 import grpc
 import numpy.typing as npt
 
-from relaax.bridge import channel_options
+from relaax.bridge.channels import open_channel
 from relaax.bridge.payloads import WithPayload
 from relaax.errors import BridgeError
 from relaax.replay import replay_pb2
-from relaax.replay.client.stub import AWAY, ReplayAway
+from relaax.replay.client.stub import AWAY, TOO_LARGE, ReplayAway
 from relaax.replay.memoire import memoire_pb2
 from relaax.replay.memoire.entry import LAST, templates_of
 from relaax.replay.memoire.service import CACHES, PUBLICATIONS, SERVICE_NAME
@@ -73,7 +73,7 @@ class MemoireStub:
 
     def __init__(self, target: str) -> None:
         self.target = target
-        self._channel = grpc.insecure_channel(target, options=channel_options.CLIENT)
+        self._channel = open_channel(target)
         self._get_info = self._method(
             "GetInfo", memoire_pb2.Client.SerializeToString, memoire_pb2.Info.FromString
         )
@@ -143,4 +143,5 @@ class MemoireStub:
             if error.code() is grpc.StatusCode.NOT_FOUND:
                 raise UnknownWriter(error.details()) from error
             text = f"Memoire server {self.target}: {error.details()}"
-            raise ReplayAway(text) if error.code() in _AWAY else BridgeError(text) from error
+            is_away = error.code() in _AWAY and TOO_LARGE not in text
+            raise ReplayAway(text) if is_away else BridgeError(text) from error

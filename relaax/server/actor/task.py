@@ -5,14 +5,15 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from relaax.actor.episode_metrics import EpisodeMetrics
-from relaax.client.child_process import ProcessReport
 from relaax.client.gymnasium_factory import Environment
 from relaax.client.gymnasium_tasks import recorded
+from relaax.client.observer import RunObserver
 from relaax.client.run_result import RunOutcome, RunResult
 from relaax.client.runner_options import VideoOptions
 from relaax.errors import ConfigurationError
 from relaax.server.actor.environments import environment_factory, names_class
 from relaax.server.actor.wiring import algorithm_of, make_actor, require_fit
+from relaax.server.common.access import begin_access
 from relaax.server.common.configuration import ActorOptions, load_actor
 from relaax.server.common.logs import show_name, start_logging
 
@@ -25,11 +26,12 @@ class ActorTask:
 
     arguments: tuple[str, ...]
 
-    def __call__(self, index: int, report: ProcessReport) -> RunResult:
+    def __call__(self, index: int, report: RunObserver) -> RunResult:
         """Play until the training is over, or all episodes are."""
         configuration = load_actor(self.arguments)
         options, env = configuration.options, str(configuration.options.env)
         start_logging(options.log_level, options.log_file, f"relaax-actor {index}")
+        begin_access(options, listens=False)
         show_name()
         try:
             algorithm, config = algorithm_of(configuration)

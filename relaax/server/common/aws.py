@@ -18,6 +18,7 @@ from botocore.exceptions import (
 )
 
 from relaax.errors import CheckpointError, ConfigurationError, RelaaxError
+from relaax.server.common.configuration import AwsAccess
 
 #: The errors that a call of an S3 client raises.
 S3_ERRORS = (BotoCoreError, ClientError, Boto3Error)
@@ -52,16 +53,21 @@ def aws_session(aws_keys: Path | None) -> boto3.Session:
     return boto3.Session(aws_access_key_id=access, aws_secret_access_key=secret)
 
 
-def s3_client(session: boto3.Session) -> Any:
+def s3_client(access: AwsAccess, attempts: int = 4) -> Any:
     """Return an S3 client that gives up on a dead network within minutes.
 
-    boto3's own variable AWS_ENDPOINT_URL_S3 sets an endpoint that is not Amazon's.
-    ConfigurationError if the endpoint or the AWS configuration cannot be used.
+    A call is tried ``attempts`` times, with longer and longer pauses between. Without an endpoint
+    of its own boto3 reads one of its variable AWS_ENDPOINT_URL_S3. ConfigurationError if the
+    endpoint, the keys or the AWS configuration cannot be used.
     """
-    retries = {"mode": "standard", "total_max_attempts": 4}
-    config = Config(connect_timeout=10, read_timeout=30, retries=retries)
+    retries = {"mode": "standard", "total_max_attempts": attempts}
+    # Stores that are not Amazon's have names for their hosts, and not for each bucket.
+    style = {} if access.endpoint_url is None else {"addressing_style": "path"}
+    config = Config(connect_timeout=10, read_timeout=30, retries=retries, s3=style)
     try:
-        return session.client("s3", config=config)
+        return aws_session(access.keys).client(
+            "s3", endpoint_url=access.endpoint_url, config=config
+        )
     except (BotoCoreError, ValueError) as error:
         raise ConfigurationError(f"cannot use AWS S3: {error}") from error
 

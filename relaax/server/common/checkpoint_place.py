@@ -1,15 +1,25 @@
 """Where a process keeps its checkpoints, as its options say."""
 
 import logging
+import os
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
+from urllib.parse import quote
 
 from relaax.algorithm_base import NullSaver
-from relaax.server.common.aws import aws_session, s3_client
-from relaax.server.common.configuration import S3Location
+from relaax.errors import ConfigurationError
+from relaax.server.common.aws import object_key, s3_client
+from relaax.server.common.configuration import AwsAccess, S3Location
+from relaax.server.common.directory_lock import owned
+from relaax.server.common.operators import OperatorPort
 from relaax.server.common.saver import (
     BlobStore,
     CheckpointSaver,
     DirectoryStore,
+    MeanReturn,
+    Outbox,
+    Ownership,
     Restore,
     S3Store,
 )
@@ -18,22 +28,72 @@ _log = logging.getLogger(__name__)
 
 
 def store_of(
-    directory: Path | None, s3: S3Location | None, aws_keys: Path | None
+    directory: Path | None,
+    s3: S3Location | None,
+    aws: AwsAccess,
+    resources: ExitStack,
+    operators: OperatorPort,
 ) -> BlobStore | None:
-    """Return where blobs go; None where no place is given."""
+    """Return where blobs go, which ``resources`` will close; None where no place is given.
+
+    What goes to S3 waits on the disk until it is there, and ``operators`` see how much. No other
+    process sends from the same place: ConfigurationError, with its name, if one does.
+    """
+    if s3 is None:
+        return None if directory is None else DirectoryStore(directory)
+    far, spool = S3Store(s3_client(aws), s3.bucket, s3.key), spool_of(s3, aws)
+    try:
+        # Beside it: all that is in the folder itself is sent.
+        beside = spool.with_name(f"{spool.name}.owner")
+        resources.enter_context(owned(beside, "what saves to the same place"))
+        outbox = Outbox(far, spool, ownership=Ownership(far))
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{error}; --aws-spool names another place") from error
+    resources.callback(outbox.close)
+    operators.uploads.watch(far.location(), outbox.waiting)
+    return outbox
+
+
+def existing_store(
+    directory: Path | None, s3: S3Location | None, aws: AwsAccess, option: str, below: str = ""
+) -> BlobStore:
+    """Return what reads the checkpoints of a place, or ``below`` it; nothing is made or changed.
+
+    ConfigurationError where no place is given, which names the ``option`` that needs one, or where
+    it cannot be used.
+    """
     if s3 is not None:
-        return S3Store(s3_client(aws_session(aws_keys)), s3.bucket, s3.key)
-    return None if directory is None else DirectoryStore(directory)
+        key = object_key(s3.key, below) if below else s3.key
+        return S3Store(s3_client(aws), s3.bucket, key)
+    if directory is None:
+        raise ConfigurationError(
+            f"{option}: where are the checkpoints? Give --checkpoint-dir or --checkpoint-aws-s3, "
+            "on the command line or in the YAML file"
+        )
+    return DirectoryStore(directory / below, is_only_read=True)
+
+
+def spool_of(s3: S3Location, aws: AwsAccess) -> Path:
+    """Return where what goes to a place in S3 waits: no other place's is there."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    store = "aws" if aws.endpoint_url is None else quote(aws.endpoint_url, safe="")
+    name = "-".join([store, s3.bucket, quote(s3.key.strip("/"), safe="")])
+    return (aws.spool or cache / "relaax" / "spool") / name
 
 
 def saver_of(
-    store: BlobStore | None, keep: int, keep_best: int = 0, restore: str = "latest"
+    store: BlobStore | None,
+    keep: int,
+    keep_best: int = 0,
+    restore: str = "latest",
+    mean_return: Callable[[], MeanReturn | None] = lambda: None,
 ) -> CheckpointSaver | NullSaver:
     """Return what keeps the ``keep`` newest and the ``keep_best`` best checkpoints.
 
-    Warn where there is no place for them. ``restore`` is what ``Restore`` reads.
+    Warn where there is no place for them. ``restore`` is what ``Restore`` reads, and
+    ``mean_return`` what the training earns.
     """
     if store is not None:
-        return CheckpointSaver(store, keep, keep_best, Restore.parse(restore))
+        return CheckpointSaver(store, keep, keep_best, Restore.parse(restore), mean_return)
     _log.warning("no checkpoint will be saved: give --checkpoint-dir or --checkpoint-aws-s3")
     return NullSaver()

@@ -5,7 +5,7 @@ import os
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -37,11 +37,16 @@ def owned(directory: Path | None, owner: str, wait_s: float = WAIT_S) -> Iterato
         raise ConfigurationError(f"cannot use the directory {directory}: {error}") from error
     with file:
         _lock(file, directory, wait_s)
-        file.truncate(0)
-        file.write(f"{owner} (pid {os.getpid()} on {socket.gethostname()})")
-        file.flush()
+        _write(file, f"{owner} (pid {os.getpid()} on {socket.gethostname()})")
         yield
+        _write(file, "")
+
+
+def _write(file: IO[str], text: str) -> None:
+    """Say who has the directory; the lock holds on a full disk, too, where that has no room."""
+    with suppress(OSError):
         file.truncate(0)
+        os.write(file.fileno(), text.encode())
 
 
 def _lock(file: IO[str], directory: Path, wait_s: float) -> None:

@@ -2,6 +2,7 @@
 
 import socket
 
+from relaax.access import current_access, require_guarded
 from relaax.address import Address
 from relaax.errors import ConfigurationError
 
@@ -13,6 +14,10 @@ def listen_as_told(address: Address, option: str) -> socket.socket:
 
     ConfigurationError, which names the ``option`` that gave it, if that is impossible.
     """
+    try:
+        require_guarded(address, current_access())
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{option}: {error}") from error
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     place = (address.host, address.port)
     try:

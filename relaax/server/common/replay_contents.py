@@ -4,6 +4,8 @@ import logging
 
 from relaax.algorithm_base import Checkpoint, Saver
 from relaax.algorithm_base.checkpoint import require_same_fingerprint
+from relaax.errors import CheckpointError
+from relaax.failure_log import in_words
 from relaax.replay.replay import Replay
 from relaax.replay.specs import ReplaySpec
 from relaax.server.common.operators import SaveRecord
@@ -49,15 +51,22 @@ class Contents:
         """Restore what was saved last, if any; return how many steps that are.
 
         What is damaged is skipped with a warning. CheckpointMismatch, which names what differs, for
-        the contents of another replay, or another process's checkpoint.
+        the contents of another replay, or another process's checkpoint; CheckpointError for what no
+        replay has written.
         """
         checkpoint = self._saver.restore_latest()
         if checkpoint is None:
             return 0
         require_same_fingerprint(checkpoint.fingerprint, self._fingerprint, self._saver.location())
-        self._replay.restore(checkpoint.tensors)
+        try:
+            self._replay.restore(checkpoint.tensors)
+            count = len(self._replay)
+        except (LookupError, ValueError, TypeError, AttributeError, OverflowError) as error:
+            raise CheckpointError(
+                f"the checkpoint in {self._saver.location()} is none of a replay: {in_words(error)}"
+            ) from error
         self._saved = self._replay.changes
-        return len(self._replay)
+        return count
 
     def save(self) -> None:
         """Save, if anything has changed since then; CheckpointError if that is impossible."""

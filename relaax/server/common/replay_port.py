@@ -1,12 +1,9 @@
 """The gRPC port of a replay."""
 
-from concurrent.futures import ThreadPoolExecutor
-
-import grpc
-
 from relaax.address import Address
 from relaax.bridge import channel_options
-from relaax.bridge.control import require_free
+from relaax.bridge.guarded_server import GuardedServer
+from relaax.replay.client.writer import MOST_STEPS_AT_ONCE
 from relaax.replay.replay import Replay
 from relaax.replay.service import ReplayServicer, method_handlers
 
@@ -18,18 +15,18 @@ LINGER_S = 1.5
 
 
 class ReplayPort:
-    """Serves a replay at an address; OSError if the port is taken."""
+    """Serves a replay at an address; OSError if the port is taken.
+
+    A message may be twice as large as the most steps that a writer sends at once.
+    """
 
     def __init__(self, address: Address, replay: Replay) -> None:
-        self._server = grpc.server(ThreadPoolExecutor(THREADS), options=channel_options.SERVER)
+        most_bytes = channel_options.most_bytes_of(MOST_STEPS_AT_ONCE * replay.schema.bytes)
         self._servicer = ReplayServicer(replay, replay.times)
-        self._server.add_generic_rpc_handlers((method_handlers(self._servicer),))
-        try:
-            require_free(address)
-            self._server.add_insecure_port(str(address))
-        except (OSError, RuntimeError) as error:
-            raise OSError(f"cannot listen at {address}: {error}") from error
-        self._server.start()
+        self._server = GuardedServer(
+            THREADS, [method_handlers(self._servicer)], most_bytes=most_bytes
+        )
+        self._server.start(str(address))
 
     def close(self, grace_s: float = 1.0) -> None:
         """Refuse new calls, and close when the running ones are done, or after ``grace_s``."""

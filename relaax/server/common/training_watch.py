@@ -27,6 +27,7 @@ class TrainingWatch:
     of these. ``on_score`` is called on it with what evaluations of published policies come to from
     now on, and not with those of a learner before: with the learner's step, and the score. The
     training is abandoned where the parameter server, which has answered, is away for ``give_up_s``.
+    ``on_counted`` is called on it with the number of steps that the parameter server has counted.
     """
 
     def __init__(
@@ -36,8 +37,10 @@ class TrainingWatch:
         on_score: Callable[[int, float], object] | None = None,
         on_begin: Callable[[int], object] | None = None,
         give_up_s: float = math.inf,
+        on_counted: Callable[[int], object] = lambda steps: None,
     ) -> None:
         self._give_up_s = give_up_s
+        self._on_counted = on_counted
         self._bridge = bridge
         self._steps = steps
         self._on_score = on_score
@@ -111,4 +114,5 @@ class TrainingWatch:
         steps = self._steps()
         if steps > self._reported:
             self._bridge.add(steps - self._reported)
+            self._on_counted(steps - self._reported)
             self._reported = steps

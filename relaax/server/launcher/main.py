@@ -13,6 +13,8 @@ The exit status is
 - 143 after SIGTERM, after SIGHUP (the terminal was closed), and when the output cannot be written,
 - 2 if the Procfile cannot be used.
 
+With ``--serial`` it runs all in its own process instead: see ``relaax.server.serial``.
+
 With ``--new-algorithm DIR`` it writes an algorithm to start from instead, and runs nothing.
 """
 
@@ -25,11 +27,14 @@ from collections.abc import Collection
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 from honcho.environ import Procfile, parse_procfile
 
 from relaax.errors import ConfigurationError
 from relaax.live_lines import ASKED_BY
+from relaax.server.common.configuration import run_command
+from relaax.server.common.configuration.exit_status import USAGE
 from relaax.server.launcher.engines.local import on_this_machine
 from relaax.server.launcher.engines.needs import Needs, Placement
 from relaax.server.launcher.engines.plan import Planned, as_written, planned
@@ -40,6 +45,7 @@ from relaax.server.launcher.live_printer import LivePrinter
 from relaax.server.launcher.new_algorithm import next_steps, write_new_algorithm
 from relaax.server.launcher.process_log import ProcessLog, log_beside_checkpoints
 from relaax.server.launcher.process_manager import ProcessManager
+from relaax.whole_numbers import positive
 
 #: What processes may be given on machines of their own, by option.
 _AMOUNTS = {
@@ -47,6 +53,8 @@ _AMOUNTS = {
     "gpus": "GPUs (default: 0)",
     "memory": "GiB of memory (default: none is kept for it)",
 }
+
+_DEFAULT_PROCFILE = Path("Procfile")
 
 _DESCRIPTION = """\
 Start all processes of a Procfile and show the progress of the training. When one process exits,
@@ -69,6 +77,10 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.new_algorithm is not None:
         return _write_algorithm(parser, arguments.new_algorithm)
+    if arguments.serial:
+        return _run_serial(parser, arguments)
+    if arguments.steps is not None:
+        parser.error("--steps is for --serial")
     procfile = _procfile(parser, arguments.procfile)
     try:
         processes = as_written(procfile.processes)
@@ -77,24 +89,39 @@ def main() -> int:
         _require_lines(arguments, procfile.processes)
         return _run(processes, _log(parser, arguments.log_file, procfile), arguments)
     except ConfigurationError as error:
-        parser.error(str(error))
+        _refuse(parser, str(error))
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="relaax-train", description=_DESCRIPTION)
-    one = parser.add_mutually_exclusive_group(required=True)
+    one = parser.add_mutually_exclusive_group()
     one.add_argument(
         "procfile",
         nargs="?",
         type=Path,
+        default=_DEFAULT_PROCFILE,
         metavar="PROCFILE",
-        help="such as Procfiles/cartpole.Procfile",
+        help="such as Procfiles/cartpole.Procfile (default: the file Procfile of this folder)",
     )
     one.add_argument(
         "--new-algorithm",
         type=Path,
         metavar="DIR",
         help="write a small algorithm, its YAML file and its Procfile into a new folder",
+    )
+    parser.add_argument(
+        "--serial",
+        action="store_true",
+        help="run environment, agent and parameter server in this process and thread, so that a "
+        "debugger's breakpoints stop in all of them: python -m pdb -m "
+        "relaax.server.launcher.main --serial. PROCFILE may be the YAML file of one. Of several "
+        "environments in lines of their own the first is run",
+    )
+    parser.add_argument(
+        "--steps",
+        type=positive,
+        metavar="N",
+        help="with --serial: save and stop after N steps of the environment",
     )
     parser.add_argument(
         "--restart",
@@ -118,7 +145,7 @@ def _parser() -> argparse.ArgumentParser:
         type=_engine,
         default=None,
         metavar="ENGINE",
-        help="'ray' or 'ray=ADDRESS': on a Ray cluster (pip install ray); 'slurm': in "
+        help="'ray' or 'ray=ADDRESS': on a Ray cluster (pip install 'relaax[ray]'); 'slurm': in "
         "the Slurm allocation that this runs in. Processes are told the addresses that they need. "
         "The machines share the folder that this is started in",
     )
@@ -156,28 +183,51 @@ def _log(
     try:
         return None if path is None else ProcessLog(path)
     except OSError as error:
-        parser.error(f"cannot write the log {path}: {error.strerror}; --log-file names another")
+        _refuse(parser, f"cannot write the log {path}: {error.strerror}; --log-file names another")
 
 
 def _write_algorithm(parser: argparse.ArgumentParser, directory: Path) -> int:
     try:
         print(next_steps(directory, write_new_algorithm(directory)))
     except ConfigurationError as error:
-        parser.error(f"--new-algorithm: {error}")
+        _refuse(parser, f"--new-algorithm: {error}")
     return 0
+
+
+def _run_serial(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> int:
+    # No other training needs its parts, which are those of all servers and of the client.
+    from relaax.server.serial.command import run_serial
+
+    for option in ("restart", "concurrency", "on", "log_file", *_AMOUNTS):
+        if getattr(arguments, option):
+            parser.error(f"--{option.replace('_', '-')} is for processes: --serial starts none")
+    return run_command(parser.prog, lambda: run_serial(arguments.procfile, arguments.steps))
+
+
+#: What makes a folder that can be trained, and what this command can write itself.
+_WITHOUT_PROCFILE = (
+    "; relaax-new makes a folder with a Procfile, and --new-algorithm DIR an algorithm "
+    "to start from"
+)
+
+
+def _refuse(parser: argparse.ArgumentParser, reason: str) -> NoReturn:
+    """End with a line that says what is wrong with a file; no usage helps there."""
+    parser.exit(USAGE, f"{parser.prog}: error: {reason}\n")
 
 
 def _procfile(parser: argparse.ArgumentParser, path: Path) -> Procfile:
     try:
         procfile = parse_procfile(path.read_text(encoding="utf-8"))
     except OSError as error:
-        parser.error(f"cannot read {path}: {error.strerror}")
+        hint = _WITHOUT_PROCFILE if path == _DEFAULT_PROCFILE else ""
+        _refuse(parser, f"cannot read {path}: {error.strerror}{hint}")
     except UnicodeDecodeError as error:
-        parser.error(f"{path} is not UTF-8 text: {error.reason}")
+        _refuse(parser, f"{path} is not UTF-8 text: {error.reason}")
     except AssertionError as error:  # honcho refuses a name that is used twice
-        parser.error(f"{path}: {error}")
+        _refuse(parser, f"{path}: {error}")
     if not procfile.processes:
-        parser.error(f"{path} names no process; a line must be 'name: command'")
+        _refuse(parser, f"{path} names no process; a line must be 'name: command'")
     return procfile
 
 

@@ -1,10 +1,9 @@
 """Writes a small algorithm, with all that trains it, into a folder."""
 
-import shutil
 from pathlib import Path
 
 import relaax
-from relaax.errors import ConfigurationError
+from relaax.server.launcher.new_folder import write_new_folder
 
 _TEMPLATE = Path(relaax.__file__).parent / "algorithm_template"
 
@@ -17,14 +16,9 @@ def write_new_algorithm(directory: Path) -> list[Path]:
 
     The folder is made if it is missing. ConfigurationError if it is not empty, or cannot be used.
     """
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        if any(directory.iterdir()):
-            raise ConfigurationError(f"{directory} is not empty: name a new folder")
-        names = [*sorted(path.name for path in _TEMPLATE.glob("*.py")), *_DATA]
-        return [Path(shutil.copyfile(_TEMPLATE / name, directory / name)) for name in names]
-    except OSError as error:
-        raise ConfigurationError(f"cannot write to {directory}: {error.strerror}") from error
+    names = [*sorted(path.name for path in _TEMPLATE.glob("*.py")), *_DATA]
+    texts = {name: (_TEMPLATE / name).read_text(encoding="utf-8") for name in names}
+    return write_new_folder(directory, texts)
 
 
 def next_steps(directory: Path, files: list[Path]) -> str:

@@ -1,6 +1,7 @@
 """The process that learns from experience, and publishes what it has learnt.
 
 ``main``           the command
+``builder``        makes the learner and its loop, here and in one process with all others
 ``loop``           samples, learns, publishes and saves, until the training is over
 ``prefetcher``     batches that are ready before they are asked for
 ``on_demand``      batches that are drawn when they are asked for

@@ -59,8 +59,9 @@ class LearnerLoop:
     """Drives a learner; see ``LearnerBase``.
 
     ``save`` is called with the learner's count of steps every ``checkpoint_interval_s``, and at the
-    end; ``tend`` once a second. ``depth`` batches are prepared ahead, but for a learner that is on
-    policy. They are drawn on ``threads`` threads, and prepared one at a time.
+    end, if steps have been taken since the last checkpoint; ``tend`` once a second. ``depth``
+    batches are prepared ahead, but for a learner that is on policy. They are drawn on ``threads``
+    threads, and prepared one at a time.
     """
 
     def __init__(
@@ -89,7 +90,8 @@ class LearnerLoop:
         self._threads = threads
         self._preparing = threading.Lock()
         self._tend = tend
-        self.iteration = first_iteration
+        #: Steps that were taken, and those of the last checkpoint.
+        self.iteration = self._saved_iteration = first_iteration
 
     def run(self, stop: Stop, is_over: Callable[[], bool]) -> None:
         """Learn until ``stop`` is set or the training ``is_over``; then publish and save.
@@ -109,7 +111,23 @@ class LearnerLoop:
             except LearningDiverged as diverged:
                 _log.warning("no checkpoint was saved: %s", diverged)
             raise
-        self._save(self.iteration)
+        self.finish()
+
+    def begin(self) -> None:
+        """Publish what there is; what drives the learner itself calls ``take_step`` then."""
+        self._publish()
+
+    def take_step(self) -> bool:
+        """Take one step in this thread, if a batch is there now; return whether it was."""
+        batch = self._fetch(0.0)
+        if batch is not None:
+            self._step(batch)
+        self.measured.store_if_due()
+        return batch is not None
+
+    def finish(self) -> None:
+        """Save and publish what was learnt."""
+        self._save_what_is_new()
         self.measured.store()
         self._publish()
 
@@ -142,11 +160,11 @@ class LearnerLoop:
             self._step(batch)
         self.measured.store_if_due()
 
-    def _fetch(self) -> _Batch | None:
-        """Draw a batch and prepare it; None if there are not enough items yet."""
+    def _fetch(self, timeout_s: float = _WAIT_S) -> _Batch | None:
+        """Draw a batch and prepare it; None if there are not enough items in time."""
         asked = time.perf_counter()
         try:
-            sample = self._source.sample(self._learner.table, self._learner.batch_size, _WAIT_S)
+            sample = self._source.sample(self._learner.table, self._learner.batch_size, timeout_s)
         except NotReady:
             return None
         sample_s = time.perf_counter() - asked
@@ -181,9 +199,14 @@ class LearnerLoop:
             _log.warning("%s", error)
         self._publish_clock.note(self.iteration)
 
+    def _save_what_is_new(self) -> None:
+        if self.iteration != self._saved_iteration:
+            self._save(self.iteration)
+            self._saved_iteration = self.iteration
+
     def _save_or_warn(self) -> None:
         try:
-            self._save(self.iteration)
+            self._save_what_is_new()
         except LearningDiverged:
             raise
         except Exception:  # learning goes on: at the next interval the disk may have room again

@@ -2,7 +2,6 @@
 
 import logging
 import os
-import secrets
 import sys
 from contextlib import ExitStack, closing
 from functools import partial
@@ -13,12 +12,13 @@ import numpy as np
 from relaax.algorithm_base import BridgeBase, LearnerBase
 from relaax.allocator import keep_memory
 from relaax.errors import BridgeError, ConfigurationError, ParameterServerAway
-from relaax.interval_metrics import IntervalMetrics
 from relaax.live_lines import LiveLineWriter
 from relaax.metrics import Metrics
 from relaax.replay.specs import ReplaySpec
+from relaax.server.common.access import begin_access
 from relaax.server.common.algorithm_loader import load_algorithm, make_config
-from relaax.server.common.checkpoint_place import saver_of, store_of
+from relaax.server.common.checkpoint_list import print_checkpoints
+from relaax.server.common.checkpoint_place import store_of
 from relaax.server.common.configuration import (
     LearnerConfiguration,
     LearnerOptions,
@@ -29,7 +29,6 @@ from relaax.server.common.configuration import (
     require_none_of,
     run_command,
 )
-from relaax.server.common.directory_lock import owned
 from relaax.server.common.logs import start_logging
 from relaax.server.common.operators import OperatorPort, SaveRecord, operator_listener
 from relaax.server.common.operators.port import away
@@ -38,13 +37,18 @@ from relaax.server.common.periodic_tasks import Task
 from relaax.server.common.replay_contents import restored_contents
 from relaax.server.common.saver import BlobStore, CheckpointSaver
 from relaax.server.common.stop_signal import Stop, StopSignal
+from relaax.server.common.store_wait import wait_for_store
 from relaax.server.common.training_watch import TrainingWatch
-from relaax.server.learner.checkpoints import checkpoint_of, restore_latest
+from relaax.server.learner.builder import (
+    make_learner,
+    make_loop,
+    random_numbers,
+    restore_learner,
+)
 from relaax.server.learner.experience import Experience, OwnReplay, ReplayServers
 from relaax.server.learner.learner_line import LearnerLine
 from relaax.server.learner.loop import LearnerLoop
 from relaax.server.learner.operating import figures
-from relaax.server.learner.publishing import PublishClock, PublishRule
 
 _log = logging.getLogger(__name__)
 
@@ -64,6 +68,9 @@ def _serve(arguments: list[str]) -> int:
     configuration = load_learner(arguments)
     options = configuration.options
     start_logging(options.log_level, options.log_file, "relaax-learner")
+    begin_access(options)
+    if options.list_checkpoints:
+        return print_checkpoints(options.checkpoint_dir, options.checkpoint_aws_s3, options.aws)
     stop = StopSignal()
     os.nice(options.nice)  # before it has threads
     keep_memory()  # every batch is made of arrays of the same sizes
@@ -71,6 +78,8 @@ def _serve(arguments: list[str]) -> int:
         operators = resources.enter_context(
             closing(OperatorPort(operator_listener(options.http_bind)))
         )
+        if not wait_for_store(options.checkpoint_aws_s3, options.aws, options.give_up, stop):
+            return 0
         loop, watch, experience = _loop(configuration, resources, operators, stop)
         if stop.wait(0):  # while it started: the others are ending, too
             print("stopped before it began", flush=True)
@@ -109,24 +118,21 @@ def _loop(
             "relaax-learner is not needed"
         )
     config = make_config(algorithm, section)
-    seed = section.parameters.get("seed")
-    learner = algorithm.make_learner(config, seed)
-    resources.callback(learner.close)
+    learner = make_learner(algorithm, config, section, resources)
     _require_effect(options, learner)
-    resources.enter_context(owned(options.checkpoint_dir, "relaax-learner"))
-    store = store_of(options.checkpoint_dir, options.checkpoint_aws_s3, options.aws_keys)
-    saver = saver_of(store, options.checkpoints_to_keep, options.keep_best, options.restore)
-    on_score = None
-    if isinstance(saver, CheckpointSaver):
-        resources.callback(saver.close)
-        on_score = saver.scores.add
-    fingerprint = {"learner of": section.directory.name}
-    iteration = restore_latest(learner, saver, fingerprint)
-    random = np.random.default_rng(secrets.randbits(64) if seed is None else [seed, 1])
+    restored = restore_learner(learner, configuration, resources, operators)
+    saver = restored.saver
+    on_score = saver.scores.add if isinstance(saver, CheckpointSaver) else None
     bridge = algorithm.BridgeControl().parameter_server_stub(str(options.parameter_server))
     resources.callback(bridge.close)
     experience = _experience(
-        options, algorithm.replay_spec(config), learner.table, random, bridge.metrics()
+        options,
+        algorithm.replay_spec(config),
+        learner.table,
+        random_numbers(section),
+        bridge.metrics(),
+        resources,
+        operators,
     )
     resources.callback(experience.close)
     _connect(learner, bridge, stop)
@@ -139,27 +145,17 @@ def _loop(
 
     def save(step: int) -> None:
         with saves.saving():
-            saver.save(checkpoint_of(learner, step, fingerprint))
+            restored.save(step)
 
-    loop = LearnerLoop(
-        learner,
-        experience.source,
-        bridge,
-        PublishClock(PublishRule(options.publish_interval, options.publish_every)),
-        IntervalMetrics(bridge.metrics()),
-        save,
-        options.checkpoint_interval,
-        first_iteration=iteration,
-        depth=options.prefetch,
-        threads=options.prefetch_threads,
-        tend=lambda: [tend() for tend in tending],
+    loop = make_loop(
+        restored, experience.source, bridge, options, save, lambda: [tend() for tend in tending]
     )
     line = LearnerLine(lambda: loop.iteration, experience.stats)
     tending.append(LiveLineWriter("learner", line.figures).write_if_due)
     operators.ready_if(away(watch.silence_s))
     operators.show(lambda: figures(loop))
     operators.show(replay_figures(experience.stats))
-    if store is not None:
+    if restored.store is not None:
         operators.show(saves.figures)
     return loop, watch, experience
 
@@ -206,10 +202,12 @@ def _experience(
     table: str,
     random: np.random.Generator,
     metrics: Metrics,
+    resources: ExitStack,
+    operators: OperatorPort,
 ) -> Experience:
     """Return replay servers, if they are named, or else a replay in this process."""
     if options.replay_servers is None:
-        return _own_replay(options, spec, random, metrics)
+        return _own_replay(options, spec, random, metrics, resources, operators)
     if options.save_replay:
         raise ConfigurationError(
             "--save-replay: replay servers hold the steps: give these --checkpoint-dir or "
@@ -224,27 +222,36 @@ def _experience(
 
 
 def _own_replay(
-    options: LearnerOptions, spec: ReplaySpec, random: np.random.Generator, metrics: Metrics
+    options: LearnerOptions,
+    spec: ReplaySpec,
+    random: np.random.Generator,
+    metrics: Metrics,
+    resources: ExitStack,
+    operators: OperatorPort,
 ) -> OwnReplay:
     """Return a replay in this process, with what was saved of it."""
     require_interval_of_eviction(options)
     replay, contents = spec.make(random, options.lease), None
     tasks = []
     if options.save_replay:
-        contents = restored_contents(replay, spec, _place_of_replay(options))
+        contents = restored_contents(replay, spec, _place_of_replay(options, resources, operators))
         tasks.append(Task(options.checkpoint_interval, contents.save_or_warn))
     if options.evict_after is not None:
         tasks.append(Task(options.evict_interval, partial(replay.evict, options.evict_after)))
     return OwnReplay(replay, options.bind, metrics, tasks, contents)
 
 
-def _place_of_replay(options: LearnerOptions) -> BlobStore:
+def _place_of_replay(
+    options: LearnerOptions, resources: ExitStack, operators: OperatorPort
+) -> BlobStore:
     """Return where the stored steps are saved: beside the checkpoints."""
     directory, s3 = options.checkpoint_dir, options.checkpoint_aws_s3
     store = store_of(
         None if directory is None else directory / REPLAY,
         None if s3 is None else S3Location(s3.bucket, f"{s3.key}/{REPLAY}"),
-        options.aws_keys,
+        options.aws,
+        resources,
+        operators,
     )
     if store is None:
         raise ConfigurationError("--save-replay needs --checkpoint-dir or --checkpoint-aws-s3")

@@ -1,6 +1,7 @@
 """The parameter-server process: runs an algorithm's parameter server and watches its training.
 
-``main``              the command ``relaax-parameter-server``, which wires the parts together
+``main``              the command ``relaax-parameter-server``
+``wiring``            puts its parts together
 ``training_monitor``  the main loop: progress, checkpoints, the end of the training
 ``replica``           a copy of a parameter server, for more workers than one can answer
 ``shards``            one parameter server in several processes

@@ -2,73 +2,37 @@
 
 import logging
 import sys
-from collections.abc import Callable
 from contextlib import ExitStack, closing
-from functools import partial
-from pathlib import Path
-from typing import NoReturn, TypeAlias
+from typing import NoReturn
 
 from relaax.address import Address
-from relaax.algorithm_base import (
-    Metrics,
-    ParameterServerBase,
-    RunningParameterServer,
-)
 from relaax.allocator import FEW_POOLS, keep_memory
 from relaax.bridge import Bridge, BridgeControl
 from relaax.errors import ConfigurationError
-from relaax.metrics import CONNECTIONS_OF, ENVIRONMENTS_OF, EVALUATION_REWARD
-from relaax.server.common.algorithm_loader import Algorithm, load_algorithm, make_config
-from relaax.server.common.aws import aws_session, object_key, s3_client
-from relaax.server.common.checkpoint_place import saver_of, store_of
+from relaax.server.common.access import begin_access
+from relaax.server.common.algorithm_loader import load_algorithm
+from relaax.server.common.checkpoint_list import print_checkpoints
 from relaax.server.common.configuration import (
     ParameterServerConfiguration,
     leave_at_once,
     load_parameter_server,
     run_command,
 )
-from relaax.server.common.directory_lock import owned
 from relaax.server.common.logs import start_logging
-from relaax.server.common.operators import OperatorPort, SaveRecord, gauge, operator_listener
+from relaax.server.common.operators import OperatorPort, gauge, operator_listener
 from relaax.server.common.operators.port import AWAY_S
-from relaax.server.common.operators.scalars import NewestScalars
-from relaax.server.common.saver import CheckpointSaver
 from relaax.server.common.stop_signal import StopSignal
-from relaax.server.parameter_server.metrics import (
-    EpisodeReturns,
-    EvaluationScores,
-    EventWriter,
-    S3Mirror,
-    SeveralMetrics,
-    WandbWriter,
-    WorkerCount,
-    describe_run,
-)
-from relaax.server.parameter_server.operating import figures
+from relaax.server.common.store_wait import wait_for_store
 from relaax.server.parameter_server.replica import (
     PRIMARY_WAIT_S,
     ReplicaService,
     follow_when_there,
     keep_up,
 )
-from relaax.server.parameter_server.return_curve import ReturnCurve
-from relaax.server.parameter_server.return_plot import PlotLabels
-from relaax.server.parameter_server.shards.wiring import first_shard, follow
-from relaax.server.parameter_server.training_monitor import TrainingMonitor
+from relaax.server.parameter_server.shards.wiring import follow
+from relaax.server.parameter_server.wiring import training_monitor
 
 _log = logging.getLogger(__name__)
-
-#: How often what a learner has published is saved between checkpoints, by the place: S3 takes a fee
-#: for each object.
-PUBLISHED_INTERVAL_S = 1.0
-PUBLISHED_INTERVAL_AT_S3_S = 30.0
-
-#: How many of the latest evaluations the progress line shows the mean of.
-EVALUATIONS_SHOWN = 20
-
-
-#: Listens at an address.
-_OpenPort: TypeAlias = Callable[[str], RunningParameterServer]
 
 
 def main() -> NoReturn:
@@ -80,12 +44,15 @@ def _serve(arguments: list[str]) -> int:
     configuration = load_parameter_server(arguments)
     options = configuration.options
     start_logging(options.log_level, options.log_file, "relaax-parameter-server")
+    begin_access(options)
+    if options.list_checkpoints:
+        return print_checkpoints(options.checkpoint_dir, options.checkpoint_aws_s3, options.aws)
     stop = StopSignal()
     with closing(OperatorPort(operator_listener(options.http_bind))) as operators:
-        if options.replica_of is not None:
-            return _replicate(configuration, options.replica_of, operators, stop)
         # Every update makes and frees vectors of the network's size, in one of many threads.
         keep_memory(FEW_POOLS)
+        if options.replica_of is not None:
+            return _replicate(configuration, options.replica_of, operators, stop)
         if options.shard is None and options.shards is not None:
             raise ConfigurationError(
                 f"--shards lists {len(options.shards)} shards: say which of them this is, with "
@@ -95,10 +62,12 @@ def _serve(arguments: list[str]) -> int:
             raise ConfigurationError(
                 f"--shard {options.shard} needs --shards, the addresses of all of them"
             )
+        if not wait_for_store(options.checkpoint_aws_s3, options.aws, options.give_up, stop):
+            return 0
         if options.shard is not None and not options.shard.is_first:
             return follow(configuration, options.shard, operators, stop)
         with ExitStack() as resources:
-            _monitor(configuration, resources, operators).run(stop)
+            training_monitor(configuration, resources, operators).run(stop)
     return 0
 
 
@@ -134,153 +103,6 @@ def _replicate(
 def _outdated(service: ReplicaService) -> str | None:
     age_s = service.age_s()
     return f"the primary has not answered for {age_s:.0f} s" if age_s > AWAY_S else None
-
-
-def _monitor(
-    configuration: ParameterServerConfiguration, resources: ExitStack, operators: OperatorPort
-) -> TrainingMonitor:
-    """Wire the parts together; ``resources`` will close them, and ``operators`` see them."""
-    options = configuration.options
-    algorithm = load_algorithm(configuration.algorithm.directory)
-    config = make_config(algorithm, configuration.algorithm)
-    global_step = _GlobalStep()
-    writer = _metrics(configuration, global_step, resources, operators)
-    returns = EpisodeReturns(writer, options.goal_episodes)
-    environments = WorkerCount(returns, ENVIRONMENTS_OF)
-    connections = WorkerCount(environments, CONNECTIONS_OF)
-    evaluations = EpisodeReturns(connections, EVALUATIONS_SHOWN, EVALUATION_REWARD)
-    resources.enter_context(owned(options.checkpoint_dir, "relaax-parameter-server"))
-    store = store_of(options.checkpoint_dir, options.checkpoint_aws_s3, options.aws_keys)
-    saver = saver_of(store, options.checkpoints_to_keep, options.keep_best, options.restore)
-    metrics: Metrics = evaluations
-    if isinstance(saver, CheckpointSaver):
-        metrics = EvaluationScores(metrics, saver.scores.add)
-        resources.callback(saver.close)
-    parameter_server: ParameterServerBase = algorithm.ParameterServer(config, saver, metrics)
-    resources.callback(parameter_server.close)
-    saves = SaveRecord(options.checkpoint_interval)
-    open_port: _OpenPort = partial(_open_port, algorithm, parameter_server)
-    if options.shard is not None:
-        first = first_shard(algorithm, parameter_server, options.shard, saver, saves)
-        parameter_server, open_port = first, first.listen
-        operators.ready_if(first.missing)
-    global_step.parameter_server = parameter_server
-    _log.info("looking for a checkpoint in %s", parameter_server.checkpoint_location())
-    parameter_server.restore_latest_checkpoint()
-    _log.info("global step is %d", parameter_server.global_t())
-    if parameter_server.global_t() > 0:
-        where = parameter_server.checkpoint_location()
-        print(f"restored global step {parameter_server.global_t():,} from {where}", flush=True)
-    curve = None if store is None else ReturnCurve(store, _labels(configuration))
-    if curve is not None:
-        curve.restore(parameter_server.global_t())
-    monitor = TrainingMonitor(
-        parameter_server,
-        _listening(open_port, str(options.place)),
-        returns,
-        writer,
-        goal_return=options.goal_return,
-        checkpoint_interval_s=options.checkpoint_interval,
-        published_interval_s=(
-            PUBLISHED_INTERVAL_S
-            if options.checkpoint_aws_s3 is None
-            else PUBLISHED_INTERVAL_AT_S3_S
-        ),
-        keeps_serving=options.keep_serving,
-        environments=environments,
-        connections=connections,
-        evaluations=evaluations,
-        curve=curve,
-        saves=saves,
-    )
-    operators.show(lambda: figures(parameter_server, monitor.progress()))
-    if store is not None:
-        operators.show(saves.figures)
-    operators.begin()
-    return monitor
-
-
-def _open_port(
-    algorithm: Algorithm, parameter_server: ParameterServerBase, address: str
-) -> RunningParameterServer:
-    return algorithm.BridgeControl().start_parameter_server(address, parameter_server.bridge())
-
-
-def _listening(open_port: _OpenPort, address: str) -> RunningParameterServer:
-    try:
-        return open_port(address)
-    except OSError as error:
-        raise ConfigurationError(f"--bind: {error}") from error
-
-
-class _GlobalStep:
-    """The step at which metrics are stored.
-
-    The metrics are made before the parameter server that counts the steps; until then it is 0.
-    """
-
-    parameter_server: ParameterServerBase | None = None
-
-    def __call__(self) -> int:
-        return 0 if self.parameter_server is None else self.parameter_server.global_t()
-
-
-def _labels(configuration: ParameterServerConfiguration) -> PlotLabels:
-    options = configuration.options
-    return PlotLabels(configuration.run_name, options.goal_episodes, options.goal_return)
-
-
-def _metrics(
-    configuration: ParameterServerConfiguration,
-    global_step: _GlobalStep,
-    resources: ExitStack,
-    operators: OperatorPort,
-) -> Metrics:
-    options = configuration.options
-    places: list[Metrics] = []
-    if operators.is_open:
-        newest = NewestScalars()
-        operators.show(newest.figures)
-        places.append(newest)
-    if options.metrics_dir is not None:
-        places.append(_event_files(configuration, options.metrics_dir, global_step, resources))
-    elif options.metrics_aws_s3 is not None:
-        raise ConfigurationError("--metrics-aws-s3 needs --metrics-dir, whose files it copies")
-    if options.wandb_project is not None:
-        wandb = WandbWriter(
-            options.wandb_project,
-            configuration.run_name,
-            global_step,
-            configuration.algorithm.parameters,
-            options.metrics_dir,
-        )
-        resources.callback(wandb.close)
-        places.append(wandb)
-    return SeveralMetrics(places)
-
-
-def _event_files(
-    configuration: ParameterServerConfiguration,
-    metrics_dir: Path,
-    global_step: _GlobalStep,
-    resources: ExitStack,
-) -> Metrics:
-    options = configuration.options
-    directory = metrics_dir / configuration.run_name
-    written = options.model_dump(by_alias=True, exclude_unset=True)
-    algorithm = configuration.algorithm
-    description = describe_run(
-        written, configuration.rlx_server, algorithm.directory.name, algorithm.parameters
-    )
-    writer = EventWriter(directory, global_step, description)
-    if options.metrics_aws_s3 is not None:
-        s3 = options.metrics_aws_s3
-        client = s3_client(aws_session(options.aws_keys))
-        key = object_key(s3.key, configuration.run_name)
-        mirror = S3Mirror(directory, client, s3.bucket, key)
-        resources.callback(mirror.close)
-    resources.callback(writer.close)
-    return writer
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from dataclasses import replace
 from enum import Enum
 
 from relaax.algorithm_base import Metrics, ParameterServerBase, Phase, RunningParameterServer
+from relaax.errors import CheckpointError
 from relaax.failure_log import in_words
 from relaax.server.common.operators import SaveRecord
 from relaax.server.common.stop_signal import Stop
@@ -51,6 +52,14 @@ class EndOfTraining(Enum):
     SIGNAL = "stopped by a signal"
     STEPS = "the required number of steps is done"
     RETURN = "the mean return has reached its goal"
+    #: Of a training in one process, which ends with the environment's program.
+    PROGRAM = "the environment's program has ended"
+    ASKED_STEPS = "as many steps are done as were asked for"
+
+    @property
+    def is_final(self) -> bool:
+        """Whether there is nothing more to learn: the next start would end at once."""
+        return self in (EndOfTraining.STEPS, EndOfTraining.RETURN)
 
 
 class TrainingMonitor:
@@ -109,20 +118,49 @@ class TrainingMonitor:
         """
         try:
             end = self._train_or_save(stop)
-            self._stop_training()
-            if end is not EndOfTraining.SIGNAL:  # after a signal, workers wait for the next start
-                self._bridge.set_phase(Phase.SERVING if self._keeps_serving else Phase.CLOSING)
-            self._note_return()
-            if self._has_something_to_save(end):
-                self._save_last_checkpoint()
-            self._printer.close(replace(self.progress(), seconds_left=None))
-            print(self._summary(end), flush=True)
-            self._plot_return()
-            if end is not EndOfTraining.SIGNAL:
+            self.finish(end)
+            if end.is_final:
                 self._announce_the_end(stop)
         finally:
             self._bridge.stop(CLOSE_GRACE_S)
         return end
+
+    def begin(self) -> None:
+        """Let the intervals begin now; what drives the training itself calls ``check`` then."""
+        now = time.monotonic()
+        self._save_at, self._rate_at = now + self._checkpoint_interval_s, now + RATE_INTERVAL_S
+        self._save_published_at = now + self._published_interval_s
+
+    def check(self) -> EndOfTraining | None:
+        """Show the progress, save if it is time, and return why the training is over, if it is."""
+        now = time.monotonic()
+        if now >= self._rate_at:
+            self._rate_at = now + RATE_INTERVAL_S
+            self._measure_rate()
+        self._note_return()
+        self._printer.show(self.progress())
+        if self._parameter_server.training_is_over():
+            return EndOfTraining.STEPS
+        if self._return_is_reached():
+            return EndOfTraining.RETURN
+        if now >= self._save_at:
+            self._save_at = now + self._checkpoint_interval_s
+            self._save_if_any_or_warn()
+        elif now >= self._save_published_at:
+            self._save_published_at = now + self._save_published()
+        return None
+
+    def finish(self, end: EndOfTraining) -> None:
+        """Learn no more, save, and say why the training has ended."""
+        self._stop_training()
+        if end.is_final:  # after a signal, workers wait for the next start
+            self._bridge.set_phase(Phase.SERVING if self._keeps_serving else Phase.CLOSING)
+        self._note_return()
+        if self._has_something_to_save(end):
+            self._save_last_checkpoint()
+        self._printer.close(replace(self.progress(), seconds_left=None))
+        print(self._summary(end), flush=True)
+        self._plot_return()
 
     def progress(self) -> TrainingProgress:
         """Return how the training is; any thread may ask."""
@@ -169,25 +207,11 @@ class TrainingMonitor:
             _log.exception("stop_training failed: what is saved now may still change")
 
     def _train(self, stop: Stop) -> EndOfTraining:
-        now = time.monotonic()
-        save_at, rate_at = now + self._checkpoint_interval_s, now + RATE_INTERVAL_S
-        save_published_at = now + self._published_interval_s
+        self.begin()
         while not stop.wait(CHECK_INTERVAL_S):
-            now = time.monotonic()
-            if now >= rate_at:
-                rate_at = now + RATE_INTERVAL_S
-                self._measure_rate()
-            self._note_return()
-            self._printer.show(self.progress())
-            if self._parameter_server.training_is_over():
-                return EndOfTraining.STEPS
-            if self._return_is_reached():
-                return EndOfTraining.RETURN
-            if now >= save_at:
-                save_at = now + self._checkpoint_interval_s
-                self._save_if_any_or_warn()
-            elif now >= save_published_at:
-                save_published_at = now + self._save_published()
+            end = self.check()
+            if end is not None:
+                return end
         return EndOfTraining.SIGNAL
 
     def _measure_rate(self) -> None:
@@ -230,8 +254,8 @@ class TrainingMonitor:
         return self._parameter_server.global_t() != self._began_with
 
     def _has_something_to_save(self, end: EndOfTraining) -> bool:
-        """Return False if a signal came before the first step."""
-        return end is not EndOfTraining.SIGNAL or self._has_taken_steps()
+        """Return False if it was stopped before the first step."""
+        return end.is_final or self._has_taken_steps()
 
     def _save_last_checkpoint(self) -> None:
         """Save, and try again after a failure: no later checkpoint would hold the result."""
@@ -251,12 +275,13 @@ class TrainingMonitor:
             self._saves.note_current()
 
     def _save_or_warn(self) -> None:
+        where = self._parameter_server.checkpoint_location()
         try:
             self._save()
-        except Exception:  # training goes on: at the next interval the disk may have room again
-            _log.exception(
-                "no checkpoint was saved in %s", self._parameter_server.checkpoint_location()
-            )
+        except CheckpointError as error:  # training goes on: later a shard is back, or S3
+            _log.error("no checkpoint was saved in %s: %s", where, error)
+        except Exception:  # the same: at the next interval the disk may have room again
+            _log.exception("no checkpoint was saved in %s", where)
 
     def _plot_return(self) -> None:
         where = None if self._curve is None else self._curve.draw()

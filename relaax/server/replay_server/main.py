@@ -11,9 +11,11 @@ from typing import NoReturn
 import numpy as np
 
 from relaax.errors import ConfigurationError
+from relaax.kept_counts import CountsRow, KeptCounts
 from relaax.live_lines import LiveLineWriter
 from relaax.replay.replay import Replay
 from relaax.replay.specs import ReplaySpec
+from relaax.server.common.access import begin_access
 from relaax.server.common.algorithm_loader import Algorithm, load_algorithm, make_config
 from relaax.server.common.checkpoint_place import store_of
 from relaax.server.common.configuration import (
@@ -28,6 +30,7 @@ from relaax.server.common.configuration import (
 from relaax.server.common.directory_lock import owned
 from relaax.server.common.logs import start_logging
 from relaax.server.common.operators import OperatorPort, SaveRecord, operator_listener
+from relaax.server.common.operators.families import Metric, counters
 from relaax.server.common.operators.port import away
 from relaax.server.common.operators.replay import replay_figures
 from relaax.server.common.periodic_tasks import Task, TasksThread, run_tasks
@@ -35,7 +38,11 @@ from relaax.server.common.replay_contents import Contents, restored_contents
 from relaax.server.common.replay_metrics import ReplayMetrics
 from relaax.server.common.replay_port import LINGER_S, ReplayPort
 from relaax.server.common.stop_signal import StopSignal
+from relaax.server.common.store_wait import wait_for_store
 from relaax.server.common.training_watch import TrainingWatch
+
+#: Actions since the start: those that were stored, and those that the parameter server has counted.
+STORED, COUNTED = "stored", "counted"
 
 #: How often writers whose lease is over are looked for, and metrics are stored.
 TEND_S = 1.0
@@ -50,12 +57,15 @@ def _serve(arguments: list[str]) -> int:
     configuration = load_replay_server(arguments)
     options = configuration.options
     start_logging(options.log_level, options.log_file, "relaax-replay-server")
+    begin_access(options)
     require_interval_of_eviction(options)
     stop = StopSignal()
     with ExitStack() as resources:
         operators = resources.enter_context(
             closing(OperatorPort(operator_listener(options.http_bind)))
         )
+        if not wait_for_store(options.checkpoint_aws_s3, options.aws, options.give_up, stop):
+            return 0
         algorithm = load_algorithm(configuration.algorithm.directory)
         spec = _share(configuration, algorithm)
         seed = configuration.algorithm.parameters.get("seed")
@@ -64,12 +74,19 @@ def _serve(arguments: list[str]) -> int:
         own = None if directory is None else directory / options.own_name
         resources.enter_context(owned(own, "relaax-replay-server"))
         saves = SaveRecord(options.checkpoint_interval)
-        contents = _contents(options, replay, spec, saves)
+        contents = _contents(options, replay, spec, saves, resources, operators)
         bridge = algorithm.BridgeControl().parameter_server_stub(str(options.parameter_server))
         resources.callback(bridge.close)
         new_actions = _new_actions(replay)  # before any come
+        kept = KeptCounts([STORED, COUNTED]).row()
+        replay.on_stored(partial(kept.add, STORED))
         port = resources.enter_context(closing(_port(options, replay)))
-        watch = TrainingWatch(bridge, new_actions, give_up_s=options.give_up)
+        watch = TrainingWatch(
+            bridge,
+            new_actions,
+            give_up_s=options.give_up,
+            on_counted=partial(kept.add, COUNTED),
+        )
         resources.enter_context(closing(watch))
         metrics = ReplayMetrics(replay.stats, bridge.metrics(), group=f"replay {options.own_name}")
         saving = resources.enter_context(
@@ -77,6 +94,7 @@ def _serve(arguments: list[str]) -> int:
         )
         operators.ready_if(away(watch.silence_s))
         operators.show(replay_figures(replay.stats))
+        operators.show(lambda: [_actions(kept)])
         if contents is not None:
             operators.show(saves.figures)
         operators.begin()
@@ -93,14 +111,21 @@ def _serve(arguments: list[str]) -> int:
 
 
 def _contents(
-    options: ReplayServerOptions, replay: Replay, spec: ReplaySpec, saves: SaveRecord
+    options: ReplayServerOptions,
+    replay: Replay,
+    spec: ReplaySpec,
+    saves: SaveRecord,
+    resources: ExitStack,
+    operators: OperatorPort,
 ) -> Contents | None:
     """Restore what was saved, if a place is given; return what saves it again."""
     directory, s3 = options.checkpoint_dir, options.checkpoint_aws_s3
     store = store_of(
         None if directory is None else directory / options.own_name,
         None if s3 is None else S3Location(s3.bucket, f"{s3.key}/{options.own_name}"),
-        options.aws_keys,
+        options.aws,
+        resources,
+        operators,
     )
     return None if store is None else restored_contents(replay, spec, store, saves)
 
@@ -116,6 +141,15 @@ def _new_actions(replay: Replay) -> Callable[[], int]:
     """Return what counts actions from now on: those that were restored have been counted."""
     restored = replay.actions
     return lambda: replay.actions - restored
+
+
+def _actions(kept: CountsRow) -> Metric:
+    return counters(
+        "replay_actions",
+        "Steps but those in which an episode was cut off, since the start",
+        "how",
+        {how: kept[how] for how in (STORED, COUNTED)},
+    )
 
 
 def _finish(port: ReplayPort, saving: TasksThread, contents: Contents | None) -> None:

@@ -3,6 +3,8 @@
 ``main``                the command ``relaax-rlx-server``
 ``wiring``              puts a server together: the one place that reads its configuration
 ``server``              listens, admits, reaps, ends
+``lobby``               where connections are until they have proved themselves, by ``entrance``
+``limits``              how much clients may ask for
 ``admission``           whether there is memory for another connection
 ``available_memory``    how much there is, of the machine and of the container
 ``connection_workers``  a worker for each connection

@@ -9,7 +9,7 @@ memory.stat) and https://docs.kernel.org/admin-guide/cgroup-v1/memory.html.
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import psutil
 
@@ -97,8 +97,10 @@ class _Mount:
 
     def places(self, path: str) -> Iterator[Path]:
         """Yield the directories of the cgroup ``path`` and those around it, as far as seen."""
-        within = path.removeprefix(self.root) if path.startswith(self.root) else path
-        place = self.point / within.strip("/")
+        within = PurePosixPath(path)
+        with suppress(ValueError):  # the mount shows another part of the hierarchy
+            within = within.relative_to(self.root)
+        place = self.point / within.relative_to(within.anchor)
         while True:
             yield place
             if place == self.point:

@@ -1,8 +1,10 @@
 """A worker for each connection: forked when it is accepted, gone with it."""
 
-import socket
+from collections import Counter
 from collections.abc import Callable, Iterator
 
+from relaax.address import host_of
+from relaax.protocol import FrameConnection
 from relaax.server.rlx_server.admission import AdmissionDecision, WorkerAdmission
 from relaax.server.rlx_server.children import DRAIN, Children, ExitedChild
 from relaax.server.rlx_server.tally import Tally, WorkerRow
@@ -23,7 +25,7 @@ class ConnectionWorkers:
         admission: WorkerAdmission,
         seeds: Iterator[int],
         tally: Tally,
-        run: Callable[[int, WorkerRow, socket.socket, str], int],
+        run: Callable[[int, WorkerRow, FrameConnection, str], int],
     ) -> None:
         self._children = children
         self._admission = admission
@@ -32,6 +34,9 @@ class ConnectionWorkers:
         self._run = run
         #: By pid: the worker's row.
         self._rows: dict[int, int | None] = {}
+        #: By pid: its client's address; and how many there are of each.
+        self._hosts: dict[int, str] = {}
+        self._by_host: Counter[str] = Counter()
 
     @property
     def pids(self) -> list[int]:
@@ -59,7 +64,16 @@ class ConnectionWorkers:
         """Decide whether there is memory for one more connection."""
         return self._admission.decide(self._rows)
 
-    def serve(self, connection: socket.socket, peer: str) -> int:
+    @property
+    def connections(self) -> int:
+        """How many connections are served."""
+        return len(self._hosts)
+
+    def connections_of(self, host: str) -> int:
+        """Return how many of them come from an address."""
+        return self._by_host[host]
+
+    def serve(self, connection: FrameConnection, peer: str) -> int:
         """Fork a worker for ``connection`` and return its pid; OSError when that fails."""
         seed, number = next(self._seeds), self._tally.take()
         row = self._tally.row(number)
@@ -71,10 +85,13 @@ class ConnectionWorkers:
             self._tally.give_back(number)
             raise
         self._rows[pid] = number
+        self._hosts[pid] = host_of(peer)
+        self._by_host[self._hosts[pid]] += 1
         return pid
 
     def note_exit(self, exited: ExitedChild) -> int | None:
         """Take note of the end of a child; return None: the RLX server goes on."""
         if exited.pid in self._rows:
             self._tally.give_back(self._rows.pop(exited.pid))
+            self._by_host -= Counter([self._hosts.pop(exited.pid)])
         return None

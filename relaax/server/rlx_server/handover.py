@@ -2,29 +2,45 @@
 
 import socket
 import struct
+from collections import Counter
 from dataclasses import dataclass
 from typing import ClassVar, Self
+
+from relaax.address import host_of
+
+#: More than a report has: see ``MOST_CLOSED``.
+_PACKET_BYTES = 64 * 1024
+
+#: A report names no more closed connections than these; the next one names more.
+MOST_CLOSED = 256
 
 
 @dataclass(frozen=True)
 class Report:
     """What a shared worker says of itself. The first one says that it is ready."""
 
-    _FORMAT: ClassVar[struct.Struct] = struct.Struct("<qq")
+    _FORMAT: ClassVar[struct.Struct] = struct.Struct("<qqq")
 
     #: Connections that it has taken since its start.
     taken: int
     #: Environments that it serves now; a connection that has said nothing yet counts as one.
     environments: int
+    #: Connections that have not proved yet that they may be served.
+    waiting: int = 0
+    #: The clients' addresses of connections that have been closed since the report before.
+    closed: tuple[str, ...] = ()
 
     def pack(self) -> bytes:
         """Return the packet."""
-        return self._FORMAT.pack(self.taken, self.environments)
+        head = self._FORMAT.pack(self.taken, self.environments, self.waiting)
+        return head + "\n".join(self.closed).encode()
 
     @classmethod
     def unpack(cls, packet: bytes) -> Self:
         """Return the report in a packet."""
-        return cls(*cls._FORMAT.unpack(packet))
+        head, rest = packet[: cls._FORMAT.size], packet[cls._FORMAT.size :]
+        taken, environments, waiting = cls._FORMAT.unpack(head)
+        return cls(taken, environments, waiting, tuple(rest.decode().splitlines()))
 
 
 class Outbox:
@@ -39,6 +55,8 @@ class Outbox:
         channel.setblocking(False)  # a worker that hangs must not hold up the RLX server
         self._handed_over = 0
         self._report: Report | None = None
+        #: How many connections of each address it has.
+        self._by_host: Counter[str] = Counter()
         #: Whether the worker has closed its end.
         self.is_lost = False
 
@@ -54,6 +72,16 @@ class Outbox:
             return self._handed_over
         return self._report.environments + self._handed_over - self._report.taken
 
+    @property
+    def connections(self) -> int:
+        """Connections that the worker has, or will have; without those that prove nothing."""
+        waiting = 0 if self._report is None else self._report.waiting
+        return self._by_host.total() - waiting
+
+    def connections_of(self, host: str) -> int:
+        """Return how many of them come from an address."""
+        return self._by_host[host]
+
     def fileno(self) -> int:
         """Return the descriptor to poll."""
         return self._channel.fileno()
@@ -62,13 +90,14 @@ class Outbox:
         """Take what the worker has reported."""
         while not self.is_lost:
             try:
-                packet = self._channel.recv(256)
+                packet = self._channel.recv(_PACKET_BYTES)
             except BlockingIOError:
                 return
             except OSError:
                 packet = b""
             if packet:
                 self._report = Report.unpack(packet)
+                self._by_host -= Counter(map(host_of, self._report.closed))
             else:
                 self.is_lost = True
 
@@ -76,6 +105,7 @@ class Outbox:
         """Give a connection to the worker; OSError when it does not take it. The caller closes."""
         socket.send_fds(self._channel, [peer.encode()], [connection.fileno()])
         self._handed_over += 1
+        self._by_host[host_of(peer)] += 1
 
     def close(self) -> None:
         """Close the channel, which ends the worker."""

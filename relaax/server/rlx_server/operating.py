@@ -1,21 +1,35 @@
-"""What operators see of an RLX server, which its watcher tells them."""
+"""What operators see of an RLX server: its watcher answers for it."""
 
 import os
+import signal
 import socket
 from collections.abc import Iterable
 from contextlib import closing
 
+from relaax.live_lines import Figure
 from relaax.server.common.operators import Metric, OperatorPort, counter, gauge
 from relaax.server.common.operators.families import counters, histogram
 from relaax.server.common.operators.port import AWAY_S
 from relaax.server.rlx_server.admission import in_mib
 from relaax.server.rlx_server.tally import Tally
-from relaax.server.rlx_server.tally.row import CONNECTIONS, ENVIRONMENTS, HISTOGRAMS, STEPS
+from relaax.server.rlx_server.tally.row import (
+    CONNECTIONS,
+    DELIVERED,
+    DROPPED,
+    ENVIRONMENTS,
+    EPISODES,
+    HISTOGRAMS,
+    LOST,
+    RETURNS,
+    STEPS,
+    TAKEN,
+    TURNED_AWAY,
+)
 from relaax.server.rlx_server.tally.state import Cell, ServerState
 from relaax.server.rlx_server.watcher import watch_parameter_server
-from relaax.server.rlx_server.worker.settings import WorkerSettings
+from relaax.server.rlx_server.worker.settings import Exploitation, WorkerSettings
 
-#: A server that has not looked around for so long serves nobody.
+#: A server that has not looked around for so long does not serve.
 STUCK_S = 30.0
 
 _MEANINGS = {
@@ -27,14 +41,37 @@ _MEANINGS = {
 
 
 def watch_and_tell(settings: WorkerSettings, tally: Tally, listener: socket.socket | None) -> int:
-    """Watch the parameter server, and tell those who ask at ``listener`` how the RLX server is."""
+    """Watch the parameter server, and answer at ``listener`` how the RLX server is."""
     with closing(OperatorPort(listener, pid=os.getppid)) as port:
         state = tally.state
         port.alive_if(lambda: stuck(state))
-        port.ready_if(lambda: "; ".join(not_ready(state)) or None)
-        port.show(lambda: figures(tally))
+        exploitation = settings.exploitation
+        has_parameter_server = exploitation is None
+        port.ready_if(lambda: "; ".join(not_ready(state, has_parameter_server)) or None)
+        port.show(lambda: figures(tally, has_parameter_server))
+        if exploitation is not None:
+            port.show(lambda: figures_of_exploitation(exploitation, tally))
         port.begin()
+        if exploitation is not None:
+            return wait_for_the_end()
         return watch_parameter_server(settings, state)
+
+
+def wait_for_the_end() -> int:
+    """Wait until the RLX server ends this process: without a parameter server no training ends."""
+    while True:
+        signal.pause()
+
+
+def served(settings: WorkerSettings, tally: Tally) -> list[Figure]:
+    """Return what the live line shows where a checkpoint is exploited; else nothing."""
+    totals = tally.totals()
+    if settings.exploitation is None:
+        return []
+    episodes = Figure(totals[EPISODES], "episodes")
+    if not totals[EPISODES]:
+        return [episodes]
+    return [episodes, Figure(totals[RETURNS] / totals[EPISODES], "mean return")]
 
 
 def stuck(state: ServerState) -> str | None:
@@ -43,7 +80,7 @@ def stuck(state: ServerState) -> str | None:
     return f"it has done nothing for {seconds:.0f} s" if seconds > STUCK_S else None
 
 
-def not_ready(state: ServerState) -> Iterable[str]:
+def not_ready(state: ServerState, has_parameter_server: bool = True) -> Iterable[str]:
     """Yield in words why connections should not be sent here."""
     if state[Cell.DRAINS]:
         yield "it is about to stop, and lets its connections go"
@@ -56,16 +93,24 @@ def not_ready(state: ServerState) -> Iterable[str]:
             f"{in_mib(needed)} MiB"
         )
     seconds = state.seconds_since(Cell.PARAMETER_SERVER_ANSWERED)
-    if seconds > AWAY_S:
+    if has_parameter_server and seconds > AWAY_S:
         yield "the parameter server does not answer"
 
 
-def figures(tally: Tally) -> Iterable[Metric]:
+def figures(tally: Tally, has_parameter_server: bool = True) -> Iterable[Metric]:
     """Yield what the server and its workers have counted."""
     state, totals = tally.state, tally.totals()
     yield gauge("connections", "Connections that are served", totals[CONNECTIONS])
     yield gauge("environments", "Environments that are served", totals[ENVIRONMENTS])
     yield counter("steps", "Actions that were chosen for environments", totals[STEPS])
+    steps = tally.kept.totals()
+    yield counter("steps_taken", "Steps whose reward has come, to be learnt from", steps[TAKEN])
+    yield counters(
+        "steps_left",
+        "The same, by what became of them where a learner of its own learns",
+        "how",
+        {how: steps[how] for how in (DELIVERED, DROPPED, LOST)},
+    )
     yield counter("connections_accepted", "Connections given to a worker", state[Cell.ACCEPTED])
     yield counters(
         "connections_refused",
@@ -73,6 +118,8 @@ def figures(tally: Tally) -> Iterable[Metric]:
         "reason",
         {
             "memory": state[Cell.REFUSED_FOR_MEMORY],
+            "limit": state[Cell.REFUSED_FOR_LIMIT],
+            "not proved": state[Cell.TURNED_AWAY] + totals[TURNED_AWAY],
             "no worker": state[Cell.REFUSED_WITHOUT_WORKER],
         },
     )
@@ -85,9 +132,18 @@ def figures(tally: Tally) -> Iterable[Metric]:
     yield gauge("memory_available_bytes", "Memory that is available", state[Cell.AVAILABLE])
     yield gauge("connection_memory_bytes", "What one more connection needs", state[Cell.NEEDED])
     yield gauge("draining", "1 while connections are let go before the end", state[Cell.DRAINS])
-    answers = state.seconds_since(Cell.PARAMETER_SERVER_ANSWERED) <= AWAY_S
-    yield gauge("parameter_server_up", "1 while the parameter server answers", answers)
+    if has_parameter_server:
+        answers = state.seconds_since(Cell.PARAMETER_SERVER_ANSWERED) <= AWAY_S
+        yield gauge("parameter_server_up", "1 while the parameter server answers", answers)
     for name, (begin, bounds) in HISTOGRAMS.items():
         metric, means = _MEANINGS[name]
         total, *counts = totals[begin : begin + len(bounds) + 2].tolist()
         yield histogram(metric, means, bounds, counts, total)
+
+
+def figures_of_exploitation(exploitation: Exploitation, tally: Tally) -> Iterable[Metric]:
+    """Yield what is served, and what it has earned."""
+    totals, trained = tally.totals(), exploitation.trained
+    yield gauge("exploited_global_step", "Global step of the checkpoint", trained.global_t)
+    yield counter("episodes", "Episodes that have ended", totals[EPISODES])
+    yield gauge("episode_returns_sum", "Sum of the returns of these episodes", totals[RETURNS])

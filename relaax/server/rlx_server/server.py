@@ -8,13 +8,17 @@ import socket
 import time
 from collections.abc import Callable
 from types import FrameType
-from typing import Protocol
+from typing import Any, Protocol
 
-from relaax.address import Address
+from relaax.address import Address, host_of
 from relaax.live_lines import Figure, LiveLineWriter
+from relaax.protocol import FrameConnection
+from relaax.protocol.binary import ErrorCode
 from relaax.server.rlx_server.admission import AdmissionDecision
 from relaax.server.rlx_server.available_memory import AvailableMemory
 from relaax.server.rlx_server.children import END_OF_TRAINING, STOP, Children, ExitedChild
+from relaax.server.rlx_server.limits import ConnectionLimits
+from relaax.server.rlx_server.lobby import Lobby
 from relaax.server.rlx_server.tally.state import Cell, ServerState
 from relaax.server.rlx_server.watchdog import Watchdog
 from relaax.server.rlx_server.watcher import PARAMETER_SERVER_IS_GONE, TRAINING_IS_OVER
@@ -65,7 +69,14 @@ class Workers(Protocol):
     def admit(self) -> AdmissionDecision:
         """Decide whether there is memory for one more connection."""
 
-    def serve(self, connection: socket.socket, peer: str) -> int:
+    @property
+    def connections(self) -> int:
+        """How many connections are served."""
+
+    def connections_of(self, host: str) -> int:
+        """Return how many of them come from an address."""
+
+    def serve(self, connection: Any, peer: str) -> int:
         """Give a connection to a worker and return its pid; OSError when that fails."""
 
     def note_exit(self, exited: ExitedChild) -> int | None:
@@ -76,8 +87,11 @@ class RlxServer:
     """Listens, admits, reaps; ends with SIGINT, SIGTERM, or the training.
 
     ``watch`` is what the watcher of the parameter server runs; it alone keeps ``operators``, a
-    listener, open. While no worker can take connections, clients wait in the listener's queue.
-    Whatever happens is counted in ``state``, which the watcher reads.
+    listener, open. With a ``lobby`` workers get connections that have proved there that they may be
+    served; without one, they get them as they come. While no worker can take connections, clients
+    wait in the listener's queue.
+    Whatever happens is counted in ``state``, which the watcher reads. What ``served`` returns is
+    shown in the live line, too.
 
     With SIGTERM it drains: it takes no more connections, and ends when all have been closed, each
     at the end of an episode, or after ``drain_s`` seconds, or with the next signal. It does not
@@ -95,12 +109,18 @@ class RlxServer:
         state: ServerState,
         watchdog: Watchdog,
         drain_s: float,
+        limits: ConnectionLimits,
+        lobby: Lobby | None = None,
         operators: socket.socket | None = None,
+        served: Callable[[], list[Figure]] = list,
     ) -> None:
         self._state = state
         self._watchdog = watchdog
         self._drain_s = drain_s
+        self._limits = limits
+        self._lobby = lobby
         self._operators = operators
+        self._served = served
         self._available = AvailableMemory()
         self._note_at = 0.0
         #: Whether to drain, and until when, once that has begun.
@@ -131,6 +151,9 @@ class RlxServer:
         self._children.parents_own(self._listener, self._wake_reader, self._wake_writer)
         if self._operators is not None:
             self._children.parents_own(self._operators)
+        if self._lobby is not None:
+            self._children.parents_own(self._lobby)
+            self._selector.register(self._lobby, selectors.EVENT_READ, self._take_from_lobby)
         self._install_signals()
         try:
             self._loop()
@@ -138,6 +161,9 @@ class RlxServer:
             self._listener.close()
             if self._operators is not None:
                 self._operators.close()
+            if self._lobby is not None:
+                self._lobby.turn_away()
+                self._lobby.close()
             self._children.stop(END_OF_TRAINING if self._is_over else STOP)
             signal.set_wakeup_fd(-1)
             self._wake_reader.close()
@@ -182,10 +208,12 @@ class RlxServer:
             Figure(self._state[Cell.ACCEPTED], "connections accepted"),
             Figure(self._refused(), "connections refused"),
             Figure(self._state[Cell.WORKERS_LOST], "workers lost"),
+            *self._served(),
         ]
 
     def _refused(self) -> float:
-        return self._state[Cell.REFUSED_FOR_MEMORY] + self._state[Cell.REFUSED_WITHOUT_WORKER]
+        cells = (Cell.REFUSED_FOR_MEMORY, Cell.REFUSED_FOR_LIMIT, Cell.REFUSED_WITHOUT_WORKER)
+        return sum(self._state[cell] for cell in cells)
 
     def _look_around(self) -> None:
         """Take note of how things are, and kill workers that hang, once a second."""
@@ -194,6 +222,7 @@ class RlxServer:
             return
         self._note_at = now + LOOK_AROUND_S
         self._state.note_now(Cell.LOOKED_AROUND)
+        self._take_from_lobby(looks_at_all=True)
         self._state[Cell.AVAILABLE] = self._available.bytes()
         for pid in self._watchdog.hung(self._workers.turns):
             _log.warning(
@@ -211,6 +240,8 @@ class RlxServer:
             self._listen(False)
             self._children.no_longer_open(self._listener)
             self._listener.close()
+            if self._lobby is not None:
+                self._lobby.turn_away()
             self._workers.drain()
         state = self._state
         is_away = state[Cell.PARAMETER_SERVER_WAS_AWAY] > state[Cell.PARAMETER_SERVER_ANSWERED]
@@ -281,22 +312,46 @@ class RlxServer:
                 _log.warning("could not accept a connection: %s", error)
                 time.sleep(ACCEPT_RETRY_S)
                 return
+            peer = f"{address[0]}:{address[1]}"
+            if self._lobby is not None:
+                self._lobby.enter(connection, peer)
+                continue
             with connection:
-                self._admit(connection, f"{address[0]}:{address[1]}")
+                self._admit(connection, peer)
 
-    def _admit(self, connection: socket.socket, peer: str) -> None:
-        """Give a client to a worker if it may stay; access control will stand here too."""
+    def _take_from_lobby(self, looks_at_all: bool = False) -> None:
+        """Admit the connections that have proved that they may be served."""
+        if self._lobby is None:
+            return
+        for entrance in self._lobby.proved(looks_at_all):
+            reason = self._admit(entrance.messages, entrance.peer)
+            if reason is None:
+                entrance.messages.release()  # its worker has it
+            else:
+                entrance.refuse(ErrorCode.GO_ELSEWHERE, reason)
+        self._state[Cell.TURNED_AWAY] += self._lobby.turned_away()
+        self._lobby.ended()  # no worker has been counting them
+
+    def _admit(self, connection: socket.socket | FrameConnection, peer: str) -> str | None:
+        """Give a client to a worker if it may stay; else return why it may not."""
+        served = self._workers.connections, self._workers.connections_of(host_of(peer))
+        exceeded = self._limits.exceeded(*served)
+        if exceeded is not None:
+            _log.warning("refusing a connection from %s: %s", peer, exceeded)
+            self._state.add(Cell.REFUSED_FOR_LIMIT)
+            return exceeded
         decision = self._workers.admit()
         self._state[Cell.NEEDED] = decision.needed_bytes
         if not decision.is_admitted:
             _log.warning("refusing a connection from %s: %s", peer, decision)
             self._state.add(Cell.REFUSED_FOR_MEMORY)
-            return
+            return str(decision)
         try:
             pid = self._workers.serve(connection, peer)
         except OSError as error:
             _log.error("refusing a connection from %s: no worker serves it: %s", peer, error)
             self._state.add(Cell.REFUSED_WITHOUT_WORKER)
-        else:
-            self._state.add(Cell.ACCEPTED)
-            _log.info("worker %d serves %s", pid, peer)
+            return "no worker can be started"
+        self._state.add(Cell.ACCEPTED)
+        _log.info("worker %d serves %s", pid, peer)
+        return None

@@ -95,6 +95,18 @@ class SharedWorkers:
             if worker.pid is not None and worker.outbox is not None and worker.is_ready
         )
 
+    @property
+    def connections(self) -> int:
+        """How many connections are served."""
+        return sum(outbox.connections for outbox in self._outboxes())
+
+    def connections_of(self, host: str) -> int:
+        """Return how many of them come from an address."""
+        return sum(outbox.connections_of(host) for outbox in self._outboxes())
+
+    def _outboxes(self) -> Iterator[Outbox]:
+        return (worker.outbox for worker in self._workers if worker.outbox is not None)
+
     def serve(self, connection: socket.socket, peer: str) -> int:
         """Hand ``connection`` to a worker and return its pid; OSError when no worker takes it."""
         reason = OSError("no worker runs")

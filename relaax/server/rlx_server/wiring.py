@@ -5,25 +5,32 @@ import os
 import selectors
 import socket
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
-from relaax.algorithm_base import ConfigBase
+from relaax.access import Access, current_access
+from relaax.access.tls import ServerContexts
+from relaax.algorithm_base import ConfigBase, Evaluation
 from relaax.protocol import FrameConnection
-from relaax.server.common.algorithm_loader import load_algorithm, make_config
+from relaax.protocol.tls_socket import TlsSocket
+from relaax.server.common.algorithm_loader import Algorithm, load_algorithm, make_config
 from relaax.server.common.configuration import RlxServerConfiguration, RlxServerOptions
+from relaax.server.common.exploitation import checkpoints_at, restore_trained
 from relaax.server.common.operators import operator_listener
 from relaax.server.rlx_server.admission import MIB, ShareAdmission, WorkerAdmission
 from relaax.server.rlx_server.children import Children
 from relaax.server.rlx_server.connection_workers import ConnectionWorkers
-from relaax.server.rlx_server.operating import watch_and_tell
+from relaax.server.rlx_server.entrance import Guard
+from relaax.server.rlx_server.limits import ClientLimits, ConnectionLimits
+from relaax.server.rlx_server.lobby import Lobby
+from relaax.server.rlx_server.operating import served, watch_and_tell
 from relaax.server.rlx_server.server import RlxServer, Workers
 from relaax.server.rlx_server.shared_workers import SharedWorkers
 from relaax.server.rlx_server.tally import Tally
 from relaax.server.rlx_server.tally.state import Cell
 from relaax.server.rlx_server.watchdog import Watchdog
 from relaax.server.rlx_server.worker.process import run_connection_worker, run_shared_worker
-from relaax.server.rlx_server.worker.settings import WorkerSettings
+from relaax.server.rlx_server.worker.settings import Exploitation, WorkerSettings
 from relaax.spaces import numbers_of
 
 #: What the first connection is expected to need, with a worker of its own and in a shared one.
@@ -42,6 +49,8 @@ def rlx_server(configuration: RlxServerConfiguration, listener: socket.socket) -
     algorithm = load_algorithm(configuration.algorithm.directory)
     config = make_config(algorithm, configuration.algorithm)
     algorithm.prepare_to_fork()
+    access = current_access()
+    exploitation = _exploitation(options, algorithm, config)
     settings = WorkerSettings(
         algorithm=algorithm,
         config=config,
@@ -50,25 +59,26 @@ def rlx_server(configuration: RlxServerConfiguration, listener: socket.socket) -
         drops_experience=options.when_full == "drop",
         timeout_s=options.timeout,
         give_up_s=options.give_up,
-        open_connection=partial(
-            FrameConnection,
-            max_frame_bytes=options.max_frame_bytes,
-            frame_timeout_s=options.message_timeout,
-        ),
+        open_connection=_connections(options, access),
         max_frame_bytes=options.max_frame_bytes,
         max_environments=options.max_environments,
         algorithm_name=configuration.algorithm.directory.name,
+        exploitation=exploitation,
+        guard=Guard(access.tokens, options.hello_timeout, access.refusals),
+        limits=ClientLimits(options.max_message_rate, options.max_episode_steps),
     )
     operators = operator_listener(options.http_bind)
     selector, children = selectors.DefaultSelector(), Children()
     children.parents_own(selector)
-    tally = Tally()
+    tally = Tally(deliver=algorithm.has_learner)
     first_mib = _first_connection_mib(options, config)
     tally.state[Cell.NEEDED] = first_mib * MIB
     seeds = _seeds(listener, options.seed)
     count = _shared_workers(options, config)
     workers: Workers
+    lobby = None
     if count is None:
+        lobby = Lobby(settings.guard, settings.open_connection)
         workers = ConnectionWorkers(
             children,
             WorkerAdmission(first_mib),
@@ -92,11 +102,52 @@ def rlx_server(configuration: RlxServerConfiguration, listener: socket.socket) -
         children,
         workers,
         watch=partial(watch_and_tell, settings, tally, operators),
+        served=lambda: served(settings, tally),
         state=tally.state,
         watchdog=Watchdog(tally.state, options.worker_timeout),
         drain_s=options.drain,
+        limits=ConnectionLimits(options.max_connections, options.max_connections_per_address),
+        lobby=lobby,
         operators=operators,
     )
+
+
+def _connections(
+    options: RlxServerOptions, access: Access
+) -> Callable[[socket.socket], FrameConnection]:
+    """Return what makes a connection of an accepted socket."""
+    framed = partial(
+        FrameConnection,
+        max_frame_bytes=options.max_frame_bytes,
+        frame_timeout_s=options.message_timeout,
+    )
+    if access.tls is None or access.tls.cert is None:
+        return framed
+    contexts = ServerContexts(access.tls, access.environments_need_certificates)
+    return lambda sock: framed(TlsSocket(sock, contexts.newest()))
+
+
+def _exploitation(
+    options: RlxServerOptions, algorithm: Algorithm, config: ConfigBase
+) -> Exploitation | None:
+    """Return what ``--exploit`` asks for: all workers share its parameters, which are read here."""
+    if options.exploit is None:
+        return None
+    checkpoints = checkpoints_at(
+        options.checkpoint_dir,
+        options.checkpoint_aws_s3,
+        options.aws,
+        options.exploit,
+        "--exploit",
+    )
+    trained = restore_trained(algorithm, config, checkpoints)
+    evaluation = Evaluation.STOCHASTIC if options.stochastic else Evaluation.DETERMINISTIC
+    print(
+        f"exploiting global step {trained.global_t:,} from {trained.location}, with "
+        f"{evaluation.value} actions: nothing is learnt",
+        flush=True,
+    )
+    return Exploitation(trained, evaluation)
 
 
 def _shared_workers(options: RlxServerOptions, config: ConfigBase) -> int | None:

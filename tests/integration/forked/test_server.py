@@ -12,6 +12,7 @@ from relaax.server.rlx_server import server as module
 from relaax.server.rlx_server.admission import AdmissionDecision
 from relaax.server.rlx_server.children import Children
 from relaax.server.common.listening import listen_as_told
+from relaax.server.rlx_server.limits import ConnectionLimits
 from relaax.server.rlx_server.server import RlxServer
 from relaax.server.rlx_server.tally import Tally
 from relaax.server.rlx_server.tally.state import Cell
@@ -34,6 +35,15 @@ class Workers:
         self.looks = 0
         self.are_idle = False
         self.drained = 0
+        self.most = 100
+
+    @property
+    def connections(self):
+        return self.served or 0
+
+    def connections_of(self, host):
+        assert host == "127.0.0.1"
+        return 0
 
     def start_due(self):
         self.looks += 1
@@ -90,7 +100,10 @@ def serve(clients, watch=lambda: time.sleep(60) or 0, drain_s=0, worker_timeout_
     thread = threading.Thread(target=run_clients)
     watchdog = Watchdog(state, worker_timeout_s)
     selector = selectors.DefaultSelector()
-    server = RlxServer(listener, selector, children, workers, watch, state, watchdog, drain_s)
+    limits = ConnectionLimits(workers.most, workers.most)
+    server = RlxServer(
+        listener, selector, children, workers, watch, state, watchdog, drain_s, limits
+    )
     thread.start()
     status = server.run()
     thread.join()
@@ -297,3 +310,17 @@ def test_an_address_in_use_is_an_error():
             assert str(error).startswith("--bind: cannot listen at 127.0.0.1:"), error
     """
     run(program)
+
+
+def test_a_connection_beyond_the_limit_is_closed_and_counted():
+    program = """
+    workers.most = 2
+    def clients():
+        served = [connect() for _ in range(2)]
+        assert [client.recv(9) for client in served] == [b"1", b"2"]
+        with connect() as refused:
+            assert refused.recv(9) == b""
+        assert state[Cell.REFUSED_FOR_LIMIT] == 1
+    serve(clients)
+    """
+    assert "2 connections are served (--max-connections)" in run(program)

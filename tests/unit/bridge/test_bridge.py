@@ -1,5 +1,6 @@
 """Both ends of the bridge over real gRPC on the loopback interface."""
 
+import re
 import threading
 import time
 
@@ -20,8 +21,14 @@ from relaax.algorithm_base import (
     VariableSource,
     Version,
 )
-from relaax.bridge import Bridge, BridgeControl
+from relaax.bridge import Bridge, BridgeControl, bridge_pb2, bridge_pb2_grpc
+from relaax.bridge.control import _most_bytes
 from relaax.errors import BridgeError, ParameterServerAway
+from relaax.learning.optimizers import SGD
+from relaax.learning.parameter_service import ParameterService
+from relaax.learning.parameter_store import ParameterStore
+from relaax.learning.published.parameters import PublishedParameters
+from relaax.learning.published.service import PublishedService
 
 DEADLINE_S = 20
 
@@ -257,7 +264,7 @@ def test_what_the_service_raises_is_one_traceback_there_and_a_reason_for_each_wo
         with pytest.raises(BridgeError, match=f"{type(error).__name__}: .*early"):
             CALLS[call](bridge)
     assert caplog.text.count("Traceback") == 1
-    assert caplog.text.count("a call from a worker failed again") == 2
+    assert len(re.findall(r"a call from 127\.0\.0\.1:\d+ failed again", caplog.text)) == 2
 
 
 def test_values_that_are_none_are_an_error_of_the_service_too(serve, bridge, caplog):
@@ -328,3 +335,118 @@ def test_steps_that_a_parameter_server_has_lost_are_counted(caplog):
         f"parameter server {url} started again and went back from global step 510 to 320: at "
         "least 190 steps are lost"
     )
+
+
+@pytest.mark.parametrize("poison", [np.nan, np.inf, -np.inf])
+def test_a_poisoned_gradient_is_refused_with_the_address_that_has_sent_it(
+    serve, bridge, caplog, poison
+):
+    store = ParameterStore(np.zeros(3, np.float32), SGD(3, 0.0), lambda _: 0.1)
+    serve(ParameterService(store, _Stored()))
+    bridge.synchronize(np.ones(3, np.float32), 1)
+    before = store.read()
+    for gradient in ([1.0, poison, 1.0], [1.0, 1.0]):
+        with pytest.raises(BridgeError, match=r"sent from 127\.0\.0\.1:\d+"):
+            bridge.apply_gradients(np.array(gradient, np.float32))
+    after = store.read()
+    assert (after[0].tobytes(), *after[1:]) == (before[0].tobytes(), *before[1:])
+    assert re.search(r"a call from 127\.0\.0\.1:\d+ failed", caplog.text)
+
+
+@pytest.mark.parametrize("poison", [np.nan, np.inf, -np.inf])
+def test_poisoned_parameters_are_refused_with_the_address_that_has_sent_them(
+    serve, bridge, caplog, poison
+):
+    published = PublishedParameters(np.zeros(3, np.float32))
+    serve(PublishedService(published, _Stored()))
+    bridge.publish_values(np.ones(3, np.float32), 1)
+    for vector in ([1.0, poison, 1.0], [1.0, 1.0]):
+        with pytest.raises(BridgeError, match=r"sent from 127\.0\.0\.1:\d+"):
+            bridge.publish_values(np.array(vector, np.float32), 2)
+    assert bridge.get_values().vector.tolist() == [1.0, 1.0, 1.0]
+    assert re.search(r"a call from 127\.0\.0\.1:\d+ failed", caplog.text)
+
+
+def test_a_message_that_is_compressed_is_refused_before_it_is_unpacked(serve, address):
+    serve(Service())
+    with grpc.insecure_channel(address) as channel:
+        call = channel.unary_unary("/relaax.ParameterServer/IncrementGlobalT")
+        with pytest.raises(grpc.RpcError) as refused:
+            call(bytes(2 * 1024 * 1024), compression=grpc.Compression.Gzip, timeout=DEADLINE_S)
+    assert refused.value.code() is grpc.StatusCode.UNIMPLEMENTED
+    assert "gzip" in refused.value.details()
+
+
+def test_a_message_may_be_twice_as_large_as_the_values_and_4_mib(serve, bridge):
+    serve(Service(2_000_000))
+    bridge.apply_gradients(np.ones(2_000_000, np.float32))
+    with pytest.raises(BridgeError, match="is not"):  # by what knows the size
+        bridge.apply_gradients(np.ones(4_000_000, np.float32))
+    with pytest.raises(BridgeError, match="larger than max"):
+        bridge.apply_gradients(np.ones(5_100_000, np.float32))
+
+
+@pytest.mark.parametrize("service", [Failing(ValueError("too early")), Service()])
+def test_a_service_without_values_takes_256_mib(service):
+    service.vector = None
+    assert _most_bytes(service, None) == 256 * 1024 * 1024
+
+
+def test_values_of_more_than_a_gigabyte_have_no_limit():
+    assert _most_bytes(Service(), 2**28) == -1
+    assert _most_bytes(Service(), 2**27) == 2**30 + 4 * 1024 * 1024
+
+
+@pytest.mark.parametrize("steps", [10**9 + 1, 2**64 - 1])
+def test_more_steps_than_any_call_brings_are_refused_and_not_counted(serve, bridge, address, steps):
+    """Twice, the largest number made a sum that no message can hold, nor the next answer."""
+    store = ParameterStore(np.zeros(3, np.float32), SGD(3, 0.0), lambda _: 0.1)
+    serve(ParameterService(store, _Stored()))
+    with grpc.insecure_channel(address) as channel:
+        stub = bridge_pb2_grpc.ParameterServerStub(channel)
+        stub.IncrementGlobalT(bridge_pb2.Steps(count=1, sender=5, total=1), timeout=DEADLINE_S)
+        for request in (
+            bridge_pb2.Steps(count=steps),
+            bridge_pb2.Steps(count=steps, sender=7, total=steps),
+            bridge_pb2.Steps(count=1, sender=5, total=min(steps + 1, 2**64 - 1)),
+        ):
+            with pytest.raises(grpc.RpcError, match="steps came in one call"):
+                stub.IncrementGlobalT(request, timeout=DEADLINE_S)
+        with pytest.raises(grpc.RpcError, match="steps came in one call"):
+            stub.ApplyGradients(
+                bridge_pb2.Gradients(vector=bytes(12), steps=steps), timeout=DEADLINE_S
+            )
+    assert bridge.increment_global_t(1) == 2
+    assert store.version == 0
+
+
+def test_an_iteration_that_no_checkpoint_can_keep_is_refused(serve, bridge):
+    published = PublishedParameters(np.zeros(3, np.float32))
+    serve(PublishedService(published, _Stored()))
+    with pytest.raises(BridgeError, match=r"iteration 9223372036854775808 is above"):
+        bridge.publish_values(np.ones(3, np.float32), 2**63)
+    bridge.publish_values(np.ones(3, np.float32), 2**63 - 1)
+    assert published.snapshot().slots["published/iteration"].dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    ("method", "data"),
+    [
+        ("ApplyGradients", b"\0"),
+        ("ApplyGradients", b"\x0a\xff"),
+        ("ApplyGradients", b"\x0a\3abc"),  # a vector of three bytes
+        ("Publish", b"\x22\3abc"),
+        ("GetValues", b"\0"),
+    ],
+)
+def test_bytes_that_are_no_message_are_refused_with_the_address_that_has_sent_them(
+    serve, address, caplog, method, data
+):
+    serve(Service())
+    with grpc.insecure_channel(address) as channel:
+        call = channel.unary_unary(f"/relaax.ParameterServer/{method}")
+        with pytest.raises(grpc.RpcError, match=r"\(sent from 127\.0\.0\.1:\d+\)") as refused:
+            call(data, timeout=DEADLINE_S)
+    assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert re.search(r"a call from 127\.0\.0\.1:\d+ was refused", caplog.text)
+    assert "Traceback" not in caplog.text

@@ -1,11 +1,14 @@
 """Messages with a vector, against what protobuf's generated code writes and reads."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from google.protobuf.message import DecodeError
 
 from relaax.bridge import bridge_pb2
 from relaax.bridge.vectors import GRADIENTS, VALUES, WithVector
+from relaax.replay.wire import STEPS
 
 #: Sizes around those where the length takes another byte.
 SIZES = [0, 1, 31, 32, 4095, 4096, 700_000]
@@ -90,3 +93,22 @@ def test_every_message_cut_short_is_refused_or_has_less_in_it():
         except (ValueError, DecodeError):
             continue
         assert found.vector is None
+
+
+def test_a_message_of_steps_of_all_environments_is_read_and_one_of_more_fields_is_not():
+    run = b"\x12\x02\x08\x01"
+    assert len(STEPS.decode(run * 65_535).fields.runs) == 65_535
+    with pytest.raises(ValueError, match="has more than 100000 fields"):
+        STEPS.decode(run * 100_001)
+
+
+def test_reading_takes_no_more_memory_than_the_message():
+    """A megabyte of fields took about a hundred."""
+    data = b"\x12\x00" * 500_000
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="has more than"):
+            STEPS.decode(data)
+        assert tracemalloc.get_traced_memory()[1] < len(data)
+    finally:
+        tracemalloc.stop()

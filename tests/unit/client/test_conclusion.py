@@ -8,6 +8,7 @@ from relaax.client.run_result import RunOutcome, RunResult, result_of_failure
 from relaax.protocol.binary import ErrorCode
 
 FINISHED = RunResult(RunOutcome.FINISHED, "2 episodes are over")
+OVER = RunResult(RunOutcome.TRAINING_OVER, "the training is over")
 LOST = RunResult(RunOutcome.SERVER_LOST, "gave up")
 UNREACHED = RunResult(RunOutcome.UNREACHED, "cannot connect")
 FAILED = RunResult(RunOutcome.FAILED, "KeyError:\n 'speed'")
@@ -23,10 +24,12 @@ UNUSABLE = RunResult(RunOutcome.UNUSABLE, "there is no such environment")
             True,
             False,
             0,
-            "at h:1 does not answer any more: training is over\n",
+            "at h:1 does not answer any more: it has died, or the training is over\n",
             "",
         ),
-        ([LOST, UNREACHED], True, False, 0, "training is over\n", ""),
+        ([LOST, UNREACHED], True, False, 0, "or the training is over\n", ""),
+        ([LOST, OVER, UNREACHED], True, False, 0, "at h:1 says that the training is over\n", ""),
+        ([OVER, FAILED], True, False, 1, "", "KeyError: 'speed'\n"),
         ([UNREACHED] * 3, False, False, 1, "", "h:1\ncannot connect\n"),
         ([FINISHED, FAILED, FAILED], True, False, 1, "", "KeyError: 'speed'\n"),
         ([FAILED, UNUSABLE], True, False, 2, "", "there is no such environment\n"),
@@ -47,7 +50,7 @@ def test_the_worst_result_decides(capsys, results, was_connected, was_stopped, s
         (None, False, RunOutcome.UNREACHED),
         (None, True, RunOutcome.SERVER_LOST),
         (ErrorCode.GO_ELSEWHERE, False, RunOutcome.UNREACHED),
-        (ErrorCode.TRAINING_IS_OVER, True, RunOutcome.SERVER_LOST),
+        (ErrorCode.TRAINING_IS_OVER, True, RunOutcome.TRAINING_OVER),
         (ErrorCode.MISMATCH, False, RunOutcome.UNUSABLE),
         (ErrorCode.MISMATCH, True, RunOutcome.UNUSABLE),
         (ErrorCode.ALGORITHM, False, RunOutcome.FAILED),

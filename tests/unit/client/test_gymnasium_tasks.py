@@ -11,7 +11,6 @@ from relaax.client.gymnasium_tasks import SingleEnvironmentTask, VectorEnvironme
 from relaax.client.observer import RunObserver
 from relaax.client.run_result import RunOutcome
 from relaax.client.runner_options import parse_options
-from relaax.errors import ConfigurationError
 
 REQUIRED = ("--env", "CartPole-v1", "--rlx-server")
 
@@ -89,7 +88,10 @@ def test_an_environment_that_cannot_be_made_or_used_is_named(server, task):
     assert server.accepted == 0
 
 
-def test_a_factory_of_single_environments_is_named():
-    options = parse_options([*REQUIRED, "localhost:1", "--per-connection", "2"])
-    with pytest.raises(ConfigurationError, match="needs a factory with a method 'vector'"):
-        run_command(options, lambda: gymnasium.make("CartPole-v1"))
+def test_options_that_do_not_fit_together_are_named(capsys, tmp_path):
+    several = [*REQUIRED, "localhost:1", "--per-connection", "2"]
+    assert run_command(parse_options(several), lambda: gymnasium.make("CartPole-v1")) == 2
+    assert "needs a factory with a method 'vector'" in capsys.readouterr().err
+    options = parse_options([*several, "--record-video", str(tmp_path)])
+    assert run_command(options, GymnasiumFactory("CartPole-v1", {})) == 2
+    assert capsys.readouterr().err == "--record-video needs --per-connection 1\n"

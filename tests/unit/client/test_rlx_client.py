@@ -3,7 +3,9 @@ import socket
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
+import grpc
 import numpy as np
 import pytest
 
@@ -114,7 +116,7 @@ def test_metrics_after_a_lost_connection_are_dropped(start_server, close) -> Non
         (["act"], "broke the protocol: 'act' takes 1"),
         (b"\x02\x00\x00\x00{]", "broke the protocol: this is not JSON"),
         (b"\x00\x00\x00\x00", "broke the protocol: a frame of 0 bytes"),
-        (b"HTTP/1.1 400 Bad Request", "broke the protocol: a frame of 1347703880 bytes"),
+        (b"HTTP/1.1 400 Bad Request", "broke the protocol: the peer speaks HTTP"),
     ],
 )
 def test_a_malformed_answer_is_a_failure_and_ends_the_connection(
@@ -250,3 +252,18 @@ def test_an_ipv6_address_is_in_brackets() -> None:
 def test_an_impossible_address_is_refused(url: str) -> None:
     with pytest.raises(ConfigurationError, match=re.escape(repr(url))):
         Client(url)
+
+
+def test_the_address_of_a_parameter_server_is_an_error_that_says_so() -> None:
+    """It speaks first: its settings would be a frame of 69 MB."""
+    server = grpc.server(ThreadPoolExecutor(1))
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    try:
+        with (
+            Client(f"127.0.0.1:{port}", timeout_s=30) as client,
+            pytest.raises(Failure, match=r"the peer speaks HTTP/2 \(gRPC\) instead of RLX"),
+        ):
+            client.init([0.0])
+    finally:
+        server.stop(0).wait()

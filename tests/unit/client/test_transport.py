@@ -23,6 +23,7 @@ class Opened(TcpTransport):
     """Keeps the connections that were opened over TCP."""
 
     def __init__(self):
+        super().__init__()
         self.connections = []
 
     def connect(self, address, timeout_s):

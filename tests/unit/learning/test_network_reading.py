@@ -286,3 +286,21 @@ def test_a_file_that_is_not_there_is_named_with_where_it_was_looked_for(tmp_path
         f"network: nets/big.json: cannot be read: No such file or directory; "
         f"looked beside the configuration and in {tmp_path}"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("deep.yaml", "[" * 5000, "line 1: values lie in each other on more than 64 levels"),
+        ("deep.json", "[" * 100_000, "values lie in each other on too many levels"),
+        ("self.yaml", "&a [*a]", "line 1: an alias stands for what it is a part of"),
+        (
+            "laughs.yaml",
+            "a: &a [" + "1, " * 1000 + "]\nb: [" + "*a, " * 1000 + "]",
+            "10000 values",
+        ),
+    ],
+)
+def test_a_file_that_grows_when_it_is_read_is_refused(name, text, said, tmp_path):
+    (tmp_path / name).write_text(text)
+    assert said in mistake(str(tmp_path / name))

@@ -126,7 +126,7 @@ def test_the_limits_in_the_text_are_those_of_the_table() -> None:
 
 
 def test_the_type_codes_of_the_page_are_those_of_the_code() -> None:
-    rows = rows_of("## Arrays", "| code | type | code | type | code | type |")
+    rows = rows_of("### Arrays", "| code | type | code | type | code | type |")
     types = {int(row[i]): row[i + 1] for row in rows for i in (0, 2, 4)}
     kinds = {"b": "boolean", "u": "unsigned", "i": "signed", "f": "float"}
     assert types.keys() == arrays._DTYPES.keys()
@@ -248,7 +248,7 @@ def test_the_code_reads_the_bytes_of_version_2() -> None:
 
 
 def test_the_codes_of_errors_on_the_page_are_those_of_the_code() -> None:
-    rows = rows_of("## Errors", "| code | means | connect again? |")
+    rows = rows_of("### Errors", "| code | means | connect again? |")
     assert {int(code): means for code, means, _ in rows} == {
         binary.ErrorCode.PROTOCOL: "a message was not what this page allows",
         binary.ErrorCode.MISMATCH: (
@@ -256,7 +256,8 @@ def test_the_codes_of_errors_on_the_page_are_those_of_the_code() -> None:
             "configuration"
         ),
         binary.ErrorCode.GO_ELSEWHERE: (
-            "go elsewhere: `--timeout` has passed, or the server stops"
+            "go elsewhere: `--timeout` has passed, the server stops, or has no room for more "
+            "connections"
         ),
         binary.ErrorCode.SERVER: "the server failed",
         binary.ErrorCode.VERSION: "this version is not spoken here",
@@ -265,6 +266,10 @@ def test_the_codes_of_errors_on_the_page_are_those_of_the_code() -> None:
             "the algorithm raised an exception, or returned actions that do not fit its own "
             "action space: its code must change"
         ),
+        binary.ErrorCode.ACCESS: (
+            "the client has not proved that it may connect: its token or its certificate is "
+            "missing, or is not accepted"
+        ),
     }
     assert len(rows) == len(binary.ErrorCode)
     final = {int(code) for code, _, again in rows if again.startswith("no")}
@@ -272,7 +277,7 @@ def test_the_codes_of_errors_on_the_page_are_those_of_the_code() -> None:
 
 
 def test_the_defaults_of_a_hello_are_those_of_the_code() -> None:
-    rows = rows_of("## Hello and welcome", "| member of the object | what | without it |")
+    rows = rows_of("### Hello and welcome", "| member of the object | what | without it |")
     defaults = {name.strip("`"): json.loads(default.strip("`")) for name, _, default in rows}
     assert dataclasses.asdict(binary.decode_hello(b"\x01RLX\x02\0\0\0{}")) == defaults
 

@@ -279,3 +279,55 @@ def test_a_waiting_receive_goes_on_where_one_that_did_not_wait_stopped(pair) -> 
     assert connection.receive_now() is None
     peer.sendall(b"b")
     assert connection.receive() == b"ab"
+
+
+CLIENT_HELLO = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
+
+
+@pytest.mark.parametrize(
+    ("sent", "name"),
+    [
+        (CLIENT_HELLO, "TLS"),
+        (b"GET / HTTP/1.1\r\n\r\n", "HTTP"),
+        (b"PRI * HTTP/2.0\r\n", r"HTTP/2 \(gRPC\)"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "SSH"),
+    ],
+)
+def test_a_peer_that_speaks_another_protocol_is_refused_by_name(sent: bytes, name: str) -> None:
+    for receive in (FrameConnection.receive, FrameConnection.receive_now):
+        ours, theirs = socket.socketpair()
+        connection = FrameConnection(ours)
+        theirs.sendall(sent)
+        with pytest.raises(ProtocolError, match=f"the peer speaks {name} instead of RLX"):
+            receive(connection)
+        connection.close()
+        theirs.close()
+
+
+def test_tls_that_comes_byte_by_byte_is_refused_by_name() -> None:
+    ours, theirs = socket.socketpair()
+    connection = FrameConnection(ours)
+    for byte in CLIENT_HELLO[:5]:
+        theirs.sendall(bytes([byte]))
+        assert connection.receive_now() is None
+    theirs.sendall(CLIENT_HELLO[5:6])
+    with pytest.raises(ProtocolError, match="the peer speaks TLS"):
+        connection.receive_now()
+    connection.close()
+    theirs.close()
+
+
+def test_after_the_first_frame_nothing_is_taken_for_another_protocol() -> None:
+    """A frame of 66,326 bytes may begin as TLS does, where its second byte is 1."""
+    payload = b"\x03\x01" + bytes(0x10316 - 2)
+    frame = struct.pack("<I", len(payload)) + payload
+    for pieces in ((b"\1\0\0\0[", frame), (b"\1\0\0\0[" + frame,)):
+        ours, theirs = socket.socketpair()
+        connection = FrameConnection(ours)
+        sender = threading.Thread(target=lambda p=pieces, t=theirs: [t.sendall(q) for q in p])
+        sender.start()
+        assert connection.receive() == b"["
+        assert connection.receive() == payload
+        sender.join()
+        connection.close()
+        theirs.close()

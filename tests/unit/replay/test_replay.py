@@ -36,6 +36,14 @@ class Case:
         return self.storage.columns["action"][rows].tolist()
 
 
+def test_actions_that_are_stored_are_told_once_without_the_ends_of_episodes():
+    case, told = Case(), []
+    case.replay.on_stored(told.append)
+    case.append(0, 4, end=FINAL)
+    case.append(0, 4, end=FINAL)
+    assert told == [4]
+
+
 def test_steps_that_come_twice_are_stored_once():
     case = Case()
     assert case.append(0, 5) == 5

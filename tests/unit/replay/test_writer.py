@@ -156,16 +156,37 @@ def test_all_that_is_lost_is_counted_also_while_the_server_is_away_and_at_the_en
     assert writer.dropped == 15
 
 
+def test_actions_that_arrive_and_those_that_are_dropped_are_counted_without_ends_of_episodes(
+    server,
+):
+    arrived, dropped = [], []
+    counts = {"on_delivered": arrived.append, "on_actions_dropped": dropped.append}
+    writer = ReplayWriter(ReplayStub(f"127.0.0.1:{server.port}"), SCHEMA, most_waiting=8, **counts)
+    writer.put(batch(0, 10, end=FINAL))
+    wait_until(lambda: sum(arrived) == 10)
+    server.stop()
+    stub = ReplayStub(f"127.0.0.1:{server.port}", call_timeout_s=0.2)
+    cut_off = ReplayWriter(stub, SCHEMA, most_waiting=8, drops=True, **counts)
+    cut_off.put(batch(10, 10, end=0))
+    cut_off.put(batch(20, 5, start=False, end=FINAL))
+    for each in (writer, cut_off):
+        each.close()
+    assert (sum(arrived), sum(dropped)) == (10, 5)
+
+
 def test_one_who_stops_waits_for_room_no_longer(server):
     server.stop()
-    stops = threading.Event()
+    stops, waits = threading.Event(), threading.Semaphore(0)
     stub = ReplayStub(f"127.0.0.1:{server.port}", call_timeout_s=0.2)
-    writer = ReplayWriter(stub, SCHEMA, most_waiting=8, timeout_s=600, stops=stops.is_set)
+    writer = ReplayWriter(
+        stub, SCHEMA, most_waiting=8, timeout_s=600, stops=stops.is_set, on_wait=waits.release
+    )
     writer.put(batch(0, 10))
     with ThreadPoolExecutor(1) as threads:
         putting = threads.submit(writer.put, batch(10, 5, start=False))
-        with pytest.raises(TimeoutError):
-            putting.result(0.5)
+        for _ in range(3):
+            assert waits.acquire(timeout=20)
+        assert not putting.done()
         stops.set()
         putting.result(20)
     writer.close()

@@ -16,6 +16,7 @@ from relaax.server.common.aws import (
     s3_client,
     s3_errors_explained,
 )
+from relaax.server.common.configuration import AwsAccess
 
 SECRET = "wJalrXUtnFEMI"  # noqa: S105 (of Amazon's documentation)
 
@@ -81,7 +82,7 @@ def test_a_malformed_endpoint_is_a_configuration_error(monkeypatch, keys):
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "localhost:9000 ")
     keys.write_text("access: A\nsecret: S")
     with pytest.raises(ConfigurationError, match="localhost:9000"):
-        s3_client(aws_session(keys))
+        s3_client(AwsAccess(keys))
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from relaax.server.common.configuration import (
     ParameterServerOptions,
     RlxServerOptions,
     S3Location,
+    load_export,
     load_learner,
     load_parameter_server,
     load_replay_server,
@@ -58,6 +59,16 @@ def refusal_of_text(yaml, text, load=load_parameter_server):
     return refusal(load, ["--config", str(yaml)])
 
 
+#: What all servers have by default.
+NO_ACCESS = {
+    "auth_token_file": None,
+    "tls_cert": None,
+    "tls_key": None,
+    "tls_ca": None,
+    "insecure": False,
+}
+
+
 class TestValues:
     def test_the_defaults_are_those_of_one_machine(self, yaml):
         yaml.write_text(NAMED)
@@ -74,11 +85,14 @@ class TestValues:
             "checkpoints_to_keep": 5,
             "keep_best": 1,
             "restore": "latest",
+            "list_checkpoints": False,
             "metrics_dir": None,
             "run_name": None,
             "metrics_aws_s3": None,
             "wandb_project": None,
             "aws_keys": None,
+            "aws_endpoint_url": None,
+            "aws_spool": None,
             "goal_return": None,
             "goal_episodes": 100,
             "keep_serving": False,
@@ -86,6 +100,7 @@ class TestValues:
             "shard": None,
             "shards": None,
             "give_up": 3600.0,
+            **NO_ACCESS,
         }
         found = load_rlx_server(["--config", str(yaml)]).options
         assert found == RlxServerOptions()
@@ -108,6 +123,19 @@ class TestValues:
             "max_frame_bytes": DEFAULT_MAX_FRAME_BYTES,
             "max_environments": 1024,
             "seed": None,
+            "exploit": None,
+            "stochastic": False,
+            "checkpoint_dir": None,
+            "checkpoint_aws_s3": None,
+            "aws_keys": None,
+            "aws_endpoint_url": None,
+            "environments_without_certificate": False,
+            "hello_timeout": 10.0,
+            "max_connections": 4096,
+            "max_connections_per_address": 4096,
+            "max_message_rate": 20_000,
+            "max_episode_steps": None,
+            **NO_ACCESS,
         }
 
     def test_a_flag_beats_the_file_and_the_file_beats_the_default(self, yaml):
@@ -153,7 +181,7 @@ class TestValues:
         arguments = ["--config", str(yaml), "--run-name", "second try"]
         assert load_parameter_server(arguments).run_name == "second try"
 
-    @pytest.mark.parametrize("name", ["a/b", "..", ".", "", "/"])
+    @pytest.mark.parametrize("name", ["a/b", "..", ".", "", "/", "a\0b", "a\ud800"])
     def test_the_name_of_a_run_is_one_of_a_directory(self, yaml, name):
         with pytest.raises(ConfigurationError, match="--run-name: must be a name for a directory"):
             options(yaml, "", "--run-name", name)
@@ -226,7 +254,12 @@ class TestValues:
 
     @pytest.mark.parametrize("path", sorted(REPOSITORY.glob("config/*.yaml")), ids=lambda p: p.stem)
     def test_every_configuration_of_the_repository_loads(self, path):
-        names = {"da3c_cont_": "da3c_cont", "starter_continuous": "da3c_cont", "sac_": "sac"}
+        names = {
+            "da3c_cont_": "da3c_cont",
+            "da3cc_": "da3c_cont",
+            "starter_continuous": "da3c_cont",
+            "sac_": "sac",
+        }
         names |= {"td3_": "ddpg", "ddpg_": "ddpg", "dqn_": "dqn", "ppo_": "ppo"}
         name = next((n for stem, n in names.items() if path.stem.startswith(stem)), "da3c")
         for load in (load_parameter_server, load_rlx_server, load_learner):
@@ -476,3 +509,84 @@ class TestAlgorithm:
         assert "give 'path' (a folder) or 'name'" in refusal_of_text(
             yaml, f"{PARAMETER_SERVER}:\n{text}\n"
         )
+
+
+class TestExploitation:
+    """An RLX server reads the checkpoints of the parameter server's section."""
+
+    SECTION = f"{PARAMETER_SERVER}: {{--checkpoint-dir: cps, --aws-keys: keys.yaml}}\n"
+
+    def found(self, yaml, *flags, rlx_server="", section=SECTION):
+        yaml.write_text(f"{section}relaax-rlx-server: {{{rlx_server}}}\n{NAMED}")
+        return load_rlx_server(["--config", str(yaml), *flags]).options
+
+    @pytest.mark.parametrize(
+        ("flags", "checkpoint"),
+        [
+            (["--exploit"], "latest"),
+            (["--exploit", "best"], "best"),
+            (["--exploit", "120000"], "120000"),
+            (["--exploit", "cp-120000.json"], "120000"),
+            (["--exploit", "cps/cp-7.0123456789ab.safetensors"], "7"),
+            (["--exploit", "cp-7"], "7"),
+        ],
+    )
+    def test_a_checkpoint_is_named_and_its_place_is_known(self, yaml, flags, checkpoint):
+        found = self.found(yaml, *flags)
+        assert found.exploit == checkpoint
+        assert found.checkpoint_dir == Path("cps")
+        assert found.aws.keys == Path("keys.yaml")
+
+    def test_the_path_of_a_checkpoint_names_its_place_too(self, yaml):
+        """Whatever the file says: its step may be another checkpoint elsewhere."""
+        found = self.found(yaml, "--exploit", "other/run/cp-7.json")
+        assert (found.exploit, found.checkpoint_dir) == ("7", Path("other/run"))
+        section = "--exploit: /far/cp-8.json, --checkpoint-aws-s3: [bucket, key]"
+        with pytest.raises(ConfigurationError, match="is in the folder /far, and --checkpoint-aws"):
+            self.found(yaml, rlx_server=section)
+        with pytest.raises(ConfigurationError, match="in the folder other, and --checkpoint-dir"):
+            self.found(yaml, "--exploit", "other/cp-7.json", "--checkpoint-dir", "cps")
+        flags = ["--onnx", "policy.onnx", "--checkpoint", "other/run/cp-7.json"]
+        written = load_export(["--config", str(yaml), *flags]).options
+        assert (written.checkpoint, written.checkpoint_dir) == ("7", Path("other/run"))
+
+    def test_a_flag_and_its_own_section_name_another_place(self, yaml):
+        s3 = S3Location("bucket", "key")
+        found = self.found(yaml, "--exploit", "--checkpoint-aws-s3", "bucket", "key")
+        assert (found.checkpoint_dir, found.checkpoint_aws_s3) == (None, s3)
+        section = "--exploit: best, --checkpoint-aws-s3: [bucket, key]"
+        found = self.found(yaml, rlx_server=section)
+        assert (found.exploit, found.checkpoint_dir, found.checkpoint_aws_s3) == ("best", None, s3)
+
+    def test_without_it_the_place_is_none_of_its_business(self, yaml):
+        assert self.found(yaml).checkpoint_dir is None
+
+    @pytest.mark.parametrize("flag", [["--stochastic"], ["--checkpoint-dir", "cps"]])
+    def test_what_has_no_effect_without_it_is_refused(self, yaml, flag):
+        message = refusal(lambda: self.found(yaml, *flag))
+        assert message.startswith(f"{flag[0]}: has no effect without --exploit")
+
+    def test_what_is_no_checkpoint_is_refused(self, yaml):
+        message = refusal(lambda: self.found(yaml, "--exploit", "newest"))
+        assert "must be latest, latest-N, best or a step" in message
+
+
+class TestExport:
+    def test_the_place_is_that_of_the_parameter_server(self, yaml):
+        yaml.write_text(f"{PARAMETER_SERVER}: {{--checkpoint-dir: cps}}\n{NAMED}")
+        found = load_export(["--config", str(yaml), "--onnx", "policy.onnx"]).options
+        assert dict(found) == {
+            "checkpoint": "latest",
+            "onnx": Path("policy.onnx"),
+            "saved_model": None,
+            "float_images": False,
+            "checkpoint_dir": Path("cps"),
+            "checkpoint_aws_s3": None,
+            "aws_keys": None,
+            "aws_endpoint_url": None,
+            "log_level": "WARNING",
+            "log_file": None,
+        }
+
+    def test_something_must_be_written(self, yaml):
+        assert "--onnx FILE or --saved-model DIR" in refusal_of_text(yaml, NAMED, load_export)

@@ -94,3 +94,29 @@ def test_a_missing_file_is_named(tmp_path):
 def test_a_folder_is_refused(tmp_path):
     with pytest.raises(ConfigurationError, match="Is a directory"):
         read_yaml(tmp_path)
+
+
+LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (LAUGHS, "line 5: the file stands for more than 10000 values"),
+        ("a: " + "[" * 5000, "line 1: values lie in each other on more than 64 levels"),
+        ("a: " + "{b: " * 5000, "line 1: values lie in each other on more than 64 levels"),
+        ("a: &a [*a]", "line 1: an alias stands for what it is a part of"),
+        ("a: &a {<<: *a}", "line 1: an alias stands for what it is a part of"),
+        ("a:\n" + "  - 1\n" * 10_001, "stands for more than 10000 values"),
+        ("a: " + "9" * 5000, "Exceeds the limit"),
+    ],
+)
+def test_a_file_that_grows_when_it_is_read_is_refused(read, text, reason):
+    with pytest.raises(ConfigurationError, match=reason):
+        read(text)
+
+
+def test_a_value_may_be_used_again_where_that_makes_few(read):
+    assert read("a: &a [1, 2]\nb: [*a, *a]\n")["b"] == [[1, 2], [1, 2]]

@@ -1,13 +1,14 @@
 """What a replay server holds is saved whole, restored, and not mistaken for something else."""
 
 import logging
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from checkpoints import checkpoint
 from replay_cases import SCHEMA, steps
 
-from relaax.errors import CheckpointMismatch
+from relaax.errors import CheckpointError, CheckpointMismatch
 from relaax.replay.schema import Column, Schema
 from relaax.replay.specs import ReplaySpec, TableSpec
 from relaax.replay.views import Transitions
@@ -185,3 +186,19 @@ def test_storing_goes_on_where_saving_fails(tmp_path, caplog):
     assert "the stored steps were not saved" in caplog.text
     assert "no space left" in caplog.text
     case.write(10, 5)
+
+
+@pytest.mark.parametrize("spoilt", ["storage/rows", "storage/counts", "writers", "counts"])
+def test_what_no_replay_has_written_is_an_error_that_names_the_place(tmp_path, spoilt):
+    """Whole by its manifest, which something else has written, too."""
+    case = Case(tmp_path)
+    case.write(0, 10)
+    case.contents.save()
+    saved = case.saver.restore_latest()
+    for tensors in (
+        {name: tensor for name, tensor in saved.tensors.items() if name != spoilt},
+        {**saved.tensors, spoilt: np.full(3, -7)},
+    ):
+        case.saver.save(replace(saved, tensors=tensors))
+        with pytest.raises(CheckpointError, match=f"in {tmp_path} is none of a replay"):
+            Case(tmp_path).contents.restore()

@@ -44,7 +44,9 @@ def deep_json(directory):
 
 def change_manifest(directory, **changes):
     path = directory / "cp-2.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    content = json.loads(path.read_text())
+    del content["check"]  # as a RELAAX of before has written it
+    path.write_text(json.dumps({**content, **changes}))
 
 
 def manifest_of_another_step(directory):
@@ -189,3 +191,36 @@ class TestAfterARestoreSkippedADamagedOne:
         one.save(checkpoint(150))
         assert "read only" in caplog.text
         assert restored_step(directory) == 150
+
+    def test_one_that_cannot_be_renamed_takes_no_good_ones_place_and_is_renamed_later(
+        self, directory
+    ):
+        class NotRenaming(DirectoryStore):
+            refuses = True
+
+            def rename(self, name, new_name):
+                if self.refuses:
+                    raise CheckpointError("no room for another name")
+                super().rename(name, new_name)
+
+        store = NotRenaming(directory)
+        one = CheckpointSaver(store, keep=2)
+        one.restore_latest()
+        for global_t in (110, 120):
+            one.save(checkpoint(global_t))
+        assert steps(directory) == [110, 120, 200]
+        store.refuses = False
+        one.save(checkpoint(130))
+        assert steps(directory) == [120, 130]
+        assert (directory / "damaged-cp-200.json").exists()
+
+    def test_one_that_cannot_be_renamed_is_no_more_when_its_step_is_saved_again(self, directory):
+        class NotRenaming(DirectoryStore):
+            def rename(self, name, new_name):
+                raise CheckpointError("read only")
+
+        one = CheckpointSaver(NotRenaming(directory), keep=1)
+        one.restore_latest()
+        one.save(checkpoint(200))
+        one.save(checkpoint(210))
+        assert steps(directory) == [210]

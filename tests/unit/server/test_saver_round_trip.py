@@ -15,7 +15,9 @@ from relaax.errors import CheckpointError, ConfigurationError
 
 def test_the_package_exports_these_names():
     assert package.__all__ == [
-        "BlobStore", "CheckpointSaver", "CheckpointScores", "DirectoryStore", "Restore", "S3Store",
+        "BlobStore", "CheckpointSaver", "CheckpointScores", "DirectoryStore",
+        "ListedCheckpoint", "MeanReturn", "Outbox", "Ownership", "Restore", "S3Store",
+        "list_checkpoints",
     ]  # fmt: skip
 
 
@@ -59,6 +61,7 @@ def test_the_manifest_says_what_the_checkpoint_is(tmp_path):
     assert set(manifest) == {
         *("format", "global_t", "version", "fingerprint"),
         *("data", "size", "sha256", "relaax", "saved_at", "until_next"),
+        *("mean_return", "episodes", "check"),
     }
     assert manifest["format"] == 1
     assert manifest["data"] == data_file(tmp_path, 7).name

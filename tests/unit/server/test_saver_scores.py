@@ -110,7 +110,11 @@ def test_what_is_restored_can_be_chosen(tmp_path, restore, step):
 
 @pytest.mark.parametrize(
     ("restore", "reason"),
-    [("latest-4", "there are 4 checkpoints"), ("7", "there are: 4, 3, 2, 1"), ("best", "score")],
+    [
+        ("latest-4", "there are 4 checkpoints"),
+        ("7", "there are: 4, 3, 2, 1"),
+        ("best", "is known to be best"),
+    ],
 )
 def test_what_is_not_there_is_refused_in_words(tmp_path, restore, reason):
     scored(tmp_path, {1: None, 2: None, 3: None, 4: None})

@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from relaax.algorithm_base import Metrics, NullMetrics, NullSaver, ParameterServerBase, Phase
+from relaax.errors import CheckpointError
 from relaax.metrics import CONNECTIONS_OF, ENVIRONMENTS_OF
 from relaax.server.common.saver import DirectoryStore
 from relaax.server.parameter_server import training_monitor
@@ -18,10 +19,11 @@ from relaax.server.parameter_server.training_monitor import EndOfTraining, Train
 class Counting(ParameterServerBase):
     """Each call of ``global_t`` counts ten steps more; the training is over at ``last``."""
 
-    def __init__(self, last=float("inf"), failing_saves=0):
+    def __init__(self, last=float("inf"), failing_saves=0, failure=None):
         super().__init__(None, NullSaver(), NullMetrics())
         self.steps, self.last = 0, last
         self.saved_at, self.failing_saves = [], failing_saves
+        self.failure = failure or OSError("the disk is full")
         self.learns = True
 
     def restore_latest_checkpoint(self):
@@ -30,7 +32,7 @@ class Counting(ParameterServerBase):
     def save_checkpoint(self):
         if self.failing_saves:
             self.failing_saves -= 1
-            raise OSError("the disk is full")
+            raise self.failure
         self.saved_at.append(self.steps)
 
     def global_t(self):
@@ -273,6 +275,13 @@ def test_training_goes_on_when_a_checkpoint_fails(caplog):
     assert "no checkpoint was saved in nowhere" in caplog.text
     assert "OSError: the disk is full" in caplog.text
     assert len(case.parameter_server.saved_at) > 1  # one at the end, and one at an interval
+
+
+def test_what_is_known_to_keep_a_checkpoint_from_being_saved_is_said_without_a_traceback(caplog):
+    failure = CheckpointError("nothing is saved: shard 2/2 is away")
+    Case(Counting(last=3000, failing_saves=1, failure=failure), interval_s=0.01).run()
+    assert "is given): nothing is saved: shard 2/2 is away" in caplog.text
+    assert "Traceback" not in caplog.text
 
 
 def test_a_last_checkpoint_that_fails_is_tried_again(monkeypatch):

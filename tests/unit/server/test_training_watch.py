@@ -48,12 +48,12 @@ def _short_interval(monkeypatch):
 
 
 def test_every_step_is_counted_once():
-    bridge, steps = Bridge(), [3]
-    with closing(TrainingWatch(bridge, lambda: steps[0])):
+    bridge, steps, counted = Bridge(), [3], []
+    with closing(TrainingWatch(bridge, lambda: steps[0], on_counted=counted.append)):
         bridge.wait()
         steps[0] = 10
         bridge.wait()
-    assert bridge.added == [3, 7]
+    assert bridge.added == counted == [3, 7]
 
 
 def test_steps_that_come_while_the_parameter_server_is_away_are_counted_when_it_is_back(caplog):

@@ -1,6 +1,7 @@
 """The servers' configuration: one YAML file for all, and flags that override it.
 
 ``option_kinds``  says what values of options must be
+``option_base``   declares those that all servers have
 ``options``       declares the options of the servers
 ``commands``      says which commands there are, with their options
 ``command_line``  builds the command-line parsers from the options
@@ -25,19 +26,22 @@ from relaax.server.common.configuration.load import (
     ActorConfiguration,
     AlgorithmSection,
     Configuration,
+    ExportConfiguration,
     LearnerConfiguration,
     ParameterServerConfiguration,
     ReplayServerConfiguration,
     RlxServerConfiguration,
     load_actor,
+    load_export,
     load_learner,
     load_parameter_server,
     load_replay_server,
     load_rlx_server,
 )
-from relaax.server.common.configuration.option_kinds import S3Location
+from relaax.server.common.configuration.option_kinds import AwsAccess, S3Location
 from relaax.server.common.configuration.options import (
     ActorOptions,
+    ExportOptions,
     LearnerOptions,
     ParameterServerOptions,
     ReplayServerOptions,
@@ -49,7 +53,10 @@ __all__ = [
     "ActorConfiguration",
     "ActorOptions",
     "AlgorithmSection",
+    "AwsAccess",
     "Configuration",
+    "ExportConfiguration",
+    "ExportOptions",
     "LearnerConfiguration",
     "LearnerOptions",
     "ParameterServerConfiguration",
@@ -62,6 +69,7 @@ __all__ = [
     "leave_at_once",
     "leave_undisturbed",
     "load_actor",
+    "load_export",
     "load_learner",
     "load_parameter_server",
     "load_replay_server",

@@ -8,6 +8,7 @@ from pydantic.fields import FieldInfo
 
 from relaax import __version__
 from relaax.server.common.configuration.commands import Command
+from relaax.server.common.configuration.option_base import AccessOptions
 from relaax.server.common.configuration.option_kinds import Flag
 
 _PRECEDENCE = """
@@ -15,7 +16,7 @@ A flag beats the YAML file, and the YAML file beats the default. In the YAML fil
 options as keys of the section {program}, with their dashes:
 
   {program}:
-    {key}: localhost:{port}
+    {key}
     --log-level: INFO
 """
 
@@ -26,11 +27,10 @@ def build_parser(command: Command[Any]) -> argparse.ArgumentParser:
     Flags that are not given are absent from the result, so that the YAML file can supply them.
     """
     program, options = command.name, command.options
-    key = "--bind" if "bind" in options.model_fields else "--parameter-server"
     parser = argparse.ArgumentParser(
         prog=program,
         description=command.description,
-        epilog=command.examples + _PRECEDENCE.format(program=program, key=key, port=command.port),
+        epilog=command.examples + _PRECEDENCE.format(program=program, key=command.key),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         argument_default=argparse.SUPPRESS,
         allow_abbrev=False,
@@ -44,12 +44,20 @@ def build_parser(command: Command[Any]) -> argparse.ArgumentParser:
         help="configuration YAML file, the same for all servers"
         + ("; as the first argument it needs no --config" if command.takes_file_first else ""),
     )
-    for field in options.model_fields.values():
-        _add_flag(parser, field)
+    fields = options.model_fields
+    for name, field in fields.items():
+        if name not in AccessOptions.model_fields:
+            _add_flag(parser, field)
+    access = parser.add_argument_group(
+        "access", "also keys of the section access of the YAML file, which holds for all servers"
+    )
+    for name in AccessOptions.model_fields:
+        if name in fields:
+            _add_flag(access, fields[name])
     return parser
 
 
-def _add_flag(parser: argparse.ArgumentParser, field: FieldInfo) -> None:
+def _add_flag(parser: argparse._ActionsContainer, field: FieldInfo) -> None:
     flag = _flag(field)
     metavar = flag.metavar
     described = f"{field.description}{_default(field.default)}"
@@ -63,6 +71,8 @@ def _add_flag(parser: argparse.ArgumentParser, field: FieldInfo) -> None:
             settings["nargs"] = len(metavar)
         elif flag.takes_several:
             settings["nargs"] = "+"
+        elif flag.alone is not None:
+            settings |= {"nargs": "?", "const": flag.alone}
     parser.add_argument(str(field.alias), **settings)
 
 

@@ -7,6 +7,7 @@ from pydantic import BaseModel
 
 from relaax.server.common.configuration.options import (
     ActorOptions,
+    ExportOptions,
     LearnerOptions,
     ParameterServerOptions,
     ReplayServerOptions,
@@ -25,8 +26,8 @@ class Command(Generic[Options]):
     description: str
     #: Shown below the flags.
     examples: str
-    #: Of the address in the help's example of a section.
-    port: int
+    #: A key with its value, in the help's example of a section.
+    key: str
     #: Whether the YAML file may be the first argument, without ``--config``.
     takes_file_first: bool = False
 
@@ -45,7 +46,7 @@ On a cluster:
     --checkpoint-aws-s3 my_bucket training/checkpoints --aws-keys aws-keys.yaml \\
     --metrics-dir training/metrics --metrics-aws-s3 my_bucket training/metrics
 """,
-    port=7000,
+    key="--bind: localhost:7000",
 )
 
 RLX_SERVER = Command(
@@ -60,7 +61,7 @@ On a cluster, behind a load balancer:
   relaax-rlx-server --config config.yaml --bind 0.0.0.0:7001 \\
     --parameter-server parameter-server:7000 --timeout 120
 """,
-    port=7001,
+    key="--bind: localhost:7001",
 )
 
 LEARNER = Command(
@@ -73,7 +74,7 @@ On one machine:
   relaax-learner --config config.yaml --bind localhost:7002 --parameter-server localhost:7000 \\
     --checkpoint-dir training/learner
 """,
-    port=7002,
+    key="--bind: localhost:7002",
 )
 
 REPLAY_SERVER = Command(
@@ -88,7 +89,7 @@ Two servers that share what is stored:
   relaax-replay-server --config config.yaml --bind localhost:7004 \\
     --replay-servers localhost:7003 localhost:7004
 """,
-    port=7003,
+    key="--bind: localhost:7003",
 )
 
 ACTOR = Command(
@@ -103,6 +104,21 @@ Beside a parameter server and a learner, without an RLX server:
 To be judged by the mode of what is published, 100 episodes:
   relaax-actor config.yaml --env Pendulum-v1 --mode eval_deterministic --episodes 100
 """,
-    port=7000,
+    key="--parameter-server: localhost:7000",
     takes_file_first=True,
+)
+
+EXPORT = Command(
+    "relaax-export",
+    ExportOptions,
+    "Write a trained policy for programs that have no RELAAX. The files take states, and return "
+    "the actions that relaax-rlx-server --exploit chooses.",
+    examples="""\
+Of the latest checkpoint in the place that the YAML file names:
+  relaax-export --config config.yaml --onnx policy.onnx --saved-model policy
+
+Of the best one, which is somewhere else:
+  relaax-export --config config.yaml --checkpoint best --checkpoint-dir there --onnx policy.onnx
+""",
+    key="--checkpoint: best",
 )

@@ -18,9 +18,9 @@ from relaax.errors import (
 )
 from relaax.server.common.logs import write_to_file
 
-#: The user must change the command line or the configuration.
+#: Exit status: the user must change the command line or the configuration.
 USAGE = 2
-#: A checkpoint cannot be saved or restored.
+#: Exit status: a checkpoint cannot be saved or restored.
 FAILURE = 1
 
 

@@ -15,6 +15,7 @@ from relaax.server.common.algorithm_location import locate_algorithm
 from relaax.server.common.configuration.command_line import build_parser
 from relaax.server.common.configuration.commands import (
     ACTOR,
+    EXPORT,
     LEARNER,
     PARAMETER_SERVER,
     REPLAY_SERVER,
@@ -23,9 +24,12 @@ from relaax.server.common.configuration.commands import (
     Options,
 )
 from relaax.server.common.configuration.mistakes import as_written, explain
+from relaax.server.common.configuration.option_base import AccessOptions
+from relaax.server.common.configuration.option_kinds import folder_of_checkpoint
 from relaax.server.common.configuration.options import (
     REPLACED,
     ActorOptions,
+    ExportOptions,
     LearnerOptions,
     ParameterServerOptions,
     ReplayServerOptions,
@@ -35,8 +39,17 @@ from relaax.server.common.configuration.yaml_reader import read_yaml
 
 ALGORITHM = "algorithm"
 
-_COMMANDS = (PARAMETER_SERVER, RLX_SERVER, LEARNER, REPLAY_SERVER, ACTOR)
-_SECTIONS = (*(command.name for command in _COMMANDS), ALGORITHM)
+#: The section with options of all servers.
+ACCESS = "access"
+
+_COMMANDS = (PARAMETER_SERVER, RLX_SERVER, LEARNER, REPLAY_SERVER, ACTOR, EXPORT)
+_SECTIONS = (*(command.name for command in _COMMANDS), ACCESS, ALGORITHM)
+
+#: The keys of that section.
+_OF_ACCESS = [
+    *(str(field.alias) for field in AccessOptions.model_fields.values()),
+    "--environments-without-certificate",
+]
 
 #: The key of that section that may name a file.
 NETWORK = "network"
@@ -47,8 +60,27 @@ REPLAY_SERVERS = "--replay-servers"
 #: Stands in the parameter server's section, for the option of all that call it.
 SHARDS, SHARDS_FOR = "--shards", "--parameter-server"
 
+#: Stand in the parameter server's section, for those that read the checkpoints which it writes.
+_PLACE_OF_CHECKPOINTS = (
+    "--checkpoint-dir",
+    "--checkpoint-aws-s3",
+    "--aws-keys",
+    "--aws-endpoint-url",
+)
+
+#: The option with which an RLX server reads checkpoints.
+EXPLOIT = "--exploit"
+
+#: Options that have an effect with that one alone.
+_WITH_EXPLOIT = (
+    "stochastic", "checkpoint_dir", "checkpoint_aws_s3", "aws_keys", "aws_endpoint_url"
+)  # fmt: skip
+
+#: The option that says which checkpoint is written, and where checkpoints are.
+CHECKPOINT, CHECKPOINT_DIR = "--checkpoint", "--checkpoint-dir"
+
 #: A flag for one of these options replaces the other one in the YAML file.
-_ALTERNATIVES = ("--checkpoint-dir", "--checkpoint-aws-s3")
+_ALTERNATIVES = (CHECKPOINT_DIR, "--checkpoint-aws-s3")
 
 
 @dataclass(frozen=True)
@@ -87,6 +119,7 @@ RlxServerConfiguration: TypeAlias = Configuration[RlxServerOptions]
 LearnerConfiguration: TypeAlias = Configuration[LearnerOptions]
 ReplayServerConfiguration: TypeAlias = Configuration[ReplayServerOptions]
 ActorConfiguration: TypeAlias = Configuration[ActorOptions]
+ExportConfiguration: TypeAlias = Configuration[ExportOptions]
 
 
 def load_parameter_server(arguments: Sequence[str]) -> ParameterServerConfiguration:
@@ -106,6 +139,7 @@ def load_rlx_server(arguments: Sequence[str]) -> RlxServerConfiguration:
         _refuse_replaced(others)
         parser.error(f"unrecognized arguments: {' '.join(others)}")
     options, algorithm, _ = _load(flags, RLX_SERVER)
+    _require_exploitation(options)
     return Configuration(options, algorithm)
 
 
@@ -129,6 +163,14 @@ def load_actor(arguments: Sequence[str]) -> ActorConfiguration:
     return Configuration(options, algorithm)
 
 
+def load_export(arguments: Sequence[str]) -> ExportConfiguration:
+    """Return the configuration of an export; ConfigurationError for a mistake in it."""
+    options, algorithm, _ = _load(_flags(EXPORT, arguments), EXPORT)
+    if options.onnx is None and options.saved_model is None:
+        raise ConfigurationError("what is to be written? Give --onnx FILE or --saved-model DIR")
+    return Configuration(options, algorithm)
+
+
 def _flags(command: Command[Any], arguments: Sequence[str]) -> dict[str, Any]:
     if command.takes_file_first and arguments and not arguments[0].startswith("-"):
         arguments = ["--config", *arguments]
@@ -149,10 +191,15 @@ def _load(
     from_file = _section(content, section, path)
     known = [str(field.alias) for field in options.model_fields.values()]
     _refuse_unknown(from_file, known, f"{path}: {section}: ")
+    from_file = {**_of_access(content, known, path), **from_file}
     if REPLAY_SERVERS in known and REPLAY_SERVERS in _section(content, LEARNER.name, path):
         from_file = {REPLAY_SERVERS: content[LEARNER.name][REPLAY_SERVERS], **from_file}
     if SHARDS_FOR in known and SHARDS in _section(content, PARAMETER_SERVER.name, path):
         from_file = {SHARDS_FOR: content[PARAMETER_SERVER.name][SHARDS], **from_file}
+    flags, from_file = _with_folder(flags, ""), _with_folder(from_file, f"{path}: {section}: ")
+    exploits = EXPLOIT in known and (EXPLOIT in flags or EXPLOIT in from_file)
+    if exploits or command.name == EXPORT.name:
+        from_file = _with_place_of_checkpoints(content, from_file, path)
     _validate(options, from_file, f"{path}: {section}: ", strict=True)
     if any(name in flags for name in _ALTERNATIVES):
         from_file = {key: value for key, value in from_file.items() if key not in _ALTERNATIVES}
@@ -162,6 +209,58 @@ def _load(
         _algorithm(_section(content, ALGORITHM, path), path),
         content,
     )
+
+
+def _of_access(content: Mapping[str, Any], known: Collection[str], path: Path) -> dict[str, Any]:
+    """Return what the section of all servers says of options that a command knows."""
+    section = _section(content, ACCESS, path)
+    _refuse_unknown(section, _OF_ACCESS, f"{path}: {ACCESS}: ")
+    return {key: value for key, value in section.items() if key in known}
+
+
+def _with_place_of_checkpoints(
+    content: Mapping[str, Any], own: dict[str, Any], path: Path
+) -> dict[str, Any]:
+    """Return a section's ``own`` keys, with the parameter server's place of checkpoints.
+
+    Each is taken where the section does not say it itself; of two places its own one is meant.
+    """
+    theirs = _section(content, PARAMETER_SERVER.name, path)
+    said = {key: theirs[key] for key in _PLACE_OF_CHECKPOINTS if key in theirs}
+    if any(key in own for key in _ALTERNATIVES):
+        said = {key: value for key, value in said.items() if key not in _ALTERNATIVES}
+    return {**said, **own}
+
+
+def _with_folder(values: dict[str, Any], where: str) -> dict[str, Any]:
+    """Return options with the folder of a checkpoint's file, if a path is given, as its place.
+
+    ConfigurationError where these options name another place, too.
+    """
+    for key in (EXPLOIT, CHECKPOINT):
+        folder = folder_of_checkpoint(values.get(key))
+        if folder is None:
+            continue
+        for other in _ALTERNATIVES:
+            if other in values:
+                raise ConfigurationError(
+                    f"{where}{key} {values[key]} is in the folder {folder}, and {other} names "
+                    "a place, too: give one of them"
+                )
+        return {**values, CHECKPOINT_DIR: folder}
+    return values
+
+
+def _require_exploitation(options: RlxServerOptions) -> None:
+    """Raise ConfigurationError for options that have an effect with ``--exploit`` alone."""
+    if options.exploit is not None:
+        return
+    for name in _WITH_EXPLOIT:
+        if getattr(options, name):
+            raise ConfigurationError(
+                f"--{name.replace('_', '-')}: has no effect without --exploit; the parameter "
+                "server and the learner read and write the checkpoints of a training"
+            )
 
 
 def _follow_log_level(options: Any) -> None:
@@ -230,20 +329,20 @@ def _algorithm(section: dict[Any, Any], path: Path) -> AlgorithmSection:
     parameters = {key: value for key, value in section.items() if key not in ("path", "name")}
     return AlgorithmSection(
         directory=locate_algorithm(section, path),
-        parameters=_with_file_beside(path, parameters),
+        parameters=with_file_beside(path, parameters),
         source=path,
     )
 
 
-def _with_file_beside(source: Path, parameters: dict[str, Any]) -> dict[str, Any]:
+def with_file_beside(source: Path, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters with the full path of a network's file in the YAML file's folder.
 
     Any other path is left to the working directory.
     """
     written = parameters.get(NETWORK)
     if not isinstance(written, str):
-        return parameters
+        return dict(parameters)
     beside = source.parent / os.path.expanduser(written)
     if not os.path.isfile(beside):  # false, too, where access is denied or the text is no path
-        return parameters
+        return dict(parameters)
     return {**parameters, NETWORK: str(beside.resolve())}

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
+from urllib.parse import urlsplit
 
 from pydantic import (
     BeforeValidator,
@@ -23,6 +24,9 @@ from relaax.shard import Shard
 #: The latest checkpoint, the N-th before it, the best one, or the one of a step.
 RESTORABLE = re.compile(r"(latest|best)|latest-([1-9][0-9]*)|(0|[1-9][0-9]*)")
 
+#: The name of a checkpoint's file, which has its step.
+_CHECKPOINT_FILE = re.compile(r"cp-([0-9]+)(\.json|\.[0-9a-f]{12}\.safetensors)?")
+
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 Workers = Literal["connection", "auto"] | PositiveInt
 ActorModeName = Literal["training", "eval_deterministic", "eval_stochastic"]
@@ -38,6 +42,17 @@ class S3Location(NamedTuple):
     key: str
 
 
+class AwsAccess(NamedTuple):
+    """How S3 is reached."""
+
+    #: A YAML file; None for boto3's usual places.
+    keys: Path | None = None
+    #: Of a store that is not Amazon's.
+    endpoint_url: str | None = None
+    #: Where files wait until the store has them; None for the user's cache.
+    spool: Path | None = None
+
+
 @dataclass(frozen=True)
 class Flag:
     """How a field looks on the command line."""
@@ -45,6 +60,8 @@ class Flag:
     metavar: str | tuple[str, ...]
     #: Whether it takes several values.
     takes_several: bool = False
+    #: What the flag means without a value; None where it needs one.
+    alone: str | None = None
 
 
 def _address(value: Any) -> Any:
@@ -89,16 +106,32 @@ def _s3_location(value: Any) -> Any:
     return S3Location(*value)
 
 
+def _url(value: Any) -> Any:
+    parts = urlsplit(value) if isinstance(value, str) else None
+    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("must be a URL, such as https://minio.example.com:9000")
+    return value
+
+
 def _path(value: Any) -> Any:
-    if not isinstance(value, (str, Path)) or not str(value):
+    if not isinstance(value, (str, Path)) or not str(value) or not _can_be_a_path(str(value)):
         raise ValueError("must be a path")
     return Path(os.path.expanduser(value))  # leaves an unknown ~user alone, where Path raises
 
 
 def _name(value: Any) -> Any:
-    if not isinstance(value, str) or value in ("", "..") or Path(value).name != value:
+    is_name = isinstance(value, str) and value not in ("", "..") and Path(value).name == value
+    if not is_name or not _can_be_a_path(value):
         raise ValueError("must be a name for a directory, without '/'")
     return value
+
+
+def _can_be_a_path(text: str) -> bool:
+    """Return whether a file may be called so: YAML may hold zeros and halves of characters."""
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
 
 
 def _text(value: Any) -> Any:
@@ -148,6 +181,20 @@ def _restore(value: Any) -> Any:
     return text
 
 
+def _checkpoint(value: Any) -> Any:
+    """Take the name of a checkpoint's file for its step, and check the rest as ``_restore``."""
+    found = _CHECKPOINT_FILE.fullmatch(Path(value).name) if isinstance(value, str) else None
+    return _restore(found[1] if found else value)
+
+
+def folder_of_checkpoint(value: object) -> str | None:
+    """Return the folder of a checkpoint's file that ``value`` is the path of, if it is one."""
+    path = Path(value) if isinstance(value, str) else None
+    if path is None or not _CHECKPOINT_FILE.fullmatch(path.name) or len(path.parts) == 1:
+        return None
+    return str(path.parent)
+
+
 AddressOption = Annotated[Address, BeforeValidator(_address), Flag("HOST:PORT")]
 AddressesOption = Annotated[
     tuple[Address, ...], BeforeValidator(_addresses), Flag("HOST:PORT", takes_several=True)
@@ -165,10 +212,16 @@ SecondsOption = Annotated[PositiveFloat, BeforeValidator(_no_bool), Flag("SECOND
 CountOption = Annotated[PositiveInt, BeforeValidator(_count), Flag("N")]
 WholeOption = Annotated[NonNegativeInt, BeforeValidator(_count), Flag("N")]
 RestoreOption = Annotated[str, BeforeValidator(_restore), Flag("latest|latest-N|best|STEP")]
+CheckpointOption = Annotated[str, BeforeValidator(_checkpoint), Flag("latest|latest-N|best|STEP")]
+#: The same, which may be given without saying which.
+ExploitOption = Annotated[
+    str, BeforeValidator(_checkpoint), Flag("latest|latest-N|best|STEP", alone="latest")
+]
 SwitchOption = Annotated[bool, Flag(())]
 NiceOption = Annotated[int, Field(ge=0, le=19), BeforeValidator(_count), Flag("N")]
 PauseOption = Annotated[NonNegativeFloat, BeforeValidator(_no_bool), Flag("SECONDS")]
 SeedOption = Annotated[NonNegativeInt, BeforeValidator(_count), Flag("N")]
+UrlOption = Annotated[str, BeforeValidator(_url), Flag("URL")]
 NameOption = Annotated[str, BeforeValidator(_name), Flag("NAME")]
 EnvironmentOption = Annotated[str, BeforeValidator(_text), Flag("ENV")]
 JsonOption = Annotated[dict[str, Any], BeforeValidator(_mapping), Flag("JSON")]

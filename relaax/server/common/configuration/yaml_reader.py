@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 from relaax.errors import ConfigurationError
+from relaax.yaml_limits import LimitedLoader
 
 #: PyYAML follows YAML 1.1, where 1e8 and 7e-4 are text, because they have no dot. Here a float has
 #: a dot or an exponent. 08 has neither and stays text.
@@ -20,7 +21,7 @@ _FLOAT = re.compile(
 _FLOAT_TAG = "tag:yaml.org,2002:float"
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(LimitedLoader):
     """A safe loader that reads 1e8 as a float and refuses a key that is written twice."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's own table, copied before it is changed

@@ -4,6 +4,7 @@
 ``families``       figures as Prometheus knows them
 ``scalars``        the newest values of the metrics that TensorBoard shows
 ``save_record``    how saving goes
+``uploads``        how much waits for S3
 ``replay``         the figures of a replay
 """
 

@@ -3,16 +3,21 @@
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterable
 from socketserver import ThreadingMixIn
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from prometheus_client import CollectorRegistry, Metric, ProcessCollector, make_wsgi_app
 from prometheus_client.registry import Collector
 
+from relaax.access import Access, Right, TlsFiles, current_access
+from relaax.access.tls import ServerContexts
 from relaax.address import Address
 from relaax.server.common.listening import listen_as_told
+from relaax.server.common.operators.families import counters
+from relaax.server.common.operators.uploads import Uploads
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
@@ -32,9 +37,11 @@ AWAY_S = 5.0
 #: How often the thread looks whether it should end.
 _POLL_S = 0.1
 
-_STARTING = "it is starting"
-
 _PATHS = "/healthz, /readyz and /metrics are here"
+
+_UNAUTHORIZED = "a token of the role monitor or server is needed: Authorization: Bearer TOKEN"
+_SHOWN_NONE = "it has shown no token for this"
+_BEARER = ("WWW-Authenticate", "Bearer")
 
 
 def away(silence_s: Callable[[], float]) -> Check:
@@ -61,14 +68,17 @@ class OperatorPort:
     - ``/readyz``: the same of whether it can do what it is asked. It cannot before ``begin``.
     - ``/metrics``: all figures, and those of the process ``pid``, for Prometheus.
 
-    Without a listener it answers nobody: a server need not ask whether there is one.
+    Without a listener it answers nothing: a server need not ask whether there is one.
     """
 
     def __init__(self, listener: socket.socket | None, pid: Callable[[], int] = os.getpid) -> None:
+        self._access = current_access()
         self._alive: list[Check] = []
         self._ready: list[Check] = []
         self._has_begun = False
-        self._figures: list[Figures] = []
+        #: What waits to be sent to S3.
+        self.uploads = Uploads()
+        self._figures: list[Figures] = [self.uploads.figures, self._refused]
         self._server: _Server | None = None
         #: Whether anybody can ask.
         self.is_open = listener is not None
@@ -78,7 +88,7 @@ class OperatorPort:
         ProcessCollector(pid=pid, registry=registry)
         registry.register(_Reading(self._read))
         self._answer_metrics: Callable[..., Iterable[bytes]] = make_wsgi_app(registry)
-        self._server = _Server(listener, self._answer)
+        self._server = _Server(listener, self._answer, _contexts(self._access))
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(_POLL_S,), name="operators", daemon=True
         )
@@ -107,6 +117,10 @@ class OperatorPort:
             self._server.server_close()
             self._thread.join()
 
+    def _refused(self) -> Iterable[Metric]:
+        totals = {"gRPC": 0, "HTTP": 0, **self._access.refusals.totals()}
+        yield counters("refused", "Callers without the right token", "port", totals)
+
     def _read(self) -> Iterable[Metric]:
         for figures in self._figures:
             yield from figures()
@@ -114,29 +128,55 @@ class OperatorPort:
     def _answer(
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
+        may_observe = self._may_observe(environ)
         match environ["PATH_INFO"]:
+            case "/healthz":
+                complaints = _complaints(self._alive)
+                return _say(start_response, complaints, may_observe, self._note)
+            case "/readyz":
+                complaints = _complaints(self._ready) if self._has_begun else ["it is starting"]
+                return _say(start_response, complaints, may_observe, self._note)
+            case _ if not may_observe:
+                time.sleep(self._access.refusals.add("HTTP", environ["REMOTE_ADDR"], _SHOWN_NONE))
+                return _answer_text(start_response, "401 Unauthorized", _UNAUTHORIZED, _BEARER)
             case "/metrics":
                 return self._answer_metrics(environ, start_response)
-            case "/healthz":
-                return _say(start_response, _complaints(self._alive))
-            case "/readyz" if not self._has_begun:
-                return _say(start_response, [_STARTING])
-            case "/readyz":
-                return _say(start_response, _complaints(self._ready))
         return _answer_text(start_response, "404 Not Found", _PATHS)
+
+    @property
+    def _note(self) -> str:
+        return " (insecure: --insecure is given)" if self._access.is_insecure else ""
+
+    def _may_observe(self, environ: "WSGIEnvironment") -> bool:
+        tokens = self._access.tokens
+        shown = str(environ.get("HTTP_AUTHORIZATION", "")).removeprefix("Bearer ")
+        return tokens is None or tokens.allows(shown, Right.OBSERVE)
+
+
+def _contexts(access: Access) -> ServerContexts | None:
+    """Return what TLS is spoken with, if it is: a caller shows a token, and no certificate."""
+    if access.tls is None or access.tls.cert is None:
+        return None
+    return ServerContexts(TlsFiles(access.tls.cert, access.tls.key), False)
 
 
 def _complaints(checks: Iterable[Check]) -> list[str]:
     return [complaint for check in checks if (complaint := check()) is not None]
 
 
-def _say(start_response: "StartResponse", complaints: list[str]) -> Iterable[bytes]:
+def _say(
+    start_response: "StartResponse", complaints: list[str], in_words: bool, note: str
+) -> Iterable[bytes]:
+    """Answer how it is; why, to those who may know it."""
     status = "503 Service Unavailable" if complaints else "200 OK"
-    return _answer_text(start_response, status, "; ".join(complaints) or "ok")
+    said = "; ".join(complaints) if in_words else "not now"
+    return _answer_text(start_response, status, f"{said if complaints else 'ok'}{note}")
 
 
-def _answer_text(start_response: "StartResponse", status: str, text: str) -> Iterable[bytes]:
-    start_response(status, [("Content-Type", "text/plain; charset=utf-8")])
+def _answer_text(
+    start_response: "StartResponse", status: str, text: str, *headers: tuple[str, str]
+) -> Iterable[bytes]:
+    start_response(status, [("Content-Type", "text/plain; charset=utf-8"), *headers])
     return [f"{text}\n".encode()]
 
 
@@ -159,10 +199,17 @@ class _Handler(WSGIRequestHandler):
 
 class _Server(ThreadingMixIn, WSGIServer):
     daemon_threads = True
+    #: Callers that are answered at a time: further ones are closed.
+    _most_callers = 64
 
     def __init__(
-        self, listener: socket.socket, application: Callable[..., Iterable[bytes]]
+        self,
+        listener: socket.socket,
+        application: Callable[..., Iterable[bytes]],
+        contexts: ServerContexts | None = None,
     ) -> None:
+        self._contexts = contexts
+        self._room = threading.BoundedSemaphore(self._most_callers)
         super().__init__(listener.getsockname()[:2], _Handler, bind_and_activate=False)
         self.socket.close()
         self.socket = listener
@@ -170,6 +217,29 @@ class _Server(ThreadingMixIn, WSGIServer):
         self.server_name, self.server_port = listener.getsockname()[:2]
         self.setup_environ()
         self.set_app(application)
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        """Return a connection; the handshake of TLS is left to the thread that serves it."""
+        connection, address = super().get_request()
+        if self._contexts is not None:
+            connection = self._contexts.newest().wrap_socket(
+                connection, server_side=True, do_handshake_on_connect=False
+            )
+        return connection, address
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer on a thread of its own, if there is room for one more."""
+        if self._room.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer, and make room for another one."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._room.release()
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing of those who leave before their answer."""

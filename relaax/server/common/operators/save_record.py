@@ -8,8 +8,6 @@ from contextlib import contextmanager
 
 from relaax.server.common.operators.families import Metric, counter, gauge
 
-CHECKPOINTS_SAVED = "Checkpoints that were saved"
-
 
 class SaveRecord:
     """Counts what was saved, and what was not; many threads may tell it.
@@ -56,12 +54,18 @@ class SaveRecord:
         """Take note that there is nothing to be saved."""
         self._saved_at = self._clock()
 
+    def counts(self) -> list[Metric]:
+        """Return what Prometheus is told where another process says when to save."""
+        return [
+            counter("checkpoints_saved", "Checkpoints that were saved", self._saved),
+            counter("checkpoint_failures", "Checkpoints that could not be saved", self._failed),
+        ]
+
     def figures(self) -> Iterable[Metric]:
-        """Return what Prometheus is told."""
+        """Return figures for Prometheus."""
         age_s = self._clock() - self._saved_at
         return [
-            counter("checkpoints_saved", CHECKPOINTS_SAVED, self._saved),
-            counter("checkpoint_failures", "Checkpoints that could not be saved", self._failed),
+            *self.counts(),
             gauge(
                 "checkpoint_age_seconds",
                 "Since the last checkpoint was saved, or since the start",

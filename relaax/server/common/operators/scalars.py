@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from relaax.metrics import CONNECTIONS_OF, ENVIRONMENTS_OF, OF_CLIENT, OF_EVALUATING_CLIENT, Metrics
 from relaax.server.common.operators.families import Metric, gauges
 
-#: A value that has not been stored again for so long is not shown: nobody knows whether it holds.
+#: A value that has not been stored again for so long is not shown: it may not hold any more.
 FORGOTTEN_AFTER_S = 300.0
 
 #: Not shown: clients choose such names, or a worker's is part of them. Each name is a time series

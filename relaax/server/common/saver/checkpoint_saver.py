@@ -1,7 +1,10 @@
 """Writes checkpoints, restores the latest, and deletes old ones."""
 
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError
@@ -10,23 +13,33 @@ from safetensors import numpy as safetensors
 from relaax.algorithm_base.checkpoint import Checkpoint, Saver
 from relaax.errors import (
     CheckpointError,
-    CheckpointMismatch,
     ConfigurationError,
     DamagedCheckpoint,
 )
+from relaax.failpoints import passing
 from relaax.server.common.saver.manifest import (
     CheckpointManifest,
     describe,
+    manifest_in,
     manifest_name,
     parse,
     step_of_data,
-    step_of_manifest,
+    steps_of_manifests,
 )
+from relaax.server.common.saver.ranking import Ranking
 from relaax.server.common.saver.restoring import Restore
-from relaax.server.common.saver.scores import CheckpointScores, score_name, step_of_score
+from relaax.server.common.saver.scores import score_name, step_of_score
 from relaax.server.common.saver.store import BlobStore
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class MeanReturn:
+    """What a training's last episodes have earned."""
+
+    mean: float
+    episodes: int
 
 
 class CheckpointSaver(Saver):
@@ -55,7 +68,8 @@ class CheckpointSaver(Saver):
     A checkpoint that is saved until the next one is as any other, but is deleted then, and has no
     score. Those that a killed process has left are deleted in the same way.
 
-    What is best, ``scores`` say.
+    What is best, ``scores`` say. Where no checkpoint has one, the mean returns of the training do
+    that ``mean_return`` has returned, with the numbers of their episodes, when they were saved.
 
     Not thread-safe. Only one process at a time may save to a store.
     """
@@ -66,6 +80,7 @@ class CheckpointSaver(Saver):
         keep: int = 5,
         keep_best: int = 0,
         restore: Restore | None = None,
+        mean_return: Callable[[], MeanReturn | None] = lambda: None,
     ) -> None:
         if keep < 1:
             raise ConfigurationError(
@@ -75,7 +90,9 @@ class CheckpointSaver(Saver):
         self._keep = keep
         self._keep_best = keep_best
         self._restore = restore or Restore()
-        self.scores = CheckpointScores(store)
+        self._mean_return = mean_return
+        self._ranking = Ranking(store)
+        self.scores = self._ranking.scores
         #: What is put before the names of checkpoints at the next save, by step.
         self._set_aside_as: dict[int, str] = {}
         #: The step that was restored, and those that were saved after it.
@@ -109,10 +126,28 @@ class CheckpointSaver(Saver):
         None where there is no checkpoint.
         """
         self._set_aside_as, self._later = {}, []
-        steps = _manifest_steps(self._store.names())
-        self._passing = {step for step in steps if self._is_passing(step)}
-        self.scores.load(steps)
-        for global_t in self._restore.candidates(steps, self.scores.best(), self.location()):
+        return self._restore_whole()
+
+    def restore_before(self, step: int) -> Checkpoint | None:
+        """Give up the checkpoint of ``step`` as damaged, and return the newest one before it.
+
+        None where there is none, or where another than the latest is to be restored.
+        """
+        if not self._restore.is_latest:
+            return None
+        later = [each for each in self.steps() if each >= step]
+        self._set_aside_as |= dict.fromkeys(later, "damaged-")
+        return self._restore_whole()
+
+    def _restore_whole(self) -> Checkpoint | None:
+        steps = steps_of_manifests(self._store.names())
+        manifests = {step: manifest_in(self._store, step) for step in steps}
+        found = [manifest for manifest in manifests.values() if manifest is not None]
+        self._passing = {manifest.global_t for manifest in found if manifest.until_next}
+        self._ranking.load(found)
+        for global_t in self._restore.candidates(steps, self.best(), self.location()):
+            if global_t in self._set_aside_as:
+                continue
             try:
                 checkpoint = self._load(global_t)
                 self._go_on_from(checkpoint, steps)
@@ -126,12 +161,21 @@ class CheckpointSaver(Saver):
                     damage,
                 )
         if steps and not self._restore.is_latest:
-            raise ConfigurationError(f"--restore: no such checkpoint in {self.location()} is whole")
+            raise ConfigurationError(
+                f"{self._restore.option}: no such checkpoint in {self.location()} is whole"
+            )
         return None
+
+    def best(self) -> list[int]:
+        """Return the steps of which it is known how good they are: the best first.
+
+        Evaluations decide where there are any, else the mean returns of the training.
+        """
+        return self._ranking.best()
 
     def steps(self) -> set[int]:
         """Return the steps of all checkpoints that are there."""
-        return _manifest_steps(self._store.names())
+        return steps_of_manifests(self._store.names())
 
     def delete_all_but(self, steps: Collection[int]) -> None:
         """Delete the checkpoints of other steps."""
@@ -148,14 +192,32 @@ class CheckpointSaver(Saver):
 
     def _write(self, checkpoint: Checkpoint, until_next: bool = False) -> CheckpointManifest:
         data = _encode(checkpoint)
-        manifest = describe(checkpoint, data).model_copy(update={"until_next": until_next})
+        manifest = describe(checkpoint, data).model_copy(
+            update={"until_next": until_next, **self._earned()}
+        )
         if checkpoint.global_t != self._restored:
             self._set_aside_as |= dict.fromkeys(self._later, "abandoned-")
             self._later = []
         self._set_all_aside()
-        self._store.put(manifest.data, data)
-        self._store.put(manifest.name(), manifest.to_bytes())
+        passing("saver.data")
+        try:
+            self._store.put(manifest.data, data)
+            passing("saver.manifest")
+            self._store.put(manifest.name(), manifest.to_bytes())
+        except CheckpointError:
+            self._make_room()
+            raise
+        self._set_aside_as.pop(manifest.global_t, None)
+        passing("saver.written")
+        self._ranking.note(manifest)
         return manifest
+
+    def _earned(self) -> dict[str, Any]:
+        """Return what a manifest says of the returns of the training."""
+        earned = self._mean_return()
+        if earned is None or not isfinite(earned.mean):
+            return {}
+        return {"mean_return": earned.mean, "episodes": earned.episodes}
 
     def _go_on_from(self, restored: Checkpoint, steps: Iterable[int]) -> None:
         """Take note of what was restored, and of what is given up with that."""
@@ -171,13 +233,6 @@ class CheckpointSaver(Saver):
         manifest.verify(data)
         return _decode(manifest, data)
 
-    def _is_passing(self, global_t: int) -> bool:
-        """Return whether a checkpoint was to be deleted when the next was saved."""
-        try:
-            return parse(self._store.get(manifest_name(global_t)), global_t).until_next
-        except (DamagedCheckpoint, CheckpointMismatch):
-            return False
-
     def _score(self, written: CheckpointManifest) -> None:
         """Score the new checkpoint, and those whose evaluations have come late."""
         self.scores.saved(written.global_t, written.version)
@@ -189,17 +244,28 @@ class CheckpointSaver(Saver):
         except CheckpointError as error:
             _log.warning("cannot write a score: %s", error)
 
+    def _make_room(self) -> None:
+        """Delete data that no manifest names: on a full disk it would keep the next save out."""
+        try:
+            names = self._store.names()
+        except CheckpointError as error:
+            _log.warning("cannot look for checkpoints to delete: %s", error)
+            return
+        for name in self._orphans(names, steps_of_manifests(names)):
+            self._delete(name)
+
     def _set_all_aside(self) -> None:
-        for global_t, prefix in self._set_aside_as.items():
+        """Rename what is to be set aside; what cannot be, is tried again at the next save."""
+        self._ranking.forget(self._set_aside_as)
+        for global_t, prefix in list(self._set_aside_as.items()):
             try:
                 self._set_aside(global_t, prefix)
+                del self._set_aside_as[global_t]
             except CheckpointError as error:
                 _log.warning(
                     "cannot set the %s checkpoint of step %d aside: %s",
                     prefix.rstrip("-"), global_t, error,
                 )  # fmt: skip
-        self.scores.forget(self._set_aside_as)
-        self._set_aside_as = {}
 
     def _set_aside(self, global_t: int, prefix: str) -> None:
         names = set(self._store.names())
@@ -207,6 +273,7 @@ class CheckpointSaver(Saver):
         data = sorted(name for name in names if step_of_data(name) == global_t)
         for name in [score_name(global_t), *data, manifest_name(global_t)]:
             if name in names:
+                passing("saver.aside")
                 self._store.rename(name, _free_name(f"{prefix}{name}", names))
 
     def _delete_old(self, written: CheckpointManifest, keep: int) -> None:
@@ -216,19 +283,23 @@ class CheckpointSaver(Saver):
         except CheckpointError as error:
             _log.warning("cannot look for checkpoints to delete: %s", error)
             return
-        steps = _manifest_steps(names)
-        others = sorted(steps - {written.global_t, *self._passing}, reverse=True)
-        best = [step for step in self.scores.best() if step in steps][: self._keep_best]
-        kept = {written.global_t, *others[: keep - 1], *best}
+        steps = steps_of_manifests(names)
+        others = sorted(
+            steps - {written.global_t, *self._passing, *self._set_aside_as}, reverse=True
+        )
+        best = [step for step in self.best() if step in steps][: self._keep_best]
+        kept = {written.global_t, *others[: keep - 1], *best, *self._set_aside_as}
         retired = steps - kept
         not_deleted = {step for step in sorted(retired) if not self._delete(manifest_name(step))}
         kept |= not_deleted
-        self.scores.forget(retired - not_deleted)
+        self._ranking.forget(retired - not_deleted)
         scores_of_none = [name for name in names if step_of_score(name) not in {None, *kept}]
         for name in [*self._orphans(names, kept, written), *scores_of_none]:
             self._delete(name)
 
-    def _orphans(self, names: list[str], kept: set[int], written: CheckpointManifest) -> list[str]:
+    def _orphans(
+        self, names: list[str], kept: set[int], written: CheckpointManifest | None = None
+    ) -> list[str]:
         """Return the data blobs that are named by no manifest of the steps ``kept``."""
         by_step: dict[int | None, list[str]] = {}
         for name in names:
@@ -241,9 +312,9 @@ class CheckpointSaver(Saver):
         return orphans
 
     def _named_data(
-        self, step: int | None, blobs: list[str], written: CheckpointManifest
+        self, step: int | None, blobs: list[str], written: CheckpointManifest | None
     ) -> list[str]:
-        if step == written.global_t:
+        if written is not None and step == written.global_t:
             return [written.data]
         if step is None or len(blobs) == 1:
             return blobs
@@ -254,16 +325,13 @@ class CheckpointSaver(Saver):
             return blobs
 
     def _delete(self, name: str) -> bool:
+        passing("saver.delete")
         try:
             self._store.delete(name)
         except CheckpointError as error:
             _log.warning("cannot delete an old checkpoint: %s", error)
             return False
         return True
-
-
-def _manifest_steps(names: list[str]) -> set[int]:
-    return {step for name in names if (step := step_of_manifest(name)) is not None}
 
 
 def _free_name(name: str, taken: set[str]) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from relaax.errors import CheckpointError, ConfigurationError, DamagedCheckpoint
+from relaax.failpoints import passing
 from relaax.server.common.saver.store import BlobStore
 
 _TEMPORARY_PREFIX = ".tmp-"
@@ -20,10 +21,16 @@ class DirectoryStore(BlobStore):
     A blob is written to a temporary file, which is synced and renamed; then the directory is
     synced. The constructor removes the temporary files of killed runs. Those of running writers are
     locked and stay. ConfigurationError if the directory cannot be used.
+
+    What is only read is left as it is, and must be there.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, is_only_read: bool = False) -> None:
         self._directory = directory.absolute()
+        if is_only_read:
+            if not self._directory.is_dir():
+                raise ConfigurationError(f"there is no directory of checkpoints {self._directory}")
+            return
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
             self._remove_leftovers()
@@ -39,13 +46,17 @@ class DirectoryStore(BlobStore):
             try:
                 with temporary.open("xb") as file:
                     _lock(file.fileno())
+                    passing("directory.write")
                     file.write(data)
                     file.flush()
+                    passing("directory.sync")
                     os.fsync(file.fileno())
+                    passing("directory.replace")
                     temporary.replace(self._directory / name)
             except BaseException:
                 temporary.unlink(missing_ok=True)
                 raise
+            passing("directory.replaced")
             self._sync()
 
     def get(self, name: str) -> bytes:

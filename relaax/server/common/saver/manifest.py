@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version as package_version
 from typing import Any
@@ -12,9 +12,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from relaax.algorithm_base.checkpoint import Checkpoint
 from relaax.errors import CheckpointError, CheckpointMismatch, DamagedCheckpoint
+from relaax.server.common.saver.store import BlobStore
 
 #: Number of the format. It grows when older readers cannot read newer checkpoints.
 FORMAT = 1
+
+#: The key of the sha256 of all else; manifests of before have none.
+_CHECK = "check"
 
 _MANIFEST_NAME = re.compile(r"cp-(0|[1-9][0-9]*)\.json")
 _DATA_NAME = re.compile(r"cp-(0|[1-9][0-9]*)\.[0-9a-f]{12}\.safetensors")
@@ -44,14 +48,19 @@ class CheckpointManifest(BaseModel):
     saved_at: str
     #: Whether it is deleted when the next one is saved.
     until_next: bool = False
+    #: Mean return of the last episodes of the training when it was saved, and how many these were;
+    #: None where that is not known.
+    mean_return: float | None = None
+    episodes: int = Field(default=0, ge=0)
 
     def name(self) -> str:
         """Return the name of the manifest itself."""
         return manifest_name(self.global_t)
 
     def to_bytes(self) -> bytes:
-        """Return the JSON text."""
-        return json.dumps(self.model_dump(), indent=2, allow_nan=False).encode()
+        """Return the JSON text, with a sha256 of all that it says."""
+        content = self.model_dump()
+        return json.dumps({**content, _CHECK: _sha256_of(content)}, indent=2).encode()
 
     def verify(self, data: bytes) -> None:
         """Raise DamagedCheckpoint unless ``data`` has the manifest's size and sha256."""
@@ -69,6 +78,11 @@ def manifest_name(global_t: int) -> str:
 def step_of_manifest(name: str) -> int | None:
     """Return the step in a manifest's name, or None for any other name."""
     return _step(_MANIFEST_NAME, name)
+
+
+def steps_of_manifests(names: Iterable[str]) -> set[int]:
+    """Return the steps of the manifests among ``names``."""
+    return {step for name in names if (step := step_of_manifest(name)) is not None}
 
 
 def step_of_data(name: str) -> int | None:
@@ -95,8 +109,13 @@ def describe(checkpoint: Checkpoint, data: bytes) -> CheckpointManifest:
         size=len(data),
         sha256=digest,
         relaax=package_version("relaax"),
-        saved_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        saved_at=_now(),
     )
+
+
+def _now() -> str:
+    """Return what the clock says; nothing depends on it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def parse(raw: bytes, global_t: int) -> CheckpointManifest:
@@ -108,6 +127,7 @@ def parse(raw: bytes, global_t: int) -> CheckpointManifest:
     name = manifest_name(global_t)
     try:
         content = json.loads(raw)
+        _require_unchanged(name, content)
         _require_known_format(name, content)
         manifest = CheckpointManifest.model_validate(content)
     except ValidationError as error:
@@ -125,6 +145,30 @@ def parse(raw: bytes, global_t: int) -> CheckpointManifest:
 def _step(pattern: re.Pattern[str], name: str) -> int | None:
     match = pattern.fullmatch(name)
     return int(match[1]) if match else None
+
+
+def manifest_in(store: BlobStore, global_t: int) -> CheckpointManifest | None:
+    """Return a step's manifest; None for one that cannot be used.
+
+    CheckpointError where the store cannot be reached.
+    """
+    try:
+        return parse(store.get(manifest_name(global_t)), global_t)
+    except (DamagedCheckpoint, CheckpointMismatch):
+        return None
+
+
+def _require_unchanged(name: str, content: Any) -> None:
+    """Raise DamagedCheckpoint for a manifest that says something else than when it was written."""
+    if isinstance(content, dict) and _CHECK in content:
+        said = {key: value for key, value in content.items() if key != _CHECK}
+        if content[_CHECK] != _sha256_of(said):
+            raise DamagedCheckpoint(f"{name} was changed: its sha256 is another one")
+
+
+def _sha256_of(content: Mapping[str, Any]) -> str:
+    text = json.dumps(content, sort_keys=True, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _require_known_format(name: str, content: Any) -> None:

@@ -1,7 +1,7 @@
 """Which checkpoint a process begins with."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from relaax.errors import ConfigurationError
 from relaax.server.common.configuration.option_kinds import RESTORABLE
@@ -15,6 +15,8 @@ class Restore:
     back: int = 0
     is_best: bool = False
     step: int | None = None
+    #: What the user has given, for messages.
+    option: str = "--restore"
 
     @classmethod
     def parse(cls, text: str) -> "Restore":
@@ -27,6 +29,10 @@ class Restore:
             is_best=found[1] == "best",
             step=None if found[3] is None else int(found[3]),
         )
+
+    def asked_by(self, option: str) -> "Restore":
+        """Return the same, asked for by another option."""
+        return replace(self, option=option)
 
     @property
     def is_latest(self) -> bool:
@@ -44,14 +50,15 @@ class Restore:
             return [self._existing(self.step, newest, location)]
         if self.is_best and newest and not best:
             raise ConfigurationError(
-                f"--restore best: no checkpoint in {location} has a score; scores come from "
-                "environments that evaluate"
+                f"{self.option} best: no checkpoint in {location} is known to be best: "
+                "neither evaluations nor the returns of the training have been saved with them"
             )
         if self.is_best:
             return list(best)
         if self.back and self.back >= len(newest):
             raise ConfigurationError(
-                f"--restore latest-{self.back}: there are {len(newest)} checkpoints in {location}"
+                f"{self.option} latest-{self.back}: there are {len(newest)} checkpoints in "
+                f"{location}"
             )
         return newest[self.back :]
 
@@ -59,6 +66,7 @@ class Restore:
         if step not in newest:
             known = ", ".join(str(each) for each in newest) or "none"
             raise ConfigurationError(
-                f"--restore {step}: no checkpoint of that step is in {location}; there are: {known}"
+                f"{self.option} {step}: no checkpoint of that step is in {location}; there are: "
+                f"{known}"
             )
         return step

@@ -1,18 +1,26 @@
 """Blobs as objects in AWS S3."""
 
+from io import BytesIO
 from typing import Any
+
+from boto3.s3.transfer import TransferConfig
 
 from relaax.errors import ConfigurationError, DamagedCheckpoint
 from relaax.server.common.aws import S3_ERRORS, error_code, object_key, s3_errors_explained
 from relaax.server.common.saver.store import BlobStore
 
+#: Larger blobs are sent in parts, of which each is tried again alone.
+PART_BYTES = 16 * 2**20
+
+_TRANSFER = TransferConfig(multipart_threshold=2 * PART_BYTES, multipart_chunksize=PART_BYTES)
+
 
 class S3Store(BlobStore):
     """The objects ``KEY/name`` of a bucket, through a boto3 S3 client.
 
-    S3 replaces an object as a whole, so temporary objects are not needed. The constructor lists the
-    bucket once: ConfigurationError if the bucket is missing, access is denied, or there are no
-    credentials; CheckpointError if S3 cannot be reached.
+    S3 replaces an object as a whole, also one that is sent in parts: temporary objects are not
+    needed. The constructor lists the bucket once: ConfigurationError if the bucket is missing,
+    access is denied, or there are no credentials; CheckpointError if S3 cannot be reached.
     """
 
     def __init__(self, client: Any, bucket: str, key: str) -> None:
@@ -25,7 +33,9 @@ class S3Store(BlobStore):
     def put(self, name: str, data: bytes) -> None:
         """Write an object."""
         with self._errors_explained("write", name):
-            self._client.put_object(Bucket=self._bucket, Key=self._key(name), Body=data)
+            self._client.upload_fileobj(
+                BytesIO(data), self._bucket, self._key(name), Config=_TRANSFER
+            )
 
     def get(self, name: str) -> bytes:
         """Read an object."""

@@ -31,6 +31,14 @@ class _Content(BaseModel):
     episodes: int = Field(ge=1)
 
 
+@dataclass(frozen=True)
+class Score:
+    """The mean score of a checkpoint's policy."""
+
+    mean: float
+    episodes: int
+
+
 @dataclass
 class _Scored:
     """A checkpoint, and the sum of scores of its episodes."""
@@ -133,6 +141,14 @@ class CheckpointScores:
                 self._scored[step].is_changed = False
         for step, encoded in changed.items():
             self._store.put(score_name(step), encoded)
+
+    def of(self, step: int) -> Score | None:
+        """Return the score of a checkpoint; None where no episode was played with its policy."""
+        with self._lock:
+            scored = self._scored.get(step)
+            if scored is None or not scored.episodes:
+                return None
+            return Score(scored.mean, scored.episodes)
 
     def best(self) -> list[int]:
         """Return the steps that have a score: the best first, of equal ones the newest."""

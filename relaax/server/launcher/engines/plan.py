@@ -24,6 +24,7 @@ from relaax.server.common.configuration import (
     load_replay_server,
     load_rlx_server,
 )
+from relaax.server.common.configuration.load import with_file_beside
 from relaax.server.common.configuration.yaml_reader import read_yaml
 
 #: By command: what reads its arguments.
@@ -38,7 +39,7 @@ _LOADERS: Mapping[str, Callable[[Sequence[str]], Configuration[Any]]] = {
 #: Of all others each process has a name of its own in the YAML file, or there is only one.
 _MAY_BE_COPIED = ("relaax-rlx-server", "relaax-actor", "")
 
-#: Addresses that are no other process's business: for operators, as they are written.
+#: An address that no other process is told: operators know it as it is written.
 _FOR_OPERATORS = "--http-bind"
 
 #: The variable that tells the copies of a line apart: 0 for the first one.
@@ -69,10 +70,12 @@ class Planned:
     program: str = ""
     #: Where it listens, as far as this machine is concerned.
     listens: Address | None = None
-    #: The YAML file that it reads.
-    config: Path | None = None
+    #: The YAML file that it reads, as the command names it.
+    config: str | None = None
     #: Which addresses it has, by option, written or not.
     addresses: Mapping[str, Address | Addresses] = field(default_factory=dict)
+    #: Where it answers operators: a copy at a port of its own, one further for each.
+    for_operators: Address | None = None
 
     def variables(self) -> dict[str, str]:
         """Return what its environment has beside all others'."""
@@ -147,11 +150,21 @@ def _planned(name: str, line: str, copy: int, command: str) -> Planned:
         str(field.alias): value
         for name, field in type(options).model_fields.items()
         if isinstance(value := getattr(options, name), Address | Addresses)
-        and field.alias != _FOR_OPERATORS
     }
+    for_operators = addresses.pop(_FOR_OPERATORS, None)
     # A shard listens at its place among all.
     place: Any = getattr(options, "place", addresses.get("--bind"))
-    return Planned(name, line, copy, command, program, place, _config(arguments), addresses)
+    return Planned(
+        name,
+        line,
+        copy,
+        command,
+        program,
+        place,
+        _config(arguments),
+        addresses,
+        for_operators if isinstance(for_operators, Address) else None,
+    )
 
 
 def _words(command: str) -> Iterator[str]:
@@ -172,13 +185,13 @@ def _arguments(words: Sequence[str]) -> list[str]:
     return found
 
 
-def _config(arguments: Sequence[str]) -> Path:
+def _config(arguments: Sequence[str]) -> str:
     for number, argument in enumerate(arguments):
         if argument == "--config":
-            return Path(arguments[number + 1])
+            return arguments[number + 1]
         if argument.startswith("--config="):
-            return Path(argument.partition("=")[2])
-    return Path(arguments[0])  # of a command that takes the file first
+            return argument.partition("=")[2]
+    return arguments[0]  # of a command that takes the file first
 
 
 class _Book:
@@ -197,6 +210,9 @@ class _Book:
             is_here = written.host in (*_ANY, *_THIS_MACHINE)
             for host in {written.host, *(_THIS_MACHINE if is_here else ())}:
                 self._new[str(Address(host, written.port))] = str(places[own])
+        if process.for_operators is not None and process.copy:
+            written = process.for_operators
+            self._new[str(written)] = str(Address(written.host, written.port + process.copy))
         alternatives = "|".join(map(re.escape, sorted(self._new, key=len, reverse=True)))
         self._pattern = re.compile(rf"(?<![\w.:-])(?:{alternatives})(?![\w.-])")
 
@@ -208,6 +224,12 @@ class _Book:
     def in_text(self, text: str) -> str:
         """Return a text with the new addresses."""
         return self._pattern.sub(lambda found: self._new[found[0]], text) if self._new else text
+
+    def in_option(self, value: Address | Addresses) -> str | list[str]:
+        """Return the value of an option, as a YAML file has it, with the new addresses."""
+        if isinstance(value, Addresses) and len(value) > 1:
+            return [self.in_text(str(each)) for each in value]
+        return self.in_text(str(value))
 
     def in_values(self, value: Any) -> Any:
         """Return what a YAML file holds with the new addresses."""
@@ -222,24 +244,35 @@ def _told(process: Planned, book: _Book, folder: Path) -> Told:
     command = book.in_text(process.command)
     if process.config is None:
         return Told(process.name, command, {})
+    written = Path(process.config)
     # The file keeps its name, by which a run is known.
-    path = folder / process.name / process.config.name
-    content = book.in_values(read_yaml(process.config))
+    path = folder / process.name / written.name
+    content = book.in_values(read_yaml(written))
     section = dict(content.get(process.program) or {})
     for key, value in process.addresses.items():
         if book.knows(value):  # it may be a default that is not written
-            section[key] = book.in_text(str(value))
+            section[key] = book.in_option(value)
     if process.listens is not None:
         section["--bind"] = book.in_text(str(process.listens))
-    algorithm = dict(content["algorithm"])
+    algorithm = with_file_beside(written, content["algorithm"])
     if "path" in algorithm:
-        algorithm["path"] = str(locate_algorithm(algorithm, process.config))
+        algorithm["path"] = str(locate_algorithm(algorithm, written))
     content = {**content, process.program: section, "algorithm": algorithm}
     command = _with_other_file(command, process.config, path)
     return Told(process.name, command, {path: yaml.safe_dump(content, sort_keys=False)})
 
 
-def _with_other_file(command: str, written: Path, path: Path) -> str:
-    """Return the command with another YAML file, whose path a shell takes for one word."""
-    pattern = re.compile(rf"(?<![^\s='\"]){re.escape(str(written))}(?![^\s'\"])")
-    return pattern.sub(lambda _: shlex.quote(str(path)), command)
+def _with_other_file(command: str, written: str, path: Path) -> str:
+    """Return the command with another YAML file, whose path a shell takes for one word.
+
+    ConfigurationError where the command does not show the file as the program gets it: with a
+    backslash, or with quotes within.
+    """
+    pattern = re.compile(rf"(?<![^\s=])(['\"]?){re.escape(written)}\1(?![^\s();<>|&])")
+    replaced, count = pattern.subn(lambda _: shlex.quote(str(path)), command)
+    if not count:
+        raise ConfigurationError(
+            f"{command!r}: cannot put another file in the place of {written!r}; write its name "
+            f"without backslashes, and quotes around all of it or none"
+        )
+    return replaced

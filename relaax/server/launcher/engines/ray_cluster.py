@@ -18,7 +18,7 @@ from relaax.server.launcher.engines.hosted import Hosted, free_port
 from relaax.server.launcher.engines.needs import Needs, Placement
 from relaax.server.launcher.engines.plan import Planned, Told, told
 from relaax.server.launcher.engines.remote_manager import RemoteManager
-from relaax.server.launcher.engines.remote_process import Abandoned, MachineIsGone
+from relaax.server.launcher.engines.remote_process import GivenUp, MachineIsGone
 from relaax.server.launcher.engines.told_program import Run
 
 #: How long something is waited for before it is looked whether it still should.
@@ -94,6 +94,8 @@ class RayCluster:
         self._needs = needs
         self._variables = variables
         self._folder = Path(f"/tmp/relaax-{secrets.token_hex(4)}")  # noqa: S108  # on any machine
+        #: Guards the choice of ports, which takes a while; the other lock is never held for long.
+        self._ports = threading.Lock()
         self._lock = threading.Lock()
         self._actors: dict[str, Any] = {}
         self._hosts: dict[str, str] = {}
@@ -143,7 +145,7 @@ class RayCluster:
     def output(self, name: str, goes_on: Callable[[], bool]) -> tuple[list[bytes], int | None]:
         """Return what a process has printed meanwhile, and its status if it has ended.
 
-        MachineIsGone if that is so; Abandoned when ``goes_on`` says no.
+        MachineIsGone if that is so; GivenUp when ``goes_on`` says no.
         """
         found: tuple[list[bytes], int | None] = self._call(name, "output", goes_on=goes_on)
         return found
@@ -156,7 +158,7 @@ class RayCluster:
             actor.signal.remote(number)
 
     def move(self, name: str, goes_on: Callable[[], bool]) -> None:
-        """Find another place for a process whose machine is gone; Abandoned if that is given up.
+        """Find another place for a process whose machine is gone; GivenUp if that is given up.
 
         Those that were told of the old one have to start again: ``on_change``.
         """
@@ -168,7 +170,7 @@ class RayCluster:
         self._settle(name, goes_on)
         while (changed := self._tell()) is None:  # others move, too, and it has to know where to
             if not goes_on():
-                raise Abandoned
+                raise GivenUp
             time.sleep(_LOOK_S)
         for other in changed:
             if other != name:
@@ -198,14 +200,17 @@ class RayCluster:
         host = self._call(name, "address", goes_on=goes_on)
         written = self._processes[name].listens
         if written is not None:
-            with self._lock:  # one after the other, so that no two are given one port
-                port = self._call_locked(name, "free_port", written.port, self._taken(name, host))
-                self._places[name] = Address(host, port)
+            with self._ports:  # one after the other, so that no two are given one port
+                taken = self._taken(name, host)
+                port = self._call(name, "free_port", written.port, taken, goes_on=goes_on)
+                with self._lock:
+                    self._places[name] = Address(host, port)
         self._hosts[name] = host
 
     def _taken(self, name: str, host: str) -> set[int]:
         """Return the ports of a machine that are, or may be, other servers'."""
-        given = {place.port for place in self._places.values() if place.host == host}
+        with self._lock:
+            given = {place.port for place in self._places.values() if place.host == host}
         written = {
             other.listens.port
             for other in self._processes.values()
@@ -231,15 +236,12 @@ class RayCluster:
             actor = self._actors[name]
         return self._result(getattr(actor, method).remote(*arguments), goes_on)
 
-    def _call_locked(self, name: str, method: str, *arguments: Any) -> Any:
-        return self._result(getattr(self._actors[name], method).remote(*arguments), lambda: True)
-
     def _result(self, reference: Any, goes_on: Callable[[], bool]) -> Any:
         errors = _ray("ray.exceptions")
         try:
             while not self._ray.wait([reference], timeout=_LOOK_S)[0]:
                 if not goes_on():
-                    raise Abandoned
+                    raise GivenUp
             return self._ray.get(reference)
         except errors.RayActorError as error:
             if isinstance(error, errors.ActorDiedError) and "creation task" in str(error):
@@ -281,7 +283,9 @@ def _connect(address: str) -> Any:
     try:
         ray = _ray("ray")
     except ImportError as error:
-        raise ConfigurationError(f"--on ray needs Ray: pip install ray ({error})") from None
+        raise ConfigurationError(
+            f"--on ray needs Ray: pip install 'relaax[ray]' ({error})"
+        ) from None
     if ":" in address and "://" not in address:
         _require_reachable(Address.parse(address))
     try:

@@ -7,16 +7,18 @@ from typing import Any, Protocol
 
 from honcho.process import Process
 
+from relaax.errors import RelaaxError
+
 #: How long a process that is killed may take to be heard of no more.
 _KILL_S = 10.0
 
 
-class MachineIsGone(Exception):
+class MachineIsGone(RelaaxError):
     """The machine of a process does not answer any more."""
 
 
-class Abandoned(Exception):
-    """Nobody waits any more."""
+class GivenUp(RelaaxError):
+    """A process that was killed has not ended in time, and is waited for no longer."""
 
 
 class Cluster(Protocol):
@@ -31,13 +33,13 @@ class Cluster(Protocol):
         """Start it and return its number; MachineIsGone."""
 
     def output(self, name: str, goes_on: Callable[[], bool]) -> tuple[list[bytes], int | None]:
-        """Return what it has printed, and its status if it has ended; MachineIsGone, Abandoned."""
+        """Return what it has printed, and its status if it has ended; MachineIsGone, GivenUp."""
 
     def signal(self, name: str, number: int) -> None:
         """Send it a signal."""
 
     def move(self, name: str, goes_on: Callable[[], bool]) -> None:
-        """Find another machine for it; Abandoned."""
+        """Find another machine for it; GivenUp."""
 
 
 class RemoteProcess(Process):  # type: ignore[misc]  # honcho has no types
@@ -93,7 +95,7 @@ class RemoteProcess(Process):  # type: ignore[misc]  # honcho has no types
                 if self._is_stopping or self._is_to_start_again:  # the signal was too early
                     self._cluster.signal(self.name, signal.SIGTERM)
                 code = self._follow()
-            except Abandoned:
+            except GivenUp:
                 return 128 + signal.SIGKILL
             except MachineIsGone as gone:
                 if self._is_stopping:

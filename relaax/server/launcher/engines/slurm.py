@@ -30,7 +30,8 @@ _DEADLINE_S = 120.0
 _ANSWER_S = 10.0
 
 _NO_ALLOCATION = """\
---on slurm runs in an allocation, and this is none (there is no SLURM_JOB_ID). For three nodes:
+--on slurm runs in an allocation, and this is none: SLURM_JOB_ID or
+SLURM_JOB_NUM_NODES is not set. For three nodes:
   salloc --nodes=3 relaax-train PROCFILE --on slurm
   sbatch --nodes=3 --wrap 'relaax-train PROCFILE --on slurm'"""
 
@@ -56,7 +57,7 @@ def on_slurm(
     restarts: bool,
 ) -> Iterator[ProcessManager]:
     """Yield a manager of job steps; ConfigurationError outside of an allocation."""
-    if "SLURM_JOB_ID" not in os.environ:
+    if not {"SLURM_JOB_ID", "SLURM_JOB_NUM_NODES"} <= os.environ.keys():
         raise ConfigurationError(_NO_ALLOCATION)
     servers = [process for process in processes if process.listens is not None]
     nodes = _nodes([process.listens.port for process in servers if process.listens is not None])

@@ -36,7 +36,7 @@ _IGNORED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 #: The words of ``--detached``.
 GROUP, STATUS = "group", "status"
 
-#: The status of what cannot be started.
+#: Exit status of what cannot be started.
 CANNOT_START = 126
 
 

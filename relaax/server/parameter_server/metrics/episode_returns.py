@@ -5,6 +5,7 @@ from collections import deque
 
 from relaax.errors import ConfigurationError
 from relaax.metrics import EPISODE_REWARD, Metrics
+from relaax.server.common.saver import MeanReturn
 
 
 class EpisodeReturns(Metrics):
@@ -34,6 +35,12 @@ class EpisodeReturns(Metrics):
         """Return the mean of the remembered returns, or None before the first episode."""
         with self._lock:
             return sum(self._returns) / len(self._returns) if self._returns else None
+
+    def earned(self) -> MeanReturn | None:
+        """Return the mean with the number of its episodes, or None before the first episode."""
+        with self._lock:
+            count = len(self._returns)
+            return MeanReturn(sum(self._returns) / count, count) if count else None
 
     def size(self) -> int:
         """Return the number of episodes remembered."""

@@ -10,6 +10,7 @@ from relaax.metrics import EPISODE_REWARD
 from relaax.observations import flat_items
 from relaax.server.parameter_server.metrics.event_file import tag
 from relaax.server.parameter_server.metrics.without_torch import without_torch
+from relaax.yaml_limits import load_yaml
 
 with without_torch():
     from tensorboardX.proto.api_pb2 import DataType, Experiment, HParamInfo, MetricInfo, MetricName
@@ -51,7 +52,7 @@ def _network_in_a_file(parameters: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(path, str):
         return {}
     try:
-        return {"network": yaml.safe_load(Path(path).expanduser().read_text("utf-8"))}
+        return {"network": load_yaml(Path(path).expanduser().read_text("utf-8"))}
     except (OSError, ValueError, yaml.YAMLError):
         return {}  # the name is recorded
 

@@ -2,7 +2,7 @@
 
 ``staging``   gradients that are not committed yet
 ``orders``    what the first shard says to the others, in order
-``sets``      checkpoints whose parts the shards have saved
+``members``   the other shards, as the first one knows them
 ``leader``    the first shard: it says what is applied when, and what is saved
 ``follower``  another shard: it does what the first one says
 ``service``   the gRPC service of both

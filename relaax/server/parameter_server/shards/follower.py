@@ -9,10 +9,19 @@ from dataclasses import replace
 from typing import Protocol
 
 from relaax.algorithm_base import Checkpoint, FloatVector, Slice
-from relaax.errors import ConfigurationError, RelaaxError
-from relaax.server.parameter_server.shards.leader import NotWhole, Said
-from relaax.server.parameter_server.shards.orders import Beginning, End, Order, Save, Update
-from relaax.server.parameter_server.shards.sets import part_of, split
+from relaax.errors import DamagedCheckpoint, RelaaxError
+from relaax.failpoints import passing
+from relaax.server.common.checkpoint_sets import part_of, split
+from relaax.server.common.operators import SaveRecord
+from relaax.server.parameter_server.shards.members import NotWhole, Said
+from relaax.server.parameter_server.shards.orders import (
+    Beginning,
+    End,
+    Heard,
+    News,
+    Save,
+    Update,
+)
 from relaax.server.parameter_server.shards.staging import Staging
 
 _log = logging.getLogger(__name__)
@@ -25,7 +34,7 @@ class Parts(Protocol):
     """Where a shard keeps its parts of checkpoints."""
 
     def restore(self, global_t: int) -> Checkpoint:
-        """Return the part of a step; ConfigurationError if there is none."""
+        """Return the part of a step; DamagedCheckpoint if there is none that is whole."""
 
     def save(self, checkpoint: Checkpoint, kept: Iterable[int]) -> None:
         """Save a part, and delete those of other steps than its own and ``kept``."""
@@ -63,21 +72,23 @@ class Follower:
         self.position = 0
         #: Whether the training is over.
         self.has_ended = False
-        #: How many parts it has saved.
-        self.saves = 0
+        #: Of the parts, how many were saved, and how many could not be.
+        self.saved = SaveRecord()
         self._saver = ThreadPoolExecutor(1, thread_name_prefix="save a part")
 
-    def run(self, orders: Iterable[Beginning | Order]) -> None:
+    def run(self, said: Iterable[News]) -> None:
         """Do what is said, until that ends; LostTrack where it cannot be done."""
-        for order in orders:
-            if isinstance(order, Beginning):
-                self._begin(order)
-                continue
-            match order:
+        for news in said:
+            match news:
+                case Heard():
+                    continue
+                case Beginning():
+                    self._begin(news)
+                    continue
                 case Update():
-                    self._apply(order)
+                    self._apply(news)
                 case Save():
-                    self._save(order)
+                    self._save(news)
                 case End():
                     self.has_ended = True
             self.position += 1
@@ -118,6 +129,11 @@ class Follower:
                     raise NotWhole(f"update {at_least} has not come")
                 self._changed.wait(left)
 
+    @property
+    def saves(self) -> int:
+        """How many parts it has saved."""
+        return self.saved.saved
+
     def close(self) -> None:
         """Wait for what is being saved."""
         self._saver.shutdown()
@@ -136,7 +152,8 @@ class Follower:
                 self._changed.notify_all()
         except (RelaaxError, OSError) as error:
             _log.error("cannot begin: %s", error)
-            self._report(Said.FAILED, beginning.incarnation, text=str(error))
+            said = Said.DAMAGED if isinstance(error, DamagedCheckpoint) else Said.FAILED
+            self._report(said, beginning.incarnation, text=str(error))
             return
         self._report(Said.BEGUN, beginning.incarnation)
 
@@ -150,7 +167,7 @@ class Follower:
         location = self._parts.location()
         checkpoint, set_id = split(self._parts.restore(beginning.global_t), location)
         if set_id != beginning.set_id:
-            raise ConfigurationError(
+            raise DamagedCheckpoint(
                 f"the checkpoint of step {beginning.global_t} in {location} is of another set "
                 f"({set_id}) than that of the first shard ({beginning.set_id})"
             )
@@ -173,12 +190,13 @@ class Follower:
 
     def _write(self, part: Checkpoint, save: Save, incarnation: int) -> None:
         try:
-            self._parts.save(part, save.kept)
+            with self.saved.saving():
+                self._parts.save(part, save.kept)
+                passing("shards.part")
         except Exception as error:  # the first shard says that nothing was saved
             _log.exception("a part of a checkpoint was not saved")
             self._tell(Said.FAILED, incarnation, save.set_id, str(error))
             return
-        self.saves += 1
         self._tell(Said.SAVED, incarnation, save.set_id)
 
     def _tell(self, said: Said, incarnation: int, set_id: str, text: str = "") -> None:
@@ -189,4 +207,4 @@ class Follower:
 
 
 #: Makes a stream of orders for a shard in this state.
-Connect = Callable[[int, int], Iterable[Beginning | Order]]
+Connect = Callable[[int, int], Iterable[News]]

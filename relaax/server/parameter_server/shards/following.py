@@ -10,16 +10,17 @@ from contextlib import suppress
 import grpc
 
 from relaax.algorithm_base import Checkpoint, Shard, Slice
-from relaax.bridge import channel_options, shards_pb2
+from relaax.bridge import shards_pb2
+from relaax.bridge.channels import open_channel
 from relaax.bridge.shard_messages import SERVICE_NAME
-from relaax.errors import Abandoned, BridgeError, ConfigurationError
+from relaax.errors import Abandoned, BridgeError, ConfigurationError, DamagedCheckpoint
 from relaax.server.common.checkpoint_place import saver_of
 from relaax.server.common.saver import BlobStore, CheckpointSaver
 from relaax.server.common.stop_signal import Stop
 from relaax.server.parameter_server.shards.follower import Follower, LostTrack
-from relaax.server.parameter_server.shards.leader import Said
-from relaax.server.parameter_server.shards.orders import Beginning, Order
-from relaax.server.parameter_server.shards.service import order_of
+from relaax.server.parameter_server.shards.members import Said
+from relaax.server.parameter_server.shards.orders import News
+from relaax.server.parameter_server.shards.service import news_of
 
 _log = logging.getLogger(__name__)
 
@@ -49,17 +50,20 @@ class SavedParts:
         self._saver = CheckpointSaver(store, _KEEP_ALL)
 
     def restore(self, global_t: int) -> Checkpoint:
-        """Return the part of a step; ConfigurationError if there is none that is whole."""
+        """Return the part of a step; DamagedCheckpoint if there is none that is whole."""
         steps = self._saver.steps()
         if global_t not in steps:
             there = ", ".join(f"{step:,}" for step in sorted(steps)) or "none"
-            raise ConfigurationError(
+            raise DamagedCheckpoint(
                 f"its part of step {global_t:,} is missing in {self.location()}; there are: {there}"
             )
         saver = saver_of(self._store, _KEEP_ALL, restore=str(global_t))
-        found = saver.restore_latest()
+        try:
+            found = saver.restore_latest()
+        except ConfigurationError as error:
+            raise DamagedCheckpoint(str(error)) from error
         if found is None:
-            raise ConfigurationError(f"there is no checkpoint in {self.location()}")
+            raise DamagedCheckpoint(f"there is no checkpoint in {self.location()}")
         return found
 
     def save(self, checkpoint: Checkpoint, kept: Iterable[int]) -> None:
@@ -100,7 +104,7 @@ class FirstStub:
         self._shard = shard
         self._address = address
         self._size = part.size
-        self._channel = grpc.insecure_channel(url, options=channel_options.CLIENT)
+        self._channel = open_channel(url)
         self._follow = self._channel.unary_stream(
             f"/{SERVICE_NAME}/Follow",
             shards_pb2.Member.SerializeToString,
@@ -112,7 +116,7 @@ class FirstStub:
             shards_pb2.Reported.FromString,
         )
 
-    def orders(self, incarnation: int, position: int) -> Iterator[Beginning | Order]:
+    def orders(self, incarnation: int, position: int) -> Iterator[News]:
         """Yield what the first shard says; BridgeError where that breaks off."""
         member = shards_pb2.Member(
             index=self._shard.index,
@@ -124,7 +128,7 @@ class FirstStub:
         )
         try:
             for message in self._follow(member):
-                yield order_of(message)
+                yield news_of(message)
         except grpc.RpcError as error:
             raise self._meaning(error) from error
 
@@ -225,10 +229,10 @@ class Following:
                 self._heard_at = time.monotonic()
             self.is_connected = False
 
-    def _noted(self, incarnation: int, position: int) -> Iterator[Beginning | Order]:
-        for order in self._first.orders(incarnation, position):
+    def _noted(self, incarnation: int, position: int) -> Iterator[News]:
+        for news in self._first.orders(incarnation, position):
             self.is_connected = True
-            yield order
+            yield news
 
 
 def follow_until(following: Following, stop: Stop, give_up_s: float = math.inf) -> None:

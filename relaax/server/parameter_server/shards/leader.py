@@ -5,20 +5,22 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from enum import Enum
 
 from relaax.algorithm_base import Checkpoint, FloatVector, Shard, Slice
 from relaax.errors import CheckpointError, CheckpointMismatch
+from relaax.failpoints import passing
+from relaax.server.common.checkpoint_sets import new_set
+from relaax.server.parameter_server.shards.members import MemberInfo, Members, Said
 from relaax.server.parameter_server.shards.orders import (
     Beginning,
     End,
+    Heard,
+    News,
     Order,
     OrderLog,
     Save,
     Update,
 )
-from relaax.server.parameter_server.shards.sets import new_set
 from relaax.server.parameter_server.shards.staging import Staging
 
 _log = logging.getLogger(__name__)
@@ -26,50 +28,11 @@ _log = logging.getLogger(__name__)
 #: How long all shards together may take to save.
 SAVE_DEADLINE_S = 120.0
 
+#: Who was cut off for a moment is back within this time.
+_RECONNECT_S = 5.0
+
 #: How often those that wait look whether they still should.
 _LOOK_S = 0.5
-
-
-class NotWhole(Exception):
-    """A shard is away, or has not begun yet: nothing is applied until it is there."""
-
-
-class Said(Enum):
-    """What another shard reports."""
-
-    BEGUN = "begun"
-    SAVED = "saved"
-    FAILED = "failed"
-    #: It is about to end: all should save before.
-    LEAVES = "leaves"
-
-
-@dataclass(frozen=True)
-class MemberInfo:
-    """Another shard, as it presents itself."""
-
-    shard: Shard
-    address: str
-    #: Of the whole vector.
-    size: int
-    #: What it has begun with, 0 for nothing, and how many orders it has followed since.
-    incarnation: int
-    position: int
-
-
-@dataclass
-class _Member:
-    """Another shard, as it is known here."""
-
-    address: str
-    #: Which of its connections is the present one.
-    connection: int = 0
-    is_connected: bool = False
-    has_begun: bool = False
-    #: Whether it is about to end.
-    leaves: bool = False
-    #: The sets of which it has saved its part, or why not.
-    saved: dict[str, str | None] = field(default_factory=dict)
 
 
 class Leader:
@@ -89,29 +52,38 @@ class Leader:
         self._initial: FloatVector | None = initial
         self._staging = staging or Staging()
         self._changed = threading.Condition()
-        self._members: dict[int, _Member] = {}
+        self._members = Members(shard)
         #: What all go back to: this shard's part, and the name of the whole.
         self._saved: tuple[Checkpoint, str] | None = None
+        #: Whether all parts of a set are there but this shard's.
+        self._is_writing = False
         self._is_closed = False
         #: Whether the training is over: the next checkpoint is the last one.
         self.is_over = False
-        #: Why the shards cannot begin.
+        #: Why the shards cannot begin, and whether that is for a part that is not whole.
         self.failure: CheckpointMismatch | None = None
+        self.is_damaged = False
         #: Called when a shard is about to end.
         self.on_leaving: Callable[[], object] = lambda: None
-        self._log = self._begin()
+        self._orders = self._begin()
 
     @property
     def incarnation(self) -> int:
         """Random for each beginning."""
-        return self._log.beginning.incarnation
+        return self._orders.beginning.incarnation
+
+    @property
+    def began_with(self) -> int:
+        """The global step that all shards have begun with, or shall begin with."""
+        return self._orders.beginning.global_t
 
     def begin_with(self, checkpoint: Checkpoint, set_id: str, location: str) -> None:
         """Go on from a set of which this is the part of this shard, which was in ``location``."""
         with self._changed:
             self._part.restore(checkpoint, location)
             self._saved, self._initial = (checkpoint, set_id), None
-            self._log = self._begin()
+            self.failure, self.is_damaged = None, False
+            self._orders = self._begin()
             self._changed.notify_all()
 
     def stage(
@@ -120,7 +92,7 @@ class Leader:
         """Keep a slice; return the present incarnation: if it is another, nothing was kept."""
         self._part.require_fitting(gradient)
         with self._changed:
-            self._require_whole()
+            self._members.require_whole()
             if incarnation == self.incarnation:
                 self._staging.put(worker, sequence, gradient, settled)
             return self.incarnation
@@ -134,7 +106,7 @@ class Leader:
         where nothing was staged.
         """
         with self._changed:
-            self._require_whole()
+            self._members.require_whole()
             if incarnation == self.incarnation:
                 self._commit(worker, sequence, steps)
             _, number, global_t = self._part.read()
@@ -146,12 +118,10 @@ class Leader:
         What is committed has been applied here, so that nothing is waited for.
         """
         with self._changed:
-            self._require_whole()
+            self._members.require_whole()
             return self.incarnation, *self._part.read()
 
-    def follow(
-        self, member: MemberInfo, is_active: Callable[[], bool]
-    ) -> Iterator[Beginning | Order]:
+    def follow(self, member: MemberInfo, is_active: Callable[[], bool]) -> Iterator[News]:
         """Yield what a shard has to do, while its connection ``is_active``.
 
         ValueError for one that is none of this training.
@@ -160,6 +130,7 @@ class Leader:
         connection = self._connect(member)
         incarnation, position = member.incarnation, member.position
         try:
+            yield Heard()
             while is_active():
                 news = self._next(member, connection, incarnation, position)
                 if isinstance(news, tuple):
@@ -182,18 +153,16 @@ class Leader:
             self._let_leave(index)
             return
         with self._changed:
-            member = self._members.get(index)
-            if member is None:
-                return
             if said is Said.SAVED:
-                member.saved[set_id] = None
+                self._members.note_saved(index, set_id)
             elif set_id:
-                member.saved[set_id] = text
+                self._members.note_saved(index, set_id, text)
             elif said is Said.BEGUN and incarnation == self.incarnation:
-                member.has_begun = True
-                _log.info("%s has begun", self._name(index))
-            elif said is Said.FAILED and incarnation == self.incarnation:
-                name = self._name(index)
+                self._members.note_begun(index)
+                _log.info("%s has begun", self._members.name(index))
+            elif said in (Said.FAILED, Said.DAMAGED) and incarnation == self.incarnation:
+                name = self._members.name(index)
+                self.is_damaged = said is Said.DAMAGED
                 self.failure = CheckpointMismatch(f"the checkpoint is not whole: {name}: {text}")
             self._changed.notify_all()
 
@@ -208,37 +177,41 @@ class Leader:
         Return whether anything was saved.
 
         ``kept`` are the steps of the checkpoints that are there. CheckpointError if a shard has not
-        saved in time: then nothing is written here. Where nothing has changed since, nothing is
-        saved again, and nothing before the first step.
+        saved in time: then nothing is written here. A step is saved once: parts have the names of
+        their steps, and another set of this step would take a good one's away, part by part.
+        Nothing is saved before the first step.
         """
-        set_id, until = new_set(), time.monotonic() + deadline_s
+        set_id = new_set()
         with self._changed:
-            if self._has_saved_this() or self._has_nothing_to_save():
+            if self._has_saved_this_step() or self._has_nothing_to_save():
                 return False
-            away = self._missing()
+            away = self._members.missing()
             if away:
                 raise CheckpointError(f"nothing is saved: {away} is away")
             checkpoint = self._part.checkpoint()
-            self._log.add(Save(set_id, checkpoint.global_t, tuple(kept)))
-            incarnation = self.incarnation
+            self._orders.add(Save(set_id, checkpoint.global_t, tuple(kept)))
             self._changed.notify_all()
-            while (left := until - time.monotonic()) > 0 and not self._is_saved(set_id):
-                if incarnation != self.incarnation:
-                    raise CheckpointError("nothing is saved: the shards have begun anew meanwhile")
-                self._changed.wait(min(left, _LOOK_S))
-            if not self._is_saved(set_id):
-                raise CheckpointError(f"nothing is saved: a shard took longer than {deadline_s:g}s")
-        write(checkpoint, set_id)
-        with self._changed:
-            self._saved, self._initial = (checkpoint, set_id), None
-            for member in self._members.values():
-                member.saved.clear()
+            self._wait_for_parts(set_id, self.incarnation, deadline_s)
+            self._is_writing = True
+        try:
+            passing("shards.set")
+            write(checkpoint, set_id)
+        except BaseException:
+            self._note_written(None)
+            raise
+        self._note_written((checkpoint, set_id))
         return True
+
+    def dismiss(self) -> None:
+        """Let shards that are about to end do so: nothing is saved for them."""
+        with self._changed:
+            self._members.dismiss()
+            self._changed.notify_all()
 
     def end(self) -> None:
         """Say that the training is over, and that all others may end."""
         with self._changed:
-            self._log.add(End())
+            self._orders.add(End())
             self._changed.notify_all()
 
     def close(self) -> None:
@@ -250,14 +223,13 @@ class Leader:
     def missing(self) -> str:
         """Return in words which shard is away, or has not begun; empty if none is."""
         with self._changed:
-            return self._missing()
+            return self._members.missing()
 
     def _begin(self) -> OrderLog:
         """Return a log that begins with what this shard has."""
         _, number, global_t = self._part.read()
         self._staging.clear()
-        for member in self._members.values():
-            member.has_begun = False
+        self._members.begin_anew()
         incarnation = secrets.randbits(63) + 1
         if self._saved is None:
             beginning = Beginning(incarnation, number, global_t, "", self._initial)
@@ -272,16 +244,16 @@ class Leader:
             self._part.restore(self._saved[0], "memory")
         elif self._initial is not None:
             self._part.begin_with(self._initial[self._part.begin : self._part.end], 0, 0)
-        self._log = self._begin()
-        lost = global_t - self._log.beginning.global_t
-        if number == self._log.beginning.number and not lost:
+        self._orders = self._begin()
+        lost = global_t - self._orders.beginning.global_t
+        if number == self._orders.beginning.number and not lost:
             _log.info("a shard begins anew: all shards do, at global step %d", global_t)
             return
         _log.warning(
             "a shard has lost what it had: all shards go back to global step %d; %d updates and "
             "%d steps are lost",
-            self._log.beginning.global_t,
-            number - self._log.beginning.number,
+            self._orders.beginning.global_t,
+            number - self._orders.beginning.number,
             lost,
         )
 
@@ -290,16 +262,20 @@ class Leader:
         if self.is_over:
             return
         with self._changed:
-            member = self._members.get(index)
-            if member is not None:
-                member.leaves = True
+            self._members.let_leave(index)
         self.on_leaving()
 
-    def _has_saved_this(self) -> bool:
-        if self._saved is None:
-            return False
-        _, number, global_t = self._part.read()
-        return (self._saved[0].version, self._saved[0].global_t) == (number, global_t)
+    def _note_written(self, saved: tuple[Checkpoint, str] | None) -> None:
+        """Take note that a set is whole, if it is, and that shards may go back to the last one."""
+        with self._changed:
+            self._is_writing = False
+            if saved is not None:
+                self._saved, self._initial = saved, None
+                self._members.forget_sets()
+            self._changed.notify_all()
+
+    def _has_saved_this_step(self) -> bool:
+        return self._saved is not None and self._saved[0].global_t == self._part.read()[2]
 
     def _has_nothing_to_save(self) -> bool:
         """Return whether no step was taken: such a set would keep other networks from starting."""
@@ -314,32 +290,35 @@ class Leader:
         if applied is None:
             return
         number, global_t = applied
-        self._log.add(Update(worker, sequence, number, global_t, steps))
+        self._orders.add(Update(worker, sequence, number, global_t, steps))
         self._changed.notify_all()
 
     def _connect(self, member: MemberInfo) -> int:
         with self._changed:
-            known = self._members.setdefault(member.shard.index, _Member(member.address))
-            known.address = member.address
-            known.connection += 1
-            known.is_connected, known.leaves = True, False
-            goes_on = member.incarnation == self.incarnation and self._log.has(member.position)
-            if not goes_on:
-                known.has_begun = False
-                if self._log.end:  # the others have what it does not have
-                    self._go_back()
+            # Of a set that is being written nobody knows whether it is the last one. To go back to
+            # the one before would leave a checkpoint that is ahead of what all have then.
+            self._changed.wait_for(lambda: not self._is_writing or self._goes_on(member))
+            goes_on = self._goes_on(member)
+            if not goes_on and self._orders.end:  # the others have what it does not have
+                self._go_back()
+            connection = self._members.connect(member, goes_on)
             self._changed.notify_all()
-            return known.connection
+            return connection
+
+    def _goes_on(self, member: MemberInfo) -> bool:
+        """Return whether a shard has what all have begun with, and can follow from where it is."""
+        return member.incarnation == self.incarnation and self._orders.has(member.position)
 
     def _disconnect(self, member: MemberInfo, connection: int) -> None:
+        index = member.shard.index
         with self._changed:
-            known = self._members[member.shard.index]
-            if known.connection == connection:
-                known.is_connected = False
-                if not (known.leaves or self._is_closed or self.is_over):
-                    name = self._name(member.shard.index)
-                    _log.warning("%s is away: nothing is learnt until it is back", name)
-                self._changed.notify_all()
+            if not self._members.is_present(index, connection):
+                return
+            self._members.disconnect(index, connection)
+            if not (self._members.leaves(index) or self._is_closed or self.is_over):
+                name = self._members.name(index)
+                _log.warning("%s is away: nothing is learnt until it is back", name)
+            self._changed.notify_all()
 
     def _next(
         self, member: MemberInfo, connection: int, incarnation: int, position: int
@@ -348,12 +327,12 @@ class Leader:
         with self._changed:
             until = time.monotonic() + _LOOK_S
             while True:
-                if self._members[member.shard.index].connection != connection:
+                if not self._members.is_present(member.shard.index, connection):
                     return ()
                 if incarnation != self.incarnation:
-                    return self._log.beginning
-                if position < self._log.end:
-                    return self._log.at(position)
+                    return self._orders.beginning
+                if position < self._orders.end:
+                    return self._orders.at(position)
                 if self._is_closed:
                     return ()
                 left = until - time.monotonic()
@@ -370,31 +349,17 @@ class Leader:
                 f"{self._part.size:,}: do all shards read one configuration?"
             )
 
-    def _require_whole(self) -> None:
-        missing = self._missing()
-        if missing:
-            raise NotWhole(f"{missing} is away, or has not begun yet")
-        for index, member in self._members.items():
-            if member.leaves:
-                raise NotWhole(f"{self._name(index)} is about to end")
-
-    def _missing(self) -> str:
-        for index in range(2, self._shard.count + 1):
-            member = self._members.get(index)
-            if member is None or not member.is_connected or not member.has_begun:
-                return self._name(index)
-        return ""
-
-    def _name(self, index: int) -> str:
-        member = self._members.get(index)
-        where = f" at {member.address}" if member else ""
-        return f"shard {Shard(index, self._shard.count)}{where}"
-
-    def _is_saved(self, set_id: str) -> bool:
-        """Return whether all others have saved; CheckpointError if one could not."""
-        parts = [member.saved.get(set_id, "not yet") for member in self._members.values()]
-        for index, member in self._members.items():
-            text = member.saved.get(set_id)
-            if text is not None:
-                raise CheckpointError(f"nothing is saved: {self._name(index)}: {text}")
-        return all(part is None for part in parts)
+    def _wait_for_parts(self, set_id: str, incarnation: int, deadline_s: float) -> None:
+        """Wait until all others have saved; CheckpointError where they do not."""
+        now = time.monotonic()
+        until, there_at = now + deadline_s, now
+        while not self._members.have_saved(set_id):
+            if incarnation != self.incarnation:
+                raise CheckpointError("nothing is saved: the shards have begun anew meanwhile")
+            now, away = time.monotonic(), self._members.missing()
+            there_at = there_at if away else now
+            if now > there_at + _RECONNECT_S:
+                raise CheckpointError(f"nothing is saved: {away} has gone meanwhile")
+            if now > until:
+                raise CheckpointError(f"nothing is saved: a shard took longer than {deadline_s:g}s")
+            self._changed.wait(_LOOK_S)

@@ -39,6 +39,11 @@ class End:
     """The training is over."""
 
 
+@dataclass(frozen=True)
+class Heard:
+    """The first shard is there: comes first, since there may be nothing to do for a while."""
+
+
 Order: TypeAlias = Update | Save | End
 
 
@@ -54,6 +59,10 @@ class Beginning:
     set_id: str
     #: float32 [size], where no checkpoint is restored.
     vector: FloatVector | None
+
+
+#: What the first shard says.
+News: TypeAlias = Heard | Beginning | Order
 
 
 @dataclass

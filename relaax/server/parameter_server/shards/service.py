@@ -1,17 +1,32 @@
 """The gRPC service of shards: what workers ask of each, and what the first says to the others."""
 
+import logging
 from collections.abc import Iterator
-from typing import Any, Protocol
+from contextlib import contextmanager
+from typing import Protocol
 
 import grpc
 import numpy as np
 
 from relaax.algorithm_base import FloatVector, Shard
 from relaax.bridge import shards_pb2
+from relaax.bridge.counted_steps import require_possible
+from relaax.bridge.refusals import refuse, unary
 from relaax.bridge.shard_messages import SERVICE_NAME, SLICES, STAGED_SLICES
 from relaax.bridge.vectors import WithVector
-from relaax.server.parameter_server.shards.leader import Leader, MemberInfo, NotWhole, Said
-from relaax.server.parameter_server.shards.orders import Beginning, End, Order, Save, Update
+from relaax.failpoints import passing
+from relaax.server.parameter_server.shards.leader import Leader
+from relaax.server.parameter_server.shards.members import MemberInfo, NotWhole, Said
+from relaax.server.parameter_server.shards.orders import (
+    Beginning,
+    End,
+    Heard,
+    News,
+    Save,
+    Update,
+)
+
+_log = logging.getLogger(__name__)
 
 _NOTHING = np.zeros(0, np.float32)
 
@@ -20,6 +35,7 @@ _SAID = {
     shards_pb2.MemberReport.SAVED: Said.SAVED,
     shards_pb2.MemberReport.FAILED: Said.FAILED,
     shards_pb2.MemberReport.LEAVES: Said.LEAVES,
+    shards_pb2.MemberReport.DAMAGED: Said.DAMAGED,
 }
 
 
@@ -62,9 +78,11 @@ class ShardServicer:
     ) -> shards_pb2.Committed:
         """Let all shards apply what was staged."""
         with _refusing(context):
+            require_possible(request.steps)
             incarnation, number, global_t = self._first().commit(
                 request.worker, request.sequence, request.incarnation, request.steps
             )
+        passing("shards.committed")
         return shards_pb2.Committed(incarnation=incarnation, number=number, global_t=global_t)
 
     def read(
@@ -96,8 +114,8 @@ class ShardServicer:
             request.position,
         )
         with _refusing(context):
-            for order in self._first().follow(member, context.is_active):
-                yield message_of(order)
+            for news in self._first().follow(member, context.is_active):
+                yield message_of(news)
 
     def report(
         self, request: shards_pb2.MemberReport, context: grpc.ServicerContext
@@ -116,54 +134,53 @@ class ShardServicer:
         return self._leader
 
 
-class _refusing:  # noqa: N801 - it is used as a function
-    """Ends a call with the code of what is raised within."""
-
-    def __init__(self, context: grpc.ServicerContext) -> None:
-        self._context = context
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
-        if isinstance(error, NotWhole):
-            self._context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
-        if isinstance(error, (ValueError, KeyError)):
-            self._context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+@contextmanager
+def _refusing(context: grpc.ServicerContext) -> Iterator[None]:
+    """End a call with the code of what is raised within."""
+    try:
+        yield
+    except NotWhole as error:
+        context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
+    except (ValueError, KeyError) as error:
+        refuse(_log, context, error)
 
 
-def message_of(order: Beginning | Order) -> shards_pb2.Order:
+def message_of(news: News) -> shards_pb2.Order:
     """Return what another shard is told as a message."""
-    match order:
+    match news:
+        case Heard():
+            return shards_pb2.Order(heard=True)
         case Beginning():
-            vector = b"" if order.vector is None else order.vector.astype("<f4").tobytes()
+            vector = b"" if news.vector is None else news.vector.astype("<f4").tobytes()
             begin = shards_pb2.Begin(
-                incarnation=order.incarnation,
-                number=order.number,
-                global_t=order.global_t,
-                set=order.set_id,
+                incarnation=news.incarnation,
+                number=news.number,
+                global_t=news.global_t,
+                set=news.set_id,
                 vector=vector,
             )
             return shards_pb2.Order(begin=begin)
         case Update():
             update = shards_pb2.Update(
-                worker=order.worker,
-                sequence=order.sequence,
-                number=order.number,
-                global_t=order.global_t,
-                steps=order.steps,
+                worker=news.worker,
+                sequence=news.sequence,
+                number=news.number,
+                global_t=news.global_t,
+                steps=news.steps,
             )
             return shards_pb2.Order(update=update)
         case Save():
-            save = shards_pb2.Save(set=order.set_id, global_t=order.global_t, kept=order.kept)
+            save = shards_pb2.Save(set=news.set_id, global_t=news.global_t, kept=news.kept)
             return shards_pb2.Order(save=save)
         case End():
             return shards_pb2.Order(end=True)
 
 
-def order_of(message: shards_pb2.Order) -> Beginning | Order:
+def news_of(message: shards_pb2.Order) -> News:
     """Return what a message of the first shard says."""
     match message.WhichOneof("what"):
+        case "heard":
+            return Heard()
         case "begin":
             begin = message.begin
             vector = np.frombuffer(begin.vector, "<f4") if begin.vector else None
@@ -181,7 +198,7 @@ def order_of(message: shards_pb2.Order) -> Beginning | Order:
 
 def method_handlers(servicer: ShardServicer) -> grpc.GenericRpcHandler:
     """Return what a gRPC server answers calls with."""
-    unary, stream = grpc.unary_unary_rpc_method_handler, grpc.unary_stream_rpc_method_handler
+    stream = grpc.unary_stream_rpc_method_handler
     handlers = {
         "Stage": unary(servicer.stage, STAGED_SLICES.decode, shards_pb2.Staged.SerializeToString),
         "Commit": unary(

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import NoReturn
 
 from relaax.algorithm_base import (
@@ -21,12 +22,12 @@ from relaax.algorithm_base import (
     Version,
 )
 from relaax.bridge.control import GrpcParameterServer
-from relaax.errors import CheckpointError
+from relaax.errors import CheckpointError, CheckpointMismatch
+from relaax.server.common.checkpoint_sets import part_of, split
 from relaax.server.common.operators import SaveRecord
 from relaax.server.common.saver import CheckpointSaver
 from relaax.server.parameter_server.shards.leader import Leader
 from relaax.server.parameter_server.shards.service import ShardServicer, method_handlers
-from relaax.server.parameter_server.shards.sets import part_of, split
 
 _log = logging.getLogger(__name__)
 
@@ -53,7 +54,10 @@ class FirstShard(ParameterServerBase):
         self._leader = leader
         self._part = part
         self._shard = shard
+        #: Why the newest set cannot be restored.
+        self._failure: CheckpointMismatch | None = None
         self._saving = threading.Lock()
+        self._saver = ThreadPoolExecutor(1, thread_name_prefix="save before a shard leaves")
         leader.on_leaving = self._save_for_one_who_leaves
 
     def restore_latest_checkpoint(self) -> None:
@@ -88,7 +92,12 @@ class FirstShard(ParameterServerBase):
         """Answer workers and the other shards at ``address``; OSError if it is taken."""
         servicer = ShardServicer(self._leader, self._part.begin, self._part.size, self._leader)
         port = GrpcParameterServer(
-            address, self.bridge(), [method_handlers(servicer)], more_threads=self._shard.count
+            address,
+            self.bridge(),
+            [method_handlers(servicer)],
+            more_threads=self._shard.count,
+            missing=lambda: self.missing() or "",
+            vector_size=self._part.size,
         )
         return _FirstPort(port, self._leader)
 
@@ -99,7 +108,7 @@ class FirstShard(ParameterServerBase):
         was restored nobody knows yet whether it is whole.
         """
         if self._leader.failure is not None:
-            raise self._leader.failure
+            self._take_an_older_set(self._leader.failure)
         return self._whole.training_is_over() and not self._leader.missing()
 
     def max_global_step(self) -> float | None:
@@ -111,14 +120,30 @@ class FirstShard(ParameterServerBase):
         self._whole.stop_training()
 
     def close(self) -> None:
-        """Release what the parameter server holds."""
+        """Wait for what is being saved, and release what the parameter server holds."""
+        self._saver.shutdown()
         self._whole.close()
+
+    def _take_an_older_set(self, failure: CheckpointMismatch) -> None:
+        """Let all shards begin with the set before the one that is not whole.
+
+        Raise the ``failure``, of the newest set, if there is none, or if another is asked for.
+        """
+        self._failure = self._failure or failure
+        part = None
+        if self._leader.is_damaged and isinstance(self.saver, CheckpointSaver):
+            part = self.saver.restore_before(self._leader.began_with)
+        if part is None:
+            raise self._failure
+        _log.warning("%s: all begin with that of step %d", failure, part.global_t)
+        location = self.saver.location()
+        self._leader.begin_with(*split(part, location), location)
 
     def _write(self, checkpoint: Checkpoint, set_id: str) -> None:
         self.saver.save(part_of(checkpoint, set_id))
 
     def _save_for_one_who_leaves(self) -> None:
-        threading.Thread(target=self._save_or_warn, name="save before a shard leaves").start()
+        self._saver.submit(self._save_or_warn)
 
     def _save(self) -> bool:
         """Return whether there was anything to be saved."""
@@ -132,8 +157,11 @@ class FirstShard(ParameterServerBase):
         try:
             if self._save():
                 self._saves.note_saved()
+            else:
+                self._leader.dismiss()
         except CheckpointError as error:
             self._saves.note_failed()
+            self._leader.dismiss()
             _log.warning("before a shard left: %s", error)
 
 

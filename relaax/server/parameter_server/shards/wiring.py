@@ -15,8 +15,7 @@ from relaax.server.common.configuration import (
     S3Location,
 )
 from relaax.server.common.directory_lock import owned
-from relaax.server.common.operators import OperatorPort, SaveRecord, counter
-from relaax.server.common.operators.save_record import CHECKPOINTS_SAVED
+from relaax.server.common.operators import OperatorPort, SaveRecord
 from relaax.server.common.stop_signal import Stop
 from relaax.server.parameter_server.shards.follower import Follower
 from relaax.server.parameter_server.shards.following import (
@@ -66,12 +65,14 @@ def follow(
         first = FirstStub(str(addresses[0]), shard, str(addresses[shard.index - 1]), part)
         directory, s3 = _place(options, shard)
         resources.enter_context(owned(directory, f"relaax-parameter-server --shard {shard}"))
-        store = store_of(directory, s3, options.aws_keys)
+        store = store_of(directory, s3, options.aws, resources, operators)
         follower = Follower(part, NoParts() if store is None else SavedParts(store), first.report)
         handlers = method_handlers(ShardServicer(follower, part.begin, part.size))
         service = OtherService(shard, first.url, NullMetrics())
         try:
-            port = GrpcParameterServer(str(options.place), service, [handlers])
+            port = GrpcParameterServer(
+                str(options.place), service, [handlers], vector_size=part.size
+            )
         except OSError as error:
             raise ConfigurationError(f"--bind: {error}") from error
         resources.callback(port.stop, 1.0)
@@ -80,7 +81,7 @@ def follow(
         operators.ready_if(
             lambda: None if following.is_connected else f"the first shard is not at {first.url}"
         )
-        operators.show(lambda: [counter("checkpoints_saved", CHECKPOINTS_SAVED, follower.saves)])
+        operators.show(follower.saved.counts)
         operators.begin()
         follow_until(following, stop, options.give_up)
     return 0
@@ -93,7 +94,7 @@ def _require_own_bridge(algorithm: Algorithm) -> None:
 
 def _place(options: ParameterServerOptions, shard: Shard) -> tuple[Path | None, S3Location | None]:
     """Return where another shard than the first keeps its parts: below the first one's place."""
-    name = f"shard-{shard.index}-of-{shard.count}"
+    name = shard.directory_name()
     directory, s3 = options.checkpoint_dir, options.checkpoint_aws_s3
     return (
         None if directory is None else directory / name,

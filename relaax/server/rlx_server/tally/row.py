@@ -4,6 +4,7 @@ import time
 from array import array
 from typing import NamedTuple
 
+from relaax.kept_counts import CountsRow, KeptCounts
 from relaax.server.rlx_server.tally.cells import SECONDS, SIZES, Histogram
 
 
@@ -21,7 +22,13 @@ CONNECTIONS, ENVIRONMENTS = 1, 2
 #: From here on cells only grow, and belong to the RLX server's sums when the worker has ended.
 STEPS = 3
 
-_AFTER_COUNTS = 4
+#: Episodes that have ended, and the sum of their returns, which may shrink.
+EPISODES, RETURNS = 4, 5
+
+#: Connections that were closed for what they had shown, or not, before they were served.
+TURNED_AWAY = 6
+
+_AFTER_COUNTS = 7
 
 
 def _places() -> dict[str, _Place]:
@@ -44,11 +51,20 @@ HISTOGRAMS = _places()
 WIDTH = sum(Histogram.cells_of(place.bounds) for place in HISTOGRAMS.values()) + _AFTER_COUNTS
 
 
-class WorkerRow:
-    """The row of one worker: float64 [WIDTH], written by that worker alone."""
+#: Steps whose reward has come, and what became of them: a learner or a replay server has
+#: acknowledged them, no such server took them in time, or they ended with their worker.
+TAKEN, DELIVERED, DROPPED, LOST = "taken", "delivered", "dropped", "lost"
 
-    def __init__(self, cells: "memoryview[float]") -> None:
+
+class WorkerRow:
+    """The row of one worker: float64 [WIDTH], written by that worker alone.
+
+    ``kept`` are the counts of steps that outlive the RLX server, too.
+    """
+
+    def __init__(self, cells: "memoryview[float]", kept: CountsRow) -> None:
         self._cells = cells
+        self._kept = kept
 
         def histogram(name: str) -> Histogram:
             return Histogram(cells, HISTOGRAMS[name].begin, HISTOGRAMS[name].bounds)
@@ -68,11 +84,38 @@ class WorkerRow:
         """Count actions that were chosen, each for a step of an environment."""
         self._cells[STEPS] += steps
 
+    def count_taken(self, steps: int) -> None:
+        """Count steps of environments that learn, whose rewards have come."""
+        if steps:
+            self._kept.add(TAKEN, steps)
+
+    def count_delivered(self, steps: int) -> None:
+        """Count steps that a learner or a replay server has acknowledged."""
+        self._kept.add(DELIVERED, steps)
+
+    def count_dropped(self, steps: int) -> None:
+        """Count steps that no learner or replay server took in time."""
+        self._kept.add(DROPPED, steps)
+
+    def count_episode(self, episode_return: float) -> None:
+        """Count an episode that has ended, with the sum of its rewards."""
+        self._cells[EPISODES] += 1
+        self._cells[RETURNS] += episode_return
+
+    def count_turned_away(self, connections: int) -> None:
+        """Count connections that had not proved that they may be served."""
+        self._cells[TURNED_AWAY] += connections
+
     def note_served(self, connections: int, environments: int) -> None:
         """Take note of what is served now."""
         self._cells[CONNECTIONS], self._cells[ENVIRONMENTS] = connections, environments
 
 
+def kept_steps(rows: int) -> KeptCounts:
+    """Return the counts of steps of so many workers."""
+    return KeptCounts([TAKEN, DELIVERED, DROPPED, LOST], rows)
+
+
 def private_row() -> WorkerRow:
     """Return a row that nobody reads: of a worker without an RLX server."""
-    return WorkerRow(memoryview(array("d", [0.0]) * WIDTH))
+    return WorkerRow(memoryview(array("d", [0.0]) * WIDTH), kept_steps(1).row())

@@ -12,6 +12,10 @@ class Cell(IntEnum):
     ACCEPTED = auto()
     REFUSED_FOR_MEMORY = auto()
     REFUSED_WITHOUT_WORKER = auto()
+    #: Because of a limit of the number of connections.
+    REFUSED_FOR_LIMIT = auto()
+    #: Before they were given to a worker: what they had shown, or not, was wrong.
+    TURNED_AWAY = auto()
     WORKERS_LOST = auto()
     WORKERS_HUNG = auto()
     #: 1 while connections are taken.

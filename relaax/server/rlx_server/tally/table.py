@@ -7,7 +7,18 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.server.rlx_server.slots import SlotPool
-from relaax.server.rlx_server.tally.row import STEPS, TURN_BEGAN, WIDTH, WorkerRow, private_row
+from relaax.server.rlx_server.tally.row import (
+    DELIVERED,
+    DROPPED,
+    LOST,
+    STEPS,
+    TAKEN,
+    TURN_BEGAN,
+    WIDTH,
+    WorkerRow,
+    kept_steps,
+    private_row,
+)
 from relaax.server.rlx_server.tally.state import Cell, ServerState
 
 FloatArray = npt.NDArray[np.float64]
@@ -32,10 +43,14 @@ class Tally:
     """A row for each worker, which an RLX server gives out and takes back.
 
     It is made before anything is forked. The RLX server alone calls ``take`` and ``give_back``; any
-    process may read.
+    process may read. If the workers ``deliver`` their steps, those that a worker had not delivered
+    when it ended are counted as lost.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, deliver: bool = False) -> None:
+        self._deliver = deliver
+        #: Steps by what became of them: a row that another worker gets goes on counting.
+        self.kept = kept_steps(MOST_WORKERS + 1)
         cells = _HEAD + len(Cell) + (MOST_WORKERS + 1) * WIDTH
         self._memory = mmap.mmap(-1, cells * _FLOAT_BYTES)
         everything = memoryview(self._memory).cast("d")
@@ -60,17 +75,25 @@ class Tally:
         """Return a row for its worker to write; None stands for one that nobody reads."""
         if number is None:
             return private_row()
-        return WorkerRow(self._rows_view[number * WIDTH : (number + 1) * WIDTH])
+        cells = self._rows_view[number * WIDTH : (number + 1) * WIDTH]
+        return WorkerRow(cells, self.kept.row(number))
 
     def give_back(self, number: int | None) -> None:
         """Keep what a worker has counted, which has ended, and let another one have its row."""
         if number is None:
             return
+        self._count_lost(number)
         self._head[_CHANGES] += 1
         self._rows[0, STEPS:] += self._rows[number, STEPS:]
         self._rows[number] = 0
         self._head[_CHANGES] += 1
         self._numbers.give_back(np.array([number - 1]))
+
+    def _count_lost(self, number: int) -> None:
+        """Count what a worker has left behind; some of it may have been stored all the same."""
+        if self._deliver:
+            row = self.kept.row(number)
+            row.add(LOST, row[TAKEN] - row[DELIVERED] - row[DROPPED] - row[LOST])
 
     def turn_began(self, number: int | None) -> float:
         """Return when the turn of a worker began that goes on; 0 before the first one."""

@@ -4,6 +4,7 @@
 ``loop``          the event loop: reads, sends, closes, and never waits for a client
 ``responder``     turns the steps of all connections that are ready into answers
 ``responders``    one responder for what is learnt from, and one for each kind of evaluation
+``episode_count`` counts episodes where a checkpoint is exploited
 ``evaluations``   the responder of what evaluates: its scores, by policy
 ``states``        states of several requests: which can be joined
 ``connection``    what belongs to one connection

@@ -54,6 +54,8 @@ class Connection:
         self.evaluation: Evaluation | None = None
         #: int64 [environments]: what the worker calls the connection's environments.
         self.slots = _NO_SLOTS
+        #: Messages that were handled since somebody looked.
+        self.handled = 0
         #: Whether the connection is closed as soon as everything is sent.
         self.is_leaving = False
         self._closes_at = None if timeout_s is None else time.monotonic() + timeout_s
@@ -87,7 +89,7 @@ class Connection:
         if self.knows_errors and not self.messages.is_unsent:
             try:
                 self.messages.send_now(binary.encode_error(code, text))
-            except (OSError, ValueError) as error:  # the client has left, or frames are tiny
+            except (OSError, ValueError, ProtocolError) as error:  # it has left, or frames are tiny
                 _log.info("the reason could not be sent to %s: %s", self.peer, error)
         self.messages.close()
 

@@ -30,7 +30,13 @@ class NoEpisode(ProtocolError):
 class Episodes:
     """Rewards, steps and seconds of the episodes of all environments of a worker, by slot."""
 
-    def __init__(self, metrics: Metrics, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        metrics: Metrics,
+        clock: Callable[[], float] = time.monotonic,
+        most_steps: int | None = None,
+    ) -> None:
+        self._most_steps = most_steps
         self._metrics = metrics
         self._means = IntervalMetrics(metrics, clock=clock)
         self._clock = clock
@@ -54,7 +60,14 @@ class Episodes:
             idle = transitions.stepped[~self._is_running[transitions.stepped]]
             if len(idle):
                 raise NoEpisode(int(idle[0]))
+        if self._most_steps is not None:
+            self._require_end(self._lengths[transitions.stepped], self._most_steps)
         return transitions
+
+    def _require_end(self, lengths: IntArray, most: int) -> None:
+        """Raise ProtocolError for a step more than an episode may have."""
+        if len(lengths) and lengths.max() >= most:
+            raise ProtocolError(f"an episode has more than {most:,} steps (--max-episode-steps)")
 
     def any_ends(self, slots: IntArray, steps: Steps) -> bool:
         """Return whether an episode ends with ``steps`` of ``slots``, or is given up."""

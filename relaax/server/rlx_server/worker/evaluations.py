@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from relaax.algorithm_base import EvaluatedPolicy, Evaluation, NullMetrics
 from relaax.metrics import EVALUATION_REWARD, EVALUATION_REWARD_OF, OF_EVALUATING_CLIENT, Metrics
+from relaax.server.rlx_server.limits import NO_LIMITS, ClientLimits
 from relaax.server.rlx_server.tally import WorkerRow
 from relaax.server.rlx_server.worker.action_rule import ActionRule
 from relaax.server.rlx_server.worker.agents import Agents
@@ -22,9 +23,12 @@ class EvaluationEpisodes(Episodes):
     """
 
     def __init__(
-        self, metrics: Metrics, policy_of: Callable[[IntArray], EvaluatedPolicy | None]
+        self,
+        metrics: Metrics,
+        policy_of: Callable[[IntArray], EvaluatedPolicy | None],
+        most_steps: int | None = None,
     ) -> None:
-        super().__init__(metrics)
+        super().__init__(metrics, most_steps=most_steps)
         self._policy_of = policy_of
 
     def _store(self, slot: IntArray, reward: float, length: int, seconds: float) -> None:
@@ -57,8 +61,9 @@ class EvaluationResponder(Responder):
         is_shared: bool,
         rule: ActionRule,
         row: WorkerRow,
+        limits: ClientLimits = NO_LIMITS,
     ) -> None:
-        super().__init__(self._make_evaluator, is_shared, rule, row)
+        super().__init__(self._make_evaluator, is_shared, rule, row, limits)
         self._training = training
         self._evaluation = evaluation
 
@@ -72,9 +77,14 @@ class EvaluationResponder(Responder):
     def _counts(self, agents: Agents) -> tuple[Episodes, Measurements]:
         evaluator = self._evaluator
         episodes = EvaluationEpisodes(
-            agents.stub.metrics(), lambda slot: evaluator.policies(slot)[0]
+            agents.stub.metrics(),
+            lambda slot: evaluator.policies(slot)[0],
+            self._limits.most_episode_steps,
         )
         return episodes, Measurements(NullMetrics(), shared=False, row=self._row)
+
+    def _count_taken(self, steps: int) -> None:
+        """Do nothing: these steps are not delivered."""
 
     def _end(self, agents: Agents) -> None:
         """Close the evaluator alone: the rest is the training's."""

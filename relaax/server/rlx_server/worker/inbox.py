@@ -3,7 +3,7 @@
 import logging
 import socket
 
-from relaax.server.rlx_server.handover import Report
+from relaax.server.rlx_server.handover import MOST_CLOSED, Report
 
 _log = logging.getLogger(__name__)
 
@@ -19,7 +19,9 @@ class Inbox:
         channel.setblocking(False)
         self._taken = 0
         #: Connections taken and environments served, as they were reported last.
-        self._reported: tuple[int, int] | None = None
+        self._reported: tuple[int, int, int] | None = None
+        #: The addresses of clients whose connections have been closed, and are not reported yet.
+        self._closed: list[str] = []
         #: Whether the RLX server may send more.
         self.is_open = True
 
@@ -37,16 +39,22 @@ class Inbox:
                 taken.append((socket.socket(fileno=descriptors[0]), peer))
             else:
                 _log.warning("lost the connection from %s: no file descriptor is free", peer)
+                self._closed.append(peer)
         return taken
 
-    def report(self, environments: int) -> None:
+    def note_closed(self, peer: str) -> None:
+        """Take note that a connection is closed; the next report says so."""
+        self._closed.append(peer)
+
+    def report(self, environments: int, waiting: int = 0) -> None:
         """Tell the RLX server how much this worker has taken, if that has changed."""
-        report = (self._taken, environments)
-        if report == self._reported:
+        report, closed = (self._taken, environments, waiting), tuple(self._closed[:MOST_CLOSED])
+        if report == self._reported and not closed:
             return
         try:
-            self._channel.send(Report(*report).pack())
+            self._channel.send(Report(*report, closed).pack())
             self._reported = report
+            del self._closed[: len(closed)]
         except BlockingIOError:  # the RLX server has much to read: the next turn reports again
             return
         except OSError:

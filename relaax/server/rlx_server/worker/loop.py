@@ -12,6 +12,7 @@ from relaax.errors import AgentError, NoRoom, ProtocolError
 from relaax.protocol import MessageConnection, binary
 from relaax.protocol.binary import ErrorCode
 from relaax.protocol.connection import Payload
+from relaax.server.rlx_server.lobby import Lobby
 from relaax.server.rlx_server.tally import WorkerRow, private_row
 from relaax.server.rlx_server.worker.action_rule import ActionRule
 from relaax.server.rlx_server.worker.agents import Agents
@@ -63,13 +64,18 @@ class Worker:
         self._inbox = inbox
         self._rule = ActionRule(settings.config.action_space(), settings.algorithm_name)
         is_shared = inbox is not None
-        self._responders = Responders(make_agents, is_shared, self._rule, self._row)
+        self._responders = Responders(
+            make_agents, is_shared, self._rule, self._row, settings.limits
+        )
         #: By descriptor.
         self._connections: dict[int, Connection] = {}
         #: Connections whose next message has been read already, so that no descriptor shows it.
         self._buffered: dict[int, Connection] = {}
-        #: Connections that have not said anything yet.
+        #: Connections of which not even a message is known that has begun.
+        self._lobby = Lobby(settings.guard, settings.open_connection)
+        #: Connections whose first message has not come yet.
         self._silent = 0
+        self._limits = settings.limits
         self._sweep_at = self._note_at = 0.0
         #: Whether the turn before was a long one.
         self._is_behind = False
@@ -77,25 +83,24 @@ class Worker:
         self._drains = False
         self._poll = select.epoll()
         self._poll.register(stop.fileno(), select.EPOLLIN)
+        self._poll.register(self._lobby.fileno(), select.EPOLLIN)
         if inbox is not None:
             self._poll.register(inbox.fileno(), select.EPOLLIN)
 
     def add(self, messages: MessageConnection, peer: str) -> None:
-        """Serve a connection."""
+        """Serve a connection, which has proved that it may be served."""
         connection = Connection(messages, peer, self._settings.timeout_s)
         self._poll.register(connection.descriptor, select.EPOLLIN)
         self._connections[connection.descriptor] = connection
         self._silent += 1
+        if messages.has_message:
+            self._buffered[connection.descriptor] = connection
         if self._drains:
             connection.leave_soon()
 
     def accept(self, sock: socket.socket, peer: str) -> None:
-        """Serve an accepted connection, unless its client has left again."""
-        try:
-            self.add(self._settings.open_connection(sock), peer)
-        except OSError as error:
-            _log.info("lost the connection from %s: %s", peer, error)
-            sock.close()
+        """Serve an accepted connection as soon as it has proved that it may be served."""
+        self._lobby.enter(sock, peer)
 
     def run(self) -> None:
         """Serve until asked to stop, or until there is no more to do."""
@@ -118,6 +123,8 @@ class Worker:
             self.part_from_all(self._stop.reason.code, self._stop.reason.text)
         for connection in list(self._connections.values()):
             self._close(connection)
+        self._lobby.turn_away()
+        self._lobby.close()
         self._poll.close()
         self._responders.close()
 
@@ -134,12 +141,12 @@ class Worker:
         if len(self._connections) > 1 and not self._responders.training.learns:
             os.sched_yield()  # more messages come meanwhile: see BatchAgentBase.learns
         arrived, self._buffered = self._buffered, {}
-        most = len(self._connections) + 2  # so that no message is left to the next turn
+        most = len(self._connections) + 3  # so that no message is left to the next turn
         events = self._poll.poll(0 if arrived else SWEEP_S, most)
         for descriptor, event in events:
             connection = self._connections.get(descriptor)
             if connection is None:
-                self._take_from_inbox(descriptor)
+                self._take_from(descriptor)
             elif event & select.EPOLLOUT:
                 self._flush(connection)
             else:
@@ -150,6 +157,7 @@ class Worker:
         if began_at >= self._sweep_at:
             moving = {descriptor for descriptor, _ in events} if self._is_behind else set()
             self._sweep(began_at, moving | {request.connection.descriptor for request in requests})
+            requests = [request for request in requests if self._serves(request.connection)]
         if requests:
             self._answer(requests, began_at)
         now = time.monotonic()
@@ -157,7 +165,11 @@ class Worker:
         if now >= self._note_at:
             self._note_connected(now)
         if self._inbox is not None:
-            self._inbox.report(self._environments() + self._silent)
+            waiting = len(self._lobby)
+            self._inbox.report(self._environments() + self._silent + waiting, waiting)
+
+    def _serves(self, connection: Connection) -> bool:
+        return self._connections.get(connection.descriptor) is connection
 
     def _answer(self, requests: list[Request], arrived_at: float) -> None:
         responders = self._responders
@@ -180,12 +192,26 @@ class Worker:
             responders.environments if responders.evaluating else responders.training.environments
         )
 
-    def _take_from_inbox(self, descriptor: int) -> None:
-        if self._inbox is None or descriptor != self._inbox.fileno():
+    def _take_from(self, descriptor: int) -> None:
+        """Take what has come, and not from a connection that is served."""
+        if descriptor == self._lobby.fileno():
+            self._take_from_lobby()
+        elif self._inbox is None or descriptor != self._inbox.fileno():
             self._stop.listen()  # the next turn looks at what is asked for
-            return
-        for sock, peer in self._inbox.take():
-            self.accept(sock, peer)
+        else:
+            for sock, peer in self._inbox.take():
+                self.accept(sock, peer)
+
+    def _take_from_lobby(self, looks_at_all: bool = False) -> None:
+        for entrance in self._lobby.proved(looks_at_all):
+            self.add(entrance.messages, entrance.peer)
+        self._row.count_turned_away(self._lobby.turned_away())
+        for peer in self._lobby.ended():
+            self._note_ended(peer)
+
+    def _note_ended(self, peer: str) -> None:
+        if self._inbox is not None:
+            self._inbox.note_closed(peer)
 
     def _receive(self, connection: Connection) -> Request | None:
         """Return the steps that a client has sent, if they are there; handle all other messages."""
@@ -193,6 +219,7 @@ class Worker:
             payload = connection.messages.receive_now()
             if payload is None:
                 return None
+            connection.handled += 1
             if not connection.has_begun and not self._begin(connection, payload):
                 return None
             message = connection.codec.decode(payload)
@@ -259,7 +286,7 @@ class Worker:
         """Send more of what a client has not taken."""
         try:
             connection.messages.flush()
-        except OSError as error:
+        except _CLIENTS_FAULTS as error:
             self._drop(connection, error)
             return
         if not connection.messages.is_unsent:
@@ -275,18 +302,30 @@ class Worker:
 
     def _sweep(self, now: float, moving: set[int]) -> None:
         """Close connections whose messages take too long, but not those with ``moving`` ones."""
+        elapsed_s = now - self._sweep_at + SWEEP_S
         self._sweep_at = now + SWEEP_S
+        self._take_from_lobby(looks_at_all=True)
         for descriptor, connection in list(self._connections.items()):
-            if descriptor in moving:
-                continue
+            handled, connection.handled = connection.handled, 0
             try:
-                connection.messages.require_progress(now)
+                self._require_patience(handled, elapsed_s)
+                if descriptor not in moving:
+                    connection.messages.require_progress(now)
             except _CLIENTS_FAULTS as error:
                 self._drop(connection, error)
+
+    def _require_patience(self, messages: int, elapsed_s: float) -> None:
+        """Raise ProtocolError for a client that sends too many messages."""
+        most = self._limits.most_messages
+        if messages > most * max(elapsed_s, SWEEP_S):
+            raise ProtocolError(
+                f"it sends more than {most:,} messages a second (--max-message-rate)"
+            )
 
     def _drain(self) -> None:
         """Close connections that have said nothing; let all others leave after an episode."""
         self._drains = True
+        self._lobby.turn_away()
         for connection in list(self._connections.values()):
             if connection.has_begun:
                 connection.leave_soon()
@@ -312,6 +351,7 @@ class Worker:
     def _forget(self, connection: Connection) -> None:
         """Serve a connection no longer; it stays open."""
         del self._connections[connection.descriptor]
+        self._note_ended(connection.peer)
         self._buffered.pop(connection.descriptor, None)
         with suppress(OSError):  # closed by the client's machine, and gone from the poll with it
             self._poll.unregister(connection.descriptor)

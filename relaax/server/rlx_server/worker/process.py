@@ -3,20 +3,26 @@
 import logging
 import socket
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from functools import partial
+from typing import Any
 
 from relaax.algorithm_base import BridgeBase
 from relaax.allocator import keep_memory, spare_memory
 from relaax.errors import BridgeError, ConfigurationError, ParameterServerAway
 from relaax.failure_log import FailureLog, in_words
+from relaax.protocol import FrameConnection
 from relaax.protocol.binary import ErrorCode
+from relaax.replay.client.spread import SpreadWriter
+from relaax.server.common.exploitation import Exploiting, exploiting_agent
 from relaax.server.rlx_server.tally import WorkerRow
 from relaax.server.rlx_server.worker.agents import Agents, SeparateAgents
+from relaax.server.rlx_server.worker.episode_count import EpisodeCount
 from relaax.server.rlx_server.worker.inbox import Inbox
 from relaax.server.rlx_server.worker.loop import Worker
 from relaax.server.rlx_server.worker.seeds import Purpose, first_seed, seed_after
-from relaax.server.rlx_server.worker.settings import WorkerSettings
+from relaax.server.rlx_server.worker.settings import Exploitation, WorkerSettings
 from relaax.server.rlx_server.worker.stopping import StopRequest
 
 _log = logging.getLogger(__name__)
@@ -39,7 +45,7 @@ _THREAD_SWITCH_S = 0.0002
 
 
 def run_connection_worker(
-    settings: WorkerSettings, number: int, row: WorkerRow, connection: socket.socket, peer: str
+    settings: WorkerSettings, number: int, row: WorkerRow, connection: FrameConnection, peer: str
 ) -> int:
     """Serve one connection to its end and return an exit status.
 
@@ -49,9 +55,9 @@ def run_connection_worker(
     """
     spare_memory()
     with closing(StopRequest()) as stop:
-        make_agents = partial(_make_agents, settings, number, stop, learns_in_background=False)
+        make_agents = partial(_make_agents, settings, number, row, stop, is_shared=False)
         worker = Worker(settings, make_agents, stop, row=row)
-        worker.accept(connection, peer)
+        worker.add(connection, peer)
         return _run(worker, settings.failures)
 
 
@@ -66,7 +72,7 @@ def run_shared_worker(
     keep_memory()
     sys.setswitchinterval(_THREAD_SWITCH_S)
     with closing(StopRequest()) as stop, closing(Inbox(channel)) as inbox:
-        make_agents = partial(_make_agents, settings, number, stop, learns_in_background=True)
+        make_agents = partial(_make_agents, settings, number, row, stop, is_shared=True)
         return _run(Worker(settings, make_agents, stop, inbox, row), settings.failures)
 
 
@@ -109,40 +115,83 @@ def _close(worker: Worker) -> None:
 
 
 def _make_agents(
-    settings: WorkerSettings, number: int, stop: StopRequest, learns_in_background: bool
+    settings: WorkerSettings, number: int, row: WorkerRow, stop: StopRequest, is_shared: bool
 ) -> Agents:
-    stub = settings.stub()
+    stub = settings.stub(EpisodeCount(row))
+
+    def make_writer() -> SpreadWriter:
+        # A worker that waits for a replay that is full does not hang.
+        return settings.replay_writer(
+            stub,
+            number,
+            lambda: stop.reason is not None,
+            on_wait=row.begin_turn,
+            on_delivered=row.count_delivered,
+            on_dropped=row.count_dropped,
+        )
+
     try:
-        return _agents(settings, stub, number, stop, learns_in_background)
+        if settings.exploitation is not None:
+            return _exploiting_agents(settings, settings.exploitation, stub, number, is_shared)
+        return agents_of(settings, stub, number, make_writer, is_shared)
     except BaseException:
         stub.close()
         raise
 
 
-def _agents(
+def _exploiting_agents(
+    settings: WorkerSettings,
+    exploitation: Exploitation,
+    stub: BridgeBase,
+    number: int,
+    is_shared: bool,
+) -> Agents:
+    """Return agents that learn nothing."""
+    algorithm, config, evaluation = settings.algorithm, settings.config, exploitation.evaluation
+    of_environments = first_seed(number, Purpose.ENVIRONMENTS)
+    if algorithm.knows_batches:
+        seed = first_seed(number, Purpose.BATCH_AGENT)
+        agent = exploiting_agent(algorithm, config, stub, seed, evaluation)
+        if is_shared:
+            agent.warm_up(WARMED_ENVIRONMENTS)
+        return Agents(agent, stub, act_together=True, first_seed=of_environments)
+    separate = Exploiting(_separate_agents(settings, stub, number), evaluation)
+    return Agents(separate, stub, act_together=False, first_seed=of_environments)
+
+
+def agents_of(
     settings: WorkerSettings,
     stub: BridgeBase,
     number: int,
-    stop: StopRequest,
+    make_writer: Callable[[], Any],
     learns_in_background: bool,
 ) -> Agents:
+    """Return the agents of worker ``number``, with their way to the parameter server.
+
+    ``make_writer`` makes what takes experience, for an algorithm that has a learner.
+    """
     algorithm, config = settings.algorithm, settings.config
     of_environments = first_seed(number, Purpose.ENVIRONMENTS)
     if algorithm.knows_batches:
         seed = first_seed(number, Purpose.BATCH_AGENT)
         if algorithm.has_learner:
-            writer = settings.replay_writer(stub, number, lambda: stop.reason is not None)
             agent = algorithm.make_batch_agent(
-                config, stub, seed, learns_in_background, experience=writer
+                config, stub, seed, learns_in_background, experience=make_writer()
             )
         else:
             agent = algorithm.make_batch_agent(config, stub, seed, learns_in_background)
         if learns_in_background:
             agent.warm_up(WARMED_ENVIRONMENTS)
         return Agents(agent, stub, act_together=True, first_seed=of_environments)
+    separate = _separate_agents(settings, stub, number)
+    return Agents(separate, stub, act_together=False, first_seed=of_environments)
+
+
+def _separate_agents(settings: WorkerSettings, stub: BridgeBase, number: int) -> SeparateAgents:
     of_agents = first_seed(number, Purpose.AGENTS)
-    separate = SeparateAgents(
-        lambda count: algorithm.make_agent(config, stub, seed_after(of_agents, count)),
+    return SeparateAgents(
+        lambda count: settings.algorithm.make_agent(
+            settings.config, stub, seed_after(of_agents, count)
+        ),
         settings.failures,
     )
-    return Agents(separate, stub, act_together=False, first_seed=of_environments)

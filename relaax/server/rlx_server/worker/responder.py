@@ -12,6 +12,7 @@ from relaax.errors import AgentError, InvalidState, NoRoom, ProtocolError
 from relaax.metrics import OF_CLIENT, Metrics
 from relaax.observations import Observations, joined
 from relaax.protocol.binary import Hello, Metric
+from relaax.server.rlx_server.limits import NO_LIMITS, ClientLimits
 from relaax.server.rlx_server.slots import SlotPool
 from relaax.server.rlx_server.tally import WorkerRow, private_row
 from relaax.server.rlx_server.worker.action_rule import ActionRule, UnusableActions
@@ -93,7 +94,9 @@ class Responder:
         is_shared: bool,
         rule: ActionRule | None = None,
         row: WorkerRow | None = None,
+        limits: ClientLimits = NO_LIMITS,
     ) -> None:
+        self._limits = limits
         self._make_agents = make_agents
         self._row = row or private_row()
         self._is_shared = is_shared
@@ -204,7 +207,12 @@ class Responder:
     def _counts(self, agents: Agents) -> tuple[Episodes, Measurements]:
         """Return what counts episodes, and what measures the worker."""
         metrics = agents.stub.metrics()
-        return Episodes(metrics), Measurements(metrics, self._is_shared, self._row)
+        episodes = Episodes(metrics, most_steps=self._limits.most_episode_steps)
+        return episodes, Measurements(metrics, self._is_shared, self._row)
+
+    def _count_taken(self, steps: int) -> None:
+        if self.learns:
+            self._row.count_taken(steps)
 
     def _end(self, agents: Agents) -> None:
         agents.close()
@@ -228,6 +236,7 @@ class Responder:
             return
         transitions = report.transitions
         scores = self._episodes.count(transitions)
+        self._count_taken(len(transitions.stepped))
         try:
             actions = self._act(agents.batch_agent, report, arrived_at)
         except (ProtocolError, AgentError) as error:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from relaax.algorithm_base import Evaluation
+from relaax.server.rlx_server.limits import NO_LIMITS, ClientLimits
 from relaax.server.rlx_server.tally import WorkerRow
 from relaax.server.rlx_server.worker.action_rule import ActionRule
 from relaax.server.rlx_server.worker.agents import Agents
@@ -22,8 +23,10 @@ class Responders:
         is_shared: bool,
         rule: ActionRule,
         row: WorkerRow,
+        limits: ClientLimits = NO_LIMITS,
     ) -> None:
-        self.training = Responder(make_agents, is_shared, rule, row)
+        self.training = Responder(make_agents, is_shared, rule, row, limits)
+        self._limits = limits
         self._row = row
         self._is_shared = is_shared
         self._rule = rule
@@ -41,7 +44,7 @@ class Responders:
             return self.training
         if evaluation not in self.evaluating:
             self.evaluating[evaluation] = EvaluationResponder(
-                self.training, evaluation, self._is_shared, self._rule, self._row
+                self.training, evaluation, self._is_shared, self._rule, self._row, self._limits
             )
         return self.evaluating[evaluation]
 

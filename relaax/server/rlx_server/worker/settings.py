@@ -5,13 +5,24 @@ import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from relaax.algorithm_base import BridgeBase, ConfigBase
+from relaax.algorithm_base import BridgeBase, ConfigBase, Evaluation, Metrics
 from relaax.failure_log import FailureLog
-from relaax.protocol import MessageConnection
+from relaax.protocol import FrameConnection
 from relaax.replay.client.spread import SpreadWriter, writer_to
 from relaax.server.common.algorithm_loader import Algorithm
+from relaax.server.common.exploitation import Trained
+from relaax.server.rlx_server.entrance import Guard
+from relaax.server.rlx_server.limits import ClientLimits
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Exploitation:
+    """What is served without learning, and how its actions are chosen."""
+
+    trained: Trained
+    evaluation: Evaluation
 
 
 @dataclass(frozen=True)
@@ -24,9 +35,12 @@ class WorkerSettings:
     #: After so many seconds a connection is closed at the next end of an episode; None keeps it.
     timeout_s: float | None
     #: Makes what carries messages out of an accepted connection, and owns it from then on.
-    open_connection: Callable[[socket.socket], MessageConnection]
+    open_connection: Callable[[socket.socket], FrameConnection]
     max_frame_bytes: int
     max_environments: int
+    #: What a connection has to show, and what its client may do.
+    guard: Guard = field(default_factory=lambda: Guard(None, hello_timeout_s=10.0))
+    limits: ClientLimits = field(default_factory=ClientLimits)
     #: Where experience is delivered, for an algorithm that has a learner.
     deliver_to: Sequence[str] = ()
     #: Whether steps that are not taken at once are dropped.
@@ -37,13 +51,23 @@ class WorkerSettings:
     algorithm_name: str = "of this server"
     #: What the algorithm raises; all workers that are forked after this was made know it.
     failures: FailureLog = field(default_factory=lambda: FailureLog(_log))
+    #: None where workers learn, and a parameter server has the values.
+    exploitation: Exploitation | None = None
 
     def replay_writer(
-        self, bridge: BridgeBase, number: int, stops: Callable[[], bool]
+        self,
+        bridge: BridgeBase,
+        number: int,
+        stops: Callable[[], bool],
+        on_wait: Callable[[], object] = lambda: None,
+        on_delivered: Callable[[int], object] = lambda actions: None,
+        on_dropped: Callable[[int], object] = lambda actions: None,
     ) -> SpreadWriter:
         """Return what delivers steps of worker ``number``; ``bridge`` takes metrics of it.
 
-        When the worker ``stops``, acting waits no longer for the replay.
+        When the worker ``stops``, acting waits no longer for the replay; until then ``on_wait`` is
+        called while it waits. ``on_delivered`` and ``on_dropped`` are called with numbers of
+        actions.
         """
         return writer_to(
             self.deliver_to,
@@ -52,8 +76,16 @@ class WorkerSettings:
             first=number,
             drops=self.drops_experience,
             stops=stops,
+            on_wait=on_wait,
+            on_delivered=on_delivered,
+            on_actions_dropped=on_dropped,
         )
 
-    def stub(self) -> BridgeBase:
-        """Return a stub for the parameter server; only after the fork, since gRPC has threads."""
+    def stub(self, metrics: Metrics | None = None) -> BridgeBase:
+        """Return a stub for the parameter server; only after the fork, since gRPC has threads.
+
+        Where a checkpoint is exploited, it has those values, and scalars go to ``metrics``.
+        """
+        if self.exploitation is not None:
+            return self.exploitation.trained.bridge(metrics)
         return self.algorithm.BridgeControl().parameter_server_stub(self.parameter_server)

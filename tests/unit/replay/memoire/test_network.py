@@ -5,10 +5,12 @@ from contextlib import ExitStack, closing
 
 import numpy as np
 import pytest
-from memoire_entries import ENTRY, NUMBER, entry
+from memoire_entries import ENTRY, NUMBER, entry, memory_of, push
 from processes import free_port, wait_for
 
+from relaax.bridge.payloads import WithPayload
 from relaax.errors import BridgeError, ConfigurationError, RelaaxError
+from relaax.replay import replay_pb2
 from relaax.replay.client.stub import ReplayAway, ReplayStub
 from relaax.replay.memoire import (
     Bind,
@@ -17,10 +19,13 @@ from relaax.replay.memoire import (
     Proxy,
     ReplayMemoryClient,
     ReplayMemoryServer,
+    memoire_pb2,
 )
 from relaax.replay.memoire.endpoints import target_of
+from relaax.replay.memoire.stub import MemoireStub
 from relaax.replay.replay import NotReady
 from relaax.replay.schema import Column, Schema
+from relaax.replay.wire import items_message
 
 
 class Network(ExitStack):
@@ -433,3 +438,86 @@ def test_a_server_prints_what_it_is(network, capsys):
     with closing(ReplayMemoryServer(ENTRY, 4, 3)) as server:
         server.print_info()
     assert "3 slots of 4 entries: entry[0] float32 []" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("field", [1, 2, 3])
+def test_a_reward_a_probability_or_a_value_that_is_not_finite_is_refused(network, caplog, field):
+    endpoint = network.endpoint()
+    server = network.server(endpoint)
+    stub = ReplayStub(target_of(endpoint))
+    network.callback(stub.close)
+    stub.open("a/1", server.rem.schema)
+    columns = [np.full(2, number, np.float32) for number in (np.nan, 1, 0, -1)]
+    run = replay_pb2.Run(environment=0, first=0, count=2)
+    flags = np.zeros(2, np.uint8)
+    assert stub.append("a/1", [run], flags, columns) == [2]  # a field of the user's own may be NaN
+    columns[field][1] = np.nan
+    run = replay_pb2.Run(environment=0, first=2, count=2)
+    with pytest.raises(BridgeError, match=r"is not finite \(sent from 127\.0\.0\.1:\d+\)"):
+        stub.append("a/1", [run], flags, columns)
+    assert len(server.rem) == 2
+    assert "was refused: column" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["reward", "value", "qvest", "weight", "probability"])
+def test_a_cache_that_is_not_finite_is_refused(network, caplog, name):
+    endpoint = network.endpoint()
+    server = network.server(endpoint)
+    server.rem.cache_size = 4
+    stub = MemoireStub(target_of(endpoint))
+    network.callback(stub.close)
+    stub.get_info("a/1", 10)
+    own = memory_of(8, 1)
+    push(own, range(4), is_term=True)
+    sample = own.sample(4)
+    spoilt = {**sample.columns, "probability": sample.probabilities}[name]
+    spoilt[0] = np.inf
+    with pytest.raises(BridgeError, match=f"column '{name}' is not finite"):
+        stub.push_cache("a/1", sample, own.total_weight)
+    assert "was refused: column" in caplog.text
+
+
+def cache_to_push(network):
+    """Return a way to a new server that takes caches, and four items for one."""
+    endpoint = network.endpoint()
+    server = network.server(endpoint)
+    server.rem.cache_size = 4
+    stub = MemoireStub(target_of(endpoint))
+    network.callback(stub.close)
+    stub.get_info("a/1", 10)
+    own = memory_of(8, 1)
+    push(own, range(4), is_term=True)
+    items = items_message(own.sample(4))
+    return stub, items
+
+
+def test_a_cache_that_is_large_by_what_overlaps_in_it_is_refused(network):
+    """Eight bytes, again and again, would be a hundred gigabytes when they are drawn."""
+    stub, items = cache_to_push(network)
+    for array in items.fields.arrays:
+        array.shape[:] = [2**34, *array.shape[1:]]
+        array.strides[:] = [0] * len(array.shape)
+    fields = memoire_pb2.Cache(writer="a/1", total=1.0, items=items.fields)
+    with pytest.raises(BridgeError, match="at most 1073741824 are taken"):
+        stub._call(stub._push_cache, WithPayload(fields, items.payload), 20)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "said"),
+    [
+        ("key", [], "a probability for each of its keys"),
+        ("probability", [3], "a probability for each of its keys"),
+        ("reward", [], "column 'reward' has 0 steps, and must have 4"),
+        ("reward", [3], "column 'reward' has 3 steps, and must have 4"),
+    ],
+)
+def test_a_cache_of_another_size_is_refused_before_it_is_drawn(network, name, shape, said):
+    """The learner would have failed that draws, and not the client that has sent it."""
+    stub, items = cache_to_push(network)
+    for array in items.fields.arrays:
+        if array.name == name:
+            array.shape[:] = shape
+            array.strides[:] = []
+    fields = memoire_pb2.Cache(writer="a/1", total=1.0, items=items.fields)
+    with pytest.raises(BridgeError, match=said):
+        stub._call(stub._push_cache, WithPayload(fields, items.payload), 20)

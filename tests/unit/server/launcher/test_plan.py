@@ -8,12 +8,25 @@ import yaml
 
 from relaax.address import Address
 from relaax.errors import ConfigurationError
+from relaax.server.common.configuration import (
+    load_actor,
+    load_learner,
+    load_parameter_server,
+    load_rlx_server,
+)
 from relaax.server.launcher.engines.plan import planned, program_in, told
 
 CONFIGURATION = {
     "relaax-parameter-server": {"--checkpoint-dir": "training/checkpoints"},
     "relaax-rlx-server": {"--parameter-server": "localhost:7000", "--workers": 2},
     "algorithm": {"name": "da3c", "action_size": 2, "state_size": [4]},
+}
+
+LOADERS = {
+    "relaax-parameter-server": load_parameter_server,
+    "relaax-rlx-server": load_rlx_server,
+    "relaax-learner": load_learner,
+    "relaax-actor": load_actor,
 }
 
 PLACES = {
@@ -86,6 +99,68 @@ def test_a_file_keeps_its_name_and_its_algorithm_is_found_from_anywhere(lines, t
     assert [path.name for path in ps.files] == ["other.yaml"]
 
 
+def test_all_that_talk_to_shards_are_told_where_each_of_them_is(tmp_path):
+    """Each file is one that its program takes."""
+    path = tmp_path / "shards.yaml"
+    content = {
+        "relaax-parameter-server": {"--shards": ["localhost:7000", "localhost:7010"]},
+        "algorithm": {"name": "sac", "action_size": 1, "state_size": [3]},
+    }
+    path.write_text(yaml.safe_dump(content))
+    lines = {
+        "ps1": f"relaax-parameter-server --shard 1/2 --config {path}",
+        "ps2": f"relaax-parameter-server --shard 2/2 --config {path}",
+        "rlx": f"relaax-rlx-server --config {path}",
+        "learner": f"relaax-learner --config {path}",
+        "actor": f"relaax-actor --config {path} --env Pendulum-v1",
+    }
+    names = ("ps1", "ps2", "rlx.1", "rlx.2", "learner")
+    places = {name: Address(f"10.0.0.{n}", 7000 + n) for n, name in enumerate(names, 1)}
+    for found in told(planned(lines, {"rlx": 2}), places, tmp_path / "told"):
+        ((written, text),) = found.files.items()
+        written.parent.mkdir(parents=True)
+        written.write_text(text)
+        program, arguments = program_in(found.command)
+        options = LOADERS[program](arguments).options
+        shards = options.shards if program == "relaax-parameter-server" else (
+            options.parameter_server
+        )  # fmt: skip
+        assert [str(each) for each in shards] == ["10.0.0.1:7001", "10.0.0.2:7002"], found.name
+        if found.name in places and program != "relaax-parameter-server":
+            assert options.bind == places[found.name]
+
+
+@pytest.mark.parametrize("folder", ["told", "told to run"])
+@pytest.mark.parametrize(
+    "written", ["./my.yaml", "sub/..//my.yaml", "'my.yaml'", '"./my.yaml"', "my.yaml; echo done"]
+)
+def test_a_file_is_replaced_however_its_path_is_written(
+    lines, tmp_path, monkeypatch, written, folder
+):
+    (tmp_path / "sub").mkdir()
+    monkeypatch.chdir(tmp_path)
+    lines = {"ps": f"exec relaax-parameter-server --config {written}"}
+    (ps,) = told(planned(lines, {}), PLACES, tmp_path / folder)
+    ((path, text),) = ps.files.items()
+    assert program_in(ps.command) == ("relaax-parameter-server", ["--config", str(path)])
+    assert yaml.safe_load(text)["relaax-parameter-server"]["--bind"] == "10.0.0.1:41000"
+
+
+def test_the_file_of_a_network_is_found_beside_the_file_of_the_training(lines, tmp_path):
+    (tmp_path / "net.yaml").write_text("[]")
+    content = {**CONFIGURATION, "algorithm": {"name": "da3c", "network": "net.yaml"}}
+    (tmp_path / "my.yaml").write_text(yaml.safe_dump(content))
+    ps = told(planned(lines, {"rlx": 2}), PLACES, tmp_path / "told")[0]
+    assert files_of(ps)["algorithm"]["network"] == str(tmp_path / "net.yaml")
+
+
+def test_a_file_that_cannot_be_replaced_is_an_error(lines, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = {"ps": r"exec relaax-parameter-server --config m\y.yaml"}
+    with pytest.raises(ConfigurationError, match="cannot put another file in the place of"):
+        told(planned(lines, {}), PLACES, tmp_path / "told")
+
+
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
@@ -130,6 +205,23 @@ def test_addresses_that_are_not_written_are_told_too(tmp_path):
     assert replay.command.endswith("--bind 10.0.0.4:7004")
     (content,) = map(yaml.safe_load, actor.files.values())
     assert content["relaax-actor"] == expected
+
+
+@pytest.mark.parametrize("written", ["in the file", "as a flag"])
+def test_copies_answer_operators_one_port_further_each(lines, tmp_path, written):
+    if written == "as a flag":
+        lines["rlx"] = lines["rlx"].replace("server ", "server --http-bind 0.0.0.0:9100 ")
+    else:
+        section = {**CONFIGURATION["relaax-rlx-server"], "--http-bind": "0.0.0.0:9100"}
+        text = yaml.safe_dump({**CONFIGURATION, "relaax-rlx-server": section})
+        (tmp_path / "my.yaml").write_text(text)
+    found = {each.name: each for each in told(planned(lines, {"rlx": 2}), PLACES, tmp_path / "on")}
+    for name, port in (("rlx.1", 9100), ("rlx.2", 9101)):
+        address = files_of(found[name])["relaax-rlx-server"].get("--http-bind")
+        if written == "as a flag":
+            assert f"--http-bind 0.0.0.0:{port} " in found[name].command
+        else:
+            assert address == f"0.0.0.0:{port}"
 
 
 def test_servers_that_have_a_name_of_their_own_have_no_copies(lines):

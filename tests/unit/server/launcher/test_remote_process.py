@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from relaax.server.launcher.engines.remote_manager import RemoteManager
-from relaax.server.launcher.engines.remote_process import Abandoned, MachineIsGone
+from relaax.server.launcher.engines.remote_process import GivenUp, MachineIsGone
 from relaax.server.launcher.process_manager import MOST_RESTARTS
 
 GONE = "gone"
@@ -42,7 +42,7 @@ class Machines:
         if isinstance(did, int):
             return [], did
         if did is None and not goes_on():
-            raise Abandoned
+            raise GivenUp
         return ([] if did is None else [did]), None
 
     def signal(self, name, number):
@@ -53,7 +53,7 @@ class Machines:
     def move(self, name, goes_on):
         while not self.has_room:
             if not goes_on():
-                raise Abandoned
+                raise GivenUp
         for changed in self.changes:
             self.on_change(changed)
 

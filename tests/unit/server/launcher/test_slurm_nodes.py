@@ -32,8 +32,12 @@ def test_nodes_without_room_are_shared():
     )
 
 
-def test_outside_of_an_allocation_it_is_said_how_to_get_one(monkeypatch):
-    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+@pytest.mark.parametrize("job", [None, "1"], ids=["no job", "a number and no more"])
+def test_outside_of_an_allocation_it_is_said_how_to_get_one(monkeypatch, job):
+    for name in ("SLURM_JOB_ID", "SLURM_JOB_NUM_NODES"):
+        monkeypatch.delenv(name, raising=False)
+    if job:
+        monkeypatch.setenv("SLURM_JOB_ID", job)
     with (
         pytest.raises(
             ConfigurationError, match="salloc --nodes=3 relaax-train PROCFILE --on slurm"

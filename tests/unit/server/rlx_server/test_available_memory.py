@@ -108,6 +108,13 @@ def test_a_container_that_sees_its_own_group_as_the_root(machine):
     assert machine.left() == 200 * MIB
 
 
+def test_a_group_with_a_longer_name_is_none_within_it(machine):
+    machine.says("0::/box-2\n", machine.mount("cgroup2", root="/box"))
+    machine.group("/-2", V2_FILES, 300 * MIB, 100 * MIB)
+    machine.group("/box-2", V2_FILES, 700 * MIB, 100 * MIB)
+    assert machine.left() == 600 * MIB
+
+
 def test_without_proc_the_machine_counts(tmp_path, machine):
     assert AvailableMemory(tmp_path / "nowhere").bytes() == 1000 * MIB
 

@@ -78,7 +78,9 @@ def talk(*messages, algorithm=None, seed=0, **changed):
         for message in messages:
             client.send(message)
         ours.shutdown(socket.SHUT_WR)
-        status = run_connection_worker(made, seed, private_row(), theirs, "a test")
+        status = run_connection_worker(
+            made, seed, private_row(), made.open_connection(theirs), "a test"
+        )
         with contextlib.suppress(ConnectionError):
             return status, list(iter(client.receive, None))
 

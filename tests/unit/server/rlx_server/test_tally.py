@@ -7,9 +7,13 @@ from relaax.server.rlx_server.tally import Tally
 from relaax.server.rlx_server.tally.cells import SECONDS
 from relaax.server.rlx_server.tally.row import (
     CONNECTIONS,
+    DELIVERED,
+    DROPPED,
     ENVIRONMENTS,
     HISTOGRAMS,
+    LOST,
     STEPS,
+    TAKEN,
     WIDTH,
 )
 from relaax.server.rlx_server.tally.state import Cell
@@ -38,6 +42,25 @@ def test_all_workers_are_added_up(tally):
     assert totals[STEPS] == 33
     assert totals[CONNECTIONS] == 6
     assert totals[ENVIRONMENTS] == 15
+
+
+def test_what_a_worker_has_not_delivered_when_it_ends_is_lost_and_the_next_one_counts_on():
+    tally = Tally(deliver=True)
+    for _ in range(2):
+        number = tally.take()
+        row = tally.row(number)
+        row.count_taken(10)
+        row.count_delivered(6)
+        row.count_dropped(1)
+        tally.give_back(number)
+    assert tally.kept.totals() == {TAKEN: 20, DELIVERED: 12, DROPPED: 2, LOST: 6}
+
+
+def test_workers_that_learn_themselves_lose_nothing_that_should_be_delivered(tally):
+    number = tally.take()
+    tally.row(number).count_taken(10)
+    tally.give_back(number)
+    assert tally.kept.totals()[LOST] == 0
 
 
 def test_a_histogram_agrees_with_numpy(tally):

@@ -1,20 +1,30 @@
 """A parameter server in several shards is one: the same updates, in the same order, or none."""
 
+import re
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from processes import free_port, wait_for
 from shards import Shards, random_vectors, whole
 
+from relaax.algorithm_base import Phase
 from relaax.bridge import BridgeControl
 from relaax.bridge.sharded import ShardedBridge
-from relaax.errors import BridgeError, CheckpointError, ParameterServerAway
+from relaax.errors import (
+    BridgeError,
+    CheckpointError,
+    CheckpointMismatch,
+    ParameterServerAway,
+)
 from relaax.learning.filters.merging import MergingOptimizer
 from relaax.learning.filters.statistics import initial_statistics
 from relaax.learning.optimizers import SGD, Adam, AdamSettings, RMSProp, RMSPropSettings
 from relaax.learning.optimizers.parts import OptimizerOfParts, Part
-from relaax.server.parameter_server.shards.leader import Said
+from relaax.server.parameter_server.shards import leader
+from relaax.server.parameter_server.shards.following import LEAVE_S, FirstStub
+from relaax.server.parameter_server.shards.members import Said
 
 SIZE = 103
 
@@ -86,7 +96,7 @@ def test_several_workers_are_applied_in_one_order_by_all_shards(shards_of):
         thread.join(60)
     with shards.bridge() as bridge:
         values = bridge.get_values()
-    orders = list(shards.leader._log.orders)
+    orders = list(shards.leader._orders.orders)
     by_worker = {worker: n for n, worker in enumerate(dict.fromkeys(o.worker for o in orders))}
     assert len(orders) == values.version.number == values.global_t == 100
     assert sorted(by_worker.values()) == [0, 1, 2, 3]
@@ -122,15 +132,16 @@ def test_the_statistics_of_filters_stay_together(shards_of):
     assert values.vector.tobytes() == expected.vector.tobytes()
 
 
-def test_a_gradient_that_one_shard_refuses_is_applied_by_none(shards_of):
+def test_a_gradient_that_one_shard_refuses_is_applied_by_none(shards_of, caplog):
     spoilt = random_vectors(1, SIZE)[0]
     spoilt[-1] = np.nan
     with shards_of(2, INITIAL, OPTIMIZERS["sgd"]).bridge() as bridge:
-        with pytest.raises(BridgeError, match="the gradient is not finite"):
+        with pytest.raises(BridgeError, match=r"is not finite \(sent from 127\.0\.0\.1:"):
             bridge.synchronize(spoilt, 5)
         values = bridge.get_values()
     assert (values.version.number, values.global_t) == (0, 0)
     assert values.vector.tobytes() == INITIAL.tobytes()
+    assert re.search(r"a call from 127\.0\.0\.1:\d+ was refused: the gradient", caplog.text)
 
 
 def test_while_a_shard_is_away_nothing_is_applied_and_it_is_named(shards_of, caplog):
@@ -140,7 +151,9 @@ def test_while_a_shard_is_away_nothing_is_applied_and_it_is_named(shards_of, cap
         shards.stop_other(2)
         with pytest.raises(ParameterServerAway, match=r"has not answered for 0.5 s"):
             bridge.synchronize(INITIAL, 5)
-    assert f"a gradient is lost: parameter server {shards.addresses[1]}" in caplog.text
+    # The first shard may say so of the other one.
+    lost = rf"a gradient is lost: parameter server .*{re.escape(shards.addresses[1])}"
+    assert re.search(lost, caplog.text)
     assert shards.first.global_t() == 0
 
 
@@ -190,6 +203,154 @@ def test_a_shard_that_is_about_to_end_loses_nothing_that_was_learnt(shards_of, t
     assert "are lost" not in caplog.text
 
 
+@pytest.mark.parametrize("where", [None, "missing"], ids=["saved nowhere", "nothing to save"])
+def test_a_shard_for_which_nothing_is_saved_does_not_wait(shards_of, tmp_path, where):
+    shards = shards_of(2, INITIAL, OPTIMIZERS["adam"], where and tmp_path / where)
+    with shards.bridge() as bridge:
+        bridge.get_values()
+    leaving = threading.Thread(target=shards.others[2].following.leave)
+    leaving.start()
+    leaving.join(LEAVE_S / 2)
+    assert not leaving.is_alive()
+
+
+def reports_lost(monkeypatch, lost):
+    """Reports ``lost`` never arrive, the first of each shard or all of them."""
+    send = FirstStub.report
+
+    def report(stub, said, *arguments, **keywords):
+        if lost(said):
+            raise BridgeError("the cable is cut")
+        return send(stub, said, *arguments, **keywords)
+
+    monkeypatch.setattr(FirstStub, "report", report)
+
+
+def test_a_shard_whose_first_report_is_lost_is_there_all_the_same(shards_of, monkeypatch):
+    sent = []
+
+    def is_first(said):
+        sent.append(said)
+        return sent == [Said.BEGUN]
+
+    reports_lost(monkeypatch, is_first)
+    shards = shards_of(2, INITIAL, OPTIMIZERS["sgd"])
+    with shards.bridge(retry_for_s=20.0) as bridge:
+        assert bridge.get_values().vector.tobytes() == INITIAL.tobytes()
+    assert sent[0] is Said.BEGUN
+
+
+def test_a_shard_that_has_nothing_to_do_hears_the_first_one(shards_of):
+    shards = shards_of(3, INITIAL, OPTIMIZERS["sgd"])
+    with shards.bridge() as bridge:
+        bridge.get_values()
+    shards.stop_other(3)  # nothing can be learnt without it
+    following = shards.others[2].following
+    following.leave()  # nothing is saved for it, so that it is let go, and connects again
+    wait_for(lambda: following.is_connected, "the first shard being heard")
+    assert not shards.leader.missing().startswith("shard 2/3")
+
+
+def test_where_a_shard_goes_away_while_all_save_nothing_is_saved(shards_of, tmp_path, monkeypatch):
+    monkeypatch.setattr(leader, "_RECONNECT_S", 0.2)
+    reports_lost(monkeypatch, lambda said: said is Said.SAVED)
+    shards = shards_of(2, INITIAL, OPTIMIZERS["sgd"], tmp_path)
+    with shards.bridge() as bridge:
+        bridge.synchronize(INITIAL, 10)
+    with ThreadPoolExecutor(1) as thread:
+        saving = thread.submit(shards.first.save_checkpoint)
+        wait_for(lambda: shards.others[2].follower.saves == 1, "the part of the other shard")
+        shards.stop_other(2)
+        with pytest.raises(CheckpointError, match=r"shard 2/2 at \S+ has gone meanwhile"):
+            saving.result()
+    assert not list(tmp_path.glob("cp-*"))
+
+
+def test_a_shard_that_starts_again_while_the_first_one_saves_begins_with_what_is_saved(
+    shards_of, tmp_path
+):
+    """Else all would go back to the set before, and later jump to this one."""
+    shards = shards_of(2, INITIAL, OPTIMIZERS["sgd"], tmp_path)
+    write = shards.first.saver.save
+
+    def write_while_the_other_starts_again(checkpoint):
+        shards.stop_other(2)
+        wait_for(shards.leader.missing, "the end of the other shard")
+        shards.start_other(2)
+        with pytest.raises(AssertionError, match="the other shard did not happen"):
+            wait_for(lambda: not shards.leader.missing(), "the other shard", 0.5)
+        write(checkpoint)
+
+    with shards.bridge() as bridge:
+        bridge.synchronize(INITIAL, 10)
+        shards.first.save_checkpoint()
+        saved = bridge.synchronize(INITIAL, 10)
+        shards.first.saver.save = write_while_the_other_starts_again
+        shards.first.save_checkpoint()
+        shards.first.saver.save = write
+        values = bridge.get_values()
+        assert values.vector.tobytes() == saved.vector.tobytes()
+        assert values.global_t == 20
+        shards.stop_other(2)
+        shards.start_other(2)
+        assert bridge.get_values().global_t == 20
+
+
+def test_where_the_first_shard_cannot_save_all_go_back_to_the_set_before(shards_of, tmp_path):
+    shards = shards_of(2, INITIAL, OPTIMIZERS["sgd"], tmp_path)
+
+    def fail(checkpoint):
+        raise OSError("the disk is full")
+
+    with shards.bridge() as bridge:
+        bridge.synchronize(INITIAL, 10)
+        shards.first.save_checkpoint()
+        bridge.synchronize(INITIAL, 10)
+        shards.first.saver.save = fail
+        with pytest.raises(OSError, match="the disk is full"):
+            shards.first.save_checkpoint()
+        shards.stop_other(2)
+        shards.start_other(2)
+        assert bridge.get_values().global_t == 10
+
+
+def test_a_step_is_saved_once(shards_of, tmp_path):
+    """Another set of it would take the parts of the first one away, one after the other."""
+    shards = shards_of(2, INITIAL, OPTIMIZERS["sgd"], tmp_path)
+    with shards.bridge() as bridge:
+        bridge.synchronize(INITIAL, 10)
+        shards.first.save_checkpoint()
+        bridge.synchronize(INITIAL, 0)
+        shards.first.save_checkpoint()
+        assert shards.others[2].follower.saves == 1
+        bridge.synchronize(INITIAL, 5)
+        shards.first.save_checkpoint()
+        assert shards.others[2].follower.saves == 2
+
+
+def test_the_parameter_server_is_away_while_any_shard_is(shards_of):
+    shards = shards_of(2, INITIAL, OPTIMIZERS["sgd"])
+    with shards.bridge(retry_for_s=20.0) as bridge:
+        bridge.get_values()
+        assert bridge.phase() is Phase.TRAINING
+        shards.stop_other(2)
+        wait_for(shards.leader.missing, "the first shard missing it")
+        with pytest.raises(ParameterServerAway, match=r"shard 2/2 at \S+ is away"):
+            bridge.phase()
+        shards.end()  # that is not missed: there is nothing more to wait for
+        assert bridge.phase() is Phase.CLOSING
+
+
+def test_a_bridge_that_is_closed_says_so(shards_of):
+    shards = shards_of(2, INITIAL, OPTIMIZERS["sgd"])
+    with shards.bridge() as bridge:
+        values = bridge.get_values()
+    with pytest.raises(ParameterServerAway, match="closed meanwhile"):
+        bridge.get_values()
+    with pytest.raises(ParameterServerAway, match="closed meanwhile"):
+        bridge.synchronize(INITIAL, 1, values.version)
+
+
 def test_a_shard_that_was_cut_off_goes_on_where_it_was(shards_of):
     shards = shards_of(2, INITIAL, OPTIMIZERS["adam"])
     gradients = random_vectors(8, SIZE)
@@ -198,7 +359,7 @@ def test_a_shard_that_was_cut_off_goes_on_where_it_was(shards_of):
         for gradient in gradients[:4]:
             version = bridge.synchronize(gradient, 10, version).version
         with shards.leader._changed:
-            shards.leader._members[2].connection += 1  # its stream ends, as a network's fault would
+            shards.leader._members.disconnect(2, 1)  # its stream ends, as a network's fault would
         for gradient in gradients[4:]:
             before = version
             while before == version:  # those are lost that come while it is away
@@ -243,7 +404,7 @@ def test_a_gradient_that_is_not_committed_makes_room_for_the_next_one(shards_of)
     shards = shards_of(2, INITIAL, OPTIMIZERS["sgd"])
     with shards.bridge(retry_for_s=0.2, call_timeout_s=0.5) as bridge:
         bridge.get_values()
-        shards.leader._members[2].has_begun = False
+        shards.leader._members.begin_anew()
         for gradient in random_vectors(3, SIZE):
             bridge.apply_gradients(gradient)
         (own,) = shards.others[2].follower._staging._workers.values()
@@ -295,10 +456,17 @@ def test_where_a_part_cannot_be_saved_there_is_no_checkpoint(shards_of, tmp_path
         with pytest.raises(CheckpointError, match=r"nothing is saved: shard 2/2 at 127.0.0.1:\d+"):
             shards.first.save_checkpoint()
     assert list(tmp_path.glob("cp-*")) == []
+    saved, failures = shards.others[2].follower.saved.counts()
+    assert [saved.samples[0].value, failures.samples[0].value] == [0, 1]
+
+
+def damage(place, step):
+    (path,) = place.glob(f"cp-{step}.*.safetensors")
+    path.write_bytes(path.read_bytes()[:-1])
 
 
 class TestASetThatIsNotWhole:
-    """It is refused, by the name of the shard."""
+    """The one before it is taken; without one it is refused, by the name of the shard."""
 
     @pytest.fixture(name="saved")
     def _saved(self, shards_of, tmp_path):
@@ -311,13 +479,26 @@ class TestASetThatIsNotWhole:
         return tmp_path
 
     def failure_of(self, shards):
-        for _ in range(200):
-            if shards.leader.failure is not None:
-                with pytest.raises(type(shards.leader.failure)) as raised:
-                    shards.first.training_is_over()
-                return str(raised.value)
-            threading.Event().wait(0.05)
-        raise AssertionError("it was not refused")
+        """What ends the training, which looks again and again whether it is over."""
+
+        def look():
+            try:
+                shards.first.training_is_over()
+            except CheckpointMismatch as error:
+                return str(error)
+
+        return wait_for(look, "a refusal", 20)
+
+    def require_begun(self, shards, step):
+        """All shards begin with this step, as soon as it is looked whether the training is over."""
+
+        def look():
+            assert not shards.first.training_is_over()
+            return shards.leader.began_with == step and not shards.first.missing()
+
+        wait_for(look, f"a beginning at step {step}", 20)
+        with shards.bridge(retry_for_s=20) as bridge:
+            assert bridge.get_values().global_t == step
 
     def test_of_which_a_part_is_missing(self, shards_of, saved):
         for path in (saved / "shard-2").iterdir():
@@ -327,12 +508,38 @@ class TestASetThatIsNotWhole:
         assert "its part of step 20 is missing" in said
         assert "there are: none" in said
 
-    def test_of_which_a_part_is_older(self, shards_of, saved):
+    def test_of_which_a_part_is_missing_gives_way_to_the_one_before(self, shards_of, saved, caplog):
         (saved / "shard-2" / "cp-20.json").unlink()
+        self.require_begun(shards_of(2, INITIAL, OPTIMIZERS["sgd"], saved), 10)
+        assert "its part of step 20 is missing" in caplog.text
+        assert "there are: 10: all begin with that of step 10" in caplog.text
+
+    @pytest.mark.parametrize("damaged", [1, 2])
+    def test_of_which_a_part_is_damaged_gives_way_and_is_set_aside(self, shards_of, saved, damaged):
+        damage(saved if damaged == 1 else saved / f"shard-{damaged}", 20)
+        shards = shards_of(2, INITIAL, OPTIMIZERS["sgd"], saved)
+        self.require_begun(shards, 10)
+        with shards.bridge() as bridge:
+            bridge.synchronize(INITIAL, 5, bridge.get_values().version)
+        shards.first.save_checkpoint()
+        assert (saved / "damaged-cp-20.json").exists()
+        shards.close()
+        self.require_begun(shards_of(2, INITIAL, OPTIMIZERS["sgd"], saved), 15)
+
+    def test_of_which_no_part_is_whole_before_is_refused(self, shards_of, saved):
+        damage(saved / "shard-2", 20)
+        damage(saved, 10)
         said = self.failure_of(shards_of(2, INITIAL, OPTIMIZERS["sgd"], saved))
-        assert "shard 2/2 at" in said
-        assert "its part of step 20 is missing" in said
-        assert "there are: 10" in said
+        assert "the checkpoint is not whole: shard 2/2 at" in said
+        assert "no such checkpoint in" in said
+
+    def test_that_all_go_back_to_gives_way_while_the_training_goes_on(self, shards_of, saved):
+        shards = shards_of(2, INITIAL, OPTIMIZERS["sgd"], saved)
+        self.require_begun(shards, 20)
+        damage(saved / "shard-2", 20)
+        shards.stop_other(2)
+        shards.start_other(2)
+        self.require_begun(shards, 10)
 
     def test_of_which_a_part_is_of_another_set(self, shards_of, saved, tmp_path_factory):
         other = tmp_path_factory.mktemp("other")

@@ -1,0 +1,275 @@
+"""What clients that behave badly cost those that play.
+
+    python benchmarks/neighbours.py
+    python benchmarks/neighbours.py --workers connection --connections 20
+
+Connections with one environment each offer ``--rate`` steps a second. In every second window others
+are there, too:
+
+    strangers    200 connections a second that say nothing
+    visitors     connections that come, play three steps and go, ``--visits`` a second
+    trickles     200 connections that send a byte a second
+    giants       connections that send frames of the largest size, one after the other
+    floods       connections that send metrics as fast as they can
+
+The windows between, with players alone, are what each is compared with: latency (50th and 99th
+percentile) begins when a step is due. ``lost`` counts players whose connections were closed; there
+should be none. All of them, and the servers, share this machine, so that what the neighbours' own
+processes take is a part of what is seen.
+"""
+
+import argparse
+import contextlib
+import multiprocessing
+import selectors
+import socket
+import struct
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cells import Cell
+from clients import Figures, Window
+from launch import AUTO, add_launch, add_workers, launch_of
+from offered_load import ORDER_S, Messages, figures_within, offered_load
+from processes import allow_many_files, end_on_sigterm, kill, start_child
+from report import Results, add_json, parser_of
+from servers import running_servers, temporary_directory
+
+from relaax.errors import ProtocolError
+from relaax.protocol import FrameConnection, binary
+
+#: Connections a second that say nothing, and connections that send a byte a second.
+STRANGERS, TRICKLES = 200, 200
+
+#: Connections that send as much, or as often, as they can.
+GIANTS, FLOODS = 2, 2
+
+#: Between the begin of the neighbours and that of their window.
+SETTLE_S = 3.0
+
+GIANT_BYTES = 64 * 1024 * 1024
+
+#: Of visitors and giants, until the server answers.
+_ANSWER_S = 10.0
+
+
+@dataclass(frozen=True)
+class Row:
+    """The players' figures in one window."""
+
+    neighbours: str
+    workers: str | int
+    connections: int
+    figures: Figures
+    #: p99 beside that of the mean of the windows before and after, without neighbours.
+    times: float | None = None
+    lost: int = 0
+
+
+def main() -> None:
+    arguments = parse()
+    end_on_sigterm()
+    allow_many_files()
+    results = Results(arguments.json)
+    print(HEADINGS, flush=True)
+    for workers in arguments.workers:
+        for row in measure(workers, arguments):
+            print(as_line(row), flush=True)
+            results.add(row)
+    results.close()
+
+
+def parse() -> argparse.Namespace:
+    parser = parser_of(__doc__)
+    parser.add_argument("--connections", type=int, default=100, help="that play (default 100)")
+    parser.add_argument("--rate", type=float, default=10.0,
+                        help="steps a second that each of them offers (default 10)")  # fmt: skip
+    parser.add_argument("--visits", type=float, default=20.0,
+                        help="visitors a second (default 20)")  # fmt: skip
+    parser.add_argument("--neighbours", nargs="+", choices=NEIGHBOURS, default=list(NEIGHBOURS))
+    parser.add_argument("--seconds", type=float, default=10.0, help="of a window (default 10)")
+    parser.add_argument("--processes", type=int, default=1, help="of players (default 1)")
+    add_workers(parser, default=(AUTO,))
+    add_launch(parser)
+    add_json(parser, "neighbours")
+    return parser.parse_args()
+
+
+def measure(workers: str | int, arguments: argparse.Namespace) -> list[Row]:
+    """Return a row for the players alone, and one for each kind of neighbours."""
+    cell = Cell("cartpole", workers, 2, arguments.connections, 1)
+    section = {**cell.section, "seed": 1, "learn": False}
+    launch = launch_of(arguments, workers)
+    with (
+        temporary_directory() as name,
+        running_servers(Path(name), section, launch) as servers,
+        offered_load(servers.rlx_server_url, cell, arguments.processes) as load,
+    ):
+        begin = time.monotonic() + ORDER_S + SETTLE_S
+        step_s = arguments.seconds + SETTLE_S
+        windows = [
+            Window(begin + number * step_s, begin + number * step_s + arguments.seconds)
+            for number in range(2 * len(arguments.neighbours) + 1)
+        ]
+        load.play(windows[-1].end, arguments.rate)
+        for window, neighbours in zip(windows[1::2], arguments.neighbours, strict=True):
+            time.sleep(max(0.0, window.begin - SETTLE_S - time.monotonic()))
+            with beside(NEIGHBOURS[neighbours], servers.rlx_server_url, cell, arguments.visits):
+                window.wait_for_end()
+        played = load.played()
+    alone = [figures_within(played, window) for window in windows[::2]]
+    rows = [Row("none", workers, cell.connections, alone[0])]
+    for number, neighbours in enumerate(arguments.neighbours):
+        figures = figures_within(played, windows[2 * number + 1])
+        before = (alone[number].p99_ms + alone[number + 1].p99_ms) / 2
+        times = figures.p99_ms / before
+        rows.append(Row(neighbours, workers, cell.connections, figures, times, played.lost))
+    return rows
+
+
+@contextlib.contextmanager
+def beside(behave: Callable[..., None], url: str, cell: Cell, visits: float) -> Iterator[None]:
+    """Let a process behave so meanwhile."""
+    host, _, port = url.rpartition(":")
+    context = multiprocessing.get_context("fork")
+    child = start_child(context, behave, (host, int(port)), Messages.of(cell.observation), visits)
+    try:
+        yield
+    finally:
+        kill([child])
+
+
+def strangers(place: tuple[str, int], messages: Messages, visits: float) -> None:
+    """Connect again and again, and say nothing."""
+    kept = []
+    begin = time.monotonic()
+    while True:
+        with contextlib.suppress(OSError):
+            kept.append(socket.create_connection(place, _ANSWER_S))
+        if len(kept) > 20 * STRANGERS:
+            kept.pop(0).close()
+        time.sleep(max(0.0, begin + len(kept) / STRANGERS - time.monotonic()))
+
+
+def visitors(place: tuple[str, int], messages: Messages, visits: float) -> None:
+    """Come, play three steps, and go."""
+    due = time.monotonic()
+    while True:
+        due += 1 / visits
+        with contextlib.suppress(OSError, ProtocolError, binary.Error):
+            visit(place, messages)
+        time.sleep(max(0.0, due - time.monotonic()))
+
+
+def visit(place: tuple[str, int], messages: Messages) -> None:
+    """Play three steps on a connection of its own."""
+    with contextlib.closing(FrameConnection(socket.create_connection(place, _ANSWER_S))) as frames:
+        frames.send(binary.encode_hello(binary.Hello("visitor", "benchmark")))
+        for message in (messages.start, messages.step, messages.step, messages.step):
+            frames.receive(_ANSWER_S)
+            frames.send(message)
+        frames.receive(_ANSWER_S)
+
+
+def trickles(place: tuple[str, int], messages: Messages, visits: float) -> None:
+    """Send a byte a second on many connections."""
+    hello = binary.encode_hello(binary.Hello("trickle", "benchmark"))
+    data = struct.pack("<I", len(hello)) + hello
+    socks: list[socket.socket | None] = [None] * TRICKLES
+    sent = [0] * TRICKLES
+    while True:
+        begin = time.monotonic()
+        for number, sock in enumerate(socks):
+            try:
+                if sock is None or sent[number] == len(data):
+                    socks[number], sent[number] = socket.create_connection(place, _ANSWER_S), 0
+                else:
+                    sock.send(data[sent[number] : sent[number] + 1])
+                    sent[number] += 1
+            except OSError:
+                socks[number] = None
+        time.sleep(max(0.0, begin + 1.0 - time.monotonic()))
+
+
+def giants(place: tuple[str, int], messages: Messages, visits: float) -> None:
+    """Send frames of the largest size, which are no steps."""
+    frame = struct.pack("<I", GIANT_BYTES) + b"\x03" + bytes(GIANT_BYTES - 1)
+    while True:
+        socks = []
+        with contextlib.suppress(OSError, ProtocolError):
+            for _ in range(GIANTS):
+                socks.append(socket.create_connection(place, _ANSWER_S))
+                greet(FrameConnection(socks[-1]), "giant")
+            send_together(socks, frame)
+        for sock in socks:
+            sock.close()
+
+
+def floods(place: tuple[str, int], messages: Messages, visits: float) -> None:
+    """Send metrics, which are not answered, as fast as the server takes them."""
+    metric = binary.encode_metric(binary.Metric("flood", 1.0))
+    many = (struct.pack("<I", len(metric)) + metric) * 1000
+    while True:
+        socks = []
+        with contextlib.suppress(OSError, ProtocolError):
+            for _ in range(FLOODS):
+                socks.append(socket.create_connection(place, _ANSWER_S))
+                greet(FrameConnection(socks[-1]), "flood")
+            while True:
+                send_together(socks, many)
+        for sock in socks:
+            sock.close()
+
+
+def greet(frames: FrameConnection, name: str) -> None:
+    """Say hello, and wait for the welcome."""
+    frames.send(binary.encode_hello(binary.Hello(name, "benchmark")))
+    frames.receive(_ANSWER_S)
+
+
+def send_together(socks: list[socket.socket], data: bytes) -> None:
+    """Send ``data`` on all of some connections, a piece each in turn; OSError when one is lost."""
+    rest = {sock: memoryview(data) for sock in socks}
+    selector = selectors.DefaultSelector()
+    with contextlib.closing(selector):
+        for sock in socks:
+            sock.setblocking(False)
+            selector.register(sock, selectors.EVENT_WRITE)
+        while rest:
+            for key, _ in selector.select(_ANSWER_S):
+                ready: Any = key.fileobj
+                with contextlib.suppress(BlockingIOError):
+                    rest[ready] = rest[ready][ready.send(rest[ready][: 2**20]) :]
+                if not rest[ready]:
+                    del rest[ready]
+                    selector.unregister(ready)
+
+
+NEIGHBOURS: dict[str, Callable[..., None]] = {
+    "strangers": strangers,
+    "visitors": visitors,
+    "trickles": trickles,
+    "giants": giants,
+    "floods": floods,
+}
+
+HEADINGS = (
+    f"{'neighbours':<12}{'workers':<11}{'conn':>6}{'steps/s':>9}{'p50 ms':>9}{'p99 ms':>9}"
+    f"{'p99 / alone':>13}{'lost':>6}"
+)
+
+
+def as_line(row: Row) -> str:
+    figures = row.figures
+    times = "" if row.times is None else f"{row.times:.2f}"
+    return (
+        f"{row.neighbours:<12}{row.workers:<11}{row.connections:>6}{figures.steps_per_s:>9,.0f}"
+        f"{figures.p50_ms:>9.2f}{figures.p99_ms:>9.2f}{times:>13}{row.lost:>6}"
+    )
+
+
+if __name__ == "__main__":
+    main()

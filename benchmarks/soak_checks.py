@@ -1,0 +1,155 @@
+"""What must hold at the end of a soak, with its figures."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+from soak_leaks import DESCRIPTORS_OF_NOISE, descriptors, shared_memory, trends
+from soak_ledger import ledger, rollbacks
+from soak_processes import Run
+from soak_training import CHECKPOINT_INTERVAL_S, Training
+from soak_watch import Watch
+
+#: A checkpoint may be this late: it is written by all shards, and seen twice a second.
+_LATE_S = 3.0
+
+
+@dataclass(frozen=True)
+class Check:
+    """Something that must hold."""
+
+    name: str
+    holds: bool
+    figures: str
+
+
+def checks_of(training: Training, watch: Watch, statuses: Mapping[str, int | None]) -> list[Check]:
+    """Return what is known when all has been stopped."""
+    return [
+        _goes_on(watch),
+        _goes_back_no_further_than_a_checkpoint(training, watch),
+        *_each_step_counts_once(training, watch),
+        _ends_alone_when_killed(training, statuses),
+        _memory_is_flat(training),
+        _keeps_no_descriptor(training),
+        _says_no_traceback(training),
+        Check("no zombies", not watch.zombies, ", ".join(watch.zombies) or "0"),
+    ]
+
+
+def checks_after(
+    directory: Path, left: Collection[psutil.Process], before: set[str]
+) -> list[Check]:
+    """Return what is known of the machine: ``before`` the soak its shared memory held that."""
+    processes = [f"{each.pid} of {directory}" for each in left]
+    memory = shared_memory() - before
+    return [
+        Check("no process is left", not processes, ", ".join(processes) or "0"),
+        Check("no shared memory is left", not memory, ", ".join(sorted(memory)) or "0"),
+    ]
+
+
+def _goes_on(watch: Watch) -> Check:
+    times = [each.seconds for each in watch.recoveries if each.seconds is not None]
+    stuck = [each.fault for each in watch.recoveries if each.seconds is None]
+    figures = f"after {len(times)} of {len(watch.recoveries)} faults"
+    if times:
+        figures += (
+            f", within {max(times):.1f} s at most, {sum(times) / len(times):.1f} s on average"
+        )
+    return Check("the training goes on", not stuck, "; not after ".join([figures, *stuck]))
+
+
+def _goes_back_no_further_than_a_checkpoint(training: Training, watch: Watch) -> Check:
+    figures, holds = [], True
+    for steps, run in rollbacks(training):
+        most = _counted_within(watch, run, CHECKPOINT_INTERVAL_S + _LATE_S)
+        figures.append(f"{steps} of at most {most}")
+        holds &= 0 <= steps <= most
+    name = "the global step goes back no further than to a checkpoint"
+    return Check(name, holds, f"{', '.join(figures) or 'never'} steps")
+
+
+def _counted_within(watch: Watch, run: Run, seconds: float) -> int:
+    """Return how many steps were counted in the last seconds of a run."""
+    seen = [(at, step) for at, of, step in watch.steps if of is run]
+    if not seen:
+        return 0
+    end_at, last = seen[-1]
+    return last - min(step for at, step in seen if at >= end_at - seconds) + _BETWEEN_LOOKS
+
+
+#: Steps that are counted between two looks, at most.
+_BETWEEN_LOOKS = 60
+
+
+def _each_step_counts_once(training: Training, watch: Watch) -> list[Check]:
+    found = ledger(training, watch.global_step)
+    losses = ", ".join(f"{each.steps} {each.name}" for each in found.losses)
+    sum_ = f"{found.sent} sent = {found.global_step} counted + {losses}"
+    return [
+        Check(
+            "each step is counted, or lost with what ended",
+            found.unexplained == 0 and found.on_the_way == 0,
+            f"{sum_}; {found.unexplained} unexplained, {found.on_the_way} on their way",
+        ),
+        Check(
+            "no loss is larger than what was on its way",
+            all(each.holds for each in found.losses),
+            ", ".join(f"{e.steps} of {e.most} {e.reason} {e.name}" for e in found.losses),
+        ),
+    ]
+
+
+def _ends_alone_when_killed(training: Training, statuses: Mapping[str, int | None]) -> Check:
+    wrong = [
+        f"{each.name} ended with {status}"
+        for each in training.processes
+        for status in each.unexpected
+    ]
+    wrong += [
+        f"{name} was stopped with {status}"
+        for name, status in statuses.items()
+        if status != 0 and not _ends_by_signal(name)
+    ]
+    runs = sum(len(each.runs) for each in training.processes)
+    return Check(
+        "a process ends when it is killed or stopped alone",
+        not wrong,
+        ", ".join(wrong) or f"{runs} runs",
+    )
+
+
+def _says_no_traceback(training: Training) -> Check:
+    found = [
+        run.log.name
+        for each in training.processes
+        for run in each.runs
+        if "Traceback (most recent call last)" in run.text()
+    ]
+    return Check("no log has a traceback", not found, ", ".join(found) or "0")
+
+
+def _ends_by_signal(name: str) -> bool:
+    return name in ("HAProxy", "S3 server")
+
+
+def _memory_is_flat(training: Training) -> Check:
+    # The emulator of S3 holds what it was given in memory.
+    found = trends([each for each in training.processes if each.role != "S3 server"])
+    if not found:
+        return Check("memory is flat", True, "too short to say")
+    figures = ", ".join(
+        f"{each.name} {each.mib:.0f} MiB {each.mib_an_hour:+.1f} ± {each.error:.1f} MiB an hour"
+        f" in {each.minutes:.0f} min"
+        for each in found
+    )
+    return Check("memory is flat", all(each.is_flat for each in found), figures)
+
+
+def _keeps_no_descriptor(training: Training) -> Check:
+    found = descriptors(training.processes)
+    holds = all(late <= early + DESCRIPTORS_OF_NOISE for _, early, late in found)
+    figures = ", ".join(f"{name} {early} then {late}" for name, early, late in found)
+    return Check("no descriptor is kept", holds, figures or "too short to say")

@@ -1,0 +1,68 @@
+"""What processes should give back: memory, descriptors, shared memory, zombies."""
+
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import psutil
+from soak_processes import Run, Sample, Supervised
+from soak_trends import Trend, trend_of
+
+#: Memory and descriptors of a process are compared from this age on: until then it starts.
+SETTLED_S = 30.0
+
+#: A slope of fewer samples says nothing.
+_LEAST_SAMPLES = 20
+
+#: So many descriptors more are noise: connections that end, and files that are being written.
+DESCRIPTORS_OF_NOISE = 8
+
+_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - what lies there is looked at
+
+#: Names of this project, and those that Python gives: other programs of the machine use it, too.
+_OURS = ("relaax", "psm_", "sem.")
+
+
+def trends(processes: Sequence[Supervised]) -> list[Trend]:
+    """Return the trends of the longest run of each, if that was long enough."""
+    longest = {each.name: max(each.runs, key=lambda run: len(run.samples)) for each in processes}
+    found = []
+    for name, run in longest.items():
+        samples = _settled(run)
+        if len(samples) >= _LEAST_SAMPLES:
+            seconds, mib = zip(*((sample.at, sample.mib) for sample in samples), strict=True)
+            found.append(trend_of(name, seconds, mib))
+    return found
+
+
+def descriptors(processes: Sequence[Supervised]) -> list[tuple[str, int, int]]:
+    """Return the name, and the least descriptors early and late, of runs that were long enough."""
+    found = []
+    for each in processes:
+        samples = _settled(each.run)
+        if len(samples) >= _LEAST_SAMPLES:
+            half = len(samples) // 2
+            early = min(sample.descriptors for sample in samples[:half])
+            late = min(sample.descriptors for sample in samples[half:])
+            found.append((each.name, early, late))
+    return found
+
+
+def shared_memory() -> set[str]:
+    """Return the names of what lies in shared memory and may be of such processes."""
+    return {path.name for path in _SHARED_MEMORY.iterdir() if path.name.startswith(_OURS)}
+
+
+def zombies(processes: Sequence[Supervised]) -> list[str]:
+    """Return the processes that have ended, and that their parents have not collected."""
+    found = []
+    for each in processes:
+        for member in each.run.family():
+            with contextlib.suppress(psutil.Error):
+                if member.status() == psutil.STATUS_ZOMBIE:
+                    found.append(f"{each.name}: {member.pid}")
+    return found
+
+
+def _settled(run: Run) -> list[Sample]:
+    return [sample for sample in run.samples if sample.at - run.started_at >= SETTLED_S]

@@ -1,0 +1,100 @@
+"""What became of each step that a client has taken.
+
+A step is sent by a client, taken by a worker, delivered to a replay server and stored there, and
+counted by the parameter server. Each of them counts it in memory that outlives it, so that the
+differences are what was lost between two of them. How much these can be at most is known as well:
+what one end does not know to have arrived. A loss without a process that has ended, and a step that
+counts twice, are beyond these bounds.
+"""
+
+import re
+from itertools import pairwise
+
+from soak_client import ANSWERED, SENT
+from soak_entries import Entry, Ledger
+from soak_processes import Run
+from soak_training import Training
+
+_BEGAN = re.compile(r"global step is (\d+)")
+_WENT_BACK = re.compile(r"all shards go back to global step \d+; \d+ updates and (\d+) steps are")
+
+
+def began_with(run: Run) -> int:
+    """Return the global step that a parameter server has restored."""
+    found = _BEGAN.search(run.text())
+    return 0 if found is None else int(found[1])
+
+
+def went_back_without_end(run: Run) -> int:
+    """Return how many steps a parameter server has taken back while it ran: for another shard."""
+    return sum(int(steps) for steps in _WENT_BACK.findall(run.text()))
+
+
+def reached(run: Run) -> int:
+    """Return the global step that a parameter server has counted up to, so far or at its end."""
+    return began_with(run) + int(run.totals().get("counted", 0)) - went_back_without_end(run)
+
+
+def on_the_way(training: Training) -> int:
+    """Return how many steps processes that run have not handed on."""
+    workers = sum(
+        int(t["taken"] - t["delivered"] - t["dropped"] - t["lost"])
+        for each in training.of("RLX server")
+        if (t := each.run.totals())
+    )
+    return workers + sum(_uncounted(each.run) for each in training.of("replay"))
+
+
+def ledger(training: Training, global_step: int) -> Ledger:
+    """Add up all; the clients have ended, and nothing is on its way."""
+    sent = sum(each[SENT] for each in training.counts)
+    answered = sum(each[ANSWERED] for each in training.counts)
+    workers = _sums(training, "RLX server")
+    taken, delivered, dropped = (int(workers[n]) for n in ("taken", "delivered", "dropped"))
+    stored = int(_sums(training, "replay")["stored"])
+    shards = training.of("shard")[0].runs
+    counted = sum(int(run.totals().get("counted", 0)) for run in shards)
+    ended = [run for each in training.of("replay") for run in each.runs if run is not each.run]
+    back = sum(steps for steps, _ in rollbacks(training))
+    back_alive = sum(went_back_without_end(run) for run in shards)
+    undelivered = taken - delivered - dropped
+    return Ledger(
+        sent,
+        global_step,
+        [
+            Entry("on lost connections", sent - taken, sent - answered, "not answered"),
+            Entry("dropped by workers", dropped, dropped, "counted"),
+            Entry(
+                "with workers", undelivered - (stored - delivered), undelivered, "of their counts"
+            ),
+            Entry(
+                "with replay servers",
+                stored - counted,
+                sum(_uncounted(run) for run in ended),
+                "of their counts",
+            ),
+            Entry("with the first shard", back, back, "of its counts"),
+            Entry("with another shard", back_alive, back_alive, "in the first one's log"),
+        ],
+        on_the_way(training),
+    )
+
+
+def rollbacks(training: Training) -> list[tuple[int, Run]]:
+    """Return how many steps each end of the first shard has cost, and which run of it ended."""
+    runs = training.of("shard")[0].runs
+    return [(reached(run) - began_with(after), run) for run, after in pairwise(runs)]
+
+
+def _uncounted(run: Run) -> int:
+    totals = run.totals()
+    return int(totals["stored"] - totals["counted"]) if totals else 0
+
+
+def _sums(training: Training, role: str) -> dict[str, float]:
+    sums: dict[str, float] = {}
+    for process in training.of(role):
+        for run in process.runs:
+            for name, count in run.totals().items():
+                sums[name] = sums.get(name, 0.0) + count
+    return sums

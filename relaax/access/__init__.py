@@ -1,0 +1,29 @@
+"""Access: how processes prove to one another what they are, and that nobody listens.
+
+``roles``            what each role may do
+``file_stamp``       notices that files have changed
+``tokens``           the tokens of a file, read again when it changes
+``tls``              certificates and keys, and what both ends of a connection make of them
+``process_access``   what this process proves, and asks others to prove
+``public_port``      refuses ports that anyone on a network could use
+``refusals``         counts and slows down attempts that fail, for each address
+"""
+
+from relaax.access.process_access import Access, current_access, use_access
+from relaax.access.public_port import require_guarded
+from relaax.access.refusals import Refusals
+from relaax.access.roles import Right, Role
+from relaax.access.tls import TlsFiles
+from relaax.access.tokens import TokenFile
+
+__all__ = [
+    "Access",
+    "Refusals",
+    "Right",
+    "Role",
+    "TlsFiles",
+    "TokenFile",
+    "current_access",
+    "require_guarded",
+    "use_access",
+]

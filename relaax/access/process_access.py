@@ -1,0 +1,63 @@
+"""What this process proves to others, and what others have to prove to it."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from relaax.access.refusals import Refusals
+from relaax.access.tls import TlsFiles
+from relaax.access.tokens import TokenFile
+
+
+@dataclass(frozen=True)
+class Access:
+    """How the gRPC, RLX and HTTP ports of a process are guarded, and how it calls others."""
+
+    #: None where there is no TLS.
+    tls: TlsFiles | None = None
+    #: None where no token is asked for.
+    tokens: TokenFile | None = None
+    #: Whether the user has allowed what is not guarded, on any network.
+    is_insecure: bool = False
+    #: Whether environments have to show certificates, where there is a CA; servers always do.
+    environments_need_certificates: bool = True
+    #: What was refused at all ports.
+    refusals: Refusals = field(default_factory=Refusals, compare=False)
+
+
+#: A variable of the environment that allows what --insecure does, for programs without options.
+INSECURE = "RELAAX_INSECURE"
+
+
+class _Process:
+    """What holds in this process: whoever makes a channel is handed nothing but an address."""
+
+    access: Access | None = None
+
+
+def current_access() -> Access:
+    """Return what holds in this process, and in those that it forks."""
+    if _Process.access is None:
+        _Process.access = Access(is_insecure=is_allowed_to_be_insecure())
+    return _Process.access
+
+
+def is_allowed_to_be_insecure() -> bool:
+    """Return whether the environment of this process has RELAAX_INSECURE, and not 0."""
+    return os.environ.get(INSECURE, "0") not in ("", "0")
+
+
+def use_access(access: Access) -> None:
+    """Let this hold for all ports and channels that are made from now on."""
+    _Process.access = access
+
+
+@contextmanager
+def access_while(access: Access) -> Iterator[None]:
+    """Let this hold meanwhile."""
+    before, _Process.access = _Process.access, access
+    try:
+        yield
+    finally:
+        _Process.access = before

@@ -1,0 +1,83 @@
+"""Attempts without the right proof: counted, logged and slowed down for each address."""
+
+import logging
+import threading
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+_log = logging.getLogger(__name__)
+
+#: An address is forgotten when it has failed no more for so long.
+MEMORY_S = 600.0
+
+#: More addresses than these are not remembered: those go first that failed longest ago.
+MOST_ADDRESSES = 4096
+
+#: An address is logged again after so many seconds.
+LOG_S = 10.0
+
+#: How much later an attempt is answered for each one before it from there, and at most.
+STEP_S, MOST_S = 0.1, 5.0
+
+
+@dataclass
+class _Failed:
+    count: int = 0
+    last_at: float = 0.0
+    logged_at: float = -LOG_S
+    unlogged: int = 0
+
+
+class Refusals:
+    """Counts what was refused, at all ports of a process. For several threads."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        #: By address, those that failed last at the end.
+        self._failed: OrderedDict[str, _Failed] = OrderedDict()
+        self._totals: Counter[str] = Counter()
+
+    def totals(self) -> dict[str, int]:
+        """Return how many there were, by the kind of port."""
+        with self._lock:
+            return dict(self._totals)
+
+    def add(self, port: str, address: str, reason: str) -> float:
+        """Take note of a refusal; return how many seconds the answer should wait.
+
+        ``port``: its kind, such as gRPC. ``address``: the caller's, without its own port.
+        """
+        with self._lock:
+            self._totals[port] += 1
+            now = self._clock()
+            self._forget(now)
+            failed = self._failed.setdefault(address, _Failed())
+            self._failed.move_to_end(address)
+            delay_s = min(failed.count * STEP_S, MOST_S)
+            failed.count += 1
+            failed.last_at = now
+            failed.unlogged += 1
+            if now >= failed.logged_at + LOG_S:
+                self._say(port, address, failed, reason)
+                failed.logged_at, failed.unlogged = now, 0
+            return delay_s
+
+    def _say(self, port: str, address: str, failed: _Failed, reason: str) -> None:
+        more = f" ({failed.unlogged} times since the last such message)"
+        _log.warning(
+            "refused at the %s port, from %s: %s%s",
+            port,
+            address,
+            reason,
+            more if failed.unlogged > 1 else "",
+        )
+
+    def _forget(self, now: float) -> None:
+        while self._failed:
+            address, oldest = next(iter(self._failed.items()))
+            if len(self._failed) < MOST_ADDRESSES and now - oldest.last_at < MEMORY_S:
+                return
+            del self._failed[address]

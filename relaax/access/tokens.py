@@ -1,0 +1,117 @@
+"""Tokens: secrets that say in which role a process calls."""
+
+import hashlib
+import hmac
+import logging
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from relaax.access.file_stamp import FromFiles
+from relaax.access.roles import RIGHTS, Right, Role
+from relaax.errors import ConfigurationError
+
+_log = logging.getLogger(__name__)
+
+MIN_TOKEN_CHARACTERS = 16
+MAX_TOKEN_CHARACTERS = 512
+
+#: What a token is made of: it stands in a line, in a header of HTTP, and in a variable.
+_TOKEN = re.compile(r"[\x21-\x7e]+")
+
+_LINE = f"a line is ROLE TOKEN, with a role of {', '.join(Role)}"
+
+
+@dataclass(frozen=True)
+class _Entry:
+    role: Role
+    token: str = field(repr=False)
+    digest: bytes = field(repr=False)
+
+
+class TokenFile:
+    """The tokens that a training knows, one in each line: ``ROLE TOKEN``.
+
+    Lines that begin with ``#`` are comments. Of each role there may be several, the newest first:
+    all are accepted, and this process shows the second one, since others may not know the newest
+    yet. So tokens are replaced without a restart: a new one is written on top, and what stands
+    below the second one is deleted. The file is read again within two seconds. ConfigurationError,
+    which never shows a token, if it cannot be used.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = FromFiles([path], lambda: _entries(path), self._complain)
+
+    def allows(self, token: str | bytes | None, right: Right) -> bool:
+        """Return whether a caller that shows ``token`` has a right.
+
+        It takes the same time for all tokens of a length.
+        """
+        role = self.role_of(token)
+        return role is not None and right in RIGHTS[role]
+
+    def role_of(self, token: str | bytes | None) -> Role | None:
+        """Return the role of ``token``; None if it is none that is known."""
+        shown = _digest(token or "")
+        found = None
+        for entry in self._file.content():  # all of them, so that time tells nothing
+            if hmac.compare_digest(shown, entry.digest):
+                found = entry.role
+        return found if token else None
+
+    def own(self, role: Role) -> str:
+        """Return the token that shows others a role; ConfigurationError if there is none."""
+        tokens = [entry.token for entry in self._file.content() if entry.role is role]
+        if not tokens:
+            raise ConfigurationError(f"{self._path}: has no token for the role {role.value}")
+        return tokens[min(1, len(tokens) - 1)]
+
+    def _complain(self, error: Exception) -> None:
+        _log.error("the tokens read before still hold: %s", error)
+
+
+def require_token(token: str, where: str) -> str:
+    """Return ``token``; ConfigurationError, which does not show it, if it cannot be one."""
+    if not _TOKEN.fullmatch(token):
+        raise ConfigurationError(
+            f"{where}: a token has printable characters of ASCII, without blanks"
+        )
+    if not MIN_TOKEN_CHARACTERS <= len(token) <= MAX_TOKEN_CHARACTERS:
+        raise ConfigurationError(
+            f"{where}: a token has {MIN_TOKEN_CHARACTERS} to {MAX_TOKEN_CHARACTERS} characters, "
+            f"this one has {len(token)}"
+        )
+    return token
+
+
+def _entries(path: Path) -> list[_Entry]:
+    try:
+        content = path.read_text(encoding="utf-8")
+        is_open_to_others = bool(path.stat().st_mode & 0o007)
+    except OSError as error:
+        raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"{path}: is no text in UTF-8") from None
+    if is_open_to_others:
+        _log.warning("%s: all users of this machine may read the tokens; chmod 600 it", path)
+    entries = [
+        _entry(line.split(), f"{path}: line {number}")
+        for number, line in enumerate(content.splitlines(), 1)
+        if line.strip() and not line.lstrip().startswith("#")
+    ]
+    if not entries:
+        raise ConfigurationError(f"{path}: has no token; {_LINE}")
+    return entries
+
+
+def _entry(words: list[str], where: str) -> _Entry:
+    if len(words) != 2 or words[0] not in list(Role):
+        raise ConfigurationError(f"{where}: {_LINE}")
+    token = require_token(words[1], where)
+    return _Entry(Role(words[0]), token, _digest(token))
+
+
+def _digest(token: str | bytes) -> bytes:
+    """Return a hash: of the same length for all, so that comparing takes the same time."""
+    return hashlib.sha256(token.encode() if isinstance(token, str) else token).digest()

@@ -1,0 +1,38 @@
+"""The environment: one that Gymnasium knows, and the program that connects it to RELAAX.
+
+    python environment.py --rlx-server localhost:7001 --env CartPole-v1 --count 8
+
+Wrap it in ``make_environment``; for one of your own, register it there, or return it.
+"""
+
+import sys
+
+import gymnasium
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+from relaax.client.gymnasium_factory import Environment, Environments
+from relaax.client.gymnasium_runner import run_command
+from relaax.client.runner_options import parse_options
+
+ENV_ID = "CartPole-v1"
+
+
+def make_environment() -> Environment:
+    """Return a new environment."""
+    return gymnasium.make(ENV_ID)
+
+
+class Factory:
+    """Makes one environment, or several that step together on one connection."""
+
+    def __call__(self) -> Environment:
+        """Return a new environment."""
+        return make_environment()
+
+    def vector(self, count: int) -> Environments:
+        """Return ``count`` environments that step together."""
+        return SyncVectorEnv([make_environment] * count, autoreset_mode=AutoresetMode.SAME_STEP)
+
+
+if __name__ == "__main__":
+    sys.exit(run_command(parse_options(["--env", ENV_ID, *sys.argv[1:]]), Factory()))

@@ -1,0 +1,85 @@
+"""Opens gRPC channels: guarded as the access of this process says."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import grpc
+
+from relaax.access import Access, Role, TlsFiles, current_access
+from relaax.address import Address, is_loopback
+from relaax.bridge import channel_options
+from relaax.errors import ConfigurationError
+
+#: The key of a call's metadata that carries the token.
+AUTHORIZATION, BEARER = "authorization", "Bearer "
+
+
+def open_channel(url: str) -> grpc.Channel:
+    """Return a channel to ``host:port`` that shows the token and the certificate of this process.
+
+    ConfigurationError where a token would go over a network in plain text.
+    """
+    access = current_access()
+    if access.tls is not None and not url.startswith("unix:"):
+        channel = grpc.secure_channel(url, _credentials(access.tls), channel_options.CLIENT)
+    else:
+        _require_that_no_token_can_be_read(access, url)
+        channel = grpc.insecure_channel(url, options=channel_options.CLIENT)
+    if access.tokens is None:
+        return channel
+    tokens = access.tokens
+    return grpc.intercept_channel(channel, _ShowToken(lambda: tokens.own(Role.SERVER)))
+
+
+def _credentials(files: TlsFiles) -> grpc.ChannelCredentials:
+    return grpc.ssl_channel_credentials(
+        root_certificates=files.read(files.ca),
+        private_key=files.read(files.key),
+        certificate_chain=files.read(files.cert),
+    )
+
+
+def _require_that_no_token_can_be_read(access: Access, url: str) -> None:
+    if access.tokens is None or access.is_insecure or url.startswith("unix:"):
+        return
+    if not is_loopback(Address.parse(url).host):
+        raise ConfigurationError(
+            f"the token would go to {url} in plain text, where others can read it: give "
+            "--tls-ca, or allow it with --insecure"
+        )
+
+
+class _CallDetails(NamedTuple):
+    method: str
+    timeout: float | None
+    metadata: Any
+    credentials: Any
+    wait_for_ready: bool | None
+    compression: Any
+
+
+class _CallDetailsOfGrpc(_CallDetails, grpc.ClientCallDetails):
+    """What gRPC hands on with a call."""
+
+
+class _ShowToken(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):
+    """Puts a token into the metadata of each call."""
+
+    def __init__(self, token: Callable[[], str]) -> None:
+        self._token = token
+
+    def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:
+        return continuation(self._with_token(details), request)
+
+    def intercept_unary_stream(self, continuation: Any, details: Any, request: Any) -> Any:
+        return continuation(self._with_token(details), request)
+
+    def _with_token(self, details: Any) -> _CallDetailsOfGrpc:
+        return _CallDetailsOfGrpc(
+            details.method,
+            details.timeout,
+            [*(details.metadata or ()), (AUTHORIZATION, BEARER + self._token())],
+            details.credentials,
+            details.wait_for_ready,
+            details.compression,
+        )

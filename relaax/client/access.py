@@ -1,0 +1,82 @@
+"""How a client proves what it is, and knows that nobody listens: a token, and TLS."""
+
+import os
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from relaax.access import TlsFiles
+from relaax.access.process_access import INSECURE
+from relaax.access.tls import client_context
+from relaax.access.tokens import require_token
+from relaax.address import Address, is_loopback
+from relaax.errors import ConfigurationError
+
+#: The variables of the environment that say how all clients of a process connect.
+TOKEN, TOKEN_FILE = "RELAAX_TOKEN", "RELAAX_TOKEN_FILE"
+TLS_CA, TLS_CERT, TLS_KEY = "RELAAX_TLS_CA", "RELAAX_TLS_CERT", "RELAAX_TLS_KEY"
+
+#: In the place of a file: the certificates of the system.
+SYSTEM = "system"
+
+
+@dataclass(frozen=True)
+class ClientAccess:
+    """What a client shows a server, and what that has to show.
+
+    A token comes from ``token``, or from a file that is read at each connection. With ``tls``, the
+    server must show a certificate that is signed by ``tls.ca``, or by those that the system knows,
+    and names the host that was connected to; the client shows ``tls.cert``, if there is one. A
+    token goes over a network only with TLS, unless it ``is_insecure``.
+    """
+
+    token: str | None = None
+    token_file: Path | None = None
+    tls: TlsFiles | None = None
+    is_insecure: bool = False
+
+    @classmethod
+    def of_environment(cls, variables: Mapping[str, str] = os.environ) -> "ClientAccess":
+        """Return what variables of the environment say; ConfigurationError for nonsense."""
+        ca, cert, key = (variables.get(name) for name in (TLS_CA, TLS_CERT, TLS_KEY))
+        if (cert is None) != (key is None):
+            raise ConfigurationError(f"set {TLS_CERT} and {TLS_KEY}, both or none")
+        tls = None
+        if ca or cert:
+            in_file = None if ca in (None, "", SYSTEM) else Path(str(ca))
+            tls = TlsFiles(Path(cert) if cert else None, Path(key) if key else None, in_file)
+        file = variables.get(TOKEN_FILE)
+        return cls(
+            token=variables.get(TOKEN) or None,
+            token_file=Path(file) if file else None,
+            tls=tls,
+            is_insecure=variables.get(INSECURE, "0") not in ("", "0"),
+        )
+
+    def context(self) -> ssl.SSLContext | None:
+        """Return what connections are made with; None without TLS."""
+        return None if self.tls is None else client_context(self.tls)
+
+    def token_for(self, address: Address) -> str | None:
+        """Return the token to show at ``address``, if there is one.
+
+        ConfigurationError where others could read it on its way.
+        """
+        token = self._token()
+        if token is None or self.tls is not None or self.is_insecure or is_loopback(address.host):
+            return token
+        raise ConfigurationError(
+            f"the token would go to {address} in plain text, where others can read it: set "
+            f"{TLS_CA}, or allow it with {INSECURE}=1"
+        )
+
+    def _token(self) -> str | None:
+        if self.token is not None:
+            return require_token(self.token, TOKEN)
+        if self.token_file is None:
+            return None
+        try:
+            return require_token(self.token_file.read_text().strip(), str(self.token_file))
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigurationError(f"{self.token_file}: cannot be read: {error}") from error

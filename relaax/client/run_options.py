@@ -1,0 +1,127 @@
+"""The command line that all programs which play environments share."""
+
+import argparse
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+
+from relaax.address import Address
+from relaax.client.backoff import Backoff
+from relaax.errors import ConfigurationError
+from relaax.evaluation import Evaluation
+from relaax.whole_numbers import positive
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What the command line says of a run: where, what, how many and for how long."""
+
+    rlx_server: str
+    env: str
+    count: int
+    seed: int | None
+    episodes: int | None
+    backoff: Backoff
+    #: How to evaluate; None trains.
+    evaluate: Evaluation | None = None
+    #: What is touched while environments make steps, or wait for a server.
+    health_file: Path | None = None
+
+    @property
+    def environments(self) -> int:
+        """How many environments there are: not more than episodes."""
+        return self.count if self.episodes is None else min(self.count, self.episodes)
+
+    @property
+    def connections(self) -> list[range]:
+        """Which environments each connection carries, one unless told otherwise."""
+        return [range(number, number + 1) for number in range(self.environments)]
+
+    def episodes_of(self, index: int) -> int | None:
+        """Return how many episodes connection ``index`` plays: the shares of its environments."""
+        if self.episodes is None:
+            return None
+        share, rest = divmod(self.episodes, self.environments)
+        return sum(share + (number < rest) for number in self.connections[index])
+
+    def of_one_environment(self) -> Self:
+        """Return the options with one environment, which plays all episodes."""
+        return replace(self, count=1)
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """Add what all programs have, but for the name of what they play."""
+    parser.add_argument(
+        "--rlx-server",
+        required=True,
+        type=_server,
+        metavar="HOST:PORT",
+        help="where the RLX server listens",
+    )
+    parser.add_argument(
+        "--count",
+        type=positive,
+        default=1,
+        metavar="N",
+        help="how many environments to play (default 1)",
+    )
+    parser.add_argument(
+        "--seed",
+        type=int,
+        metavar="S",
+        help="seed of the first environment; the next one gets S + 1",
+    )
+    parser.add_argument(
+        "--episodes", type=positive, metavar="N", help="stop after N episodes in all"
+    )
+    parser.add_argument(
+        "--attempts",
+        type=positive,
+        default=Backoff.attempts,
+        metavar="N",
+        help="give up after N failed connections in a row (default %(default)s)",
+    )
+    parser.add_argument(
+        "--evaluate",
+        nargs="?",
+        type=Evaluation,
+        const=Evaluation.DETERMINISTIC,
+        metavar="{deterministic,stochastic}",
+        help="learn nothing: play each episode with one policy, by its mode (deterministic, the "
+        "default) or with samples, and show the mean return at the end",
+    )
+    parser.add_argument(
+        "--health-file",
+        type=Path,
+        metavar="FILE",
+        help="touch this file every second while environments make steps, or wait for a server",
+    )
+
+
+def run_options(arguments: argparse.Namespace, env: str) -> RunOptions:
+    """Return the options among ``arguments``; ``env`` is the name of what is played."""
+    return RunOptions(
+        rlx_server=arguments.rlx_server,
+        env=env,
+        count=arguments.count,
+        seed=arguments.seed,
+        episodes=arguments.episodes,
+        backoff=Backoff(attempts=arguments.attempts),
+        evaluate=arguments.evaluate,
+        health_file=arguments.health_file,
+    )
+
+
+def _server(text: str) -> str:
+    try:
+        return str(Address.parse(text))
+    except ConfigurationError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def probability(text: str) -> float:
+    """Return a number between 0 and 1; for ``argparse``."""
+    value = float(text)
+    if not 0 <= value <= 1:
+        raise ValueError
+    return value

@@ -1,0 +1,38 @@
+"""What a program hands over to be played: anything that starts episodes and makes steps."""
+
+from typing import Any, NamedTuple, Protocol
+
+
+class Step(NamedTuple):
+    """What one action has led to.
+
+    ``state`` is what the server takes: numbers, an array, or a dictionary of arrays.
+    ``is_terminated``: the episode has come to its end; ``is_truncated``: it was cut short, by a
+    limit of time, say, and would have gone on from ``state``.
+    """
+
+    reward: float
+    state: Any
+    is_terminated: bool
+    is_truncated: bool
+
+
+class Simulator(Protocol):
+    """A simulator, a game or a machine, in its own process.
+
+    The spaces are as on the wire (docs/protocol.md), such as ``{"type": "Discrete", "n": 2}``; None
+    lets the server check nothing.
+    """
+
+    name: str
+    observation_space: dict[str, Any] | None
+    action_space: dict[str, Any] | None
+
+    def restart(self) -> Any:
+        """Start an episode and return its first state."""
+
+    def apply(self, action: Any) -> Step:
+        """Make a step with what the server has answered."""
+
+    def close(self) -> None:
+        """Release what the simulator holds."""

@@ -1,0 +1,132 @@
+"""Drives one simulator through a ``Client``."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from relaax.client.failure import Failure
+from relaax.client.observer import EpisodeSummary, RunObserver
+from relaax.client.rlx_client import Client
+from relaax.client.run_result import STOPPED, RunOutcome, RunResult, result_of_failure
+from relaax.client.simulator import Simulator
+
+StopCondition: TypeAlias = Callable[[], bool] | threading.Event
+
+
+class SimulatorRunner:
+    """Plays episodes of one simulator for as long as the server answers.
+
+    A ``Failure`` in the middle of an episode restarts the episode, unless the server refuses what
+    it was sent and no episode has come to its end before. A ``Failure`` of ``client.init`` ends the
+    run, so give the client a ``Backoff``. ``stop`` is checked before each step.
+    """
+
+    def __init__(
+        self,
+        simulator: Simulator,
+        client: Client,
+        *,
+        observer: RunObserver | None = None,
+        stop: StopCondition | None = None,
+    ) -> None:
+        self._simulator = simulator
+        self._client = client
+        self._observer = observer or RunObserver()
+        self._is_stopped = _as_callable(stop)
+        self._was_connected = False
+        self._is_connected = False
+
+    def run(self, episodes: int | None = None) -> RunResult:
+        """Play until ``episodes`` are over, the stop condition holds or the server does not answer.
+
+        Raises what the simulator raises.
+        """
+        played = 0
+        while episodes is None or played < episodes:
+            episode = _Episode()
+            state = self._simulator.restart()
+            try:
+                action = self._start(state)
+            except Failure as failure:
+                return self._ended_by(failure)
+            try:
+                is_over = self._play(episode, action)
+            except Failure as failure:
+                self._is_connected = False
+                self._observer.on_disconnected()
+                if failure.is_final and not played:
+                    return self._ended_by(failure)
+                continue
+            if not is_over:
+                return STOPPED
+            self._report(episode)
+            played += 1
+        return RunResult(RunOutcome.FINISHED, f"{played} episodes are over")
+
+    def _start(self, state: Any) -> Any:
+        action = self._client.init(state)
+        self._was_connected = True
+        if not self._is_connected:
+            self._is_connected = True
+            self._observer.on_connected()
+        return action
+
+    def _ended_by(self, failure: Failure) -> RunResult:
+        if self._is_stopped():
+            return STOPPED
+        return result_of_failure(failure, self._was_connected)
+
+    def _play(self, episode: "_Episode", action: Any) -> bool:
+        """Play an episode; return whether it came to its end."""
+        while not self._is_stopped():
+            step = self._simulator.apply(action)
+            episode.add_step(step.reward)
+            self._observer.on_step()
+            if step.is_terminated:
+                self._client.reset(step.reward)
+                return True
+            if step.is_truncated:
+                self._client.truncate(step.reward, step.state)
+                return True
+            asked = time.perf_counter()
+            action = self._client.send(step.reward, step.state)
+            episode.add_latency(time.perf_counter() - asked)
+        return False
+
+    def _report(self, episode: "_Episode") -> None:
+        summary = episode.summary()
+        if episode.sends:
+            latency_s = episode.latency_s / episode.sends
+            self._client.metrics().scalar("act latency", latency_s)
+        self._observer.on_episode(summary)
+
+
+@dataclass
+class _Episode:
+    """What is counted while an episode is played."""
+
+    began: float = field(default_factory=time.perf_counter)
+    episode_return: float = 0.0
+    length: int = 0
+    sends: int = 0
+    latency_s: float = 0.0
+
+    def add_step(self, reward: float) -> None:
+        self.episode_return += reward
+        self.length += 1
+
+    def add_latency(self, latency_s: float) -> None:
+        self.sends += 1
+        self.latency_s += latency_s
+
+    def summary(self) -> EpisodeSummary:
+        seconds = time.perf_counter() - self.began
+        return EpisodeSummary(self.episode_return, self.length, seconds)
+
+
+def _as_callable(stop: StopCondition | None) -> Callable[[], bool]:
+    if stop is None:
+        return lambda: False
+    return stop.is_set if isinstance(stop, threading.Event) else stop

@@ -1,0 +1,36 @@
+"""All that an action depends on, for what acts outside of this package."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.learning.distributions.base import ActionHead
+from relaax.learning.filters import Scale
+from relaax.learning.networks import POLICY, Network
+from relaax.learning.preprocessor import ActionMask
+from relaax.observations import Shapes
+
+FloatArray = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class DescribedPolicy:
+    """A policy with its parameters: what ``Preprocessor``, a ``PolicyModel`` and ``Actor`` do."""
+
+    network: Network
+    #: By the names of the network's manifest.
+    parameters: Mapping[str, FloatArray]
+    #: Makes actions of what ``heads`` put out, joined.
+    distribution: ActionHead
+    #: The shapes of states, without that of the mask.
+    state_size: Shapes
+    history_len: int | Mapping[str, int] = 1
+    heads: tuple[str, ...] = (POLICY,)
+    action_mask: ActionMask | None = None
+    #: By name, for states that are filtered.
+    scales: Mapping[str, Scale] = field(default_factory=dict)
+    #: Lowest and highest actions, of an action's shape.
+    action_bounds: tuple[npt.NDArray[Any], npt.NDArray[Any]] | None = None

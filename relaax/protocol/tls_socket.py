@@ -1,0 +1,144 @@
+"""A socket that speaks TLS, with the calls that frames need of one."""
+
+import select
+import socket
+import ssl
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+from relaax.errors import AccessDenied
+
+T = TypeVar("T")
+
+#: More than one record of TLS: what is asked for at a time.
+_RECORD_BYTES = 16 * 1024
+
+
+class TlsSocket:
+    """Wraps ``sock``, which it owns from then on; the handshake is a part of the first receiving.
+
+    ``server_name`` is whom a client expects the certificate to name; None of a server. AccessDenied
+    when the peer does not speak TLS, or its certificate is not accepted.
+
+    What ``recv`` returns may be longer than asked for: nothing that has come is kept inside, where
+    a poll of the descriptor does not see it.
+    """
+
+    def __init__(
+        self, sock: socket.socket, context: ssl.SSLContext, server_name: str | None = None
+    ) -> None:
+        self._timeout_s: float | None = None
+        sock.setblocking(False)
+        self.family = sock.family
+        try:
+            self._tls = context.wrap_socket(
+                sock,
+                server_side=server_name is None,
+                do_handshake_on_connect=False,
+                server_hostname=server_name,
+            )
+        except BaseException:
+            sock.close()
+            raise
+
+    def settimeout(self, seconds: float | None) -> None:
+        """Let calls without MSG_DONTWAIT wait for so long; None for ever."""
+        self._timeout_s = seconds
+
+    def recv(self, size: int, flags: int = 0) -> bytes:
+        """Return what has come, at least a byte; nothing at the end. See ``socket.recv``."""
+        chunk = self._when_ready(lambda: self._tls.recv(max(size, _RECORD_BYTES)), flags)
+        pending = self._tls.pending() if chunk else 0
+        return chunk + self._tls.recv(pending) if pending else chunk
+
+    def send(self, data: bytes | bytearray | memoryview, flags: int = 0) -> int:
+        """Send what the peer takes of ``data``; return how much. See ``socket.send``."""
+        return self._when_ready(lambda: self._tls.send(data), flags)
+
+    def sendall(self, data: bytes | bytearray) -> None:
+        """Send all of it; TimeoutError when the peer does not take it in time."""
+        rest = memoryview(data)
+        deadline = None if self._timeout_s is None else time.monotonic() + self._timeout_s
+        while rest:
+            rest = rest[self._within(deadline, partial(self._tls.send, rest)) :]
+
+    def shake_hands(self, timeout_s: float) -> None:
+        """Let both ends prove what they are; TimeoutError if that takes too long."""
+        self._within(time.monotonic() + timeout_s, self._tls.do_handshake)
+
+    def setsockopt(self, level: int, option: int, value: int) -> None:
+        """Set an option of the socket."""
+        self._tls.setsockopt(level, option, value)
+
+    def fileno(self) -> int:
+        """Return the descriptor to poll; -1 after ``close``."""
+        return self._tls.fileno()
+
+    def shutdown(self, how: int) -> None:
+        """Shut the connection down; the peer is not waited for."""
+        self._tls.shutdown(how)
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._tls.close()
+
+    def _when_ready(self, call: Callable[[], T], flags: int) -> T:
+        if flags & socket.MSG_DONTWAIT:
+            try:
+                return self._explained(call)
+            except (ssl.SSLWantReadError, ssl.SSLWantWriteError) as error:
+                raise BlockingIOError from error
+        deadline = None if self._timeout_s is None else time.monotonic() + self._timeout_s
+        return self._within(deadline, call)
+
+    def _within(self, deadline: float | None, call: Callable[[], T]) -> T:
+        """Return what ``call`` returns, once the socket is ready for it."""
+        while True:
+            try:
+                return self._explained(call)
+            except ssl.SSLWantReadError:
+                self._wait(select.POLLIN, deadline)
+            except ssl.SSLWantWriteError:
+                self._wait(select.POLLOUT, deadline)
+
+    def _wait(self, event: int, deadline: float | None) -> None:
+        poll = select.poll()
+        poll.register(self._tls, event)
+        left_s = None if deadline is None else max(deadline - time.monotonic(), 0)
+        if not poll.poll(None if left_s is None else left_s * 1000):
+            raise TimeoutError("timed out")
+
+    def _explained(self, call: Callable[[], T]) -> T:
+        try:
+            return call()
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            raise
+        except (ssl.SSLZeroReturnError, ssl.SSLEOFError) as error:
+            raise ConnectionResetError("the peer has closed the connection") from error
+        except ssl.SSLCertVerificationError as error:
+            raise AccessDenied(
+                f"the peer's certificate is not accepted: {error.verify_message}"
+            ) from error
+        except ssl.SSLError as error:
+            reason = _refusal(error)
+            if reason is None:
+                raise ConnectionAbortedError(f"TLS: {error.reason or error}") from error
+            raise AccessDenied(reason) from error
+
+
+def _refusal(error: ssl.SSLError) -> str | None:
+    """Return in words what one end does not accept of the other; None for other errors."""
+    match error.reason:
+        case (
+            "WRONG_VERSION_NUMBER" | "HTTP_REQUEST" | "UNEXPECTED_MESSAGE" | "RECORD_LAYER_FAILURE"
+        ):
+            return "the peer does not speak TLS"
+        case "PEER_DID_NOT_RETURN_A_CERTIFICATE":
+            return "the peer has not shown a certificate"
+        case "TLSV13_ALERT_CERTIFICATE_REQUIRED":
+            return "the server asks for a certificate, and this client has shown none"
+        case "TLSV1_ALERT_UNKNOWN_CA":
+            return "the peer does not accept the certificate that it was shown"
+    return None

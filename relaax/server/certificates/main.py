@@ -1,0 +1,103 @@
+"""The command ``relaax-certificates``."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from relaax import __version__
+from relaax.server.certificates.secrets_folder import SecretsFolder
+from relaax.server.common.configuration import run_command
+from relaax.whole_numbers import positive
+
+#: How long what is signed holds.
+_DAYS, _DAYS_OF_AUTHORITY = 365, 3650
+
+_EPILOG = """\
+Makes in FOLDER, which only you may read:
+  ca.crt, ca.key           a private certificate authority; ca.key is needed here alone
+  server.crt, server.key   of all servers, good for this machine and for each HOST
+  environment.crt, .key    of environments, where servers ask them for a certificate
+  tokens                   of all roles, for servers: --auth-token-file
+  environment.token        for environments: RELAAX_TOKEN_FILE
+  monitor.token            for Prometheus: authorization: credentials_file
+
+Run it again with the same FOLDER to renew the certificates, or to name other hosts: the authority
+stays the same. Running servers read new files within seconds.
+"""
+
+_NEXT = """\
+In the YAML file, for all servers:
+  access:
+    --auth-token-file: {folder}/tokens
+    --tls-cert: {folder}/server.crt
+    --tls-key: {folder}/server.key
+    --tls-ca: {folder}/ca.crt
+
+Where environments run:
+  export RELAAX_TOKEN_FILE={folder}/environment.token RELAAX_TLS_CA={folder}/ca.crt
+  export RELAAX_TLS_CERT={folder}/environment.crt RELAAX_TLS_KEY={folder}/environment.key"""
+
+
+def main() -> int:
+    """Make the files and say how they are used."""
+    return run_command("relaax-certificates", lambda: _make(sys.argv[1:]))
+
+
+def _make(argv: list[str]) -> int:
+    arguments = _parser().parse_args(argv)
+    folder = SecretsFolder(arguments.folder)
+    is_new = folder.sign(arguments.hosts, arguments.days, _DAYS_OF_AUTHORITY)
+    has_tokens = folder.write_tokens(renew=arguments.renew_tokens)
+    made = ["certificates", *(["tokens"] if has_tokens else [])]
+    print(
+        f"{' and '.join(made)} are in {arguments.folder}"
+        + ("" if is_new else f", signed by the authority that was there for {arguments.days} days")
+    )
+    if not has_tokens:
+        print("the tokens stay the same: --renew-tokens makes new ones")
+    elif not is_new:
+        print(
+            "the tokens that were shown until now still count: they end when tokens are renewed "
+            "once or twice more"
+        )
+    if is_new:
+        print(f"\n{_NEXT.format(folder=arguments.folder)}")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="relaax-certificates",
+        description="Make the certificates, keys and tokens with which the servers and the "
+        "environments of a cluster know one another.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="where the files are")
+    parser.add_argument(
+        "hosts",
+        nargs="*",
+        metavar="HOST",
+        help="names or addresses by which servers are reached; *.example.com stands for all of a "
+        "domain. This machine's own, localhost, is always among them",
+    )
+    parser.add_argument(
+        "--days",
+        type=positive,
+        default=_DAYS,
+        metavar="N",
+        help="how long the certificates hold (default %(default)s)",
+    )
+    parser.add_argument(
+        "--renew-tokens",
+        action="store_true",
+        help="make new tokens, too, which are shown when this is done the next time; what was "
+        "shown before counts for one time more",
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,99 @@
+"""The folder of a cluster's secrets."""
+
+import os
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+
+from relaax.access import Role, TokenFile
+from relaax.errors import ConfigurationError
+from relaax.server.certificates.authority import Authority, Signed
+
+CA, SERVER, ENVIRONMENT = "ca", "server", "environment"
+TOKENS = "tokens"
+
+#: Names of this machine, which every server's certificate has.
+LOCAL = ("localhost", "127.0.0.1", "::1")
+
+#: Random bytes of a token.
+_TOKEN_BYTES = 32
+
+#: How many tokens of a role stand in the file: one that others may not know yet, the one that is
+#: shown, and one that others may still show.
+_GENERATIONS = 3
+
+
+class SecretsFolder:
+    """Certificates with keys, and tokens; only its owner may read it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigurationError(f"{path}: cannot be made: {error.strerror}") from error
+
+    def sign(self, hosts: Sequence[str], days: int, days_of_authority: int) -> bool:
+        """Write new certificates for a server at ``hosts`` and for environments.
+
+        Return whether a new authority has signed them; one that is there already goes on signing.
+        """
+        authority = self._authority()
+        is_new = authority is None
+        if authority is None:
+            authority = Authority.new("RELAAX", days_of_authority)
+            self._write_signed(CA, authority.pem)
+        names = list(dict.fromkeys([*LOCAL, *hosts]))
+        self._write_signed(SERVER, authority.sign("relaax server", names, days))
+        self._write_signed(ENVIRONMENT, authority.sign("relaax environment", [], days))
+        return is_new
+
+    def write_tokens(self, *, renew: bool) -> bool:
+        """Write a token for each role, unless they are there; return whether there are new ones.
+
+        To ``renew`` them, new ones are written above those that are there. A token is shown to
+        others when one that is newer is there, and counts until there are three.
+        """
+        file = self.path / TOKENS
+        before = file.read_text().split("\n") if file.exists() else []
+        if before and not renew:
+            return False
+        lines = ["# ROLE TOKEN, the newest first: all count, the second of a role is shown."]
+        for role in Role:
+            new = secrets.token_urlsafe(_TOKEN_BYTES)
+            old = [line for line in before if line.startswith(f"{role.value} ")]
+            lines += [f"{role.value} {new}", *old[: _GENERATIONS - 1]]
+        self._write(TOKENS, "\n".join([*lines, ""]).encode(), is_secret=True)
+        tokens = TokenFile(file)
+        for role in (Role.ENVIRONMENT, Role.MONITOR):
+            self._write(f"{role.value}.token", f"{tokens.own(role)}\n".encode(), is_secret=True)
+        return True
+
+    def _authority(self) -> Authority | None:
+        certificate, key = self.path / f"{CA}.crt", self.path / f"{CA}.key"
+        if not certificate.exists() and not key.exists():
+            return None
+        try:
+            return Authority.read(Signed(certificate.read_bytes(), key.read_bytes()))
+        except (OSError, ValueError, TypeError) as error:
+            raise ConfigurationError(
+                f"{key}: the authority of this folder cannot be used ({error}); put both of its "
+                "files back, or take another folder"
+            ) from error
+
+    def _write_signed(self, name: str, signed: Signed) -> None:
+        self._write(f"{name}.key", signed.key, is_secret=True)
+        self._write(f"{name}.crt", signed.certificate, is_secret=False)
+
+    def _write(self, name: str, content: bytes, *, is_secret: bool) -> None:
+        """Replace a file at once: a server that reads it finds all of it."""
+        target, new = self.path / name, self.path / f".{name}.new"
+        try:
+            new.unlink(missing_ok=True)
+            mode = 0o600 if is_secret else 0o644
+            descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+            new.replace(target)
+        except OSError as error:
+            raise ConfigurationError(f"{target}: cannot be written: {error.strerror}") from error

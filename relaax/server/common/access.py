@@ -1,0 +1,36 @@
+"""Guards a process as its options say."""
+
+from relaax.access import Access, Role, TlsFiles, TokenFile, use_access
+from relaax.access.process_access import is_allowed_to_be_insecure
+from relaax.access.tls import client_context, server_context
+from relaax.errors import ConfigurationError
+from relaax.server.common.configuration.option_base import AccessOptions
+
+
+def begin_access(options: AccessOptions, *, listens: bool = True) -> None:
+    """Guard all ports and channels that this process makes from now on.
+
+    ConfigurationError for files that cannot be used.
+    """
+    files = TlsFiles(options.tls_cert, options.tls_key, options.tls_ca)
+    if (files.cert is None) != (files.key is None):
+        raise ConfigurationError("give --tls-cert and --tls-key, both or none")
+    if listens and files.ca is not None and files.cert is None:
+        raise ConfigurationError("--tls-ca: a server needs --tls-cert and --tls-key, too")
+    tokens = None if options.auth_token_file is None else TokenFile(options.auth_token_file)
+    if tokens is not None:
+        tokens.own(Role.SERVER)
+    if files.paths:
+        client_context(files)  # raises what is wrong with the files
+        if listens:
+            server_context(files, clients_need_certificates=True)
+    use_access(
+        Access(
+            tls=files if files.paths else None,
+            tokens=tokens,
+            is_insecure=options.insecure or is_allowed_to_be_insecure(),
+            environments_need_certificates=not getattr(
+                options, "environments_without_certificate", False
+            ),
+        )
+    )

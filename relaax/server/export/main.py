@@ -1,0 +1,124 @@
+"""The command ``relaax-export``."""
+
+import logging
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import NoReturn
+
+from relaax.algorithm_base import BatchAgentBase, ConfigBase, Evaluation, Saver
+from relaax.errors import ConfigurationError
+from relaax.learning.described_policy import DescribedPolicy
+from relaax.server.common.algorithm_loader import load_algorithm, make_config
+from relaax.server.common.configuration import (
+    ExportOptions,
+    leave_at_once,
+    load_export,
+    run_command,
+)
+from relaax.server.common.configuration.exit_status import FAILURE
+from relaax.server.common.exploitation import (
+    Trained,
+    checkpoints_at,
+    exploiting_agent,
+    restore_trained,
+)
+from relaax.server.common.logs import start_logging
+from relaax.server.export.check import compared
+from relaax.server.export.placing import keep, require_room, unchecked
+from relaax.server.export.signature import Signature, signature_of
+
+_log = logging.getLogger(__name__)
+
+
+def main() -> NoReturn:
+    """Write a policy, and end with an exit status."""
+    leave_at_once(run_command("relaax-export", lambda: _export(sys.argv[1:])))
+
+
+def _export(arguments: list[str]) -> int:
+    configuration = load_export(arguments)
+    options = configuration.options
+    start_logging(options.log_level, options.log_file, "relaax-export")
+    algorithm = load_algorithm(configuration.algorithm.directory)
+    config = make_config(algorithm, configuration.algorithm)
+    trained = restore_trained(algorithm, config, _checkpoints(options))
+    policy = _described(config, trained, configuration.algorithm.directory)
+    signature = signature_of(policy, options.float_images)
+    print(f"global step {trained.global_t:,} from {trained.location}", flush=True)
+    algorithm.prepare_to_fork()  # imports TensorFlow, without its own log
+    # The agent comes first: it configures TensorFlow, which cannot be done later.
+    bridge = trained.bridge()
+    with closing(exploiting_agent(algorithm, config, bridge, 0, Evaluation.DETERMINISTIC)) as agent:
+        are_same = _write(policy, signature, agent, options)
+    print("\n".join(input_lines(signature)))
+    if not are_same:
+        _log.error("what does not act as the server does was not kept: see the lines above")
+        return FAILURE
+    return 0
+
+
+def _write(
+    policy: DescribedPolicy, signature: Signature, agent: BatchAgentBase, options: ExportOptions
+) -> bool:
+    """Write all files that act as ``agent`` does; return whether these are all."""
+    # Imported here: a mistake in the configuration is told before TensorFlow is imported.
+    from relaax.server.export.graph_tf import PolicyGraph
+    from relaax.server.export.onnx_tf import read_onnx, require_libraries, write_onnx
+    from relaax.server.export.saved_model_tf import read_saved_model, write_saved_model
+
+    if options.onnx is not None:
+        require_libraries()
+    if options.saved_model is not None:
+        require_room(options.saved_model)
+    mask = None if policy.action_mask is None else policy.action_mask.name
+    graph, are_same = PolicyGraph(policy, signature), True
+    for form, place, write, read in (
+        ("TensorFlow SavedModel", options.saved_model, write_saved_model, read_saved_model),
+        ("ONNX", options.onnx, write_onnx, read_onnx),
+    ):
+        if place is None:
+            continue
+        with unchecked(place) as path:
+            write(graph, path)
+            comparison = compared(signature, mask, agent, read(path))
+            if comparison.is_close:
+                keep(path, place)
+        are_same = are_same and comparison.is_close
+        print(f"{form}: {place}; {comparison}", flush=True)
+    return are_same
+
+
+def _described(config: ConfigBase, trained: Trained, directory: Path) -> DescribedPolicy:
+    """Return what is written; ConfigurationError where the algorithm does not describe it."""
+    vector = trained.values.vector
+    policy = None if vector is None else config.describe_policy(vector)
+    if not isinstance(policy, DescribedPolicy):
+        raise ConfigurationError(
+            f"algorithm {directory}: Config.describe_policy returns no DescribedPolicy, and only "
+            "the algorithm knows what its actions depend on; relaax-rlx-server --exploit may "
+            "serve it all the same"
+        )
+    return policy
+
+
+def _checkpoints(options: ExportOptions) -> Saver:
+    return checkpoints_at(
+        options.checkpoint_dir,
+        options.checkpoint_aws_s3,
+        options.aws,
+        options.checkpoint,
+        "--checkpoint",
+    )
+
+
+def input_lines(signature: Signature) -> list[str]:
+    """Return lines that say what a file takes."""
+    return [
+        f"  takes {each.name}: {each.dtype} [{', '.join(map(str, ('B', *each.shape)))}]"
+        for each in signature.inputs
+    ]
+
+
+if __name__ == "__main__":
+    main()

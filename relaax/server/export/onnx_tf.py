@@ -1,0 +1,62 @@
+"""Writes a policy as an ONNX file."""
+
+import importlib
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from relaax.errors import ConfigurationError
+from relaax.server.export.check import PolicyFunction
+from relaax.server.export.graph_tf import PolicyGraph
+
+#: The version of ONNX's operators: what runtimes of the last years know.
+OPSET = 17
+
+#: What the first axis of all inputs and outputs is called.
+_ENVIRONMENTS = "environments"
+
+
+def write_onnx(graph: PolicyGraph, file: Path) -> None:
+    """Write an ONNX file whose inputs and outputs have the names of the signature.
+
+    ConfigurationError without the libraries for it, or where the file cannot be written.
+    """
+    model, _ = _library("tf2onnx").convert.from_function(
+        graph.call, input_signature=graph.call.input_signature, opset=OPSET
+    )
+    for value in (*model.graph.input, *model.graph.output):
+        value.type.tensor_type.shape.dim[0].dim_param = _ENVIRONMENTS
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(model.SerializeToString())
+    except OSError as error:
+        raise ConfigurationError(f"--onnx: cannot write {file}: {error.strerror}") from error
+
+
+def read_onnx(file: Path) -> PolicyFunction:
+    """Return what a written file does."""
+    session = _library("onnxruntime").InferenceSession(
+        str(file), providers=["CPUExecutionProvider"]
+    )
+    names = [output.name for output in session.get_outputs()]
+
+    def act(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+        return dict(zip(names, session.run(names, dict(inputs)), strict=True))
+
+    return act
+
+
+def require_libraries() -> None:
+    """Raise ConfigurationError where what writes and reads ONNX is not installed."""
+    for name in ("tf2onnx", "onnxruntime"):
+        _library(name)
+
+
+def _library(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ConfigurationError(
+            f"--onnx needs libraries that are not installed ({error}): pip install 'relaax[export]'"
+        ) from error

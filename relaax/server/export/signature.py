@@ -1,0 +1,138 @@
+"""What a written policy takes and returns.
+
+All have a first axis of environments, B, of any length.
+
+=====================  =======================================================================
+``state``              the states as environments send them; by their names if they have any
+``start``              bool [B]: whether an episode begins; only where something is remembered
+``history``            the states before, side by side along the last axis: ``history_NAME``
+``lstm``               float32 [B, 2, H]: cells and outputs of the recurrent layer
+``action``             the policy's most probable action
+``policy``             float32 [B, N]: what the network put out for that
+``next_...``           what is to be given as ``history`` and ``lstm`` the next time
+=====================  =======================================================================
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from relaax.errors import ConfigurationError
+from relaax.learning.described_policy import DescribedPolicy
+from relaax.learning.shapes import GREY, length_alone, lengths_by_name, needs_axis, stacked_shape
+from relaax.observations import UNNAMED, Shape
+
+STATE, START, LSTM, ACTION, POLICY = "state", "start", "lstm", "action", "policy"
+NEXT = "next_"
+
+_RESERVED = (START, LSTM, ACTION, POLICY)
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    """An input: its name, its shape without the axis of environments, and its type."""
+
+    name: str
+    shape: Shape
+    dtype: str
+
+
+@dataclass(frozen=True)
+class ObservationInput:
+    """One observation."""
+
+    #: What the configuration calls it.
+    name: str
+    state: TensorInfo
+    #: None where it is not stacked.
+    history: TensorInfo | None
+    #: How many states are stacked.
+    length: int
+    #: Whether it gets a last axis along which it is stacked.
+    needs_axis: bool
+
+
+@dataclass(frozen=True)
+class Signature:
+    """The inputs of a policy."""
+
+    observations: tuple[ObservationInput, ...]
+    mask: TensorInfo | None
+    lstm: TensorInfo | None
+
+    @property
+    def remembers(self) -> bool:
+        """Whether an action depends on what was before."""
+        return self.lstm is not None or any(each.history for each in self.observations)
+
+    @property
+    def inputs(self) -> tuple[TensorInfo, ...]:
+        """All inputs, in order."""
+        states = [each.state for each in self.observations]
+        masks = [self.mask] if self.mask is not None else []
+        starts = [TensorInfo(START, (), "bool")] if self.remembers else []
+        return (*states, *masks, *starts, *self.remembered)
+
+    @property
+    def remembered(self) -> tuple[TensorInfo, ...]:
+        """What is returned to be given again; zeros, or anything, where an episode begins."""
+        histories = [each.history for each in self.observations if each.history is not None]
+        return (*histories, *([self.lstm] if self.lstm is not None else []))
+
+
+def signature_of(policy: DescribedPolicy, has_float_images: bool = False) -> Signature:
+    """Return what a policy takes.
+
+    Images are bytes, unless ``has_float_images``. ConfigurationError for observations whose names
+    cannot be told apart.
+    """
+    sizes, lstm_size = policy.state_size, policy.network.lstm_size
+    if isinstance(sizes, Mapping):
+        lengths = lengths_by_name(sizes, policy.history_len)
+        observations = tuple(
+            _observation(name, _identifier(name), shape, lengths[name], has_float_images)
+            for name, shape in sizes.items()
+        )
+    else:
+        length = length_alone(policy.history_len)
+        observations = (_observation(UNNAMED, STATE, sizes, length, has_float_images),)
+    mask = policy.action_mask
+    signature = Signature(
+        observations,
+        None if mask is None else TensorInfo(_identifier(mask.name), (mask.outputs,), "uint8"),
+        TensorInfo(LSTM, (2, lstm_size), "float32") if lstm_size else None,
+    )
+    names = [each.name for each in signature.inputs]
+    if len(set(names)) < len(names):
+        raise ConfigurationError(
+            f"observations cannot be told apart in a file: their names become {', '.join(names)}"
+        )
+    return signature
+
+
+def _observation(
+    name: str, written: str, shape: Shape, length: int, has_float_images: bool
+) -> ObservationInput:
+    is_image = len(shape) >= GREY
+    dtype = "uint8" if is_image and not has_float_images else "float32"
+    history = None
+    if length > 1:
+        kept = "history" if name == UNNAMED else f"history_{written}"
+        history = TensorInfo(kept, stacked_shape(shape, length), dtype)
+    return ObservationInput(
+        name, TensorInfo(written, shape, dtype), history, length, needs_axis(shape)
+    )
+
+
+def _identifier(name: str) -> str:
+    """Return a name of letters, digits and underscores, which every format takes."""
+    written = re.sub(r"[^0-9A-Za-z_]", "_", name)
+    is_taken = written in _RESERVED or not re.match(r"[A-Za-z]", written)
+    return f"{STATE}_{written}" if is_taken else written
+
+
+def zeros_of(signature: Signature, count: int) -> dict[str, np.ndarray]:
+    """Return what is given of the past at first, by name, for ``count`` environments."""
+    return {each.name: np.zeros((count, *each.shape), each.dtype) for each in signature.remembered}

@@ -1,0 +1,100 @@
+"""Wires what a learner needs in a process of its own, and in one process with all others."""
+
+import secrets
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import numpy as np
+
+from relaax.algorithm_base import BridgeBase, ConfigBase, LearnerBase, NullSaver
+from relaax.algorithm_base.checkpoint import Fingerprint
+from relaax.interval_metrics import IntervalMetrics
+from relaax.server.common.algorithm_loader import Algorithm
+from relaax.server.common.checkpoint_place import saver_of, store_of
+from relaax.server.common.configuration import (
+    AlgorithmSection,
+    LearnerConfiguration,
+    LearnerOptions,
+)
+from relaax.server.common.directory_lock import owned
+from relaax.server.common.operators import OperatorPort
+from relaax.server.common.saver import BlobStore, CheckpointSaver
+from relaax.server.learner.checkpoints import checkpoint_of, restore_latest
+from relaax.server.learner.loop import LearnerLoop, SampleSource
+from relaax.server.learner.publishing import PublishClock, PublishRule
+
+
+@dataclass(frozen=True)
+class RestoredLearner:
+    """A learner that goes on from its latest checkpoint, and what saves the next ones."""
+
+    learner: LearnerBase
+    #: How many steps it has taken.
+    iteration: int
+    saver: CheckpointSaver | NullSaver
+    #: Where checkpoints are; None where none is saved.
+    store: BlobStore | None
+    fingerprint: Fingerprint
+
+    def save(self, step: int) -> None:
+        """Save what the learner has reached with so many steps."""
+        self.saver.save(checkpoint_of(self.learner, step, self.fingerprint))
+
+
+def make_learner(
+    algorithm: Algorithm, config: ConfigBase, section: AlgorithmSection, resources: ExitStack
+) -> LearnerBase:
+    """Return a new learner, which ``resources`` will close."""
+    learner = algorithm.make_learner(config, section.parameters.get("seed"))
+    resources.callback(learner.close)
+    return learner
+
+
+def restore_learner(
+    learner: LearnerBase,
+    configuration: LearnerConfiguration,
+    resources: ExitStack,
+    operators: OperatorPort,
+) -> RestoredLearner:
+    """Restore the latest checkpoint, if any; ``resources`` hold the directory and the saver."""
+    options = configuration.options
+    resources.enter_context(owned(options.checkpoint_dir, "relaax-learner"))
+    place = options.checkpoint_dir, options.checkpoint_aws_s3
+    store = store_of(*place, options.aws, resources, operators)
+    saver = saver_of(store, options.checkpoints_to_keep, options.keep_best, options.restore)
+    if isinstance(saver, CheckpointSaver):
+        resources.callback(saver.close)
+    fingerprint = {"learner of": configuration.algorithm.directory.name}
+    iteration = restore_latest(learner, saver, fingerprint)
+    return RestoredLearner(learner, iteration, saver, store, fingerprint)
+
+
+def random_numbers(section: AlgorithmSection) -> np.random.Generator:
+    """Return where a replay's random numbers come from: the seed, if there is one."""
+    seed = section.parameters.get("seed")
+    return np.random.default_rng(secrets.randbits(64) if seed is None else [seed, 1])
+
+
+def make_loop(
+    restored: RestoredLearner,
+    source: SampleSource,
+    bridge: BridgeBase,
+    options: LearnerOptions,
+    save: Callable[[int], None],
+    tend: Callable[[], object] = lambda: None,
+) -> LearnerLoop:
+    """Return what drives the learner, whose results go to ``bridge``."""
+    return LearnerLoop(
+        restored.learner,
+        source,
+        bridge,
+        PublishClock(PublishRule(options.publish_interval, options.publish_every)),
+        IntervalMetrics(bridge.metrics()),
+        save,
+        options.checkpoint_interval,
+        first_iteration=restored.iteration,
+        depth=options.prefetch,
+        threads=options.prefetch_threads,
+        tend=tend,
+    )

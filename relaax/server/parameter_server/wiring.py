@@ -1,0 +1,218 @@
+"""Puts a parameter server together: the one place that reads its configuration."""
+
+import logging
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import TypeAlias
+
+from relaax.algorithm_base import (
+    BridgeBase,
+    Metrics,
+    ParameterServerBase,
+    RunningParameterServer,
+)
+from relaax.errors import ConfigurationError
+from relaax.metrics import CONNECTIONS_OF, ENVIRONMENTS_OF, EVALUATION_REWARD
+from relaax.server.common.algorithm_loader import Algorithm, load_algorithm, make_config
+from relaax.server.common.aws import object_key, s3_client
+from relaax.server.common.checkpoint_place import saver_of, store_of
+from relaax.server.common.configuration import (
+    ParameterServerConfiguration,
+)
+from relaax.server.common.directory_lock import owned
+from relaax.server.common.operators import OperatorPort, SaveRecord
+from relaax.server.common.operators.scalars import NewestScalars
+from relaax.server.common.saver import CheckpointSaver
+from relaax.server.parameter_server.metrics import (
+    EpisodeReturns,
+    EvaluationScores,
+    EventWriter,
+    S3Mirror,
+    SeveralMetrics,
+    WandbWriter,
+    WorkerCount,
+    describe_run,
+)
+from relaax.server.parameter_server.operating import figures
+from relaax.server.parameter_server.return_curve import ReturnCurve
+from relaax.server.parameter_server.return_plot import PlotLabels
+from relaax.server.parameter_server.shards.wiring import first_shard
+from relaax.server.parameter_server.training_monitor import TrainingMonitor
+
+_log = logging.getLogger(__name__)
+
+#: How often what a learner has published is saved between checkpoints, by the place: S3 takes a fee
+#: for each object.
+PUBLISHED_INTERVAL_S = 1.0
+PUBLISHED_INTERVAL_AT_S3_S = 30.0
+
+#: How many of the latest evaluations the progress line shows the mean of.
+EVALUATIONS_SHOWN = 20
+
+
+#: Listens at an address.
+_OpenPort: TypeAlias = Callable[[str], RunningParameterServer]
+
+#: Answers the callers of a bridge.
+Listen: TypeAlias = Callable[[BridgeBase], RunningParameterServer]
+
+
+def training_monitor(
+    configuration: ParameterServerConfiguration,
+    resources: ExitStack,
+    operators: OperatorPort,
+    listen: Listen | None = None,
+) -> TrainingMonitor:
+    """Wire the parts together; ``resources`` will close them, and ``operators`` see them.
+
+    ``listen`` takes the place of the port for workers.
+    """
+    options = configuration.options
+    algorithm = load_algorithm(configuration.algorithm.directory)
+    config = make_config(algorithm, configuration.algorithm)
+    global_step = _GlobalStep()
+    writer = _metrics(configuration, global_step, resources, operators)
+    returns = EpisodeReturns(writer, options.goal_episodes)
+    environments = WorkerCount(returns, ENVIRONMENTS_OF)
+    connections = WorkerCount(environments, CONNECTIONS_OF)
+    evaluations = EpisodeReturns(connections, EVALUATIONS_SHOWN, EVALUATION_REWARD)
+    resources.enter_context(owned(options.checkpoint_dir, "relaax-parameter-server"))
+    place = options.checkpoint_dir, options.checkpoint_aws_s3
+    store = store_of(*place, options.aws, resources, operators)
+    saver = saver_of(
+        store, options.checkpoints_to_keep, options.keep_best, options.restore, returns.earned
+    )
+    metrics: Metrics = evaluations
+    if isinstance(saver, CheckpointSaver):
+        metrics = EvaluationScores(metrics, saver.scores.add)
+        resources.callback(saver.close)
+    parameter_server: ParameterServerBase = algorithm.ParameterServer(config, saver, metrics)
+    resources.callback(parameter_server.close)
+    saves = SaveRecord(options.checkpoint_interval)
+    open_port: _OpenPort = partial(_open_port, algorithm, parameter_server)
+    if listen is not None:
+        service = parameter_server.bridge()
+        open_port = lambda _: listen(service)  # noqa: E731 - the address is not used
+    elif options.shard is not None:
+        first = first_shard(algorithm, parameter_server, options.shard, saver, saves)
+        parameter_server, open_port = first, first.listen
+        operators.ready_if(first.missing)
+    global_step.parameter_server = parameter_server
+    _log.info("looking for a checkpoint in %s", parameter_server.checkpoint_location())
+    parameter_server.restore_latest_checkpoint()
+    _log.info("global step is %d", parameter_server.global_t())
+    if parameter_server.global_t() > 0:
+        where = parameter_server.checkpoint_location()
+        print(f"restored global step {parameter_server.global_t():,} from {where}", flush=True)
+    curve = None if store is None else ReturnCurve(store, _labels(configuration))
+    if curve is not None:
+        curve.restore(parameter_server.global_t())
+    monitor = TrainingMonitor(
+        parameter_server,
+        _listening(open_port, str(options.place)),
+        returns,
+        writer,
+        goal_return=options.goal_return,
+        checkpoint_interval_s=options.checkpoint_interval,
+        published_interval_s=(
+            PUBLISHED_INTERVAL_S
+            if options.checkpoint_aws_s3 is None
+            else PUBLISHED_INTERVAL_AT_S3_S
+        ),
+        keeps_serving=options.keep_serving,
+        environments=environments,
+        connections=connections,
+        evaluations=evaluations,
+        curve=curve,
+        saves=saves,
+    )
+    operators.show(lambda: figures(parameter_server, monitor.progress()))
+    if store is not None:
+        operators.show(saves.figures)
+    operators.begin()
+    return monitor
+
+
+def _open_port(
+    algorithm: Algorithm, parameter_server: ParameterServerBase, address: str
+) -> RunningParameterServer:
+    return algorithm.BridgeControl().start_parameter_server(address, parameter_server.bridge())
+
+
+def _listening(open_port: _OpenPort, address: str) -> RunningParameterServer:
+    try:
+        return open_port(address)
+    except OSError as error:
+        raise ConfigurationError(f"--bind: {error}") from error
+
+
+class _GlobalStep:
+    """The step at which metrics are stored.
+
+    The metrics are made before the parameter server that counts the steps; until then it is 0.
+    """
+
+    parameter_server: ParameterServerBase | None = None
+
+    def __call__(self) -> int:
+        return 0 if self.parameter_server is None else self.parameter_server.global_t()
+
+
+def _labels(configuration: ParameterServerConfiguration) -> PlotLabels:
+    options = configuration.options
+    return PlotLabels(configuration.run_name, options.goal_episodes, options.goal_return)
+
+
+def _metrics(
+    configuration: ParameterServerConfiguration,
+    global_step: _GlobalStep,
+    resources: ExitStack,
+    operators: OperatorPort,
+) -> Metrics:
+    options = configuration.options
+    places: list[Metrics] = []
+    if operators.is_open:
+        newest = NewestScalars()
+        operators.show(newest.figures)
+        places.append(newest)
+    if options.metrics_dir is not None:
+        places.append(_event_files(configuration, options.metrics_dir, global_step, resources))
+    elif options.metrics_aws_s3 is not None:
+        raise ConfigurationError("--metrics-aws-s3 needs --metrics-dir, whose files it copies")
+    if options.wandb_project is not None:
+        wandb = WandbWriter(
+            options.wandb_project,
+            configuration.run_name,
+            global_step,
+            configuration.algorithm.parameters,
+            options.metrics_dir,
+        )
+        resources.callback(wandb.close)
+        places.append(wandb)
+    return SeveralMetrics(places)
+
+
+def _event_files(
+    configuration: ParameterServerConfiguration,
+    metrics_dir: Path,
+    global_step: _GlobalStep,
+    resources: ExitStack,
+) -> Metrics:
+    options = configuration.options
+    directory = metrics_dir / configuration.run_name
+    written = options.model_dump(by_alias=True, exclude_unset=True)
+    algorithm = configuration.algorithm
+    description = describe_run(
+        written, configuration.rlx_server, algorithm.directory.name, algorithm.parameters
+    )
+    writer = EventWriter(directory, global_step, description)
+    if options.metrics_aws_s3 is not None:
+        s3 = options.metrics_aws_s3
+        client = s3_client(options.aws)
+        key = object_key(s3.key, configuration.run_name)
+        mirror = S3Mirror(directory, client, s3.bucket, key)
+        resources.callback(mirror.close)
+    resources.callback(writer.close)
+    return writer

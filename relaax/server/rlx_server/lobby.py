@@ -1,0 +1,130 @@
+"""Where connections are until they have proved that they may be served."""
+
+import contextlib
+import logging
+import select
+import socket
+from collections.abc import Callable, Iterator
+
+from relaax.errors import AccessDenied, ProtocolError
+from relaax.protocol import FrameConnection, PeerClosed
+from relaax.protocol.binary import ErrorCode
+from relaax.server.rlx_server.entrance import Entrance, Guard
+
+_log = logging.getLogger(__name__)
+
+#: So many connections wait here at most; then the one goes that has been here longest.
+MOST_WAITING = 1024
+
+
+class Lobby:
+    """Holds connections that say nothing yet, at the cost of a descriptor and a few kilobytes each.
+
+    An event loop polls ``fileno``, and calls ``proved`` when that is readable, and once a second.
+    """
+
+    def __init__(
+        self,
+        guard: Guard,
+        open_connection: Callable[[socket.socket], FrameConnection],
+    ) -> None:
+        self._guard = guard
+        self._open_connection = open_connection
+        self._poll = select.epoll()
+        #: By descriptor, those that have waited longest at the beginning.
+        self._waiting: dict[int, Entrance] = {}
+        self._refused = 0
+        #: The clients' addresses of those that ended here.
+        self._ended: list[str] = []
+
+    def __len__(self) -> int:
+        """Return how many connections wait."""
+        return len(self._waiting)
+
+    def fileno(self) -> int:
+        """Return the descriptor to poll."""
+        return self._poll.fileno()
+
+    def enter(self, sock: socket.socket, peer: str) -> None:
+        """Take an accepted connection, which is this lobby's from then on."""
+        try:
+            messages = self._open_connection(sock)
+        except OSError as error:  # its client has left again
+            _log.info("lost the connection from %s: %s", peer, error)
+            sock.close()
+            self._ended.append(peer)
+            return
+        if len(self._waiting) >= MOST_WAITING:
+            self._end(next(iter(self._waiting.values())), ProtocolError("too many others wait"))
+        self._waiting[messages.fileno()] = Entrance(messages, peer, self._guard)
+        self._poll.register(messages.fileno(), select.EPOLLIN)
+
+    def proved(self, looks_at_all: bool = False) -> Iterator[Entrance]:
+        """Yield the connections that may be served now: each is here until it is yielded.
+
+        So a process that is forked for one of them closes its copies of all others. With
+        ``looks_at_all``, those of which nothing has come are looked at, too, whether they have
+        taken too long.
+        """
+        come = [number for number, _ in self._poll.poll(0)]
+        has_come = set(come)
+        for number in list(self._waiting) if looks_at_all else come:
+            entrance = self._waiting.get(number)
+            if entrance is not None and self._passes(number, entrance, number in has_come):
+                self._leave(number)
+                yield entrance
+
+    def turned_away(self) -> int:
+        """Return how many were refused since this was asked for what they had shown, or not."""
+        refused, self._refused = self._refused, 0
+        return refused
+
+    def ended(self) -> list[str]:
+        """Return the clients' addresses of those that have ended here since this was asked for."""
+        ended, self._ended = self._ended, []
+        return ended
+
+    def turn_away(self) -> None:
+        """Close all connections."""
+        for number, entrance in list(self._waiting.items()):
+            self._leave(number)
+            entrance.messages.close()
+            self._ended.append(entrance.peer)
+
+    def close(self) -> None:
+        """Close this process' descriptors; in another one the connections stay open."""
+        for entrance in self._waiting.values():
+            entrance.messages.release()
+        self._waiting.clear()
+        self._poll.close()
+
+    def _passes(self, number: int, entrance: Entrance, has_come: bool) -> bool:
+        try:
+            passes = entrance.passes(has_come)
+        except (AccessDenied, ProtocolError, OSError) as error:
+            self._end(entrance, error)
+            return False
+        if entrance.is_decided:  # what else comes is not read
+            with contextlib.suppress(OSError):
+                self._poll.unregister(number)
+        return passes
+
+    def _end(self, entrance: Entrance, error: Exception) -> None:
+        self._leave(entrance.messages.fileno())
+        if isinstance(error, AccessDenied):  # it has been logged
+            self._refused += 1
+            entrance.refuse(ErrorCode.ACCESS, f"{error}")
+        elif isinstance(error, ProtocolError):
+            self._refused += 1
+            _log.warning("closing the connection from %s: %s", entrance.peer, error)
+            entrance.refuse(ErrorCode.PROTOCOL, str(error))
+        else:
+            if not isinstance(error, PeerClosed):
+                _log.info("lost the connection from %s: %s", entrance.peer, error)
+            entrance.messages.close()
+        self._ended.append(entrance.peer)
+
+    def _leave(self, number: int) -> None:
+        del self._waiting[number]
+        with contextlib.suppress(OSError):  # of one that is refused
+            self._poll.unregister(number)

@@ -1,0 +1,15 @@
+"""A whole training in one process and one thread, for a debugger: ``relaax-train --serial``.
+
+The environment's program is run as it is. Its client sends messages to the worker by plain calls,
+and the worker calls the parameter server's service in the same way. Clients in threads of the
+program take turns.
+
+``command``            wires the parts together, and runs them
+``processes``          finds servers and environment in a Procfile
+``program``            runs the environment's program
+``memory_connection``  the client's way to the worker
+``worker``             answers each message before ``send`` returns
+``memory_bridge``      the worker's way to the parameter server
+``training``           looks, between messages, how far the training is
+``learner``            a learner that takes its steps when experience comes
+"""

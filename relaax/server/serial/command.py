@@ -1,0 +1,171 @@
+"""What ``relaax-train --serial`` does: wires a training in one process, and runs it."""
+
+import logging
+import signal
+import socket
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any, NoReturn
+
+from relaax.algorithm_base import BridgeBase, ConfigBase
+from relaax.bridge import BridgeControl
+from relaax.client.transport import connecting_by
+from relaax.errors import ConfigurationError
+from relaax.protocol import FrameConnection
+from relaax.server.common.algorithm_loader import Algorithm, load_algorithm, make_config
+from relaax.server.common.configuration import (
+    load_learner,
+    load_parameter_server,
+    load_rlx_server,
+)
+from relaax.server.common.logs import start_logging
+from relaax.server.common.operators import OperatorPort
+from relaax.server.learner.builder import (
+    make_learner,
+    make_loop,
+    random_numbers,
+    restore_learner,
+)
+from relaax.server.parameter_server.training_monitor import EndOfTraining
+from relaax.server.parameter_server.wiring import training_monitor
+from relaax.server.rlx_server.worker.agents import Agents
+from relaax.server.rlx_server.worker.process import agents_of
+from relaax.server.rlx_server.worker.settings import WorkerSettings
+from relaax.server.serial.learner import SerialLearner
+from relaax.server.serial.memory_bridge import MemoryBridge
+from relaax.server.serial.memory_connection import MemoryTransport
+from relaax.server.serial.processes import (
+    LEARNER,
+    PARAMETER_SERVER,
+    RLX_SERVER,
+    Processes,
+    read_processes,
+)
+from relaax.server.serial.training import SerialTraining
+from relaax.server.serial.worker import SerialWorker
+
+_log = logging.getLogger(__name__)
+
+
+def run_serial(path: Path, steps: int | None) -> int:
+    """Train in this process what a Procfile, or the YAML file of one, describes.
+
+    ``steps`` ends it after so many steps. Returns the exit status: that of the environment's
+    program, or 130 after SIGINT. What the environment's or the algorithm's own code raises is
+    raised, when what was learnt has been saved. ConfigurationError for what cannot run so.
+    """
+    processes = read_processes(path)
+    print(f"in this process: {', '.join(processes.servers)} and {processes.line}", flush=True)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with ExitStack() as resources:
+        training, worker = _wired(processes, steps, resources)
+        end = EndOfTraining.PROGRAM
+        try:
+            with connecting_by(MemoryTransport(worker.connect)):
+                status = processes.environment.run()
+        except KeyboardInterrupt:
+            end, status = EndOfTraining.SIGNAL, 128 + signal.SIGINT
+        finally:
+            worker.close()
+            reached = training.finish(end)
+    return 0 if reached in (EndOfTraining.STEPS, EndOfTraining.RETURN) else status
+
+
+def _wired(
+    processes: Processes, steps: int | None, resources: ExitStack
+) -> tuple[SerialTraining, SerialWorker]:
+    """Return the two parts that the environment's program drives; ``resources`` own the others."""
+    of_server = load_parameter_server(processes.servers[PARAMETER_SERVER])
+    of_worker = load_rlx_server(processes.servers[RLX_SERVER])
+    if of_server.algorithm != of_worker.algorithm:
+        raise ConfigurationError("--serial: the two servers are to have the same YAML file")
+    options = of_server.options
+    if options.shards is not None or options.shard is not None or options.replica_of is not None:
+        raise ConfigurationError(
+            "--serial: one process has one parameter server: leave --shard, --shards and "
+            "--replica-of out"
+        )
+    start_logging(options.log_level, options.log_file, "relaax-train")
+    section = of_server.algorithm
+    algorithm = load_algorithm(section.directory)
+    config = make_config(algorithm, section)
+    if algorithm.BridgeControl is not BridgeControl:
+        _log.warning("the algorithm's own bridge is not used: all is in one process")
+    bridges: list[MemoryBridge] = []
+
+    def listen(service: BridgeBase) -> MemoryBridge:
+        bridges.append(MemoryBridge(service))
+        return bridges[0]
+
+    operators = resources.enter_context(closing(OperatorPort(None)))
+    monitor = training_monitor(of_server, resources, operators, listen)
+    bridge = bridges[0]
+    training = SerialTraining(monitor, lambda: bridge.add(0), steps)
+    algorithm.prepare_to_fork()
+    settings = WorkerSettings(
+        algorithm=algorithm,
+        config=config,
+        parameter_server="this process",
+        timeout_s=None,
+        open_connection=_no_sockets,
+        max_frame_bytes=of_worker.options.max_frame_bytes,
+        max_environments=of_worker.options.max_environments,
+        algorithm_name=section.directory.name,
+    )
+    make_sink: Callable[[], Any] = _no_learner
+    if algorithm.has_learner:
+        sink = _learner(processes, algorithm, config, bridge, resources, operators)
+        make_sink = lambda: sink  # noqa: E731 - the learner is older than the worker
+
+    def make_agents() -> Agents:
+        number = of_worker.options.seed or 0
+        return agents_of(settings, bridge, number, make_sink, learns_in_background=False)
+
+    worker = SerialWorker(settings, make_agents, training.is_over)
+    training.on_check = worker.note_connected
+    return training, worker
+
+
+def _learner(
+    processes: Processes,
+    algorithm: Algorithm,
+    config: ConfigBase,
+    bridge: MemoryBridge,
+    resources: ExitStack,
+    operators: OperatorPort,
+) -> SerialLearner:
+    """Return the learner, which saves at the end."""
+    if LEARNER not in processes.servers:
+        raise ConfigurationError(f"--serial: this algorithm needs a line with {LEARNER}")
+    configuration = load_learner(processes.servers[LEARNER])
+    options, section = configuration.options, configuration.algorithm
+    if options.replay_servers is not None:
+        raise ConfigurationError(
+            "--serial: replay servers are processes of their own; in one process the learner has "
+            "the replay: leave --replay-servers out"
+        )
+    learner = make_learner(algorithm, config, section, resources)
+    if not learner.publishes:
+        raise ConfigurationError(
+            "--serial: several learners share gradients here: leave 'learners' out of the "
+            "algorithm section"
+        )
+    restored = restore_learner(learner, configuration, resources, operators)
+    spec = algorithm.replay_spec(config)
+    replay = spec.make(random_numbers(section), options.lease)
+    learner.connected(bridge)
+    loop = make_loop(restored, replay, bridge, options, restored.save)
+    limiter = getattr(spec.tables[learner.table], "limiter", None)
+    has_ratio = getattr(limiter, "samples_per_insert", None) is not None
+    sink = SerialLearner(loop, replay, bridge, has_ratio or learner.is_on_policy)
+    resources.callback(loop.finish)
+    return sink
+
+
+def _no_sockets(sock: socket.socket) -> FrameConnection:
+    raise AssertionError(f"there are no sockets in one process: {sock}")
+
+
+def _no_learner() -> NoReturn:
+    raise AssertionError("this algorithm learns in its worker")

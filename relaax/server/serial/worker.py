@@ -1,0 +1,128 @@
+"""A worker that answers each message before the client's ``send`` returns."""
+
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+
+from relaax.errors import AgentError, NoRoom, ProtocolError
+from relaax.protocol import binary
+from relaax.protocol.binary import ErrorCode
+from relaax.server.rlx_server.tally import private_row
+from relaax.server.rlx_server.worker.action_rule import ActionRule
+from relaax.server.rlx_server.worker.agents import Agents
+from relaax.server.rlx_server.worker.connection import Connection
+from relaax.server.rlx_server.worker.hello import begin
+from relaax.server.rlx_server.worker.responder import Answer, Request
+from relaax.server.rlx_server.worker.responders import Responders
+from relaax.server.rlx_server.worker.settings import WorkerSettings
+from relaax.server.serial.memory_connection import MemoryConnection
+from relaax.steps import Steps
+
+#: What one client, or its agent, can cause, and what ends its connection alone.
+_CLIENTS_FAULTS = (ProtocolError, binary.Error, NoRoom, AgentError)
+
+
+class SerialWorker:
+    """Does what ``rlx_server.worker.loop.Worker`` does, in the threads of its clients.
+
+    ``is_over`` is asked before each message; once it says so, clients are told that the training is
+    over. Clients of several threads take turns. What the algorithm's own code raises is raised by
+    the client's ``send``, so that a debugger shows where it comes from; only what is the client's
+    own fault is answered.
+    """
+
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        make_agents: Callable[[], Agents],
+        is_over: Callable[[], bool],
+    ) -> None:
+        self._settings = settings
+        self._rule = ActionRule(settings.config.action_space(), settings.algorithm_name)
+        self._responders = Responders(make_agents, False, self._rule, private_row())
+        self._is_over = is_over
+        self._connections: list[Connection] = []
+        #: Held while a message is handled: agents and learner are of one thread at a time.
+        self._turn = threading.RLock()
+
+    def connect(self) -> MemoryConnection:
+        """Return the client's end of a new connection."""
+        ours, theirs = MemoryConnection(), MemoryConnection()
+        connection = Connection(ours, "this process", timeout_s=None)
+        with self._turn:
+            self._connections.append(connection)
+        theirs.join(ours, on_sent=partial(self._take, connection))
+        return theirs
+
+    def note_connected(self) -> None:
+        """Count, for the metrics, how many environments there are."""
+        training = [c for c in self._connections if c.has_begun and c.evaluation is None]
+        self._responders.training.note_connected(len(training))
+
+    def close(self) -> None:
+        """End the agents, and store what is left of their metrics."""
+        with self._turn:
+            self._is_over = lambda: True  # for threads that outlive the environment's program
+            for connection in list(self._connections):
+                self._forget(connection)
+                connection.messages.close()
+            self._responders.close()
+
+    def _take(self, connection: Connection) -> None:
+        """Handle the message that has come, or that the client has closed its end."""
+        with self._turn:
+            self._take_in_turn(connection)
+
+    def _take_in_turn(self, connection: Connection) -> None:
+        if connection not in self._connections:
+            return
+        payload = connection.messages.receive_now()
+        if payload is None:
+            self._forget(connection)
+            connection.messages.close()
+            return
+        try:
+            self._handle(connection, payload)
+        except _CLIENTS_FAULTS as error:
+            self._forget(connection)
+            connection.part_because_of(error)
+
+    def _handle(self, connection: Connection, payload: bytes | memoryview) -> None:
+        connection.knows_errors = connection.knows_errors or binary.is_hello(payload)
+        if self._is_over():
+            self._forget(connection)
+            connection.part(ErrorCode.TRAINING_IS_OVER, "the training is over")
+            return
+        if not connection.has_begun and not self._begin(connection, payload):
+            return
+        message = connection.codec.decode(payload)
+        responder = self._responders.of(connection.evaluation)
+        if not isinstance(message, Steps):
+            responder.store(message)
+            return
+        for answer in responder.answer([Request(connection, message)], time.monotonic()):
+            if not isinstance(answer, Answer):
+                raise answer.error
+            try:
+                encoded = connection.codec.encode(answer.actions, answer.scores)
+            except (TypeError, ValueError) as error:
+                raise self._rule.unsendable(error) from error
+            connection.send(encoded)
+
+    def _begin(self, connection: Connection, first: bytes | memoryview) -> bool:
+        """Take the first message; return whether it is one like those that follow."""
+        beginning = begin(self._settings, first)
+        evaluation = beginning.hello.evaluate
+        connection.slots = self._responders.of(evaluation).open(beginning.hello)
+        connection.evaluation = evaluation
+        connection.codec, connection.has_begun = beginning.codec, True
+        if beginning.welcome is None:
+            return True
+        connection.send(beginning.welcome)
+        return False
+
+    def _forget(self, connection: Connection) -> None:
+        self._connections.remove(connection)
+        if connection.has_begun:
+            self._responders.of(connection.evaluation).close_slots(connection.slots)

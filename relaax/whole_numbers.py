@@ -1,0 +1,10 @@
+"""Whole numbers on a command line."""
+
+import argparse
+
+
+def positive(text: str) -> int:
+    """Return a whole number of at least 1; for ``argparse``."""
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"a whole number of at least 1 is needed, not {text!r}")
+    return int(text)

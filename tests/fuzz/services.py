@@ -1,0 +1,149 @@
+"""The methods of gRPC services, without a network between: what a port hands to them."""
+
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, NoReturn
+
+import grpc
+import numpy as np
+
+from relaax.algorithm_base import NullMetrics, NullSaver
+from relaax.bridge import service as bridge_service
+from relaax.learning.optimizers import SGD
+from relaax.learning.parameter_server import ParameterServer
+from relaax.learning.parameter_service import ParameterService
+from relaax.learning.parameter_store import ParameterStore
+from relaax.learning.published.parameters import PublishedParameters
+from relaax.learning.published.service import PublishedService
+from relaax.replay import service as replay_service
+from relaax.replay.memoire import ReplayMemoryServer
+from relaax.replay.memoire import service as memoire_service
+from relaax.server.parameter_server.shards import service as shard_service
+from relaax.server.parameter_server.shards.leader import Leader
+from relaax.shard import Shard
+
+#: What a call may raise at its caller; INTERNAL and UNKNOWN are mistakes of the server.
+_REFUSALS = {
+    grpc.StatusCode.INVALID_ARGUMENT,
+    grpc.StatusCode.NOT_FOUND,
+    grpc.StatusCode.OUT_OF_RANGE,
+    grpc.StatusCode.FAILED_PRECONDITION,
+    grpc.StatusCode.RESOURCE_EXHAUSTED,
+    grpc.StatusCode.UNAVAILABLE,
+}
+
+#: Of values, and of the slice of the only shard.
+SIZE = 4
+
+
+class Refused(Exception):
+    """A call has ended with a status that says what its caller did wrong."""
+
+
+class Context:
+    """What a call knows of its caller."""
+
+    def peer(self) -> str:
+        return "ipv4:127.0.0.1:9"
+
+    def is_active(self) -> bool:
+        return False
+
+    def abort(self, code: grpc.StatusCode, details: str) -> NoReturn:
+        assert code in _REFUSALS, f"{code}: {details}"
+        raise Refused(details)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method: its request's bytes, and the call."""
+
+    deserialize: Callable[[bytes], Any]
+    call: Callable[[Any], None]
+
+
+def calls_in(data: bytes) -> Iterator[bytes]:
+    """Yield calls that are written one after another, each behind the 16 bits of its length.
+
+    The first byte of each says which method it is of.
+    """
+    while len(data) > 2:
+        (length,) = struct.unpack_from("<H", data)
+        call, data = data[2 : 2 + length], data[2 + length :]
+        if call:
+            yield call
+
+
+def joined(*calls: bytes) -> bytes:
+    """Return calls as ``calls_in`` reads them."""
+    return b"".join(struct.pack("<H", len(call)) + call for call in calls)
+
+
+def methods(*handlers: grpc.GenericRpcHandler) -> list[Method]:
+    """Return all methods of generic handlers, in the order of their names."""
+    found = {}
+    for handler in handlers:
+        found |= handler._method_handlers
+    return [_method(found[name]) for name in sorted(found)]
+
+
+def _method(handler: grpc.RpcMethodHandler) -> Method:
+    def call(request: Any) -> None:
+        context = Context()
+        if handler.unary_stream is not None:
+            replies = list(handler.unary_stream(request, context))
+        else:
+            replies = [handler.unary_unary(request, context)]
+        for reply in replies:
+            handler.response_serializer(reply)
+
+    return Method(handler.request_deserializer or bytes, call)
+
+
+def parameter_server() -> list[Method]:
+    """Gradients move the values."""
+    store = ParameterStore(np.zeros(SIZE, np.float32), SGD(SIZE, 0.0), lambda _: 0.1)
+    return _bridge(ParameterService(store, NullMetrics()))
+
+
+def published() -> list[Method]:
+    """A learner publishes the values."""
+    return _bridge(PublishedService(PublishedParameters(np.zeros(SIZE, np.float32)), NullMetrics()))
+
+
+def _bridge(service: Any) -> list[Method]:
+    servicer = bridge_service.ParameterServerServicer(service)
+    return methods(bridge_service.method_handlers(servicer))
+
+
+def shard() -> list[Method]:
+    """The first shard, where it is the only one: another one would have to follow it."""
+    store = ParameterStore(np.zeros(SIZE, np.float32), SGD(SIZE, 0.0), lambda _: 0.1)
+    service = ParameterService(store, NullMetrics())
+    whole = ParameterServer(store, service, NullSaver(), {"size": SIZE}, float("inf"))
+    first = Shard(1, 1)
+    part = whole.divide(first)
+    leader = Leader(first, part, np.zeros(SIZE, np.float32))
+    return methods(
+        shard_service.method_handlers(
+            shard_service.ShardServicer(leader, part.begin, part.size, leader)
+        )
+    )
+
+
+def replay(store: Any) -> list[Method]:
+    """A replay server's; no call waits."""
+    replay_service.LONGEST_WAIT_S = 0.0
+    return methods(replay_service.method_handlers(replay_service.ReplayServicer(store)))
+
+
+def memoire() -> list[Method]:
+    """Those of Memoire's server; no call waits."""
+    replay_service.LONGEST_WAIT_S = memoire_service.LONGEST_WAIT_S = 0.0
+    number = np.zeros([], np.float32)
+    server = ReplayMemoryServer((number, number, number, number), 16, 2)
+    server._ports = SimpleNamespace()  # it publishes as if a port was bound
+    server.rem.cache_size = 4
+    return methods(*server._handlers())

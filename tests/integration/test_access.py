@@ -1,0 +1,313 @@
+"""Who may use a training: TLS, tokens and roles, on every port of every process."""
+
+import subprocess
+import urllib.error
+import urllib.request
+from functools import partial
+
+import grpc
+import numpy as np
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from operators import ask, parsed
+from processes import COMMANDS, SMALL_SAC, Process, Training, free_port, wait_for
+
+from relaax.access import Access, Role, TlsFiles, TokenFile
+from relaax.access.process_access import access_while
+from relaax.access.tls import client_context
+from relaax.algorithm_base import Wanted
+from relaax.bridge import Bridge
+from relaax.client import Client, Failure
+from relaax.client.access import ClientAccess
+from relaax.client.transport import TcpTransport
+from relaax.errors import BridgeError, ParameterServerAway
+from relaax.protocol.binary import ErrorCode
+from relaax.replay.client.stub import ReplayStub
+
+pytestmark = pytest.mark.integration
+
+UPDATES = "relaax_learner_updates_total"
+
+BOTH = pytest.mark.parametrize("training", ["connection", 1], indirect=True)
+
+
+class Guarded:
+    """A training whose ports ask for certificates and tokens."""
+
+    def __init__(self, training: Training) -> None:
+        self.training = training
+        self.folder = training.directory / "secrets"
+        subprocess.run(
+            [COMMANDS / "relaax-certificates", self.folder], check=True, capture_output=True
+        )
+        self.replay_url = f"127.0.0.1:{free_port()}"
+        self.ports = {
+            name: f"127.0.0.1:{free_port()}"
+            for name in ("parameter-server", "replay-server", "learner", "rlx-server")
+        }
+        training.access = {
+            "auth-token-file": str(self.folder / "tokens"),
+            "tls-cert": str(self.folder / "server.crt"),
+            "tls-key": str(self.folder / "server.key"),
+            "tls-ca": str(self.folder / "ca.crt"),
+        }
+        training.configure(
+            {**SMALL_SAC, "state_size": [3]},
+            *({"http-bind": self.ports[name]} for name in ("parameter-server", "rlx-server")),
+            learner={"http-bind": self.ports["learner"], "replay-servers": [self.replay_url]},
+            replay_server={"http-bind": self.ports["replay-server"]},
+        )
+
+    def start(self) -> list[Process]:
+        """Start all servers."""
+        return [
+            self.training.start_parameter_server(),
+            self.training.start_replay_server(self.replay_url),
+            self.training.start_learner(),
+            self.training.start_rlx_server(),
+        ]
+
+    def files(self, name: str) -> TlsFiles:
+        cert, key = (self.folder / f"{name}.{end}" for end in ("crt", "key"))
+        return TlsFiles(cert, key, self.folder / "ca.crt")
+
+    def token(self, role: Role) -> str:
+        return TokenFile(self.folder / "tokens").own(role)
+
+    def client(self, token: str | None, files: TlsFiles | None) -> Client:
+        """Return a client that is not patient."""
+        access = ClientAccess(token=token, tls=files)
+        return Client(self.training.rlx_server_url, transport=TcpTransport(access), timeout_s=20)
+
+    def ask(self, port: str, path: str, token: str | None = None) -> tuple[int, str]:
+        """Ask for a page of operators over TLS; return status and text."""
+        request = urllib.request.Request(f"https://{self.ports[port]}{path}")
+        if token is not None:
+            request.add_header("Authorization", f"Bearer {token}")
+        context = client_context(TlsFiles(ca=self.folder / "ca.crt"))
+        try:
+            with urllib.request.urlopen(  # noqa: S310 - https, above
+                request, context=context, timeout=20
+            ) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+
+@pytest.fixture(name="guarded")
+def _guarded(training: Training) -> Guarded:
+    return Guarded(training)
+
+
+@pytest.fixture(name="environments_know")
+def _environments_know(guarded: Guarded, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = guarded.folder
+    for name, file in (
+        ("TOKEN_FILE", "environment.token"), ("TLS_CA", "ca.crt"),
+        ("TLS_CERT", "environment.crt"), ("TLS_KEY", "environment.key"),
+    ):  # fmt: skip
+        monkeypatch.setenv(f"RELAAX_{name}", str(folder / file))
+
+
+@BOTH
+@pytest.mark.usefixtures("environments_know")
+def test_a_guarded_training_goes_on_and_tells_strangers_nothing(guarded: Guarded) -> None:
+    training = guarded.training
+    guarded.start()
+    environments = training.start_environments(1, env="Pendulum-v1")
+    environments.says("episodes")
+    monitor = guarded.token(Role.MONITOR)
+    wait_for(
+        lambda: parsed(guarded.ask("learner", "/metrics", monitor)[1])[UPDATES,] > 0,
+        "a step of the learner",
+    )
+    _require_nothing_over_rlx(guarded)
+    _require_nothing_over_grpc(guarded)
+    _require_nothing_over_http(guarded)
+    _require_no_secrets_shown(guarded)
+
+
+def _require_nothing_over_rlx(guarded: Guarded) -> None:
+    environment, server = guarded.files("environment"), guarded.files("server")
+    for token, files, reason in (
+        (None, environment, "it has shown no token"),
+        ("a-wrong-token-of-some-length", environment, "its token does not allow it to play"),
+        (guarded.token(Role.MONITOR), environment, "its token does not allow it to play"),
+        (guarded.token(Role.ENVIRONMENT), TlsFiles(ca=server.ca), "has shown none"),
+    ):
+        with guarded.client(token, files) as client, pytest.raises(Failure) as failed:
+            client.init([0.0, 0.0, 0.0])
+        assert failed.value.code == ErrorCode.ACCESS
+        assert failed.value.is_final
+        assert reason in failed.value.message
+    with guarded.client(guarded.token(Role.ENVIRONMENT), environment) as client:
+        assert client.init([0.0, 0.0, 0.0]) is not None
+
+
+def _require_nothing_over_grpc(guarded: Guarded) -> None:
+    environments = guarded.training.directory / "as-an-environment"
+    environments.write_text(f"server {guarded.token(Role.ENVIRONMENT)}\n")  # what it would show
+    environments.chmod(0o600)
+    for tokens in (None, TokenFile(environments)):
+        with access_while(Access(tls=guarded.files("server"), tokens=tokens)):
+            bridge = Bridge(guarded.training.parameter_server_url)
+            for call in (
+                bridge.get_values,
+                bridge.phase,
+                bridge.increment_global_t,
+                partial(bridge.fetch, Wanted.BOTH),
+                partial(bridge.publish_values, np.zeros(3, np.float32), 1),
+            ):
+                with pytest.raises(BridgeError, match="asks for the token of a server"):
+                    call()
+            bridge.close()
+            replay = ReplayStub(guarded.replay_url)
+            with pytest.raises(BridgeError, match="asks for the token of a server"):
+                replay.describe()
+            replay.close()
+    with _channel(guarded, guarded.files("server")) as channel:
+        names = reflection_pb2.ServerReflectionRequest(list_services="")
+        reflected = reflection_pb2_grpc.ServerReflectionStub(channel)
+        with pytest.raises(grpc.RpcError) as refused:
+            list(reflected.ServerReflectionInfo(iter([names]), timeout=20))
+        assert refused.value.code() is grpc.StatusCode.UNAUTHENTICATED
+        with pytest.raises(grpc.RpcError) as refused:
+            health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=20)
+        assert refused.value.code() is grpc.StatusCode.UNAUTHENTICATED
+    # Without a certificate, not even the token of a server helps.
+    with access_while(
+        Access(
+            tls=TlsFiles(ca=guarded.folder / "ca.crt"), tokens=TokenFile(guarded.folder / "tokens")
+        )
+    ):
+        bridge = Bridge(guarded.training.parameter_server_url, retry_for_s=0.5)
+        with pytest.raises(ParameterServerAway):
+            bridge.get_values()
+        bridge.close()
+
+
+def _channel(guarded: Guarded, files: TlsFiles) -> grpc.Channel:
+    credentials = grpc.ssl_channel_credentials(
+        *(files.read(file) for file in (files.ca, files.key, files.cert))
+    )
+    return grpc.secure_channel(guarded.training.parameter_server_url, credentials)
+
+
+def _require_nothing_over_http(guarded: Guarded) -> None:
+    for port in guarded.ports:
+        for token in (None, guarded.token(Role.ENVIRONMENT), "a-wrong-token-of-some-length"):
+            status, text = guarded.ask(port, "/metrics", token)
+            assert status == 401
+            assert "relaax" not in text.lower()
+        status, text = guarded.ask(port, "/metrics", guarded.token(Role.MONITOR))
+        assert status == 200
+        assert "process_resident_memory_bytes" in text
+        assert parsed(text)["relaax_refused_total", "HTTP"] >= 3
+        assert guarded.ask(port, "/healthz")[0] == 200
+
+
+def _require_no_secrets_shown(guarded: Guarded) -> None:
+    """Look for tokens and keys wherever they might be seen."""
+    training = guarded.training
+    secrets = [line.split()[1] for line in (guarded.folder / "tokens").read_text().splitlines()[1:]]
+    secrets += [(guarded.folder / "server.key").read_text().splitlines()[1]]
+    shown = [process.output() for process in training.processes]
+    shown += [" ".join(process.cmdline()) for process in training.survivors()]
+    shown += [
+        guarded.ask(port, "/metrics", guarded.token(Role.MONITOR))[1] for port in guarded.ports
+    ]
+    shown += [
+        path.read_bytes().decode(errors="replace")
+        for path in training.directory.rglob("*")
+        if path.is_file()
+        and guarded.folder not in path.parents
+        and path.name != "as-an-environment"
+    ]
+    for secret in secrets:
+        assert not any(secret in text for text in shown)
+
+
+@pytest.mark.parametrize("training", [1], indirect=True)
+def test_tokens_are_replaced_without_a_restart(guarded: Guarded) -> None:
+    training = guarded.training
+    training.start_parameter_server()
+    training.start_replay_server(guarded.replay_url)
+    training.start_rlx_server()
+    files, old = guarded.files("environment"), guarded.token(Role.ENVIRONMENT)
+    for _ in range(2):
+        _renew(guarded)
+        newest = (guarded.folder / "tokens").read_text().split("environment ")[1].split()[0]
+        wait_for(lambda token=newest: _plays(guarded, token, files), "a token that counts")
+        assert _plays(guarded, old, files)
+    new = guarded.token(Role.ENVIRONMENT)
+    assert new != old
+    assert (guarded.folder / "environment.token").read_text().strip() == new
+    _renew(guarded)
+    wait_for(lambda: not _plays(guarded, old, files), "the end of the old token")
+    assert _plays(guarded, new, files)
+    assert all(process.is_running() for process in training.processes)
+
+
+def _renew(guarded: Guarded) -> None:
+    command = [COMMANDS / "relaax-certificates", guarded.folder, "--renew-tokens"]
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def _plays(guarded: Guarded, token: str, files: TlsFiles) -> bool:
+    with guarded.client(token, files) as client:
+        try:
+            client.init([0.0, 0.0, 0.0])
+        except Failure as failure:
+            if failure.code != ErrorCode.ACCESS:
+                raise
+            return False
+    return True
+
+
+def test_version_1_is_spoken_over_tls_with_a_token(guarded: Guarded) -> None:
+    guarded.training.start_parameter_server()
+    guarded.training.start_replay_server(guarded.replay_url)
+    guarded.training.start_rlx_server()
+    access = ClientAccess(guarded.token(Role.ENVIRONMENT), tls=guarded.files("environment"))
+    url = guarded.training.rlx_server_url
+    with Client(url, protocol=1, transport=TcpTransport(access), timeout_s=20) as client:
+        client.init([0.0, 0.0, 0.0])
+        client.send(1.0, [0.0, 0.0, 0.0])
+        assert client.reset(2.0) == 3.0
+    access = ClientAccess("a-wrong-token-of-some-length", tls=guarded.files("environment"))
+    stranger = Client(url, protocol=1, transport=TcpTransport(access), timeout_s=20)
+    with stranger, pytest.raises(Failure, match="closed the connection"):
+        stranger.init([0.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("command", "flags"),
+    [
+        ("relaax-parameter-server", ["--bind", "0.0.0.0:0"]),
+        ("relaax-parameter-server", ["--http-bind", "0.0.0.0:0"]),
+        ("relaax-rlx-server", ["--bind", "0.0.0.0:0"]),
+        ("relaax-rlx-server", ["--http-bind", "[::]:0"]),
+        ("relaax-replay-server", ["--bind", "0.0.0.0:0"]),
+        ("relaax-learner", ["--bind", "0.0.0.0:0"]),
+    ],
+)
+def test_no_port_is_open_to_a_network_without_guards(
+    training: Training, command: str, flags: list[str]
+) -> None:
+    training.configure(SMALL_SAC)
+    if command == "relaax-learner":
+        training.start_parameter_server()
+    process = training.start_command(command, *flags)
+    assert process.wait() == 2
+    said = process.output()
+    assert f"{command}: error: {flags[0]}: cannot listen at" in said
+    assert "relaax-certificates FOLDER HOST" in said
+
+
+def test_what_is_insecure_says_so(training: Training) -> None:
+    training.configure(SMALL_SAC)
+    port = free_port()
+    process = training.start_parameter_server("--http-bind", f"0.0.0.0:{port}", "--insecure")
+    assert f"--insecure: everybody who reaches 0.0.0.0:{port} may use it" in process.output()
+    assert ask(f"127.0.0.1:{port}", "/healthz") == (200, "ok (insecure: --insecure is given)\n")

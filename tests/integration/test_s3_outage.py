@@ -1,0 +1,207 @@
+"""S3 goes away in the middle of a training, and comes back: nothing stops, and nothing is lost."""
+
+import re
+import signal
+import urllib.request
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from moto.server import ThreadedMotoServer
+from processes import SMALL_DA3C, SMALL_SAC, Process, Training, free_port, wait_for
+
+from relaax.bridge import Bridge
+from relaax.server.common.aws import s3_client
+from relaax.server.common.configuration import AwsAccess
+
+pytestmark = pytest.mark.integration
+
+BUCKET, KEY = "my-bucket", "training/checkpoints"
+SECRET = "wJalrXUtnFEMI"  # noqa: S105 (of Amazon's documentation)
+TOKEN = "token-of-a-role-that-no-log-may-show"  # noqa: S105
+
+
+class S3:
+    """An emulator at one port; what it holds stays while it is away."""
+
+    def __init__(self) -> None:
+        self._port = free_port()
+        self.url = f"http://127.0.0.1:{self._port}"
+        self.begin()
+        self._client = s3_client(AwsAccess(endpoint_url=self.url))
+        self._client.create_bucket(Bucket=BUCKET)
+
+    def begin(self) -> None:
+        self._server = ThreadedMotoServer("127.0.0.1", port=self._port, verbose=False)
+        self._server.start()
+
+    def end(self) -> None:
+        self._server.stop()
+
+    def steps(self) -> set[int]:
+        """The steps of the checkpoints that it holds."""
+        found = self._client.list_objects_v2(Bucket=BUCKET, Prefix=f"{KEY}/cp-")
+        names = [each["Key"].rpartition("/")[2] for each in found.get("Contents", [])]
+        return {int(name[3:-5]) for name in names if name.endswith(".json")}
+
+
+@pytest.fixture(name="s3")
+def _s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[S3]:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAEXAMPLE")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    found = S3()
+    yield found
+    found.end()
+
+
+def configure(training: Training, s3: S3) -> None:
+    """Let the parameter server save to S3 every second."""
+    training.configure(
+        SMALL_DA3C,
+        {
+            "checkpoint-dir": None,
+            "checkpoint-aws-s3": [BUCKET, KEY],
+            "checkpoint-interval": 1.0,
+            "aws-endpoint-url": s3.url,
+            "aws-spool": str(training.directory / "spool"),
+        },
+    )
+
+
+def start(training: Training, s3: S3, *flags: str) -> Process:
+    configure(training, s3)
+    return training.start_parameter_server(*flags)
+
+
+def waiting(training: Training) -> set[str]:
+    """The files that S3 does not have yet."""
+    found = (training.directory / "spool").glob("*/*")
+    return {path.name for path in found if path.name != "lock"}
+
+
+def figure(url: str) -> float:
+    """The number of files that wait, as Prometheus is told it."""
+    with urllib.request.urlopen(f"http://{url}/metrics") as answer:
+        text = answer.read().decode()
+    return float(re.search(r"^relaax_files_waiting{.*} (\S+)$", text, re.MULTILINE)[1])
+
+
+def test_a_training_goes_on_and_what_it_saved_is_sent_when_s3_is_back(training: Training, s3: S3):
+    url = f"127.0.0.1:{free_port()}"
+    parameter_server = start(training, s3, "--http-bind", url)
+    training.start_rlx_server()
+    training.start_environments(2)
+    wait_for(s3.steps, "the first checkpoint")
+    s3.end()
+    parameter_server.says("what is saved is kept in ")
+    wait_for(lambda: figure(url) > 1, "a figure of what waits")
+    before = waiting(training)
+    wait_for(lambda: len(waiting(training) - before) > 1, "checkpoints that were saved meanwhile")
+    s3.begin()
+    known = s3.steps()
+    parameter_server.says("is back: all that waits is sent")
+    wait_for(lambda: s3.steps() - known, "a new checkpoint")
+    wait_for(lambda: figure(url) == 0, "nothing waiting")
+    parameter_server.signal(signal.SIGTERM)
+    assert parameter_server.wait() == 0
+    assert not waiting(training)
+    (last,) = {max(s3.steps())}
+    assert f"global step {last:,}; " in parameter_server.output()
+    assert SECRET not in parameter_server.output()
+
+
+def test_what_could_not_be_sent_before_the_end_is_restored_and_sent_by_the_next_one(
+    training: Training, s3: S3
+):
+    """The next one starts during the outage, and waits."""
+    parameter_server = start(training, s3)
+    rlx_server = training.start_rlx_server()
+    environments = training.start_environments(2)
+    wait_for(s3.steps, "the first checkpoint")
+    s3.end()
+    parameter_server.says("what is saved is kept in ")
+    for process in (environments, rlx_server, parameter_server):
+        process.signal(signal.SIGTERM)
+    assert parameter_server.wait(90) == 1
+    assert "were not sent to s3://my-bucket/training/checkpoints/" in parameter_server.output()
+    again = training.start_command("relaax-parameter-server")
+    again.says("waiting for the store of checkpoints: ")
+    s3.begin()
+    known = s3.steps()
+    restored = int(again.says(r"restored global step ([\d,]+) from")[1].replace(",", ""))
+    assert restored not in known
+    wait_for(lambda: restored in s3.steps(), "what the first one saved last")
+    wait_for(lambda: not waiting(training), "all being sent")
+
+
+def test_a_server_that_another_one_has_replaced_saves_nothing_more(training: Training, s3: S3):
+    old = start(training, s3)
+    with closing(Bridge(training.parameter_server_url)) as worker:
+        first = worker.increment_global_t(10)  # what another test has saved is there, too
+        wait_for(lambda: first in s3.steps(), "a checkpoint")
+        url, spool = f"127.0.0.1:{free_port()}", training.directory / "another"
+        new = start(training, s3, "--bind", url, "--aws-spool", str(spool))
+        new.says(f"global step is {first}\n")
+        with closing(Bridge(url)) as other:
+            other.increment_global_t(5)
+            wait_for(lambda: first + 5 in s3.steps(), "a checkpoint of the other")
+            worker.increment_global_t(10)
+            old.says("saves to .*, too, and began later: this process saves nothing there any more")
+            worker.increment_global_t(10)
+            old.says("no checkpoint was saved in ")
+            last = other.increment_global_t(7)
+            wait_for(lambda: last in s3.steps(), "one more checkpoint of the other")
+        assert not s3.steps() & {first + 10, first + 20}
+
+
+def test_two_processes_that_would_send_from_one_place_are_told_apart(training: Training, s3: S3):
+    start(training, s3)
+    other = training.start_command("relaax-parameter-server", "--bind", f"127.0.0.1:{free_port()}")
+    assert other.wait() == 2
+    assert " is in use by what saves to the same place (pid " in other.output()
+    assert "--aws-spool names another place" in other.output()
+
+
+@pytest.mark.parametrize("keys", ["file", "environment"])
+@pytest.mark.parametrize("is_right", [True, False], ids=["right", "wrong"])
+def test_no_process_says_the_keys(
+    training: Training, s3: S3, is_right: bool, keys: str, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+):  # fmt: skip
+    """At the highest level of the log; those of a role come with a token."""
+    place = {
+        "checkpoint-dir": None, "aws-endpoint-url": s3.url, "log-level": "DEBUG",
+        "aws-spool": str(training.directory / "spool"),
+    }  # fmt: skip
+    if keys == "file":
+        place["aws-keys"] = str(tmp_path / "keys.yaml")
+        (tmp_path / "keys.yaml").write_text(f"access: AKIAEXAMPLE\nsecret: {SECRET}\n")
+    else:
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "ASIAEXAMPLE")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+        monkeypatch.setenv("AWS_SESSION_TOKEN", TOKEN)
+    bucket = BUCKET if is_right else "no-such-bucket"
+    replay_url = f"127.0.0.1:{free_port()}"
+    training.configure(
+        SMALL_SAC,
+        {**place, "checkpoint-aws-s3": [bucket, "ps"]},
+        learner={
+            **place, "checkpoint-aws-s3": [bucket, "learner"], "replay-servers": [replay_url]
+        },
+        replay_server={**place, "checkpoint-aws-s3": [bucket, "replay"], "bind": replay_url},
+    )  # fmt: skip
+    commands = ("relaax-parameter-server", "relaax-replay-server", "relaax-learner")
+    servers = [training.start_command(command) for command in commands]
+    for server in servers:
+        if is_right:
+            server.says(r"global step is|storing what is|learning from|waiting for")
+            server.signal(signal.SIGTERM)
+        else:
+            assert server.wait() in (1, 2)
+    for server in servers:
+        server.wait()
+        assert server.output()
+        assert SECRET not in server.output()
+        assert TOKEN not in server.output()

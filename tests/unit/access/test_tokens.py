@@ -1,0 +1,109 @@
+"""Tokens: what each role may do, files that change, and messages that show no secret."""
+
+import logging
+
+import pytest
+
+from relaax.access import Right, Role, TokenFile, file_stamp
+from relaax.errors import ConfigurationError
+
+SERVER, PLAYER, WATCHER = (
+    "server-token-0123456789",
+    "player-token-0123456789",
+    "watch-token-0123456789",
+)
+
+LINES = f"# a comment\n\nserver {SERVER}\nenvironment {PLAYER}\n  monitor   {WATCHER}\n"
+
+
+@pytest.fixture(name="path")
+def _path(tmp_path, monkeypatch):
+    monkeypatch.setattr(file_stamp, "FRESH_S", 0.0)
+    path = tmp_path / "tokens"
+    path.touch(mode=0o600)
+    path.write_text(LINES)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("token", "rights"),
+    [
+        (SERVER, set(Right)), (PLAYER, {Right.PLAY}), (WATCHER, {Right.OBSERVE}),
+        (SERVER.encode(), set(Right)), ("", set()), (None, set()), (SERVER[:-1], set()),
+        (SERVER + "0", set()), ("server", set()), ("é" * 20, set()), (b"\xff" * 20, set()),
+    ],
+)  # fmt: skip
+def test_a_token_has_the_rights_of_its_role(path, token, rights):
+    tokens = TokenFile(path)
+    assert {right for right in Right if tokens.allows(token, right)} == rights
+
+
+def test_all_of_a_role_are_accepted_and_the_second_is_shown(path):
+    others = [f"{SERVER}-{number}" for number in range(3)]
+    tokens = TokenFile(path)
+    assert tokens.own(Role.SERVER) == SERVER
+    path.write_text("".join(f"server {token}\n" for token in others))
+    assert tokens.own(Role.SERVER) == others[1]
+    assert {tokens.role_of(token) for token in others} == {Role.SERVER}
+    assert tokens.role_of(SERVER) is None
+
+
+def test_a_changed_file_counts_and_an_old_token_does_not(path):
+    tokens = TokenFile(path)
+    assert tokens.allows(PLAYER, Right.PLAY)
+    path.write_text(f"server {SERVER}\nenvironment {PLAYER[::-1]}\n")
+    assert not tokens.allows(PLAYER, Right.PLAY)
+    assert tokens.allows(PLAYER[::-1], Right.PLAY)
+
+
+@pytest.mark.parametrize("content", [None, "", "nonsense", f"king {SERVER}\n"])
+def test_a_file_that_is_damaged_later_leaves_the_tokens_as_they_were(path, content, caplog):
+    tokens = TokenFile(path)
+    if content is None:
+        path.unlink()
+    else:
+        path.write_text(content)
+    for _ in range(3):
+        assert tokens.allows(PLAYER, Right.PLAY)
+    assert caplog.text.count("the tokens read before still hold") == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("", "has no token; a line is ROLE TOKEN"),
+        ("# nothing\n", "has no token"),
+        (f"{SERVER}\n", "line 1: a line is ROLE TOKEN, with a role of server, environment"),
+        (f"server {SERVER}\nking {PLAYER}\n", "line 2: a line is ROLE TOKEN"),
+        (f"server {SERVER} more\n", "line 1: a line is ROLE TOKEN"),
+        ("server short\n", "line 1: a token has 16 to 512 characters, this one has 5"),
+        (f"server {'x' * 513}\n", "has 16 to 512 characters, this one has 513"),
+        ("server ünicode-0123456789\n", "printable characters of ASCII"),
+    ],
+)
+def test_a_file_of_no_use_is_refused_without_showing_it(path, content, reason):
+    path.write_text(content)
+    with pytest.raises(ConfigurationError) as refused:
+        TokenFile(path)
+    assert reason in str(refused.value)
+    for secret in (SERVER, PLAYER, "x" * 513, "ünicode"):
+        assert secret not in str(refused.value)
+
+
+def test_a_file_that_is_missing_is_refused(tmp_path):
+    with pytest.raises(ConfigurationError, match="tokens: cannot be read: No such file"):
+        TokenFile(tmp_path / "tokens")
+
+
+def test_a_file_that_all_may_read_is_warned_of(path, caplog):
+    with caplog.at_level(logging.WARNING):
+        TokenFile(path)
+        assert not caplog.text
+        path.chmod(0o644)
+        TokenFile(path)
+    assert "all users of this machine may read the tokens" in caplog.text
+
+
+def test_no_representation_shows_a_token(path):
+    tokens = TokenFile(path)
+    assert SERVER not in repr(tokens) + str(vars(tokens)) + repr(tokens._file.content())

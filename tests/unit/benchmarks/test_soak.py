@@ -1,0 +1,115 @@
+"""What the soak does to links and processes, and how it adds up what became of steps."""
+
+import socket
+import threading
+from itertools import islice
+
+import numpy as np
+import pytest
+from processes import free_port
+from soak_entries import Entry, Ledger
+from soak_links import Cut, Links
+from soak_schedule import MAY_SUFFER, schedule
+from soak_trends import Trend, trend_of
+
+
+@pytest.fixture(name="link")
+def _link():
+    """A link before a server that sends back what comes on its first connection."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def echo():
+        connection, _ = listener.accept()
+        with connection:
+            while chunk := connection.recv(100):
+                connection.sendall(chunk)
+
+    thread = threading.Thread(target=echo, daemon=True)
+    thread.start()
+    links = Links()
+    host, port = listener.getsockname()
+    yield links.add(f"127.0.0.1:{free_port()}", f"{host}:{port}")
+    links.close()
+    thread.join(10)
+    listener.close()
+
+
+@pytest.fixture(name="client")
+def _client(link):
+    with connected(link) as client:
+        client.sendall(b"before")
+        assert client.recv(100) == b"before"
+        yield client
+
+
+def connected(link):
+    host, _, port = link.url.rpartition(":")
+    return socket.create_connection((host, int(port)), 10)
+
+
+def test_a_link_that_refuses_breaks_connections_until_it_is_healed(link, client):
+    link.cut(Cut.REFUSED)
+    with pytest.raises(ConnectionRefusedError):
+        connected(link)
+    assert client.recv(100) == b""  # it has ended
+    link.heal()
+    connected(link).close()
+
+
+def test_what_was_sent_into_a_black_hole_passes_when_that_is_over(link, client):
+    link.cut(Cut.BLACK_HOLE)
+    client.sendall(b"lost?")
+    client.settimeout(0.2)
+    with pytest.raises(TimeoutError):
+        client.recv(100)
+    client.settimeout(10)
+    link.heal()
+    assert client.recv(100) == b"lost?"
+
+
+def test_a_link_that_drips_passes_a_byte_at_a_time_and_the_rest_when_it_is_healed(link, client):
+    link.cut(Cut.DRIP)
+    client.sendall(b"drop")
+    assert client.recv(100) == b"d"
+    link.heal()
+    rest = b""
+    while len(rest) < 3:
+        rest += client.recv(100)
+    assert rest == b"rop"
+
+
+def test_the_same_seed_draws_the_same_faults_and_each_role_in_turn():
+    faults = list(islice(schedule(7), 3 * len(MAY_SUFFER)))
+    assert faults == list(islice(schedule(7), len(faults)))
+    assert faults != list(islice(schedule(8), len(faults)))
+    for begin in range(0, len(faults), len(MAY_SUFFER)):
+        assert {fault.role for fault in faults[begin : begin + len(MAY_SUFFER)]} == set(MAY_SUFFER)
+
+
+def test_a_step_that_is_counted_twice_is_beyond_the_bounds():
+    assert Entry("with workers", 0, 0, "").holds
+    assert Entry("with workers", 3, 3, "").holds
+    assert not Entry("with workers", 4, 3, "").holds
+    assert not Entry("with replay servers", -1, 3, "").holds
+
+
+def test_steps_that_are_neither_counted_nor_lost_are_unexplained():
+    losses = [Entry("with workers", 3, 5, ""), Entry("with the first shard", 10, 10, "")]
+    assert Ledger(100, 87, losses, on_the_way=0).unexplained == 0
+    assert Ledger(100, 85, losses, on_the_way=0).unexplained == 2
+
+
+def test_memory_is_flat_within_the_noise_or_if_it_comes_to_little_in_all():
+    assert Trend("a server", minutes=30, mib=100, mib_an_hour=3.9, error=0.1).is_flat
+    assert Trend("a server", minutes=30, mib=100, mib_an_hour=9.0, error=5.0).is_flat
+    assert not Trend("a server", minutes=30, mib=100, mib_an_hour=9.0, error=0.1).is_flat
+
+
+def test_the_slope_of_memory_and_its_error_agree_with_numpy():
+    numbers = np.random.default_rng(1)
+    seconds = np.arange(0.0, 1800.0, 2.0)
+    mib = 100 + seconds / 3600 * 5 + numbers.normal(0, 1, len(seconds))
+    found = trend_of("a server", seconds, mib)
+    (slope, _), covariance = np.polyfit(seconds / 3600, mib, 1, cov=True)
+    assert found.mib_an_hour == pytest.approx(slope)
+    assert found.error == pytest.approx(np.sqrt(covariance[0, 0]))

@@ -1,0 +1,135 @@
+"""What ``relaax-certificates`` writes: what it is good for, who may read it, how it is renewed."""
+
+import ssl
+import stat
+
+import pytest
+
+from relaax.access import Role, TokenFile
+from relaax.access.tls import TlsFiles, client_context, server_context
+from relaax.errors import ConfigurationError
+from relaax.server.certificates.main import main
+from relaax.server.certificates.secrets_folder import SecretsFolder
+
+
+@pytest.fixture(name="folder")
+def _folder(tmp_path):
+    folder = SecretsFolder(tmp_path / "secrets")
+    assert folder.sign(["rlx.example.com", "10.0.0.5", "*.cluster.local"], 365, 3650)
+    assert folder.write_tokens(renew=False)
+    return folder
+
+
+def files(folder, name):
+    path = folder.path
+    return TlsFiles(path / f"{name}.crt", path / f"{name}.key", path / "ca.crt")
+
+
+def shaken(server, client, name):
+    """Let both ends shake hands in memory; return the client's end."""
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ends = [
+        client.wrap_bio(to_client, to_server, server_hostname=name),
+        server.wrap_bio(to_server, to_client, server_side=True),
+    ]
+    for _ in range(4):
+        for end in ends:
+            try:
+                end.do_handshake()
+            except ssl.SSLWantReadError:
+                continue
+    ends[0].write(b"hello")
+    assert ends[1].read() == b"hello"
+    return ends[0]
+
+
+@pytest.mark.parametrize(
+    "name", ["localhost", "127.0.0.1", "rlx.example.com", "10.0.0.5", "ps-0.cluster.local"]
+)
+def test_a_server_is_good_for_its_hosts(folder, name):
+    shaken(
+        server_context(files(folder, "server"), True), client_context(files(folder, "server")), name
+    )
+    shaken(
+        server_context(files(folder, "server"), True),
+        client_context(files(folder, "environment")),
+        name,
+    )
+
+
+@pytest.mark.parametrize("name", ["example.com", "10.0.0.6", "a.b.cluster.local"])
+def test_it_is_good_for_no_others(folder, name):
+    server = server_context(files(folder, "server"), True)
+    with pytest.raises(ssl.SSLCertVerificationError, match="not valid for"):
+        shaken(server, client_context(files(folder, "environment")), name)
+
+
+def test_an_environment_cannot_pretend_to_be_a_server(folder):
+    server = server_context(files(folder, "environment"), True)
+    with pytest.raises(ssl.SSLCertVerificationError, match="purpose"):
+        shaken(server, client_context(files(folder, "environment")), "localhost")
+
+
+def test_what_another_authority_has_signed_is_not_accepted(folder, tmp_path):
+    other = SecretsFolder(tmp_path / "other")
+    other.sign([], 365, 3650)
+    server = server_context(files(other, "server"), False)
+    with pytest.raises(ssl.SSLCertVerificationError):
+        shaken(server, client_context(files(folder, "environment")), "localhost")
+
+
+def test_secrets_are_the_owners_alone(folder):
+    for path in folder.path.iterdir():
+        is_secret = path.suffix != ".crt"
+        assert stat.S_IMODE(path.stat().st_mode) == (0o600 if is_secret else 0o644), path
+    assert stat.S_IMODE(folder.path.stat().st_mode) == 0o700
+
+
+def test_a_second_run_keeps_authority_and_tokens_and_signs_anew(folder):
+    before = {path.name: path.read_bytes() for path in folder.path.iterdir()}
+    assert not folder.sign(["new.example.com"], 30, 3650)
+    assert not folder.write_tokens(renew=False)
+    after = {path.name: path.read_bytes() for path in folder.path.iterdir()}
+    changed = {name for name in after if after[name] != before[name]}
+    assert changed == {"server.crt", "server.key", "environment.crt", "environment.key"}
+    shaken(
+        server_context(files(folder, "server"), True),
+        client_context(files(folder, "environment")),
+        "new.example.com",
+    )
+
+
+def test_a_renewed_token_is_shown_when_the_next_one_is_there(folder):
+    def listed():
+        lines = (folder.path / "tokens").read_text().splitlines()
+        return [line.split()[1] for line in lines if line.startswith("environment ")]
+
+    first = listed()
+    assert len(first) == 1
+    shown = []
+    for count in (2, 3, 3):
+        before = listed()
+        assert folder.write_tokens(renew=True)
+        assert len(listed()) == count
+        assert listed()[1:] == before[:2]
+        shown.append(TokenFile(folder.path / "tokens").own(Role.ENVIRONMENT))
+        assert (folder.path / "environment.token").read_text() == f"{shown[-1]}\n"
+        assert shown[-1] == before[0]
+
+
+def test_an_authority_that_is_damaged_is_not_replaced(folder):
+    (folder.path / "ca.key").unlink()
+    before = (folder.path / "ca.crt").read_bytes()
+    with pytest.raises(ConfigurationError, match="put both of its files back"):
+        folder.sign([], 365, 3650)
+    assert (folder.path / "ca.crt").read_bytes() == before
+
+
+def test_the_command_says_what_to_do_next(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["relaax-certificates", str(tmp_path / "s"), "a.example.com"])
+    assert main() == 0
+    said = capsys.readouterr().out
+    assert f"--auth-token-file: {tmp_path}/s/tokens" in said
+    assert f"export RELAAX_TOKEN_FILE={tmp_path}/s/environment.token" in said
+    for path in (tmp_path / "s").glob("*.token"):
+        assert path.read_text().strip() not in said

@@ -1,0 +1,238 @@
+"""Connections that have not proved yet that they may be served: what they cost, how they end."""
+
+import contextlib
+import socket
+import struct
+from functools import partial
+
+import pytest
+from served_worker import encoded
+
+from relaax.access import TokenFile
+from relaax.errors import ProtocolError
+from relaax.protocol import FrameConnection, binary
+from relaax.protocol.binary import ErrorCode, Hello
+from relaax.protocol.json.messages import Act, encode_request
+from relaax.protocol.token_message import encode_token
+from relaax.server.rlx_server import lobby as lobbies
+from relaax.server.rlx_server.entrance import Guard
+from relaax.server.rlx_server.lobby import Lobby
+from relaax.steps import START
+
+HELLO = binary.encode_hello(Hello("run", "test"))
+ACT = encode_request(Act([1.0]))
+TOKEN, OTHER, SERVERS = "environment-0123456789", "some-other-one-0123456789", "server-0123456789"
+DEADLINE_S = 20.0
+
+
+@pytest.fixture(name="tokens")
+def _tokens(tmp_path):
+    path = tmp_path / "tokens"
+    path.touch(mode=0o600)
+    path.write_text(f"server {SERVERS}\nenvironment {TOKEN}\nmonitor {OTHER}\n")
+    return TokenFile(path)
+
+
+class Street:
+    """A lobby, and the clients' ends of what is in it."""
+
+    def __init__(self, tokens=None, hello_timeout_s=DEADLINE_S):
+        guard = Guard(tokens, hello_timeout_s)
+        self.lobby = Lobby(guard, partial(FrameConnection, frame_timeout_s=DEADLINE_S))
+        self._clients = []
+
+    def connect(self, peer="192.0.2.1:4711"):
+        ours, theirs = socket.socketpair()
+        self.lobby.enter(theirs, peer)
+        self._clients.append(FrameConnection(ours))
+        return self._clients[-1]
+
+    def close(self):
+        self.lobby.turn_away()
+        self.lobby.close()
+        for client in self._clients:
+            client.close()
+
+
+@pytest.fixture(name="open_street")
+def _open_street():
+    street = Street()
+    yield street
+    street.close()
+
+
+@pytest.fixture(name="guarded")
+def _guarded(tokens):
+    street = Street(tokens)
+    yield street
+    street.close()
+
+
+def frames(*payloads):
+    return b"".join(struct.pack("<I", len(payload)) + payload for payload in payloads)
+
+
+def refusal(client):
+    """Return the error that a client gets before its connection is closed; None for none."""
+    payload = client.receive(DEADLINE_S)
+    if payload is None:
+        return None
+    with pytest.raises(binary.Error) as refused:
+        binary.decode_welcome(payload)
+    with contextlib.suppress(ConnectionResetError):  # it had said more, which was not read
+        assert client.receive(DEADLINE_S) is None
+    return refused.value
+
+
+@pytest.mark.parametrize("first", [HELLO, ACT, b" " + ACT])
+def test_a_first_message_that_has_begun_is_proof_where_no_token_is_asked_for(open_street, first):
+    client = open_street.connect()
+    data = frames(first)
+    for byte in data[:7]:
+        client._sock.sendall(bytes([byte]))
+        assert list(open_street.lobby.proved()) == []
+    client._sock.sendall(data[7:8])
+    (entrance,) = list(open_street.lobby.proved())
+    assert len(open_street.lobby) == 0
+    client._sock.sendall(data[8:])
+    assert bytes(entrance.messages.receive_now()) == first
+    entrance.messages.close()
+
+
+@pytest.mark.parametrize("first", [HELLO, ACT])
+@pytest.mark.parametrize("token", [TOKEN, SERVERS])
+@pytest.mark.parametrize("at_once", [True, False])
+def test_the_right_token_is_proof_and_nothing_of_what_follows_is_lost(
+    guarded, first, token, at_once
+):
+    client = guarded.connect()
+    data = frames(encode_token(token), first, first)
+    found = []
+    for part in [data] if at_once else [data[i : i + 1] for i in range(len(data))]:
+        client._sock.sendall(part)
+        found += list(guarded.lobby.proved())
+    (entrance,) = found
+    assert [bytes(entrance.messages.receive_now()) for _ in range(2)] == [first, first]
+    entrance.messages.close()
+
+
+@pytest.mark.parametrize("token", [None, "a-wrong-one-0123456789", OTHER, TOKEN[:-1]])
+def test_without_the_right_token_nothing_is_served_and_the_client_hears_why(guarded, token):
+    client = guarded.connect()
+    shown = [] if token is None else [encode_token(token)]
+    client._sock.sendall(frames(*shown, HELLO))
+    assert list(guarded.lobby.proved()) == []
+    assert refusal(client).code == ErrorCode.ACCESS
+    assert guarded.lobby.turned_away() == 1
+    assert guarded.lobby.ended() == ["192.0.2.1:4711"]
+
+
+def test_a_client_of_version_1_is_closed_without_a_word(guarded):
+    client = guarded.connect()
+    client._sock.sendall(frames(ACT))
+    assert list(guarded.lobby.proved()) == []
+    assert refusal(client) is None
+
+
+def test_the_next_refusal_of_an_address_waits_and_costs_no_turn(guarded):
+    first, second = guarded.connect(), guarded.connect("192.0.2.1:4712")
+    for client in (first, second):
+        client._sock.sendall(frames(HELLO))
+        list(guarded.lobby.proved())
+    assert refusal(first).code == ErrorCode.ACCESS
+    with pytest.raises(BlockingIOError):
+        second._sock.recv(1, socket.MSG_DONTWAIT)
+    second._sock.sendall(b"x" * 1000)  # what else it says is not looked at
+    assert guarded.lobby._poll.poll(0) == []
+    while len(guarded.lobby):
+        list(guarded.lobby.proved(looks_at_all=True))
+    assert refusal(second).code == ErrorCode.ACCESS
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (frames(encoded([0], [START], [0], [1])), "as none of RLX does"),
+        (struct.pack("<I", 2**31) + b"aaaa", "was announced"),
+        (struct.pack("<I", 0) + b"aaaa", "was announced"),
+    ],
+)
+def test_nonsense_is_closed_at_once(open_street, caplog, said, reason):
+    client = open_street.connect()
+    client._sock.sendall(said)
+    assert list(open_street.lobby.proved()) == []
+    assert len(open_street.lobby) == 0
+    assert reason in caplog.text
+    assert refusal(client) is None
+
+
+def test_a_token_that_is_too_long_is_closed_at_once(guarded, caplog):
+    client = guarded.connect()
+    client._sock.sendall(struct.pack("<I", 10_000) + encode_token("x" * 500))
+    assert list(guarded.lobby.proved()) == []
+    assert len(guarded.lobby) == 0
+    assert "a frame of 10000 bytes was announced; 1 to 1024 are allowed" in caplog.text
+
+
+def test_silence_has_a_deadline(caplog):
+    street = Street(hello_timeout_s=0.0)
+    client = street.connect()
+    assert list(street.lobby.proved(looks_at_all=True)) == []
+    assert refusal(client) is None
+    assert "it has not begun within 0 s (--hello-timeout)" in caplog.text
+    street.close()
+
+
+def test_the_oldest_goes_when_too_many_wait(open_street, monkeypatch, caplog):
+    monkeypatch.setattr(lobbies, "MOST_WAITING", 3)
+    clients = [open_street.connect(f"192.0.2.1:{number}") for number in range(5)]
+    assert len(open_street.lobby) == 3
+    assert [client.receive(DEADLINE_S) for client in clients[:2]] == [None, None]
+    assert "closing the connection from 192.0.2.1:1: too many others wait" in caplog.text
+    clients[4]._sock.sendall(frames(HELLO))
+    (entrance,) = list(open_street.lobby.proved())
+    assert entrance.peer == "192.0.2.1:4"
+    entrance.messages.close()
+
+
+def test_a_client_that_leaves_is_forgotten(open_street):
+    open_street.connect().close()
+    assert list(open_street.lobby.proved()) == []
+    assert len(open_street.lobby) == 0
+    assert open_street.lobby.turned_away() == 0
+
+
+def test_a_child_that_closes_its_copy_leaves_the_connections_open(open_street):
+    client = open_street.connect()
+    (entrance,) = open_street.lobby._waiting.values()
+    kept = entrance.messages._sock.dup()  # as another process has it
+    open_street.lobby.close()
+    client.send(HELLO)
+    assert FrameConnection(kept).receive(DEADLINE_S) == HELLO
+    kept.close()
+
+
+def test_a_refusal_after_the_proof_is_said(open_street):
+    client = open_street.connect()
+    client.send(HELLO)
+    (entrance,) = list(open_street.lobby.proved())
+    entrance.refuse(ErrorCode.GO_ELSEWHERE, "7 connections are served (--max-connections)")
+    said = refusal(client)
+    assert said.code == ErrorCode.GO_ELSEWHERE
+    assert said.text == "7 connections are served (--max-connections)"
+
+
+def test_begun_now_needs_no_frame_to_be_whole():
+    ours, theirs = socket.socketpair()
+    with ours:
+        connection = FrameConnection(theirs)
+        assert connection.begun_now() == b""
+        ours.sendall(struct.pack("<I", 5) + b"ab")
+        assert connection.begun_now() == b"ab"
+        ours.sendall(b"cde")
+        assert connection.begun_now() == b"abcde"
+        assert bytes(connection.receive_now()) == b"abcde"
+        ours.sendall(struct.pack("<I", 0) + b"a")
+        with pytest.raises(ProtocolError):
+            connection.begun_now()
+        connection.close()
