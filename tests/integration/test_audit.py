@@ -142,7 +142,10 @@ def test_all_that_users_run_is_listed() -> None:
 def sbom_commands(*variables: str) -> str:
     """Return what ``make sbom`` does in this environment, after the installation."""
     commands = subprocess.run(
-        ["make", "--dry-run", f"VENV={Path(sys.executable).parent.parent}", *variables, "sbom"],
+        [
+            "make", "--dry-run", "--no-print-directory",
+            f"VENV={Path(sys.executable).parent.parent}", *variables, "sbom",
+        ],
         cwd=REPOSITORY, capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     return commands[commands.index("mkdir -p build/sbom") :]

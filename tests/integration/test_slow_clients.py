@@ -62,9 +62,9 @@ HELLO = hello(environments=1)
 ENVIRONMENTS = 100
 
 
-def start_servers(training: Training, message_timeout_s: float = MESSAGE_TIMEOUT_S) -> Process:
+def start_servers(training: Training, *options: str) -> Process:
     training.start_parameter_server()
-    return training.start_rlx_server("--message-timeout", str(message_timeout_s))
+    return training.start_rlx_server("--message-timeout", str(MESSAGE_TIMEOUT_S), *options)
 
 
 @contextlib.contextmanager
@@ -156,7 +156,7 @@ def memory_of(rlx_server: Process) -> int:
 
 
 def test_slow_clients_are_closed_when_their_time_is_up_and_leave_nothing(training: Training):
-    rlx_server = start_servers(training, message_timeout_s=1.0)
+    rlx_server = start_servers(training, "--message-timeout", "1", "--hello-timeout", "1")
     worker = psutil.Process(int(rlx_server.says(r"worker 1 starts \(pid (\d+)\)")[1]))
     files = worker.num_fds()
     with connected(training, 22) as sockets:
@@ -172,6 +172,7 @@ def test_slow_clients_are_closed_when_their_time_is_up_and_leave_nothing(trainin
                 threads.submit(send_for_ever, sock)
             wait_for(lambda: worker.num_fds() == files, "the end of all slow connections")
     said = rlx_server.output()
-    assert said.count("bytes of a frame did not arrive within 1 s") == 20
+    assert said.count("bytes of a frame did not arrive within 1 s") == 10
+    assert said.count("it has not begun within 1 s (--hello-timeout)") == 10
     assert said.count("has not taken") == 2
     play(training)

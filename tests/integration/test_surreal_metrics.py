@@ -1,5 +1,6 @@
 """Surreal's lists of metrics, and one log of all processes, in a real training with a learner."""
 
+import contextlib
 import re
 import socket
 from pathlib import Path
@@ -7,6 +8,9 @@ from pathlib import Path
 import pytest
 from event_files import EventFiles
 from processes import REPOSITORY, Training, wait_for
+
+from relaax.protocol import FrameConnection, binary
+from relaax.protocol.binary import Hello
 
 pytestmark = pytest.mark.integration
 
@@ -44,10 +48,12 @@ LINE = re.compile(r"\d{4}-\d\d-\d\d [\d:,]{12} (?P<process>.+) \[\d+\] (?P<level
 
 
 def make_a_worker_log(training: Training) -> None:
-    """Send what the protocol does not allow."""
+    """Begin as the protocol says, and send what it does not allow."""
     host, _, port = training.rlx_server_url.rpartition(":")
-    with socket.create_connection((host, int(port))) as client:
-        client.sendall(bytes(8))
+    messages = FrameConnection(socket.create_connection((host, int(port))), frame_timeout_s=60)
+    with contextlib.closing(messages):
+        messages.send(binary.encode_hello(Hello("a run", "a simulator", environments=1)))
+        messages.send(b"no message")
 
 
 @pytest.fixture(name="trained")
