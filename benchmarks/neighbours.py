@@ -7,10 +7,12 @@ Connections with one environment each offer ``--rate`` steps a second. In every 
 are there, too:
 
     strangers    200 connections a second that say nothing
-    visitors     connections that come, play three steps and go, ``--visits`` a second
+    visitors     connections that come, play three steps and stay for a while, ``--visits`` a
+                 second; up to 1,000 are there at a time
     trickles     200 connections that send a byte a second
     giants       connections that send frames of the largest size, one after the other
     floods       connections that send metrics as fast as they can
+    together     all of these
 
 The windows between, with players alone, are what each is compared with: latency (50th and 99th
 percentile) begins when a step is due. ``lost`` counts players whose connections were closed; there
@@ -25,7 +27,8 @@ import selectors
 import socket
 import struct
 import time
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,8 +44,11 @@ from servers import running_servers, temporary_directory
 from relaax.errors import ProtocolError
 from relaax.protocol import FrameConnection, binary
 
-#: Connections a second that say nothing, and connections that send a byte a second.
-STRANGERS, TRICKLES = 200, 200
+#: Connections a second that say nothing, and how many of them stay.
+STRANGERS, STRANGERS_STAY = 200, 2000
+
+#: Connections that send a byte a second, and visitors that are there at a time.
+TRICKLES, VISITORS = 200, 1000
 
 #: Connections that send as much, or as often, as they can.
 GIANTS, FLOODS = 2, 2
@@ -54,6 +60,9 @@ GIANT_BYTES = 64 * 1024 * 1024
 
 #: Of visitors and giants, until the server answers.
 _ANSWER_S = 10.0
+
+#: Takes the server's address, messages of players, and visitors a second.
+Behaviour = Callable[[tuple[str, int], Messages, float], None]
 
 
 @dataclass(frozen=True)
@@ -131,47 +140,60 @@ def measure(workers: str | int, arguments: argparse.Namespace) -> list[Row]:
 
 
 @contextlib.contextmanager
-def beside(behave: Callable[..., None], url: str, cell: Cell, visits: float) -> Iterator[None]:
-    """Let a process behave so meanwhile."""
+def beside(behaviours: Sequence[Behaviour], url: str, cell: Cell, visits: float) -> Iterator[None]:
+    """Let a process behave in each of these ways meanwhile."""
     host, _, port = url.rpartition(":")
     context = multiprocessing.get_context("fork")
-    child = start_child(context, behave, (host, int(port)), Messages.of(cell.observation), visits)
+    values = ((host, int(port)), Messages.of(cell.observation), visits)
+    children = [start_child(context, behave, *values) for behave in behaviours]
     try:
         yield
     finally:
-        kill([child])
+        kill(children)
 
 
 def strangers(place: tuple[str, int], messages: Messages, visits: float) -> None:
     """Connect again and again, and say nothing."""
-    kept = []
-    begin = time.monotonic()
-    while True:
+    kept: deque[socket.socket] = deque()
+    for _ in turns(STRANGERS):
         with contextlib.suppress(OSError):
             kept.append(socket.create_connection(place, _ANSWER_S))
-        if len(kept) > 20 * STRANGERS:
-            kept.pop(0).close()
-        time.sleep(max(0.0, begin + len(kept) / STRANGERS - time.monotonic()))
+        if len(kept) > STRANGERS_STAY:
+            kept.popleft().close()
 
 
 def visitors(place: tuple[str, int], messages: Messages, visits: float) -> None:
-    """Come, play three steps, and go."""
+    """Come, play three steps, stay, and go."""
+    kept: deque[FrameConnection] = deque()
+    for _ in turns(visits):
+        with contextlib.suppress(OSError, ProtocolError, binary.Error):
+            kept.append(visit(place, messages))
+        if len(kept) > VISITORS:
+            kept.popleft().close()
+
+
+def turns(rate: float) -> Iterator[None]:
+    """Yield so often a second, without end; late ones are made up for."""
     due = time.monotonic()
     while True:
-        due += 1 / visits
-        with contextlib.suppress(OSError, ProtocolError, binary.Error):
-            visit(place, messages)
+        yield
+        due += 1 / rate
         time.sleep(max(0.0, due - time.monotonic()))
 
 
-def visit(place: tuple[str, int], messages: Messages) -> None:
-    """Play three steps on a connection of its own."""
-    with contextlib.closing(FrameConnection(socket.create_connection(place, _ANSWER_S))) as frames:
+def visit(place: tuple[str, int], messages: Messages) -> FrameConnection:
+    """Play three steps on a new connection."""
+    frames = FrameConnection(socket.create_connection(place, _ANSWER_S))
+    try:
         frames.send(binary.encode_hello(binary.Hello("visitor", "benchmark")))
         for message in (messages.start, messages.step, messages.step, messages.step):
             frames.receive(_ANSWER_S)
             frames.send(message)
         frames.receive(_ANSWER_S)
+    except BaseException:
+        frames.close()
+        raise
+    return frames
 
 
 def trickles(place: tuple[str, int], messages: Messages, visits: float) -> None:
@@ -180,8 +202,7 @@ def trickles(place: tuple[str, int], messages: Messages, visits: float) -> None:
     data = struct.pack("<I", len(hello)) + hello
     socks: list[socket.socket | None] = [None] * TRICKLES
     sent = [0] * TRICKLES
-    while True:
-        begin = time.monotonic()
+    for _ in turns(1.0):
         for number, sock in enumerate(socks):
             try:
                 if sock is None or sent[number] == len(data):
@@ -191,7 +212,6 @@ def trickles(place: tuple[str, int], messages: Messages, visits: float) -> None:
                     sent[number] += 1
             except OSError:
                 socks[number] = None
-        time.sleep(max(0.0, begin + 1.0 - time.monotonic()))
 
 
 def giants(place: tuple[str, int], messages: Messages, visits: float) -> None:
@@ -248,12 +268,11 @@ def send_together(socks: list[socket.socket], data: bytes) -> None:
                     selector.unregister(ready)
 
 
-NEIGHBOURS: dict[str, Callable[..., None]] = {
-    "strangers": strangers,
-    "visitors": visitors,
-    "trickles": trickles,
-    "giants": giants,
-    "floods": floods,
+ALL = (strangers, visitors, trickles, giants, floods)
+
+NEIGHBOURS: dict[str, Sequence[Behaviour]] = {
+    **{behave.__name__: (behave,) for behave in ALL},
+    "together": ALL,
 }
 
 HEADINGS = (

@@ -111,7 +111,7 @@ def _ends_alone_when_killed(training: Training, statuses: Mapping[str, int | Non
     wrong += [
         f"{name} was stopped with {status}"
         for name, status in statuses.items()
-        if status != 0 and not _ends_by_signal(name)
+        if status != 0 and name != "HAProxy"  # which ends by the signal
     ]
     runs = sum(len(each.runs) for each in training.processes)
     return Check(
@@ -129,10 +129,6 @@ def _says_no_traceback(training: Training) -> Check:
         if "Traceback (most recent call last)" in run.text()
     ]
     return Check("no log has a traceback", not found, ", ".join(found) or "0")
-
-
-def _ends_by_signal(name: str) -> bool:
-    return name in ("HAProxy", "S3 server")
 
 
 def _memory_is_flat(training: Training) -> Check:

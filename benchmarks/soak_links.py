@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import socket
 import threading
 from collections.abc import Coroutine
 from enum import Enum
@@ -15,8 +16,8 @@ _DRIP_S = 1.0
 
 _DEADLINE_S = 10.0
 
-#: Connections begin, and end, in later turns of the loop.
-_SETTLE_S = 0.05
+#: More turns of the loop than what has been scheduled leads to.
+_TURNS = 20
 
 
 class Cut(Enum):
@@ -59,15 +60,22 @@ class Links:
 
     async def _end_all(self) -> None:
         """Break all connections, those that have just come, too."""
-        for _ in range(2):
+        for link in self._links:
+            await link.shut()
+        await _take_turns()
+        while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
             for link in self._links:
                 await link.shut()
-            await asyncio.sleep(_SETTLE_S)
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.sleep(_SETTLE_S)
+        await _take_turns()
+
+
+async def _take_turns() -> None:
+    """Let what has been accepted begin, and what has been broken end, in later turns."""
+    for _ in range(_TURNS):
+        await asyncio.sleep(0)
 
 
 class Link:
@@ -78,8 +86,11 @@ class Link:
         self.behind = behind
         self._links = links
         self._cut: Cut | None = None
-        self._server: asyncio.Server | None = None
+        # Not a server of asyncio: one that is closed drops what it has just accepted, open.
+        self._listener: socket.socket | None = None
+        #: Both ends of each connection, until they have been closed.
         self._writers: set[asyncio.StreamWriter] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
         #: Set while bytes pass, of what was cut too: the moment when it is healed wakes all.
         self._passes = asyncio.Event()
         self._passes.set()
@@ -95,13 +106,16 @@ class Link:
     async def open(self) -> None:
         """Listen."""
         host, _, port = self.url.rpartition(":")
-        self._server = await asyncio.start_server(self._serve, host, int(port))
+        self._listener = socket.create_server((host, int(port)))
+        self._listener.setblocking(False)
+        asyncio.get_running_loop().add_reader(self._listener, self._accept, self._listener)
 
     async def shut(self) -> None:
         """Listen no more, and break all connections."""
-        if self._server is not None:
-            self._server.close()
-            self._server = None
+        if self._listener is not None:
+            asyncio.get_running_loop().remove_reader(self._listener)
+            self._listener.close()
+            self._listener = None
         for writer in list(self._writers):
             writer.transport.abort()
 
@@ -114,24 +128,41 @@ class Link:
     async def _end_cut(self) -> None:
         self._cut = None
         self._passes.set()
-        if self._server is None:
+        if self._listener is None:
             await self.open()
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _accept(self, listener: socket.socket) -> None:
+        try:
+            sock, _ = listener.accept()
+        except OSError:  # it has gone again
+            return
+        sock.setblocking(False)
+        task = asyncio.get_running_loop().create_task(self._serve(sock))
+        self._tasks.add(task)  # the loop itself keeps no task alive
+        task.add_done_callback(self._tasks.discard)
+
+    async def _serve(self, sock: socket.socket) -> None:
         host, _, port = self.behind.rpartition(":")
+        reader, writer = await asyncio.open_connection(sock=sock)
         self._writers.add(writer)
-        behind = None
         try:
             behind_reader, behind = await asyncio.open_connection(host, int(port))
             self._writers.add(behind)
-            await asyncio.gather(self._pass(reader, behind), self._pass(behind_reader, writer))
+            try:
+                await asyncio.gather(self._pass(reader, behind), self._pass(behind_reader, writer))
+            finally:
+                await self._end(behind)
         except OSError:  # either end has broken it: so does this
             writer.transport.abort()
         finally:
-            for each in (writer, behind):
-                if each is not None:
-                    self._writers.discard(each)
-                    each.close()
+            await self._end(writer)
+
+    async def _end(self, writer: asyncio.StreamWriter) -> None:
+        """Close an end of a connection, and forget it when all has been sent."""
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
+        self._writers.discard(writer)
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while chunk := await reader.read(_CHUNK_BYTES):

@@ -27,9 +27,7 @@ class Fault:
     pause_s: float
 
 
-#: What each role may suffer, kills more often than the rest. S3 keeps what it was given: its
-#: emulator holds all in memory, and is not killed. A worker has no link of its own, and a learner
-#: listens at none.
+#: What each role may suffer, kills more often than the rest. A worker has no link of its own.
 _ALL = (Blow.KILL, Blow.KILL, Blow.STOP, *Cut)
 MAY_SUFFER: dict[str, tuple[Blow | Cut, ...]] = {
     "client": _ALL,
@@ -37,8 +35,8 @@ MAY_SUFFER: dict[str, tuple[Blow | Cut, ...]] = {
     "RLX server": _ALL,
     "shard": _ALL,
     "replay": _ALL,
-    "learner": (Blow.KILL, Blow.STOP),
-    "S3 server": (Blow.STOP, *Cut),
+    "learner": _ALL,
+    "S3 server": _ALL,
     "HAProxy": _ALL,
 }
 

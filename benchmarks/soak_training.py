@@ -103,7 +103,9 @@ class Training:
         servers = self._linked("RLX server", SERVERS)
         s3 = self._link("S3 server", self.s3_url)
         shard_urls, replay_urls = ([url for _, url in each] for each in (shards, replays))
-        self._write(shard_urls, replay_urls, s3)
+        # What the learner reaches, it reaches by links of its own.
+        ends = [[self._link("learner 1", bind) for bind, _ in each] for each in (shards, replays)]
+        self._write(shard_urls, replay_urls, s3, ends)
         self._add_s3()
         for number, (bind, _) in enumerate(shards, 1):
             flags = ["--shard", f"{number}/{SHARDS}", "--aws-spool", self._place("spool", number)]
@@ -125,7 +127,9 @@ class Training:
         for number in range(1, CLIENTS + 1):
             self._add_client(number, balancer)
 
-    def _write(self, shards: list[str], replays: list[str], s3: str) -> None:
+    def _write(
+        self, shards: list[str], replays: list[str], s3: str, of_learner: list[list[str]]
+    ) -> None:
         common = {"--log-level": "INFO"}
         content = {
             "relaax-parameter-server": {
@@ -140,8 +144,8 @@ class Training:
             },
             "relaax-learner": {
                 **common,
-                "--parameter-server": shards,
-                "--replay-servers": replays,
+                "--parameter-server": of_learner[0],
+                "--replay-servers": of_learner[1],
                 "--checkpoint-dir": str(self._place("learner")),
                 "--checkpoint-interval": CHECKPOINT_INTERVAL_S,
             },
@@ -168,15 +172,15 @@ class Training:
 
     def _link(self, name: str, behind: str) -> str:
         link = self._links.add(free_address(), behind)
-        self.links[name] = [link]
+        self.links.setdefault(name, []).append(link)
         return link.url
 
     def _add_s3(self) -> None:
-        host, _, port = self.s3_url.rpartition(":")
-        command = [COMMANDS / "moto_server", "-H", host, "-p", port]
+        program = Path(__file__).with_name("soak_s3.py")
+        command = [sys.executable, program, self.s3_url, self._place("s3.recording")]
         self.processes.append(
             Supervised(
-                "S3 server", "S3 server", command, self._directory, is_ready=_says("Running")
+                "S3 server", "S3 server", command, self._directory, is_ready=_says("serving at")
             )
         )
 

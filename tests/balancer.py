@@ -1,10 +1,10 @@
 """A real HAProxy before RLX servers, with the configuration that the project ships."""
 
 import re
-import socket
 from collections.abc import Sequence
 from pathlib import Path
 
+import psutil
 from processes import REPOSITORY, Process, Training, free_port, wait_for
 from programs import needs, program
 
@@ -37,12 +37,12 @@ class Balancer:
         assert self.process.is_running(), self.process.output()
 
     def _listens(self) -> bool:
-        host, _, port = self.url.rpartition(":")
-        try:
-            socket.create_connection((host, int(port)), timeout=5).close()
-        except OSError:
-            return False
-        return True
+        """Return whether it listens, without a connection, which it would hand to a server."""
+        port = int(self.url.rpartition(":")[2])
+        connections = psutil.Process(self.process.pid).net_connections("tcp")
+        return any(
+            each.status == psutil.CONN_LISTEN and each.laddr.port == port for each in connections
+        )
 
 
 def configuration(url: str, servers: Sequence[tuple[str, str]], shipped: Path = SHIPPED) -> str:

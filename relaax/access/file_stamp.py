@@ -24,19 +24,17 @@ class FromFiles(Generic[Content]):
         files: Sequence[Path],
         read: Callable[[], Content],
         complain: Callable[[Exception], None],
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._files = files
         self._read = read
         self._complain = complain
-        self._clock = clock
         self._stamp = self._stamp_now()
         self._content = read()
-        self._look_at = clock() + FRESH_S
+        self._look_at = time.monotonic() + FRESH_S
 
     def content(self) -> Content:
         """Return what the files hold, or held a second ago."""
-        now = self._clock()
+        now = time.monotonic()
         if now < self._look_at:
             return self._content
         self._look_at = now + FRESH_S

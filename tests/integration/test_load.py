@@ -79,9 +79,8 @@ def test_connections_beyond_a_limit_are_refused_until_others_leave(training: Tra
         with pytest.raises(Failure) as refused:
             clients[2].init(STATE)
         assert not refused.value.is_final
-        if training.workers == "connection":
-            assert refused.value.code == ErrorCode.GO_ELSEWHERE
-            assert "2 connections are served (--max-connections)" in refused.value.message
+        assert refused.value.code == ErrorCode.GO_ELSEWHERE
+        assert "2 connections are served (--max-connections)" in refused.value.message
         loaded.server.says(r"2 connections are served \(--max-connections\)")
         wait_for(lambda: loaded.refused("limit") >= 1, "the count of a refusal")
         clients[0].__exit__(None, None, None)

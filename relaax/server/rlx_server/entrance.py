@@ -37,9 +37,13 @@ class Entrance:
     later for those of one address.
     """
 
-    def __init__(self, messages: FrameConnection, peer: str, guard: Guard) -> None:
+    def __init__(
+        self, messages: FrameConnection, peer: str, guard: Guard, refusal: str | None = None
+    ) -> None:
         self.messages = messages
         self.peer = peer
+        #: Why it will not be served, whatever it proves; None where it may be.
+        self.refusal = refusal
         self._guard = guard
         self._max_frame_bytes = messages.max_frame_bytes
         self._deadline = time.monotonic() + guard.hello_timeout_s

@@ -45,8 +45,11 @@ class Lobby:
         """Return the descriptor to poll."""
         return self._poll.fileno()
 
-    def enter(self, sock: socket.socket, peer: str) -> None:
-        """Take an accepted connection, which is this lobby's from then on."""
+    def enter(self, sock: socket.socket, peer: str, refusal: str | None = None) -> None:
+        """Take an accepted connection, which is this lobby's from then on.
+
+        ``refusal`` is what it will be told, whatever it proves, if it is refused already.
+        """
         try:
             messages = self._open_connection(sock)
         except OSError as error:  # its client has left again
@@ -56,7 +59,7 @@ class Lobby:
             return
         if len(self._waiting) >= MOST_WAITING:
             self._end(next(iter(self._waiting.values())), ProtocolError("too many others wait"))
-        self._waiting[messages.fileno()] = Entrance(messages, peer, self._guard)
+        self._waiting[messages.fileno()] = Entrance(messages, peer, self._guard, refusal)
         self._poll.register(messages.fileno(), select.EPOLLIN)
 
     def proved(self, looks_at_all: bool = False) -> Iterator[Entrance]:
@@ -74,8 +77,11 @@ class Lobby:
                 self._leave(number)
                 yield entrance
 
-    def turned_away(self) -> int:
-        """Return how many were refused since this was asked for what they had shown, or not."""
+    def refused(self) -> int:
+        """Return how many were refused since this was asked, for what they had shown, or not.
+
+        Those are not among them that had been refused before they came here.
+        """
         refused, self._refused = self._refused, 0
         return refused
 
@@ -112,16 +118,16 @@ class Lobby:
     def _end(self, entrance: Entrance, error: Exception) -> None:
         self._leave(entrance.messages.fileno())
         if isinstance(error, AccessDenied):  # it has been logged
-            self._refused += 1
             entrance.refuse(ErrorCode.ACCESS, f"{error}")
         elif isinstance(error, ProtocolError):
-            self._refused += 1
             _log.warning("closing the connection from %s: %s", entrance.peer, error)
             entrance.refuse(ErrorCode.PROTOCOL, str(error))
         else:
             if not isinstance(error, PeerClosed):
                 _log.info("lost the connection from %s: %s", entrance.peer, error)
             entrance.messages.close()
+        if isinstance(error, AccessDenied | ProtocolError) and entrance.refusal is None:
+            self._refused += 1
         self._ended.append(entrance.peer)
 
     def _leave(self, number: int) -> None:

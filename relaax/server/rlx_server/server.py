@@ -87,9 +87,10 @@ class RlxServer:
     """Listens, admits, reaps; ends with SIGINT, SIGTERM, or the training.
 
     ``watch`` is what the watcher of the parameter server runs; it alone keeps ``operators``, a
-    listener, open. With a ``lobby`` workers get connections that have proved there that they may be
-    served; without one, they get them as they come. While no worker can take connections, clients
-    wait in the listener's queue.
+    listener, open. With ``hands_over_at_once`` workers get connections as they come; without, when
+    they have proved in the ``lobby`` that they may be served. Those that are refused are there
+    until they have said enough to be told why. While no worker can take connections, clients wait
+    in the listener's queue.
     Whatever happens is counted in ``state``, which the watcher reads. What ``served`` returns is
     shown in the live line, too.
 
@@ -110,7 +111,8 @@ class RlxServer:
         watchdog: Watchdog,
         drain_s: float,
         limits: ConnectionLimits,
-        lobby: Lobby | None = None,
+        lobby: Lobby,
+        hands_over_at_once: bool,
         operators: socket.socket | None = None,
         served: Callable[[], list[Figure]] = list,
     ) -> None:
@@ -119,6 +121,7 @@ class RlxServer:
         self._drain_s = drain_s
         self._limits = limits
         self._lobby = lobby
+        self._hands_over_at_once = hands_over_at_once
         self._operators = operators
         self._served = served
         self._available = AvailableMemory()
@@ -151,9 +154,8 @@ class RlxServer:
         self._children.parents_own(self._listener, self._wake_reader, self._wake_writer)
         if self._operators is not None:
             self._children.parents_own(self._operators)
-        if self._lobby is not None:
-            self._children.parents_own(self._lobby)
-            self._selector.register(self._lobby, selectors.EVENT_READ, self._take_from_lobby)
+        self._children.parents_own(self._lobby)
+        self._selector.register(self._lobby, selectors.EVENT_READ, self._take_from_lobby)
         self._install_signals()
         try:
             self._loop()
@@ -161,9 +163,8 @@ class RlxServer:
             self._listener.close()
             if self._operators is not None:
                 self._operators.close()
-            if self._lobby is not None:
-                self._lobby.turn_away()
-                self._lobby.close()
+            self._lobby.turn_away()
+            self._lobby.close()
             self._children.stop(END_OF_TRAINING if self._is_over else STOP)
             signal.set_wakeup_fd(-1)
             self._wake_reader.close()
@@ -240,8 +241,7 @@ class RlxServer:
             self._listen(False)
             self._children.no_longer_open(self._listener)
             self._listener.close()
-            if self._lobby is not None:
-                self._lobby.turn_away()
+            self._lobby.turn_away()
             self._workers.drain()
         state = self._state
         is_away = state[Cell.PARAMETER_SERVER_WAS_AWAY] > state[Cell.PARAMETER_SERVER_ANSWERED]
@@ -313,23 +313,24 @@ class RlxServer:
                 time.sleep(ACCEPT_RETRY_S)
                 return
             peer = f"{address[0]}:{address[1]}"
-            if self._lobby is not None:
+            if not self._hands_over_at_once:
                 self._lobby.enter(connection, peer)
                 continue
-            with connection:
-                self._admit(connection, peer)
+            refusal = self._admit(connection, peer)
+            if refusal is None:
+                connection.close()  # its worker has it
+            else:
+                self._lobby.enter(connection, peer, refusal)
 
     def _take_from_lobby(self, looks_at_all: bool = False) -> None:
-        """Admit the connections that have proved that they may be served."""
-        if self._lobby is None:
-            return
+        """Admit the connections that have proved that they may be served, or say why not."""
         for entrance in self._lobby.proved(looks_at_all):
-            reason = self._admit(entrance.messages, entrance.peer)
-            if reason is None:
+            refusal = entrance.refusal or self._admit(entrance.messages, entrance.peer)
+            if refusal is None:
                 entrance.messages.release()  # its worker has it
             else:
-                entrance.refuse(ErrorCode.GO_ELSEWHERE, reason)
-        self._state[Cell.TURNED_AWAY] += self._lobby.turned_away()
+                entrance.refuse(ErrorCode.GO_ELSEWHERE, refusal)
+        self._state[Cell.TURNED_AWAY] += self._lobby.refused()
         self._lobby.ended()  # no worker has been counting them
 
     def _admit(self, connection: socket.socket | FrameConnection, peer: str) -> str | None:

@@ -76,9 +76,7 @@ def rlx_server(configuration: RlxServerConfiguration, listener: socket.socket) -
     seeds = _seeds(listener, options.seed)
     count = _shared_workers(options, config)
     workers: Workers
-    lobby = None
     if count is None:
-        lobby = Lobby(settings.guard, settings.open_connection)
         workers = ConnectionWorkers(
             children,
             WorkerAdmission(first_mib),
@@ -107,7 +105,8 @@ def rlx_server(configuration: RlxServerConfiguration, listener: socket.socket) -
         watchdog=Watchdog(tally.state, options.worker_timeout),
         drain_s=options.drain,
         limits=ConnectionLimits(options.max_connections, options.max_connections_per_address),
-        lobby=lobby,
+        lobby=Lobby(settings.guard, settings.open_connection),
+        hands_over_at_once=count is not None,
         operators=operators,
     )
 

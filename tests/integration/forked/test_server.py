@@ -10,9 +10,12 @@ import logging, os, select, selectors, signal, socket, sys, threading, time
 from relaax.address import Address
 from relaax.server.rlx_server import server as module
 from relaax.server.rlx_server.admission import AdmissionDecision
+from relaax.protocol import FrameConnection
 from relaax.server.rlx_server.children import Children
+from relaax.server.rlx_server.entrance import Guard
 from relaax.server.common.listening import listen_as_told
 from relaax.server.rlx_server.limits import ConnectionLimits
+from relaax.server.rlx_server.lobby import Lobby
 from relaax.server.rlx_server.server import RlxServer
 from relaax.server.rlx_server.tally import Tally
 from relaax.server.rlx_server.tally.state import Cell
@@ -101,8 +104,10 @@ def serve(clients, watch=lambda: time.sleep(60) or 0, drain_s=0, worker_timeout_
     watchdog = Watchdog(state, worker_timeout_s)
     selector = selectors.DefaultSelector()
     limits = ConnectionLimits(workers.most, workers.most)
+    lobby = Lobby(Guard(tokens=None, hello_timeout_s=1.0), FrameConnection)
     server = RlxServer(
-        listener, selector, children, workers, watch, state, watchdog, drain_s, limits
+        listener, selector, children, workers, watch, state, watchdog, drain_s, limits,
+        lobby, hands_over_at_once=True,
     )
     thread.start()
     status = server.run()

@@ -41,9 +41,9 @@ class Street:
         self.lobby = Lobby(guard, partial(FrameConnection, frame_timeout_s=DEADLINE_S))
         self._clients = []
 
-    def connect(self, peer="192.0.2.1:4711"):
+    def connect(self, peer="192.0.2.1:4711", refusal=None):
         ours, theirs = socket.socketpair()
-        self.lobby.enter(theirs, peer)
+        self.lobby.enter(theirs, peer, refusal)
         self._clients.append(FrameConnection(ours))
         return self._clients[-1]
 
@@ -82,6 +82,20 @@ def refusal(client):
     with contextlib.suppress(ConnectionResetError):  # it had said more, which was not read
         assert client.receive(DEADLINE_S) is None
     return refused.value
+
+
+def test_one_that_is_refused_is_told_when_it_has_said_hello_and_is_not_counted_again(open_street):
+    client = open_street.connect(refusal="2 connections are served (--max-connections)")
+    assert list(open_street.lobby.proved()) == []
+    client.send(HELLO)
+    (entrance,) = open_street.lobby.proved()
+    entrance.refuse(ErrorCode.GO_ELSEWHERE, entrance.refusal)
+    error = refusal(client)
+    assert error.code == ErrorCode.GO_ELSEWHERE
+    assert "2 connections are served (--max-connections)" in str(error)
+    open_street.connect(refusal="no").send(b"nonsense")
+    assert list(open_street.lobby.proved()) == []
+    assert open_street.lobby.refused() == 0
 
 
 @pytest.mark.parametrize("first", [HELLO, ACT, b" " + ACT])
@@ -123,7 +137,7 @@ def test_without_the_right_token_nothing_is_served_and_the_client_hears_why(guar
     client._sock.sendall(frames(*shown, HELLO))
     assert list(guarded.lobby.proved()) == []
     assert refusal(client).code == ErrorCode.ACCESS
-    assert guarded.lobby.turned_away() == 1
+    assert guarded.lobby.refused() == 1
     assert guarded.lobby.ended() == ["192.0.2.1:4711"]
 
 
@@ -199,7 +213,7 @@ def test_a_client_that_leaves_is_forgotten(open_street):
     open_street.connect().close()
     assert list(open_street.lobby.proved()) == []
     assert len(open_street.lobby) == 0
-    assert open_street.lobby.turned_away() == 0
+    assert open_street.lobby.refused() == 0
 
 
 def test_a_child_that_closes_its_copy_leaves_the_connections_open(open_street):
