@@ -39,9 +39,12 @@ How Gymnasium environments are driven:
 ``gymnasium_video``                                 episodes as MP4 files
 """
 
+from relaax.access import TlsFiles
+from relaax.client.access import ClientAccess
 from relaax.client.backoff import Backoff
 from relaax.client.failure import Failure
 from relaax.client.rlx_client import Client
+from relaax.client.transport import TcpTransport
 from relaax.client.vector_client import VectorClient
 from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
 
@@ -52,7 +55,10 @@ __all__ = [
     "TRUNCATED",
     "Backoff",
     "Client",
+    "ClientAccess",
     "Failure",
     "Steps",
+    "TcpTransport",
+    "TlsFiles",
     "VectorClient",
 ]
