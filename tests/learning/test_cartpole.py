@@ -75,7 +75,7 @@ def test_a_recurrent_network_learns(training: Training, show: Any):
         "lstm_size": 32,
         "episode_len": 8,
         "normalize_advantages": False,
-        "initial_learning_rate": 3e-3,
+        "initial_learning_rate": 1.5e-3,
         "passes": 4,
     }
     show("LSTM", train(training, {**algorithm, **recurrent}, goal=100))
