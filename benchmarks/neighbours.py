@@ -10,7 +10,8 @@ are there, too:
     visitors     connections that come, play three steps and stay for a while, ``--visits`` a
                  second; up to 1,000 are there at a time
     trickles     200 connections that send a byte a second
-    giants       connections that send frames of the largest size, one after the other
+    giants       connections that send frames of the largest size, one after the other: one that is
+                 no message, and one of JSON
     floods       connections that send metrics as fast as they can
     together     all of these
 
@@ -28,7 +29,7 @@ import socket
 import struct
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,8 +51,8 @@ STRANGERS, STRANGERS_STAY = 200, 2000
 #: Connections that send a byte a second, and visitors that are there at a time.
 TRICKLES, VISITORS = 200, 1000
 
-#: Connections that send as much, or as often, as they can.
-GIANTS, FLOODS = 2, 2
+#: Connections that send as often as they can.
+FLOODS = 2
 
 #: Between the begin of the neighbours and that of their window.
 SETTLE_S = 3.0
@@ -215,15 +216,17 @@ def trickles(place: tuple[str, int], messages: Messages, visits: float) -> None:
 
 
 def giants(place: tuple[str, int], messages: Messages, visits: float) -> None:
-    """Send frames of the largest size, which are no steps."""
-    frame = struct.pack("<I", GIANT_BYTES) + b"\x03" + bytes(GIANT_BYTES - 1)
+    """Send frames of the largest size, which are refused: as soon as they begin, or when parsed."""
+    size = struct.pack("<I", GIANT_BYTES)
+    nothing = size + b"\x03" + bytes(GIANT_BYTES - 1)
+    brackets = size + b'["act","[' + b"[0]," * (GIANT_BYTES // 4)
     while True:
         socks = []
         with contextlib.suppress(OSError, ProtocolError):
-            for _ in range(GIANTS):
+            for _ in range(2):
                 socks.append(socket.create_connection(place, _ANSWER_S))
-                greet(FrameConnection(socks[-1]), "giant")
-            send_together(socks, frame)
+            greet(FrameConnection(socks[0]), "giant")
+            send_together({socks[0]: nothing, socks[1]: brackets[: len(nothing)]})
         for sock in socks:
             sock.close()
 
@@ -239,7 +242,7 @@ def floods(place: tuple[str, int], messages: Messages, visits: float) -> None:
                 socks.append(socket.create_connection(place, _ANSWER_S))
                 greet(FrameConnection(socks[-1]), "flood")
             while True:
-                send_together(socks, many)
+                send_together(dict.fromkeys(socks, many))
         for sock in socks:
             sock.close()
 
@@ -250,12 +253,12 @@ def greet(frames: FrameConnection, name: str) -> None:
     frames.receive(_ANSWER_S)
 
 
-def send_together(socks: list[socket.socket], data: bytes) -> None:
-    """Send ``data`` on all of some connections, a piece each in turn; OSError when one is lost."""
-    rest = {sock: memoryview(data) for sock in socks}
+def send_together(data: Mapping[socket.socket, bytes]) -> None:
+    """Send its data on each connection, a piece each in turn; OSError when one is lost."""
+    rest = {sock: memoryview(each) for sock, each in data.items()}
     selector = selectors.DefaultSelector()
     with contextlib.closing(selector):
-        for sock in socks:
+        for sock in data:
             sock.setblocking(False)
             selector.register(sock, selectors.EVENT_WRITE)
         while rest:

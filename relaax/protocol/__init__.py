@@ -8,7 +8,7 @@
 ``token_message``  the message that shows a token, before either version begins
 ``json``           version 1: one environment, messages in JSON
 ``binary``         version 2: many environments on one connection, arrays as raw bytes
-``nesting``        how deep lists and objects may lie in each other in JSON
+``nesting``        how much JSON may hold, and how deep in each other
 ``text``           what can be written as UTF-8
 
 ``docs/protocol.md`` specifies it. It needs numpy and nothing else.

@@ -27,7 +27,8 @@ class FrameConnection(MessageConnection):
 
     It owns ``sock``. ``frame_timeout_s`` bounds how long one frame may take, in either direction,
     once it has begun, and ``keepalive`` how long a peer stays whose machine is gone.
-    ``max_frame_bytes`` may be changed before the frame that it should hold for.
+    ``max_frame_bytes`` may be changed before the frame that it should hold for. Errors name the
+    options of the RLX server that limit frames, where this ``is_servers``.
     """
 
     def __init__(
@@ -36,7 +37,10 @@ class FrameConnection(MessageConnection):
         max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES,
         frame_timeout_s: float = DEFAULT_FRAME_TIMEOUT_S,
         keepalive: Keepalive | None = None,
+        is_servers: bool = False,
     ) -> None:
+        self._size_option = " (--max-frame-bytes)" if is_servers else ""
+        self._time_option = " (--message-timeout)" if is_servers else ""
         self._sock = sock
         self.max_frame_bytes = max_frame_bytes
         self._frame_timeout_s = frame_timeout_s
@@ -116,7 +120,7 @@ class FrameConnection(MessageConnection):
             self._received += chunk
         if is_tls(self._received):
             raise _foreign("TLS")
-        if len(self._received) > _HEADER_BYTES:
+        if len(self._received) >= _HEADER_BYTES:
             self._announced_length()
         return bytes(self._received[_HEADER_BYTES:])
 
@@ -163,7 +167,7 @@ class FrameConnection(MessageConnection):
         if self._unsent and now > self._sends_since + self._frame_timeout_s:
             raise TimeoutError(
                 f"the peer has not taken {len(self._unsent)} bytes of a frame within "
-                f"{self._frame_timeout_s:g} s"
+                f"{self._frame_timeout_s:g} s{self._time_option}"
             )
         # While an answer waits, nothing is read, and the rest of a frame may lie there.
         if self._unsent or not self._awaits_more:
@@ -223,6 +227,7 @@ class FrameConnection(MessageConnection):
                 raise _foreign(name)
             raise ProtocolError(
                 f"a frame of {length} bytes was announced; 1 to {self.max_frame_bytes} are allowed"
+                f"{self._size_option}"
             )
         return length
 
@@ -265,6 +270,7 @@ class FrameConnection(MessageConnection):
     def _overdue(self) -> ProtocolError:
         return ProtocolError(
             f"{self._missing()} bytes of a frame did not arrive within {self._frame_timeout_s:g} s"
+            f"{self._time_option}"
         )
 
     def _broken_off(self) -> ProtocolError:

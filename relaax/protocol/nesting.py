@@ -1,4 +1,4 @@
-"""How deep lists and objects may lie in each other in JSON."""
+"""How much JSON may hold: it is made of text in one go, and nobody else is served meanwhile."""
 
 import re
 
@@ -7,19 +7,33 @@ from relaax.errors import ProtocolError
 #: An observation of Gymnasium's nested spaces has a few levels.
 MAX_LEVELS = 64
 
+#: Lists, objects and strings. A picture of 210 x 160 pixels in lists of three numbers has 34,000.
+MAX_PARTS = 200_000
+
+#: Numbers and other members of these; a state with more is sent as an array.
+MAX_MEMBERS = 1_000_000
+
 #: A whole string, or one bracket outside of strings.
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]', re.DOTALL)
 
 _STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
 
 
-def require_few_levels(text: str) -> None:
-    """Raise ProtocolError for JSON with more than ``MAX_LEVELS`` lists and objects in each other.
+def require_within_limits(text: str) -> None:
+    """Raise ProtocolError for JSON with more than ``MAX_PARTS``, ``MAX_MEMBERS`` or ``MAX_LEVELS``.
 
-    What walks through a value may then call itself for each level. ``text`` is looked at as it is,
-    before anything is made of it; it may be no JSON at all.
+    Levels are lists and objects in each other: what walks through a value may call itself for each.
+    ``text`` is looked at as it is, before anything is made of it; it may be no JSON at all, and
+    what stands in a string counts, too.
     """
-    if text.count("[") + text.count("{") <= MAX_LEVELS:
+    opened = text.count("[") + text.count("{")
+    for count, most, what in (
+        (opened + text.count('"') // 2, MAX_PARTS, "lists, objects and strings"),
+        (text.count(","), MAX_MEMBERS, "numbers; an array has room for them"),
+    ):
+        if count > most:
+            raise ProtocolError(f"JSON holds too much: at most {most:,} {what}")
+    if opened <= MAX_LEVELS:
         return
     levels = 0
     for token in _TOKEN.finditer(text):

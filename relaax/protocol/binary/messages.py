@@ -14,7 +14,7 @@ from relaax.errors import ProtocolError
 from relaax.evaluation import Evaluation
 from relaax.protocol.binary.arrays import Block, block_length, decode_block, encode_block
 from relaax.protocol.connection import Payload
-from relaax.protocol.nesting import require_few_levels
+from relaax.protocol.nesting import require_within_limits
 from relaax.protocol.text import is_text
 from relaax.spaces import Space
 from relaax.steps import (
@@ -399,7 +399,7 @@ def _expect(payload: Payload, kind: int, what: str) -> None:
 def _decode_json(data: Payload, what: str) -> dict[str, Any]:
     try:
         text = str(data, encoding="utf-8")
-        require_few_levels(text)
+        require_within_limits(text)
         body = json.loads(text)
     except ValueError as error:
         raise ProtocolError(f"{what} is not JSON: {error}") from error

@@ -18,7 +18,7 @@ import numpy as np
 from relaax.errors import ProtocolError
 from relaax.protocol.connection import Payload
 from relaax.protocol.json import npz
-from relaax.protocol.nesting import require_few_levels
+from relaax.protocol.nesting import require_within_limits
 
 DEFAULT_MAX_ARRAY_BYTES = 64 * 1024 * 1024
 
@@ -44,11 +44,10 @@ def encode(value: Any, what: str = "a value") -> str:
 def decode(text: str, max_array_bytes: int = DEFAULT_MAX_ARRAY_BYTES) -> Any:
     """Return the value that ``text`` is the JSON of.
 
-    All its arrays together may unpack to ``max_array_bytes``, and its lists and objects may have
-    ``nesting.MAX_LEVELS``. Raises ``ProtocolError``, and nothing else, for whatever cannot be
-    decoded.
+    All its arrays together may unpack to ``max_array_bytes``, and the rest has the limits of
+    ``nesting``. Raises ``ProtocolError``, and nothing else, for whatever cannot be decoded.
     """
-    require_few_levels(text)
+    require_within_limits(text)
     arrays = _ArrayDecoder(max_array_bytes)
     try:
         return json.loads(

@@ -14,6 +14,9 @@ from relaax.protocol.token_message import MAX_TOKEN_MESSAGE_BYTES, TOKEN_HEAD, s
 #: How much of a first message shows which one it is.
 _TELLING_BYTES = 4
 
+#: All of it must be there before it is served, or so much: a state of version 1 may be large.
+_ENOUGH_BYTES = 64 * 1024
+
 #: How a message of version 1 may begin: an array of JSON, which blanks may come before.
 _JSON_BEGINS = b"[ \t\r\n"
 
@@ -32,9 +35,9 @@ class Guard:
 class Entrance:
     """A connection that has not proved yet that it may be served; until then it costs little.
 
-    It proves that by the right token, where there are tokens, and by a first message that begins
-    like one of RLX. One that fails is refused with the reason, if it understands that: later and
-    later for those of one address.
+    It proves that by the right token, where there are tokens, and by a whole first message that
+    begins like one of RLX, or much of a large one. One that fails is refused with the reason, if it
+    understands that: later and later for those of one address.
     """
 
     def __init__(
@@ -87,7 +90,7 @@ class Entrance:
         self.messages.close()
 
     def _has_begun(self) -> bool:
-        """Return whether the first message has begun, and nothing is wrong with it."""
+        """Return whether the first message has come, and begins as it should."""
         begun = self.messages.begun_now()
         if not self.messages.has_message and len(begun) < _TELLING_BYTES:
             return False
@@ -101,7 +104,7 @@ class Entrance:
             return False
         if not self.knows_errors and begun[:1] not in _JSON_BEGINS:
             raise ProtocolError(f"its first message begins with {begun[:8]!r}, as none of RLX does")
-        return True
+        return self.messages.has_message or len(begun) >= _ENOUGH_BYTES
 
     def _takes_token(self) -> bool:
         """Check the token when all of it is there; return whether it is."""

@@ -23,7 +23,7 @@ class Report:
 
     #: Connections that it has taken since its start.
     taken: int
-    #: Environments that it serves now; a connection that has said nothing yet counts as one.
+    #: Environments that it serves now; a connection without a first message counts as one.
     environments: int
     #: Connections that have not proved yet that they may be served.
     waiting: int = 0
@@ -66,17 +66,25 @@ class Outbox:
         return self._report is not None
 
     @property
-    def load(self) -> int:
+    def environments(self) -> int:
         """Environments that the worker serves; a connection on its way counts as one."""
         if self._report is None:
             return self._handed_over
         return self._report.environments + self._handed_over - self._report.taken
 
     @property
+    def load(self) -> int:
+        """The same, with the connections that have not proved yet that they may be served."""
+        return self.environments + self._waiting
+
+    @property
     def connections(self) -> int:
         """Connections that the worker has, or will have; without those that prove nothing."""
-        waiting = 0 if self._report is None else self._report.waiting
-        return self._by_host.total() - waiting
+        return self._by_host.total() - self._waiting
+
+    @property
+    def _waiting(self) -> int:
+        return 0 if self._report is None else self._report.waiting
 
     def connections_of(self, host: str) -> int:
         """Return how many of them come from an address."""

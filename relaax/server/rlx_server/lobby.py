@@ -58,7 +58,10 @@ class Lobby:
             self._ended.append(peer)
             return
         if len(self._waiting) >= MOST_WAITING:
-            self._end(next(iter(self._waiting.values())), ProtocolError("too many others wait"))
+            self._end(
+                next(iter(self._waiting.values())),
+                ProtocolError(f"{MOST_WAITING:,} others wait that have not begun, either"),
+            )
         self._waiting[messages.fileno()] = Entrance(messages, peer, self._guard, refusal)
         self._poll.register(messages.fileno(), select.EPOLLIN)
 

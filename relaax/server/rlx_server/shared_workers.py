@@ -90,7 +90,7 @@ class SharedWorkers:
     def admit(self) -> AdmissionDecision:
         """Decide whether there is memory for one more connection."""
         return self._admission.decide(
-            Sharing(worker.pid, worker.outbox.load)
+            Sharing(worker.pid, worker.outbox.environments)
             for worker in self._workers
             if worker.pid is not None and worker.outbox is not None and worker.is_ready
         )

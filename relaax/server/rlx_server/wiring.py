@@ -119,6 +119,7 @@ def _connections(
         FrameConnection,
         max_frame_bytes=options.max_frame_bytes,
         frame_timeout_s=options.message_timeout,
+        is_servers=True,
     )
     if access.tls is None or access.tls.cert is None:
         return framed

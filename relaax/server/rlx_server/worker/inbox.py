@@ -47,7 +47,10 @@ class Inbox:
         self._closed.append(peer)
 
     def report(self, environments: int, waiting: int = 0) -> None:
-        """Tell the RLX server how much this worker has taken, if that has changed."""
+        """Tell the RLX server how much this worker has taken, if that has changed.
+
+        ``waiting`` connections have not proved yet that they may be served.
+        """
         report, closed = (self._taken, environments, waiting), tuple(self._closed[:MOST_CLOSED])
         if report == self._reported and not closed:
             return

@@ -165,8 +165,7 @@ class Worker:
         if now >= self._note_at:
             self._note_connected(now)
         if self._inbox is not None:
-            waiting = len(self._lobby)
-            self._inbox.report(self._environments() + self._silent + waiting, waiting)
+            self._inbox.report(self._environments() + self._silent, len(self._lobby))
 
     def _serves(self, connection: Connection) -> bool:
         return self._connections.get(connection.descriptor) is connection

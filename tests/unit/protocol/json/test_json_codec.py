@@ -7,6 +7,7 @@ import pytest
 
 from relaax.errors import ProtocolError
 from relaax.protocol.json import codec as json_codec
+from relaax.protocol.nesting import MAX_MEMBERS, MAX_PARTS
 
 
 @pytest.mark.parametrize(
@@ -124,6 +125,19 @@ def test_lists_and_objects_lie_in_each_other_64_levels_deep(opens: str, closes: 
     assert json_codec.decode(opens * 64 + "1" + closes * 64)
     with pytest.raises(ProtocolError, match="nested too deeply: at most 64 levels"):
         json_codec.decode(opens * 65 + "1" + closes * 65)
+
+
+@pytest.mark.parametrize("part", ["[]", "{}", '""'])
+def test_json_holds_so_many_lists_objects_and_strings(part: str) -> None:
+    json_codec.decode("[" + f"{part}," * (MAX_PARTS - 2) + part + "]")
+    with pytest.raises(ProtocolError, match="too much: at most 200,000 lists, objects and strings"):
+        json_codec.decode("[" + f"{part}," * (MAX_PARTS - 1) + part + "]")
+
+
+def test_json_holds_so_many_numbers() -> None:
+    assert len(json_codec.decode("[" + "1," * MAX_MEMBERS + "1]")) == MAX_MEMBERS + 1
+    with pytest.raises(ProtocolError, match="too much: at most 1,000,000 numbers; an array"):
+        json_codec.decode("[" + "1," * (MAX_MEMBERS + 1) + "1]")
 
 
 def test_many_lists_beside_each_other_and_brackets_in_texts_are_not_deep() -> None:

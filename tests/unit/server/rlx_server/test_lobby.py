@@ -99,18 +99,40 @@ def test_one_that_is_refused_is_told_when_it_has_said_hello_and_is_not_counted_a
 
 
 @pytest.mark.parametrize("first", [HELLO, ACT, b" " + ACT])
-def test_a_first_message_that_has_begun_is_proof_where_no_token_is_asked_for(open_street, first):
+def test_a_whole_first_message_is_proof_where_no_token_is_asked_for(open_street, first):
     client = open_street.connect()
     data = frames(first)
-    for byte in data[:7]:
+    for byte in data[:-1]:
         client._sock.sendall(bytes([byte]))
         assert list(open_street.lobby.proved()) == []
-    client._sock.sendall(data[7:8])
+    client._sock.sendall(data[-1:])
     (entrance,) = list(open_street.lobby.proved())
     assert len(open_street.lobby) == 0
-    client._sock.sendall(data[8:])
     assert bytes(entrance.messages.receive_now()) == first
     entrance.messages.close()
+
+
+def test_much_of_a_large_first_message_is_proof(open_street):
+    """A lobby holds no more of it than that."""
+    client = open_street.connect()
+    large = encode_request(Act([1.0] * 100_000))
+    found = []
+    for begin in range(0, len(large), 10_000):
+        client._sock.sendall((frames(large) if begin == 0 else large)[begin:][:10_000])
+        found += open_street.lobby.proved()
+        if found:
+            break
+    assert begin == 60_000
+    found[0].messages.close()
+
+
+@pytest.mark.parametrize("length", [b"\0\0\0\0", b"\xff\xff\xff\xff", b"GET ", b"SSH-"])
+def test_a_length_that_no_frame_may_have_is_refused_at_once(open_street, length):
+    client = open_street.connect()
+    client._sock.sendall(length)
+    assert list(open_street.lobby.proved()) == []
+    assert client.receive(DEADLINE_S) is None
+    assert open_street.lobby.refused() == 1
 
 
 @pytest.mark.parametrize("first", [HELLO, ACT])
@@ -202,7 +224,10 @@ def test_the_oldest_goes_when_too_many_wait(open_street, monkeypatch, caplog):
     clients = [open_street.connect(f"192.0.2.1:{number}") for number in range(5)]
     assert len(open_street.lobby) == 3
     assert [client.receive(DEADLINE_S) for client in clients[:2]] == [None, None]
-    assert "closing the connection from 192.0.2.1:1: too many others wait" in caplog.text
+    assert (
+        "closing the connection from 192.0.2.1:1: 3 others wait that have not begun, either"
+        in caplog.text
+    )
     clients[4]._sock.sendall(frames(HELLO))
     (entrance,) = list(open_street.lobby.proved())
     assert entrance.peer == "192.0.2.1:4"

@@ -13,6 +13,7 @@ from relaax.errors import ProtocolError
 from relaax.protocol import binary
 from relaax.protocol.binary import ErrorCode, Hello, Metric
 from relaax.protocol.json.messages import Act, ScalarMetric, encode_request
+from relaax.server.rlx_server.entrance import Guard
 from relaax.server.rlx_server.worker import loop
 from relaax.steps import START, TERMINATED
 
@@ -175,9 +176,9 @@ def test_a_frame_that_does_not_come_whole_ends_its_connection_with_the_reason(se
 
 
 def test_a_hello_that_does_not_come_whole_ends_its_connection(serve, caplog):
-    served = serve(runs=True, message_timeout_s=0.1)
+    served = serve(runs=True, guard=Guard(tokens=None, hello_timeout_s=0.1))
     assert is_closed(stop_in_the_hello(served))
-    assert "3 bytes of a frame did not arrive within 0.1 s" in caplog.text
+    assert "it has not begun within 0.1 s (--hello-timeout)" in caplog.text
 
 
 def test_a_client_that_reads_nothing_is_closed_after_its_time_with_the_reason(serve, caplog):
