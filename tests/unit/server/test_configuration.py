@@ -590,3 +590,23 @@ class TestExport:
 
     def test_something_must_be_written(self, yaml):
         assert "--onnx FILE or --saved-model DIR" in refusal_of_text(yaml, NAMED, load_export)
+
+
+class TestAccessFile:
+    """The section access is in the YAML file, or in a file that it names."""
+
+    def test_its_keys_are_those_of_the_section(self, yaml, tmp_path):
+        (tmp_path / "sub").mkdir()
+        (tmp_path / "sub" / "access.yaml").write_text("--insecure: true\n")
+        (tmp_path / "sub" / "my.yaml").write_text(f"access: access.yaml\n{NAMED}")
+        for load in (load_parameter_server, load_rlx_server, load_learner, load_replay_server):
+            assert load(["--config", "sub/my.yaml"]).options.insecure
+
+    def test_one_that_is_missing_is_named(self, yaml):
+        message = refusal_of_text(yaml, f"access: other.yaml\n{NAMED}")
+        assert message == "cannot read other.yaml: No such file or directory"
+
+    def test_a_key_that_does_not_exist_is_refused(self, yaml):
+        Path("other.yaml").write_text("--tls-certificate: x\n")
+        message = refusal_of_text(yaml, f"access: other.yaml\n{NAMED}")
+        assert message.startswith("da3c.yaml: access: --tls-certificate: no such key; ")

@@ -6,6 +6,7 @@
 ``commands``      says which commands there are, with their options
 ``command_line``  builds the command-line parsers from the options
 ``yaml_reader``   reads the YAML file
+``access_file``   reads the section ``access`` from a file of its own
 ``mistakes``      explains values that are refused
 ``load``          combines flags, YAML file and defaults
 ``effects``       refuses options that would have no effect

@@ -41,7 +41,7 @@ On one machine:
   relaax-parameter-server --config config.yaml --bind localhost:7000 \\
     --checkpoint-dir training/checkpoints --metrics-dir training/metrics
 
-On a cluster:
+On a cluster, with a section access (relaax-certificates) or --insecure:
   relaax-parameter-server --config config.yaml --bind 0.0.0.0:7000 \\
     --checkpoint-aws-s3 my_bucket training/checkpoints --aws-keys aws-keys.yaml \\
     --metrics-dir training/metrics --metrics-aws-s3 my_bucket training/metrics
@@ -57,7 +57,7 @@ RLX_SERVER = Command(
 On one machine:
   relaax-rlx-server --config config.yaml --bind localhost:7001 --parameter-server localhost:7000
 
-On a cluster, behind a load balancer:
+On a cluster, behind a load balancer, with a section access or --insecure:
   relaax-rlx-server --config config.yaml --bind 0.0.0.0:7001 \\
     --parameter-server parameter-server:7000 --timeout 120
 """,

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from relaax.errors import ConfigurationError
 from relaax.hints import did_you_mean
 from relaax.server.common.algorithm_location import locate_algorithm
+from relaax.server.common.configuration.access_file import ACCESS, with_access_file
 from relaax.server.common.configuration.command_line import build_parser
 from relaax.server.common.configuration.commands import (
     ACTOR,
@@ -38,9 +39,6 @@ from relaax.server.common.configuration.options import (
 from relaax.server.common.configuration.yaml_reader import read_yaml
 
 ALGORITHM = "algorithm"
-
-#: The section with options of all servers.
-ACCESS = "access"
 
 _COMMANDS = (PARAMETER_SERVER, RLX_SERVER, LEARNER, REPLAY_SERVER, ACTOR, EXPORT)
 _SECTIONS = (*(command.name for command in _COMMANDS), ACCESS, ALGORITHM)
@@ -184,7 +182,7 @@ def _load(
     section, options = command.name, command.options
     path: Path = flags.pop("config")
     _follow_log_level(flags)
-    content = read_yaml(path)
+    content = with_access_file(read_yaml(path), path)
     if "--log-level" not in flags:
         _follow_log_level(content.get(section))
     _refuse_unknown(content, _SECTIONS, f"{path}: ")

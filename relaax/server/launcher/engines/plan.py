@@ -24,6 +24,7 @@ from relaax.server.common.configuration import (
     load_replay_server,
     load_rlx_server,
 )
+from relaax.server.common.configuration.access_file import with_access_file
 from relaax.server.common.configuration.load import with_file_beside
 from relaax.server.common.configuration.yaml_reader import read_yaml
 
@@ -247,7 +248,7 @@ def _told(process: Planned, book: _Book, folder: Path) -> Told:
     written = Path(process.config)
     # The file keeps its name, by which a run is known.
     path = folder / process.name / written.name
-    content = book.in_values(read_yaml(written))
+    content = book.in_values(with_access_file(read_yaml(written), written))
     section = dict(content.get(process.program) or {})
     for key, value in process.addresses.items():
         if book.knows(value):  # it may be a default that is not written

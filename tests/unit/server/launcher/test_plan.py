@@ -154,6 +154,14 @@ def test_the_file_of_a_network_is_found_beside_the_file_of_the_training(lines, t
     assert files_of(ps)["algorithm"]["network"] == str(tmp_path / "net.yaml")
 
 
+def test_the_copy_of_a_file_has_the_access_that_it_names(lines, tmp_path):
+    (tmp_path / "access.yaml").write_text("--insecure: true\n")
+    content = {**CONFIGURATION, "access": "access.yaml"}
+    (tmp_path / "my.yaml").write_text(yaml.safe_dump(content))
+    ps = told(planned(lines, {"rlx": 2}), PLACES, tmp_path / "job")[0]
+    assert files_of(ps)["access"] == {"--insecure": True}
+
+
 def test_a_file_that_cannot_be_replaced_is_an_error(lines, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     lines = {"ps": r"exec relaax-parameter-server --config m\y.yaml"}
