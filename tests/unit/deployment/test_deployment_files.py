@@ -1,6 +1,7 @@
 """The files of deploy/: what they render to is valid, and says what our programs understand."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -29,6 +30,7 @@ from relaax.server.common.configuration import (
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 COMPOSE = DEPLOY / "compose"
+DEPLOYMENT_PAGE = DEPLOY.parent / "docs" / "deployment.md"
 KUBERNETES = DEPLOY / "kubernetes"
 #: What the overlay with TLS and tokens is laid over, instead of base, where a user says so.
 OFF_POLICY = "overlays/guarded over off-policy"
@@ -197,6 +199,38 @@ def test_files_that_the_compose_file_mounts_are_there():
     assert files
     for name in files:
         assert (COMPOSE / name).is_file(), name
+
+
+def test_a_machine_of_a_cloud_starts_its_server(tmp_path: Path, secrets: Path):
+    """And those that docs/deployment.md names in the place of its command."""
+    machine = yaml.safe_load((DEPLOY / "cloud" / "cloud-init.yaml").read_text())
+    files = {file["path"]: file["content"] for file in machine["write_files"]}
+    training = files[CONFIG].replace("/etc/relaax/secrets", SECRETS) + "algorithm: {name: da3c}\n"
+    found = write({"training.yaml": training}, tmp_path, secrets)
+    texts = [files["/etc/default/relaax"], DEPLOYMENT_PAGE.read_text()]
+    commands = [words for text in texts for words in re.findall(r'COMMAND="([^"]*)"', text)]
+    assert len(commands) == 3
+    for command in commands:
+        assert starts(command.replace("PARAMETER-SERVER", "ps").split(), found)
+    fetches = files["/usr/local/sbin/relaax-fetch-secrets"]
+    assert subprocess.run(["sh", "-n"], input=fetches, text=True, check=False).returncode == 0
+    assert "ExecStartPre=/usr/local/sbin/relaax-fetch-secrets" in str(files)
+
+
+def test_the_containers_of_the_page_start():
+    """Those that are started by hand, with the image's own configuration."""
+    text = DEPLOYMENT_PAGE.read_text().replace("\\\n", " ")
+    found = re.findall(r"docker run .* (relaax-(?:parameter|rlx)-server --config .*)", text)
+    assert len(found) == 2
+    for command in found:
+        config = re.sub("/opt/relaax/config", str(DEPLOY.parent / "config"), command)
+        assert not starts(config.split(), Path())
+
+
+def test_environments_of_a_cloud_find_what_is_handed_out_to_them():
+    lines = (DEPLOY / "cloud" / "environments.env").read_text().splitlines()
+    variables = dict(line.split("=", 1) for line in lines if not line.startswith("#"))
+    assert variables == compose("guarded.yaml")["environments"]["environment"]
 
 
 def test_what_waits_for_s3_outlives_a_container(monkeypatch: pytest.MonkeyPatch):
