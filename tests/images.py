@@ -25,6 +25,9 @@ _TEMPORARY: list[dict[str, object]] = [
     {"destination": "/tmp", "type": "tmpfs", "source": "tmpfs", "options": ["mode=1777"]}
 ]
 
+#: What root may do in a container, of what Docker allows: read and give away all files.
+_OF_ROOT = ["CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER"]
+
 
 class Image:
     """An image, built from this checkout, and a container of buildah with its files."""
@@ -60,7 +63,8 @@ class ImageContainer(Container):
     """A container of an image: not root, nothing writable but /tmp and ``volumes``.
 
     ``machine`` is whose network it has; ``volumes`` are paths in it, and folders of this machine;
-    ``variables`` are such as NAME=VALUE.
+    ``read_only`` are likewise, and keep their owners and modes; ``variables`` are such as
+    NAME=VALUE. ``is_root`` is as ``docker run --user 0``.
     """
 
     def __init__(
@@ -72,6 +76,8 @@ class ImageContainer(Container):
         volumes: dict[str, Path] | None = None,
         limit_mib: int = 2048,
         variables: Sequence[str] = (),
+        read_only: dict[str, Path] | None = None,
+        is_root: bool = False,
     ) -> None:
         name = f"{image.name}-{len(training.processes)}"
         bundle = training.directory / f"container-{name}"
@@ -85,14 +91,19 @@ class ImageContainer(Container):
             {
                 "ociVersion": "1.0.2",
                 "process": {
-                    "user": {"uid": _user(config), "gid": _user(config)},
+                    "user": dict.fromkeys(("uid", "gid"), 0 if is_root else _user(config)),
+                    "capabilities": dict.fromkeys(
+                        ("bounding", "effective", "permitted"), _OF_ROOT if is_root else []
+                    ),
                     "args": [*(config.get("Entrypoint") or []), *arguments],
                     "env": [*config["Env"], *variables, f"{MARK}={training.directory}"],
                     "cwd": config["WorkingDir"],
                     "noNewPrivileges": True,
                 },
                 "root": {"path": str(image.root), "readonly": True},
-                "mounts": [*MOUNTS, *_TEMPORARY, *_volumes(volumes or {})],
+                "mounts": [
+                    *MOUNTS, *_TEMPORARY, *_volumes(volumes or {}), *_as_they_are(read_only or {}),
+                ],
                 "linux": {
                     "namespaces": [
                         *({"type": kind} for kind in ("pid", "mount", "ipc", "uts")),
@@ -101,7 +112,7 @@ class ImageContainer(Container):
                     "resources": {"memory": {"limit": limit_mib * MIB}},
                 },
             },
-        )
+        )  # fmt: skip
 
     def health(self) -> subprocess.CompletedProcess[str]:
         """Do the image's health check once."""
@@ -121,6 +132,13 @@ def _volumes(volumes: dict[str, Path]) -> list[dict[str, object]]:
     return [
         {"destination": where, "type": "bind", "source": str(path), "options": ["bind"]}
         for where, path in volumes.items()
+    ]
+
+
+def _as_they_are(read_only: dict[str, Path]) -> list[dict[str, object]]:
+    return [
+        {"destination": where, "type": "bind", "source": str(path), "options": ["bind", "ro"]}
+        for where, path in read_only.items()
     ]
 
 
