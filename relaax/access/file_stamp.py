@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 Content = TypeVar("Content")
 
@@ -12,11 +12,20 @@ Content = TypeVar("Content")
 FRESH_S = 1.0
 
 
+class _Stamp(NamedTuple):
+    inode: int
+    modified_ns: int
+    #: Of its mode and owner, too: whether it may be read depends on them.
+    changed_ns: int
+    size: int
+
+
 class FromFiles(Generic[Content]):
     """What ``read`` makes of some files; read again once they have changed.
 
     ``read`` runs at once, and raises what it raises. Later, what cannot be read leaves the content
-    as it was, and ``complain`` is called with the error, once for each change.
+    as it was, and is tried again until it is read; ``complain`` is called with the error, once for
+    each change.
     """
 
     def __init__(
@@ -28,7 +37,9 @@ class FromFiles(Generic[Content]):
         self._files = files
         self._read = read
         self._complain = complain
+        #: Of what was read, and of what could not be.
         self._stamp = self._stamp_now()
+        self._failed_stamp: list[_Stamp | None] | None = None
         self._content = read()
         self._look_at = time.monotonic() + FRESH_S
 
@@ -39,21 +50,29 @@ class FromFiles(Generic[Content]):
             return self._content
         self._look_at = now + FRESH_S
         stamp = self._stamp_now()
-        if stamp != self._stamp:
-            self._stamp = stamp
-            try:
-                self._content = self._read()
-            except Exception as error:  # whatever is wrong with them, the old content still holds
-                self._complain(error)
+        if stamp == self._stamp:
+            self._failed_stamp = None
+        else:
+            self._read_again(stamp)
         return self._content
 
-    def _stamp_now(self) -> list[tuple[int, int, int] | None]:
+    def _read_again(self, stamp: list[_Stamp | None]) -> None:
+        try:
+            self._content = self._read()
+        except Exception as error:  # whatever is wrong with them, the old content still holds
+            if stamp != self._failed_stamp:
+                self._complain(error)
+            self._failed_stamp = stamp
+        else:
+            self._stamp, self._failed_stamp = stamp, None
+
+    def _stamp_now(self) -> list[_Stamp | None]:
         return [_stamp_of(file) for file in self._files]
 
 
-def _stamp_of(file: Path) -> tuple[int, int, int] | None:
+def _stamp_of(file: Path) -> _Stamp | None:
     try:
         status = os.stat(file)
     except OSError:
         return None
-    return status.st_ino, status.st_mtime_ns, status.st_size
+    return _Stamp(status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size)

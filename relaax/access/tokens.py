@@ -93,8 +93,6 @@ def _entries(path: Path) -> list[_Entry]:
         raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError:
         raise ConfigurationError(f"{path}: is no text in UTF-8") from None
-    if is_open_to_others:
-        _log.warning("%s: all users of this machine may read the tokens; chmod 600 it", path)
     entries = [
         _entry(line.split(), f"{path}: line {number}")
         for number, line in enumerate(content.splitlines(), 1)
@@ -102,6 +100,8 @@ def _entries(path: Path) -> list[_Entry]:
     ]
     if not entries:
         raise ConfigurationError(f"{path}: has no token; {_LINE}")
+    if is_open_to_others:
+        _log.warning("%s: all users of this machine may read the tokens; chmod 600 it", path)
     return entries
 
 

@@ -1,6 +1,8 @@
 """Tokens: what each role may do, files that change, and messages that show no secret."""
 
+import errno
 import logging
+from pathlib import Path
 
 import pytest
 
@@ -66,6 +68,36 @@ def test_a_file_that_is_damaged_later_leaves_the_tokens_as_they_were(path, conte
     for _ in range(3):
         assert tokens.allows(PLAYER, Right.PLAY)
     assert caplog.text.count("the tokens read before still hold") == 1
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.EACCES, errno.EIO])
+def test_a_changed_file_that_cannot_be_read_at_once_is_read_later(
+    path, monkeypatch, caplog, number
+):
+    tokens = TokenFile(path)
+    path.write_text(f"server {SERVER}\nenvironment {PLAYER[::-1]}\n")
+
+    def fail(*_, **__):
+        raise OSError(number, "not now")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_text", fail)
+        for _ in range(3):
+            assert tokens.allows(PLAYER, Right.PLAY)
+    assert caplog.text.count("the tokens read before still hold") == 1
+    assert not tokens.allows(PLAYER, Right.PLAY)
+    assert tokens.allows(PLAYER[::-1], Right.PLAY)
+
+
+def test_each_damage_is_logged_once_also_where_it_is_the_same_again(path, caplog):
+    tokens = TokenFile(path)
+    aside = path.with_name("aside")
+    for _ in range(2):
+        path.rename(aside)
+        tokens.role_of(PLAYER)
+        aside.rename(path)
+        tokens.role_of(PLAYER)
+    assert caplog.text.count("the tokens read before still hold") == 2
 
 
 @pytest.mark.parametrize(
