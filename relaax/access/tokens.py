@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import logging
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -36,12 +37,14 @@ class TokenFile:
     all are accepted, and this process shows the second one, since others may not know the newest
     yet. So tokens are replaced without a restart: a new one is written on top, and what stands
     below the second one is deleted. The file is read again within two seconds. ConfigurationError,
-    which never shows a token, if it cannot be used.
+    which never shows a token, if it cannot be used; so is a file without a token of the role that
+    this process ``shows``.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, shows: Role | None = None) -> None:
         self._path = path
-        self._file = FromFiles([path], lambda: _entries(path), self._complain)
+        self._shows = shows
+        self._file = FromFiles([path], self._read, self._complain)
 
     def allows(self, token: str | bytes | None, right: Right) -> bool:
         """Return whether a caller that shows ``token`` has a right.
@@ -62,10 +65,20 @@ class TokenFile:
 
     def own(self, role: Role) -> str:
         """Return the token that shows others a role; ConfigurationError if there is none."""
-        tokens = [entry.token for entry in self._file.content() if entry.role is role]
+        tokens = self._of(role, self._file.content())
+        return tokens[min(1, len(tokens) - 1)]
+
+    def _read(self) -> list[_Entry]:
+        entries = _entries(self._path)
+        if self._shows is not None:
+            self._of(self._shows, entries)
+        return entries
+
+    def _of(self, role: Role, entries: Sequence[_Entry]) -> list[str]:
+        tokens = [entry.token for entry in entries if entry.role is role]
         if not tokens:
             raise ConfigurationError(f"{self._path}: has no token for the role {role.value}")
-        return tokens[min(1, len(tokens) - 1)]
+        return tokens
 
     def _complain(self, error: Exception) -> None:
         _log.error("the tokens read before still hold: %s", error)

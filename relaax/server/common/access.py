@@ -17,9 +17,8 @@ def begin_access(options: AccessOptions, *, listens: bool = True) -> None:
         raise ConfigurationError("give --tls-cert and --tls-key, both or none")
     if listens and files.ca is not None and files.cert is None:
         raise ConfigurationError("--tls-ca: a server needs --tls-cert and --tls-key, too")
-    tokens = None if options.auth_token_file is None else TokenFile(options.auth_token_file)
-    if tokens is not None:
-        tokens.own(Role.SERVER)
+    file = options.auth_token_file
+    tokens = None if file is None else TokenFile(file, shows=Role.SERVER)
     if files.paths:
         client_context(files)  # raises what is wrong with the files
         if listens:

@@ -70,6 +70,24 @@ def test_a_file_that_is_damaged_later_leaves_the_tokens_as_they_were(path, conte
     assert caplog.text.count("the tokens read before still hold") == 1
 
 
+def test_a_file_that_loses_the_role_of_its_process_leaves_the_tokens_as_they_were(path, caplog):
+    tokens = TokenFile(path, shows=Role.SERVER)
+    path.write_text(f"environment {PLAYER[::-1]}\n")
+    assert tokens.own(Role.SERVER) == SERVER
+    assert tokens.allows(PLAYER, Right.PLAY)
+    assert "tokens: has no token for the role server" in caplog.text
+    with pytest.raises(ConfigurationError, match="has no token for the role server"):
+        TokenFile(path, shows=Role.SERVER)
+    path.write_text(f"server {SERVER[::-1]}\n")
+    assert tokens.own(Role.SERVER) == SERVER[::-1]
+
+
+def test_a_process_that_shows_no_token_takes_a_file_without_its_role(path):
+    tokens = TokenFile(path)
+    path.write_text(f"environment {PLAYER[::-1]}\n")
+    assert tokens.allows(PLAYER[::-1], Right.PLAY)
+
+
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.EACCES, errno.EIO])
 def test_a_changed_file_that_cannot_be_read_at_once_is_read_later(
     path, monkeypatch, caplog, number
