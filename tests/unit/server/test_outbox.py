@@ -215,6 +215,78 @@ def test_data_is_sent_before_what_describes_it_also_where_the_clock_was_set_back
     assert [name.rpartition(".")[2] for name in far.told] == ["safetensors", "json"]
 
 
+class TestALostCheckpoint:
+    """One whose files are gone from the spool, or cannot be read, before they are sent."""
+
+    @pytest.fixture(name="spool")
+    def _spool(self, tmp_path):
+        return tmp_path / "spool"
+
+    @pytest.fixture(name="saved")
+    def _saved(self, make, far):
+        """An outbox, and what saves through it and keeps one; step 1 is there, 2 waits."""
+        outbox = make()
+        saver = CheckpointSaver(outbox, keep=1)
+        saver.save(checkpoint(1))
+        wait_until_sent(outbox)
+        far.is_away = True
+        saver.save(checkpoint(2))
+        return outbox, saver
+
+    @pytest.mark.parametrize("lost", ["cp-2.*.safetensors", "cp-2.json"])
+    def test_leaves_the_one_before_in_the_store(self, saved, far, spool, caplog, lost):
+        outbox, _ = saved
+        [path] = spool.glob(lost)
+        wait_for(lambda: far.attempts > 2, "an attempt")
+        path.unlink()
+        far.is_away = False
+        wait_until_sent(outbox)
+        assert CheckpointSaver(far).steps() == {1}
+        assert CheckpointSaver(far).restore_latest().global_t == 1
+        assert CheckpointSaver(outbox).restore_latest().global_t == 1
+        assert f"{path.name} is not sent to" in caplog.text
+        assert "cp-1.json is not deleted from" in caplog.text
+        assert spooled(spool.parent) == []
+
+    def test_is_forgotten_with_the_next_whole_one(self, saved, far, spool):
+        outbox, saver = saved
+        [path] = spool.glob("cp-2.*.safetensors")
+        path.unlink()
+        far.is_away = False
+        wait_until_sent(outbox)
+        saver.save(checkpoint(3))
+        wait_until_sent(outbox)
+        assert sorted(name.partition(".")[0] for name in far.names()) == ["cp-3", "cp-3"]
+
+    def test_does_not_hold_up_deletions_behind_a_whole_one(self, far, make, spool):
+        far.goes_on.clear()
+        outbox = make()
+        saver = CheckpointSaver(outbox, keep=2)
+        for step in (1, 2, 3, 4):
+            saver.save(checkpoint(step))
+        [path] = spool.glob("cp-3.*.safetensors")
+        path.unlink()
+        far.goes_on.set()
+        far.is_away = False
+        wait_until_sent(outbox)
+        assert CheckpointSaver(far).steps() == {4}  # 3 was lost, and others are too old
+
+    def test_was_lost_between_two_processes(self, far, make, spool):
+        CheckpointSaver(far).save(checkpoint(1))
+        CheckpointSaver(DirectoryStore(spool)).save(checkpoint(2))
+        [path] = spool.glob("cp-2.*.safetensors")
+        path.unlink()
+        outbox = make()
+        wait_until_sent(outbox)
+        assert CheckpointSaver(far).steps() == {1}
+
+    def test_a_manifest_that_is_no_manifest_is_not_sent(self, far, make, spool):
+        CheckpointSaver(DirectoryStore(spool)).save(checkpoint(2))
+        (spool / "cp-2.json").write_text("{}")
+        wait_until_sent(make())
+        assert CheckpointSaver(far).steps() == set()
+
+
 class TestTwoWriters:
     """Two processes that save to one place, of which each has a spool of its own."""
 

@@ -1,5 +1,6 @@
 """Blobs that wait on the disk until a store far away has them."""
 
+import contextlib
 import logging
 import threading
 import time
@@ -7,9 +8,10 @@ from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 
-from relaax.errors import CheckpointError, DamagedCheckpoint
+from relaax.errors import CheckpointError, CheckpointMismatch, DamagedCheckpoint
 from relaax.failpoints import passing
 from relaax.server.common.saver.directory_store import DirectoryStore
+from relaax.server.common.saver.manifest import parse, step_of_data, step_of_manifest
 from relaax.server.common.saver.ownership import Ownership, TakenOver
 from relaax.server.common.saver.store import BlobStore
 
@@ -39,6 +41,9 @@ class Outbox(BlobStore):
     sent before a process ended is sent by the next one with the same directory, of which each
     belongs to one far store. CheckpointError if that cannot be asked for its names at the start.
 
+    Where a checkpoint is lost on the disk before it is sent, its manifest is not sent either, and
+    deletions are left out until a whole checkpoint is sent: the far store keeps what it has.
+
     ``names`` and ``get`` answer as the far store will when it has all. No other process may change
     what that holds; where one does, ``ownership`` finds out, and ``put`` and ``delete`` raise
     TakenOver from then on. Many threads may call it.
@@ -63,6 +68,8 @@ class Outbox(BlobStore):
         self._waiting = deque(_Change(name, is_put=True) for name in self._oldest_first(directory))
         #: Of these, what is being sent: that cannot be taken back.
         self._sending: _Change | None = None
+        #: Whether a checkpoint was lost, and no whole one has been sent since; of the thread alone.
+        self._has_lost = False
         self._closes = threading.Event()
         if self._waiting:
             _log.warning(
@@ -212,24 +219,55 @@ class Outbox(BlobStore):
             return self._sending
 
     def _send(self, change: _Change) -> None:
-        is_done = True
+        problem = None
         try:
             if change.is_put:
-                passing("outbox.send")
-                self._far.put(change.name, self._disk.get(change.name))
-                passing("outbox.sent")
-            else:
+                self._send_blob(change.name)
+            elif not self._has_lost:
                 self._far.delete(change.name)
         except DamagedCheckpoint as damage:  # deleted meanwhile, by a later change or by a person
-            is_done = False
             problem = str(damage)
+        is_left_out = not change.is_put and self._has_lost
         with self._changed:
             is_latest = self._latest(change.name) is change
             self._sending = None
             self._waiting.remove(change)
-            if is_done:
+            if problem is None and not is_left_out:
                 (self._there.add if change.is_put else self._there.discard)(change.name)
-            elif is_latest:
+            if change.is_put:
+                self._note_checkpoint(change.name, is_sent=problem is None, is_latest=is_latest)
+            if is_latest and problem is not None:
                 _log.warning("%s is not sent to %s: %s", change.name, self.location(), problem)
+            elif is_left_out:
+                _log.warning(
+                    "%s is not deleted from %s: no whole checkpoint was sent after one was lost",
+                    change.name,
+                    self.location(),
+                )
             if is_latest and change.is_put:
                 self._disk.delete(change.name)
+
+    def _send_blob(self, name: str) -> None:
+        """Send a blob of the disk; DamagedCheckpoint if it, or what it describes, is gone."""
+        passing("outbox.send")
+        blob = self._disk.get(name)
+        step = step_of_manifest(name)
+        if step is not None:
+            self._require_data(blob, step)
+        self._far.put(name, blob)
+        passing("outbox.sent")
+
+    def _require_data(self, manifest: bytes, step: int) -> None:
+        """Raise DamagedCheckpoint unless the far store has the data that a manifest names."""
+        with contextlib.suppress(CheckpointMismatch):  # of a newer RELAAX: this one cannot judge it
+            data = parse(manifest, step).data
+            if data not in self._there:
+                raise DamagedCheckpoint(f"its data {data} was lost")
+
+    def _note_checkpoint(self, name: str, *, is_sent: bool, is_latest: bool) -> None:
+        """Take note of whether a part of a checkpoint was sent, or lost where it is the latest."""
+        is_manifest = step_of_manifest(name) is not None
+        if is_sent and is_manifest:
+            self._has_lost = False
+        elif not is_sent and is_latest and (is_manifest or step_of_data(name) is not None):
+            self._has_lost = True
