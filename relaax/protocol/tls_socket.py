@@ -128,6 +128,35 @@ class TlsSocket:
             raise AccessDenied(reason) from error
 
 
+#: What a peer says of the certificate, the key or the version of TLS that it was shown.
+_ALERTS = {
+    "TLSV1_ALERT_UNKNOWN_CA": "the peer does not accept the certificate that it was shown",
+    "SSLV3_ALERT_BAD_CERTIFICATE": "the peer does not accept the certificate that it was shown",
+    "SSLV3_ALERT_CERTIFICATE_UNKNOWN": "the peer does not accept the certificate that it was shown",
+    "TLSV1_ALERT_ACCESS_DENIED": "the peer does not accept the certificate that it was shown",
+    "SSLV3_ALERT_CERTIFICATE_EXPIRED": "the certificate that the peer was shown has expired",
+    "SSLV3_ALERT_CERTIFICATE_REVOKED": "the certificate that the peer was shown was revoked",
+    "SSLV3_ALERT_UNSUPPORTED_CERTIFICATE": (
+        "the certificate that the peer was shown is for another purpose, or of another kind"
+    ),
+    "TLSV1_ALERT_DECRYPT_ERROR": "the peer was shown a certificate with the key of another one",
+    "TLSV1_UNRECOGNIZED_NAME": "the server does not know the name by which it was reached",
+    "TLSV13_ALERT_CERTIFICATE_REQUIRED": (
+        "the server asks for a certificate, and this client has shown none"
+    ),
+    **dict.fromkeys(
+        (
+            "SSLV3_ALERT_HANDSHAKE_FAILURE",
+            "TLSV1_ALERT_PROTOCOL_VERSION",
+            "TLSV1_ALERT_INSUFFICIENT_SECURITY",
+            "UNSUPPORTED_PROTOCOL",
+            "NO_SHARED_CIPHER",
+        ),
+        "the peer speaks no version or cipher of TLS that is spoken here",
+    ),
+}
+
+
 def _refusal(error: ssl.SSLError) -> str | None:
     """Return in words what one end does not accept of the other; None for other errors."""
     match error.reason:
@@ -137,8 +166,4 @@ def _refusal(error: ssl.SSLError) -> str | None:
             return "the peer does not speak TLS"
         case "PEER_DID_NOT_RETURN_A_CERTIFICATE":
             return "the peer has not shown a certificate"
-        case "TLSV13_ALERT_CERTIFICATE_REQUIRED":
-            return "the server asks for a certificate, and this client has shown none"
-        case "TLSV1_ALERT_UNKNOWN_CA":
-            return "the peer does not accept the certificate that it was shown"
-    return None
+    return _ALERTS.get(error.reason)
