@@ -2,6 +2,7 @@
 
 import os
 import ssl
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,10 @@ from relaax.errors import ConfigurationError
 TOKEN, TOKEN_FILE = "RELAAX_TOKEN", "RELAAX_TOKEN_FILE"
 TLS_CA, TLS_CERT, TLS_KEY = "RELAAX_TLS_CA", "RELAAX_TLS_CERT", "RELAAX_TLS_KEY"
 
+#: A file of a token that is empty, or cannot be read, may just be written: it is read again for so
+#: long, with such pauses.
+_WRITTEN_WITHIN_S, _PAUSE_S = 2.0, 0.1
+
 #: In the place of a file: the certificates of the system.
 SYSTEM = "system"
 
@@ -25,7 +30,8 @@ SYSTEM = "system"
 class ClientAccess:
     """What a client shows a server, and what that has to show.
 
-    A token comes from ``token``, or from a file that is read at each connection. With ``tls``, the
+    A token comes from ``token``, or from a file that is read at each connection, and again for two
+    seconds where it has none: it may just be copied. With ``tls``, the
     server must show a certificate that is signed by ``tls.ca``, or by those that the system knows,
     and names the host that was connected to; the client shows ``tls.cert``, if there is one. A
     token goes over a network only with TLS, unless it ``is_insecure``.
@@ -74,9 +80,23 @@ class ClientAccess:
     def _token(self) -> str | None:
         if self.token is not None:
             return require_token(self.token, TOKEN)
-        if self.token_file is None:
-            return None
+        return None if self.token_file is None else _written_token(self.token_file)
+
+
+def _written_token(file: Path) -> str:
+    """Return the token of a file that others may be writing; ConfigurationError if none comes."""
+    deadline = time.monotonic() + _WRITTEN_WITHIN_S
+    while True:
         try:
-            return require_token(self.token_file.read_text().strip(), str(self.token_file))
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigurationError(f"{self.token_file}: cannot be read: {error}") from error
+            return _token_in(file)
+        except ConfigurationError:
+            if time.monotonic() >= deadline:
+                raise
+        time.sleep(_PAUSE_S)
+
+
+def _token_in(file: Path) -> str:
+    try:
+        return require_token(file.read_text().strip(), str(file))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{file}: cannot be read: {error}") from error
