@@ -1,5 +1,6 @@
 """Tokens: secrets that say in which role a process calls."""
 
+import contextlib
 import hashlib
 import hmac
 import logging
@@ -98,27 +99,46 @@ def require_token(token: str, where: str) -> str:
     return token
 
 
+def roles_of_lines(path: Path) -> list[tuple[str, Role | None]]:
+    """Return the lines of a token file, each with the role of its token; None for a comment.
+
+    ConfigurationError, which never shows a token, for a file that cannot be used.
+    """
+    return [(line, None if entry is None else entry.role) for line, entry in _lines(path)]
+
+
 def _entries(path: Path) -> list[_Entry]:
-    try:
-        content = path.read_text(encoding="utf-8")
-        is_open_to_others = bool(path.stat().st_mode & 0o007)
-    except OSError as error:
-        raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError:
-        raise ConfigurationError(f"{path}: is no text in UTF-8") from None
-    entries = [
-        _entry(line.split(), f"{path}: line {number}")
-        for number, line in enumerate(content.splitlines(), 1)
-        if line.strip() and not line.lstrip().startswith("#")
-    ]
+    entries = [entry for _, entry in _lines(path) if entry is not None]
     if not entries:
         raise ConfigurationError(f"{path}: has no token; {_LINE}")
-    if is_open_to_others:
+    if _is_open_to_others(path):
         _log.warning("%s: all users of this machine may read the tokens; chmod 600 it", path)
     return entries
 
 
-def _entry(words: list[str], where: str) -> _Entry:
+def _is_open_to_others(path: Path) -> bool:
+    with contextlib.suppress(OSError):  # it is gone again: the next reading will say so
+        return bool(path.stat().st_mode & 0o007)
+    return False
+
+
+def _lines(path: Path) -> list[tuple[str, _Entry | None]]:
+    try:
+        content = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"{path}: is no text in UTF-8") from None
+    return [
+        (line, _entry(line, f"{path}: line {number}"))
+        for number, line in enumerate(content.splitlines(), 1)
+    ]
+
+
+def _entry(line: str, where: str) -> _Entry | None:
+    words = line.split()
+    if not words or words[0].startswith("#"):
+        return None
     if len(words) != 2 or words[0] not in list(Role):
         raise ConfigurationError(f"{where}: {_LINE}")
     token = require_token(words[1], where)

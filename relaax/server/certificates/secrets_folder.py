@@ -2,10 +2,12 @@
 
 import os
 import secrets
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from relaax.access import Role, TokenFile
+from relaax.access.tokens import roles_of_lines
 from relaax.errors import ConfigurationError
 from relaax.server.certificates.authority import Authority, Signed
 
@@ -21,6 +23,8 @@ _TOKEN_BYTES = 32
 #: How many tokens of a role stand in the file: one that others may not know yet, the one that is
 #: shown, and one that others may still show.
 _GENERATIONS = 3
+
+_HEADER = "# ROLE TOKEN, the newest first: all count, the second of a role is shown."
 
 
 class SecretsFolder:
@@ -55,15 +59,10 @@ class SecretsFolder:
         others when one that is newer is there, and counts until there are three.
         """
         file = self.path / TOKENS
-        before = file.read_text().split("\n") if file.exists() else []
-        if before and not renew:
+        if file.exists() and not renew:
             return False
-        lines = ["# ROLE TOKEN, the newest first: all count, the second of a role is shown."]
-        for role in Role:
-            new = secrets.token_urlsafe(_TOKEN_BYTES)
-            old = [line for line in before if line.startswith(f"{role.value} ")]
-            lines += [f"{role.value} {new}", *old[: _GENERATIONS - 1]]
-        self._write(TOKENS, "\n".join([*lines, ""]).encode(), is_secret=True)
+        before = roles_of_lines(file) if file.exists() else [(_HEADER, None)]
+        self._write(TOKENS, "\n".join([*_renewed(before), ""]).encode(), is_secret=True)
         tokens = TokenFile(file)
         for role in (Role.ENVIRONMENT, Role.MONITOR):
             self._write(f"{role.value}.token", f"{tokens.own(role)}\n".encode(), is_secret=True)
@@ -97,3 +96,25 @@ class SecretsFolder:
             new.replace(target)
         except OSError as error:
             raise ConfigurationError(f"{target}: cannot be written: {error.strerror}") from error
+
+
+def _renewed(before: Sequence[tuple[str, Role | None]]) -> Iterator[str]:
+    """Yield the lines of a token file, with a new token above those of each role.
+
+    Tokens that are too old are left out; comments stay where they are.
+    """
+    seen: Counter[Role] = Counter()
+    for line, role in before:
+        if role is None:
+            yield line
+            continue
+        if not seen[role]:
+            yield _new_line(role)
+        seen[role] += 1
+        if seen[role] < _GENERATIONS:
+            yield line
+    yield from (_new_line(role) for role in Role if not seen[role])
+
+
+def _new_line(role: Role) -> str:
+    return f"{role.value} {secrets.token_urlsafe(_TOKEN_BYTES)}"

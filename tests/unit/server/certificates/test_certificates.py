@@ -117,6 +117,30 @@ def test_a_renewed_token_is_shown_when_the_next_one_is_there(folder):
         assert shown[-1] == before[0]
 
 
+def test_renewing_keeps_tokens_and_comments_however_they_are_written(folder):
+    path = folder.path / "tokens"
+    tokens = {role: f"{role.value}-token-written-by-hand" for role in Role}
+    path.write_text(
+        f"# of the cluster\n\n  server\t{tokens[Role.SERVER]}\n# of people\n"
+        f"\tmonitor   {tokens[Role.MONITOR]}\n\tenvironment {tokens[Role.ENVIRONMENT]}"
+    )
+    assert folder.write_tokens(renew=True)
+    renewed = TokenFile(path)
+    assert {role: renewed.own(role) for role in Role} == tokens
+    lines = path.read_text().splitlines()
+    assert lines[:2] == ["# of the cluster", ""]
+    assert lines.index("# of people") < lines.index(f"\tmonitor   {tokens[Role.MONITOR]}")
+    assert len(lines) == 9
+
+
+def test_renewing_refuses_a_file_that_servers_refuse_and_leaves_it(folder):
+    path = folder.path / "tokens"
+    path.write_text("server short\n")
+    with pytest.raises(ConfigurationError, match="line 1: a token has 16 to 512 characters"):
+        folder.write_tokens(renew=True)
+    assert path.read_text() == "server short\n"
+
+
 def test_an_authority_that_is_damaged_is_not_replaced(folder):
     (folder.path / "ca.key").unlink()
     before = (folder.path / "ca.crt").read_bytes()
