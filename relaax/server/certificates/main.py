@@ -1,6 +1,9 @@
 """The command ``relaax-certificates``."""
 
 import argparse
+import contextlib
+import ipaddress
+import re
 import sys
 from pathlib import Path
 
@@ -11,6 +14,13 @@ from relaax.whole_numbers import positive
 
 #: How long what is signed holds.
 _DAYS, _DAYS_OF_AUTHORITY = 365, 3650
+
+#: A hundred years.
+_MOST_DAYS = 36500
+
+#: A name of DNS, of which the first part may stand for all; underscores are used, if not allowed.
+_LABEL = r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
+_NAME = re.compile(rf"(?=.{{1,253}}$)(\*\.)?{_LABEL}(\.{_LABEL})*")
 
 _EPILOG = """\
 Makes in FOLDER, which only you may read:
@@ -79,13 +89,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "hosts",
         nargs="*",
+        type=_host,
         metavar="HOST",
         help="names or addresses by which servers are reached; *.example.com stands for all of a "
         "domain. This machine's own, localhost, is always among them",
     )
     parser.add_argument(
         "--days",
-        type=positive,
+        type=_days,
         default=_DAYS,
         metavar="N",
         help="how long the certificates hold (default %(default)s)",
@@ -97,6 +108,25 @@ def _parser() -> argparse.ArgumentParser:
         "shown before counts for one time more",
     )
     return parser
+
+
+def _host(text: str) -> str:
+    with contextlib.suppress(ValueError):
+        ipaddress.ip_address(text)
+        return text
+    if not _NAME.fullmatch(text):
+        raise argparse.ArgumentTypeError(
+            f"a name such as rlx.example.com, or an address, is needed, not {text!r}; a name with "
+            "other letters is written as xn--..."
+        )
+    return text
+
+
+def _days(text: str) -> int:
+    days = positive(text)
+    if days > _MOST_DAYS:
+        raise argparse.ArgumentTypeError(f"at most {_MOST_DAYS} days are possible, not {text}")
+    return days
 
 
 if __name__ == "__main__":

@@ -1,15 +1,19 @@
 """The folder of a cluster's secrets."""
 
+import contextlib
+import logging
 import os
 import secrets
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from relaax.access import Role, TokenFile
 from relaax.access.tokens import roles_of_lines
 from relaax.errors import ConfigurationError
 from relaax.server.certificates.authority import Authority, Signed
+
+_log = logging.getLogger(__name__)
 
 CA, SERVER, ENVIRONMENT = "ca", "server", "environment"
 TOKENS = "tokens"
@@ -28,7 +32,10 @@ _HEADER = "# ROLE TOKEN, the newest first: all count, the second of a role is sh
 
 
 class SecretsFolder:
-    """Certificates with keys, and tokens; only its owner may read it."""
+    """Certificates with keys, and tokens; only its owner may read it.
+
+    One that is there keeps its mode: it may hold more, and be of others. Then a warning is logged.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -36,6 +43,8 @@ class SecretsFolder:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise ConfigurationError(f"{path}: cannot be made: {error.strerror}") from error
+        if path.stat().st_mode & 0o077:
+            _log.warning("%s: others may look into this folder of secrets; chmod 700 it", path)
 
     def sign(self, hosts: Sequence[str], days: int, days_of_authority: int) -> bool:
         """Write new certificates for a server at ``hosts`` and for environments.
@@ -62,10 +71,10 @@ class SecretsFolder:
         if file.exists() and not renew:
             return False
         before = roles_of_lines(file) if file.exists() else [(_HEADER, None)]
-        self._write(TOKENS, "\n".join([*_renewed(before), ""]).encode(), is_secret=True)
+        self._write({TOKENS: "\n".join([*_renewed(before), ""]).encode()})
         tokens = TokenFile(file)
         for role in (Role.ENVIRONMENT, Role.MONITOR):
-            self._write(f"{role.value}.token", f"{tokens.own(role)}\n".encode(), is_secret=True)
+            self._write({f"{role.value}.token": f"{tokens.own(role)}\n".encode()})
         return True
 
     def _authority(self) -> Authority | None:
@@ -81,21 +90,36 @@ class SecretsFolder:
             ) from error
 
     def _write_signed(self, name: str, signed: Signed) -> None:
-        self._write(f"{name}.key", signed.key, is_secret=True)
-        self._write(f"{name}.crt", signed.certificate, is_secret=False)
+        self._write({f"{name}.key": signed.key, f"{name}.crt": signed.certificate})
 
-    def _write(self, name: str, content: bytes, *, is_secret: bool) -> None:
-        """Replace a file at once: a server that reads it finds all of it."""
-        target, new = self.path / name, self.path / f".{name}.new"
+    def _write(self, files: Mapping[str, bytes]) -> None:
+        """Replace files, each at once: a server that reads one finds all of it.
+
+        All are written before one is replaced: those that belong together change together.
+        """
+        for name, content in files.items():
+            with self._errors_explained(name):
+                new = self._new(name)
+                new.unlink(missing_ok=True)
+                mode = 0o644 if new.suffix == ".crt" else 0o600
+                descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(content)
+        for name in files:
+            with self._errors_explained(name):
+                self._new(name).replace(self.path / name)
+
+    def _new(self, name: str) -> Path:
+        return self.path / f".new.{name}"
+
+    @contextlib.contextmanager
+    def _errors_explained(self, name: str) -> Iterator[None]:
         try:
-            new.unlink(missing_ok=True)
-            mode = 0o600 if is_secret else 0o644
-            descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-            new.replace(target)
+            yield
         except OSError as error:
-            raise ConfigurationError(f"{target}: cannot be written: {error.strerror}") from error
+            raise ConfigurationError(
+                f"{self.path / name}: cannot be written: {error.strerror}"
+            ) from error
 
 
 def _renewed(before: Sequence[tuple[str, Role | None]]) -> Iterator[str]:

@@ -1,5 +1,7 @@
 """What ``relaax-certificates`` writes: what it is good for, who may read it, how it is renewed."""
 
+import errno
+import os
 import ssl
 import stat
 
@@ -157,3 +159,60 @@ def test_the_command_says_what_to_do_next(tmp_path, monkeypatch, capsys):
     assert f"export RELAAX_TOKEN_FILE={tmp_path}/s/environment.token" in said
     for path in (tmp_path / "s").glob("*.token"):
         assert path.read_text().strip() not in said
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["höst.example"], "written as xn--"),
+        (["a b"], "a name such as rlx.example.com, or an address, is needed, not 'a b'"),
+        (["a..b"], "is needed, not 'a..b'"),
+        (["10.0.0.5/8"], "is needed"),
+        ([f"{'x' * 64}.example.com"], "is needed"),
+        (["--days", "9999999"], "at most 36500 days are possible, not 9999999"),
+        (["--days", "0"], "a whole number of at least 1 is needed"),
+    ],
+)
+def test_the_command_refuses_what_no_certificate_can_say(
+    tmp_path, monkeypatch, capsys, words, reason
+):
+    monkeypatch.setattr("sys.argv", ["relaax-certificates", str(tmp_path / "s"), *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert reason in capsys.readouterr().err
+    assert not (tmp_path / "s").exists()
+
+
+@pytest.mark.parametrize("host", ["xn--hst-sna.example", "10.0.0.5", "::1", "*.a.b", "ps_0", "a"])
+def test_the_command_takes_names_and_addresses(tmp_path, monkeypatch, capsys, host):
+    monkeypatch.setattr(
+        "sys.argv", ["relaax-certificates", str(tmp_path / "s"), host, "--days", "36500"]
+    )
+    assert main() == 0
+    assert "certificates and tokens are in" in capsys.readouterr().out
+
+
+def test_a_key_is_replaced_only_when_its_certificate_has_been_written(folder, monkeypatch):
+    before = {path.name: path.read_bytes() for path in folder.path.glob("server.*")}
+    open_ = os.open
+
+    def fails_for_certificates(path, flags, mode=0o777):
+        if str(path).endswith(".crt"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return open_(path, flags, mode)
+
+    monkeypatch.setattr(os, "open", fails_for_certificates)
+    with pytest.raises(ConfigurationError, match=r"server\.crt: cannot be written: No space"):
+        folder.sign([], 365, 3650)
+    assert before == {path.name: path.read_bytes() for path in folder.path.glob("server.*")}
+
+
+def test_a_folder_that_others_may_look_into_is_warned_of_and_left_as_it_is(tmp_path, caplog):
+    path = tmp_path / "s"
+    SecretsFolder(path)
+    assert not caplog.text
+    path.chmod(0o755)
+    SecretsFolder(path)
+    assert "others may look into this folder of secrets; chmod 700 it" in caplog.text
+    assert stat.S_IMODE(path.stat().st_mode) == 0o755
