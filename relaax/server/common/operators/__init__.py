@@ -1,6 +1,7 @@
 """What operators see of a server: whether it is well, and its figures for Prometheus.
 
 ``port``           the HTTP port: /healthz, /readyz and /metrics
+``http_server``    answers there, whatever strangers do
 ``families``       figures as Prometheus knows them
 ``scalars``        the newest values of the metrics that TensorBoard shows
 ``save_record``    how saving goes

@@ -3,11 +3,8 @@
 import os
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterable
-from socketserver import ThreadingMixIn
-from typing import TYPE_CHECKING, Any, TypeAlias
-from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
+from typing import TYPE_CHECKING, TypeAlias
 
 from prometheus_client import CollectorRegistry, Metric, ProcessCollector, make_wsgi_app
 from prometheus_client.registry import Collector
@@ -17,6 +14,7 @@ from relaax.access.tls import ServerContexts
 from relaax.address import Address
 from relaax.server.common.listening import listen_as_told
 from relaax.server.common.operators.families import counters
+from relaax.server.common.operators.http_server import HttpServer
 from relaax.server.common.operators.uploads import Uploads
 
 if TYPE_CHECKING:
@@ -27,9 +25,6 @@ Check: TypeAlias = Callable[[], str | None]
 
 #: Returns figures as they are now.
 Figures: TypeAlias = Callable[[], Iterable[Metric]]
-
-#: A request, or the reading of an answer, that takes longer is given up.
-_REQUEST_S = 10.0
 
 #: A parameter server that has not answered for so long is away: all ask it twice a second.
 AWAY_S = 5.0
@@ -79,7 +74,7 @@ class OperatorPort:
         #: What waits to be sent to S3.
         self.uploads = Uploads()
         self._figures: list[Figures] = [self.uploads.figures, self._refused]
-        self._server: _Server | None = None
+        self._server: HttpServer | None = None
         #: Whether anybody can ask.
         self.is_open = listener is not None
         if listener is None:
@@ -88,7 +83,7 @@ class OperatorPort:
         ProcessCollector(pid=pid, registry=registry)
         registry.register(_Reading(self._read))
         self._answer_metrics: Callable[..., Iterable[bytes]] = make_wsgi_app(registry)
-        self._server = _Server(listener, self._answer, _contexts(self._access))
+        self._server = HttpServer(listener, self._answer, _contexts(self._access))
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(_POLL_S,), name="operators", daemon=True
         )
@@ -137,7 +132,8 @@ class OperatorPort:
                 complaints = _complaints(self._ready) if self._has_begun else ["it is starting"]
                 return _say(start_response, complaints, may_observe, self._note)
             case _ if not may_observe:
-                time.sleep(self._access.refusals.add("HTTP", environ["REMOTE_ADDR"], _SHOWN_NONE))
+                # At once: a caller that waits holds a place that a healthy one needs.
+                self._access.refusals.add("HTTP", environ["REMOTE_ADDR"], _SHOWN_NONE)
                 return _answer_text(start_response, "401 Unauthorized", _UNAUTHORIZED, _BEARER)
             case "/metrics":
                 return self._answer_metrics(environ, start_response)
@@ -188,58 +184,3 @@ class _Reading(Collector):
 
     def collect(self) -> Iterable[Metric]:
         return self._read()
-
-
-class _Handler(WSGIRequestHandler):
-    timeout = _REQUEST_S
-
-    def log_message(self, *_: object) -> None:
-        """Log nothing: load balancers ask every few seconds."""
-
-
-class _Server(ThreadingMixIn, WSGIServer):
-    daemon_threads = True
-    #: Callers that are answered at a time: further ones are closed.
-    _most_callers = 64
-
-    def __init__(
-        self,
-        listener: socket.socket,
-        application: Callable[..., Iterable[bytes]],
-        contexts: ServerContexts | None = None,
-    ) -> None:
-        self._contexts = contexts
-        self._room = threading.BoundedSemaphore(self._most_callers)
-        super().__init__(listener.getsockname()[:2], _Handler, bind_and_activate=False)
-        self.socket.close()
-        self.socket = listener
-        listener.setblocking(True)
-        self.server_name, self.server_port = listener.getsockname()[:2]
-        self.setup_environ()
-        self.set_app(application)
-
-    def get_request(self) -> tuple[socket.socket, Any]:
-        """Return a connection; the handshake of TLS is left to the thread that serves it."""
-        connection, address = super().get_request()
-        if self._contexts is not None:
-            connection = self._contexts.newest().wrap_socket(
-                connection, server_side=True, do_handshake_on_connect=False
-            )
-        return connection, address
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer on a thread of its own, if there is room for one more."""
-        if self._room.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Answer, and make room for another one."""
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._room.release()
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing of those who leave before their answer."""

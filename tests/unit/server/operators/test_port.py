@@ -1,15 +1,26 @@
 """The HTTP port for operators answers what load balancers and Prometheus ask."""
 
+import contextlib
 import socket
+import threading
+import time
 from contextlib import closing
 from http.client import HTTPConnection
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from relaax.access import Access, TokenFile
+from relaax.access.process_access import access_while
 from relaax.address import Address
 from relaax.errors import ConfigurationError
-from relaax.server.common.operators import OperatorPort, counter, gauge, operator_listener
+from relaax.server.common.operators import (
+    OperatorPort,
+    counter,
+    gauge,
+    http_server,
+    operator_listener,
+)
 from relaax.server.common.operators.families import counters, gauges, histogram
 
 
@@ -29,10 +40,27 @@ def _port(listener, address):  # whose port is not known any more when it is clo
         yield port
 
 
-def ask(address, path):
+MONITOR, WRONG = "monitor-0123456789", "a-wrong-one-0123456789"
+
+
+@pytest.fixture(name="guarded")
+def _guarded(listener, tmp_path):
+    """A port that asks for a token."""
+    path = tmp_path / "tokens"
+    path.touch(mode=0o600)
+    path.write_text(f"monitor {MONITOR}\n")
+    with (
+        access_while(Access(tokens=TokenFile(path))),
+        closing(OperatorPort(listener)) as port,
+    ):
+        yield port
+
+
+def ask(address, path, token=None):
     connection = HTTPConnection(*address, timeout=20)
     with closing(connection):
-        connection.request("GET", path)
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        connection.request("GET", path, headers=headers)
         response = connection.getresponse()
         return response.status, response.read().decode()
 
@@ -108,6 +136,77 @@ def test_those_who_ask_nothing_delay_nobody(port, address):
     assert ask(address, "/healthz") == (200, "ok\n")
     for client in silent:
         client.close()
+
+
+def host_of_stranger(number, is_alone):
+    return "127.0.0.2" if is_alone else f"127.0.1.{number + 1}"
+
+
+@pytest.mark.parametrize("is_alone", [True, False])
+def test_200_strangers_who_never_end_their_request_delay_nobody(port, address, is_alone):
+    with contextlib.ExitStack() as opened:
+        for number in range(200):
+            source = (host_of_stranger(number, is_alone), 0)
+            stranger = opened.enter_context(
+                socket.create_connection(address, 20, source_address=source)
+            )
+            stranger.sendall(b"GET /")
+            if number % 10 == 0:
+                assert ask(address, "/healthz") == (200, "ok\n")
+        began_at = time.monotonic()
+        for _ in range(20):
+            assert ask(address, "/healthz") == (200, "ok\n")
+        assert time.monotonic() - began_at < http_server.REQUEST_S / 2
+
+
+def test_strangers_of_the_same_address_delay_nobody_either(port, address):
+    with contextlib.ExitStack() as opened:
+        for _ in range(http_server.MOST_OF_AN_ADDRESS + 2):
+            opened.enter_context(socket.create_connection(address, 20)).sendall(b"GET /")
+        assert ask(address, "/healthz") == (200, "ok\n")
+
+
+def test_a_request_that_comes_a_byte_at_a_time_has_a_deadline(listener, address, monkeypatch):
+    monkeypatch.setattr(http_server, "REQUEST_S", 0.5)
+    with closing(OperatorPort(listener)), socket.create_connection(address, 20) as stranger:
+        stranger.sendall(b"GET /healthz HTTP/1.0\r\nX-Slow: ")
+        stranger.settimeout(0.05)  # a byte so often: no single wait of the server is a long one
+        ends_at = time.monotonic() + 20
+        while time.monotonic() < ends_at:
+            try:
+                stranger.sendall(b"a")
+                assert stranger.recv(1) == b""
+                return
+            except TimeoutError:
+                continue
+            except OSError:  # closed with our byte unread
+                return
+    pytest.fail("the connection was never closed")
+
+
+def test_wrong_tokens_all_at_once_delay_no_healthy_caller(guarded, address):
+    done = threading.Event()
+    answers = []
+
+    def guess():
+        while not done.is_set():
+            with contextlib.suppress(OSError):  # one that was pushed out
+                answers.append(ask(address, "/metrics", WRONG)[0])
+
+    guessers = [threading.Thread(target=guess) for _ in range(6)]
+    for guesser in guessers:
+        guesser.start()
+    try:
+        began_at = time.monotonic()
+        for _ in range(20):
+            assert ask(address, "/healthz") == (200, "ok\n")
+        assert time.monotonic() - began_at < http_server.REQUEST_S / 2
+    finally:
+        done.set()
+        for guesser in guessers:
+            guesser.join()
+    assert len(answers) > 50  # each at once
+    assert set(answers) == {401}
 
 
 def test_without_an_address_nobody_is_answered():
