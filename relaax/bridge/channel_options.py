@@ -1,5 +1,7 @@
 """gRPC settings that both ends of the bridge share."""
 
+import resource
+
 Option = tuple[str, int]
 
 #: What a server takes in one message where it does not know how large its messages are.
@@ -22,6 +24,17 @@ KEEPALIVE: list[Option] = [
     ("grpc.keepalive_timeout_ms", 10_000),
     ("grpc.http2.max_pings_without_data", 0),
 ]
+
+#: A connection that has not begun HTTP/2 by then, after TLS where that is spoken, is closed. gRPC's
+#: default is two minutes.
+HANDSHAKE_MS = 10_000
+
+#: A connection without a call for so long is closed. No call is lost by that: the caller is asked
+#: to leave, and connects again with its next call.
+IDLE_MS = 300_000
+
+#: Which share of its descriptors a server gives to connections: files need some, too.
+_OF_CONNECTIONS = 0.75
 
 #: A worker finds a restarted parameter server within about a second; gRPC's default backs off to
 #: two minutes. What a client receives it has asked for, at an address that it was given.
@@ -47,7 +60,18 @@ def server(most_bytes: int = MOST_BYTES) -> list[Option]:
         ("grpc.so_reuseport", 0),
         ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
         ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.server_handshake_timeout_ms", HANDSHAKE_MS),
+        ("grpc.max_connection_idle_ms", IDLE_MS),
+        ("grpc.max_allowed_incoming_connections", _most_connections()),
     ]
+
+
+def _most_connections() -> int:
+    """Return how many connections there may be: further ones are closed, and try again."""
+    descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if descriptors == resource.RLIM_INFINITY:
+        return _MOST_IN_A_SETTING
+    return min(int(_OF_CONNECTIONS * descriptors), _MOST_IN_A_SETTING)
 
 
 def most_bytes_of(size: int) -> int:

@@ -16,6 +16,7 @@ from relaax.server.actor.wiring import algorithm_of, make_actor, require_fit
 from relaax.server.common.access import begin_access
 from relaax.server.common.configuration import ActorOptions, load_actor
 from relaax.server.common.logs import show_name, start_logging
+from relaax.server.common.open_files import allow_many_files
 
 _log = logging.getLogger(__name__)
 
@@ -32,6 +33,7 @@ class ActorTask:
         options, env = configuration.options, str(configuration.options.env)
         start_logging(options.log_level, options.log_file, f"relaax-actor {index}")
         begin_access(options, listens=False)
+        allow_many_files()
         show_name()
         try:
             algorithm, config = algorithm_of(configuration)

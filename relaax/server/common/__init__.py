@@ -17,6 +17,7 @@
 ``saver``               checkpoints in a directory or in AWS S3
 ``operators``           the HTTP port for health checks and Prometheus
 ``access``              guards a process as its options say
+``open_files``          how many files a process may have open
 ``listening``           sockets that listen where an option says
 ``replay_metrics``      the metrics of a replay, made of what it counts
 ``replay_contents``     saves what a replay holds, and restores it

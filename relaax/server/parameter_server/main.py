@@ -19,6 +19,7 @@ from relaax.server.common.configuration import (
     run_command,
 )
 from relaax.server.common.logs import start_logging
+from relaax.server.common.open_files import allow_many_files
 from relaax.server.common.operators import OperatorPort, gauge, operator_listener
 from relaax.server.common.operators.port import AWAY_S
 from relaax.server.common.stop_signal import StopSignal
@@ -45,6 +46,7 @@ def _serve(arguments: list[str]) -> int:
     options = configuration.options
     start_logging(options.log_level, options.log_file, "relaax-parameter-server")
     begin_access(options)
+    allow_many_files()
     if options.list_checkpoints:
         return print_checkpoints(options.checkpoint_dir, options.checkpoint_aws_s3, options.aws)
     stop = StopSignal()

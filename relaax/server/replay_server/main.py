@@ -29,6 +29,7 @@ from relaax.server.common.configuration import (
 )
 from relaax.server.common.directory_lock import owned
 from relaax.server.common.logs import start_logging
+from relaax.server.common.open_files import allow_many_files
 from relaax.server.common.operators import OperatorPort, SaveRecord, operator_listener
 from relaax.server.common.operators.families import Metric, counters
 from relaax.server.common.operators.port import away
@@ -58,6 +59,7 @@ def _serve(arguments: list[str]) -> int:
     options = configuration.options
     start_logging(options.log_level, options.log_file, "relaax-replay-server")
     begin_access(options)
+    allow_many_files()
     require_interval_of_eviction(options)
     stop = StopSignal()
     with ExitStack() as resources:

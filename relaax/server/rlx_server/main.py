@@ -1,8 +1,6 @@
 """The command ``relaax-rlx-server``."""
 
-import contextlib
 import os
-import resource
 import select
 import signal
 import sys
@@ -30,6 +28,7 @@ def _serve(arguments: list[str]) -> int:
     from relaax.server.common.access import begin_access
     from relaax.server.common.listening import listen_as_told
     from relaax.server.common.logs import start_logging
+    from relaax.server.common.open_files import allow_many_files
     from relaax.server.rlx_server.wiring import rlx_server
 
     options = configuration.options
@@ -38,15 +37,8 @@ def _serve(arguments: list[str]) -> int:
     if not hasattr(select, "epoll"):
         raise ConfigurationError("relaax-rlx-server needs Linux; clients run anywhere")
     listener = listen_as_told(options.bind, "--bind")
-    _allow_many_files()
+    allow_many_files()
     return rlx_server(configuration, listener).run()
-
-
-def _allow_many_files() -> None:
-    """Allow as many open files as the system lets us: each connection takes one."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _keep_numeric_libraries_single_threaded() -> None:

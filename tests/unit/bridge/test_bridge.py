@@ -21,7 +21,7 @@ from relaax.algorithm_base import (
     VariableSource,
     Version,
 )
-from relaax.bridge import Bridge, BridgeControl, bridge_pb2, bridge_pb2_grpc
+from relaax.bridge import Bridge, BridgeControl, bridge_pb2, bridge_pb2_grpc, channel_options
 from relaax.bridge.control import _most_bytes
 from relaax.errors import BridgeError, ParameterServerAway
 from relaax.learning.optimizers import SGD
@@ -450,3 +450,17 @@ def test_bytes_that_are_no_message_are_refused_with_the_address_that_has_sent_th
     assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
     assert re.search(r"a call from 127\.0\.0\.1:\d+ was refused", caplog.text)
     assert "Traceback" not in caplog.text
+
+
+def test_a_caller_that_was_quiet_for_long_connects_again_without_an_error(monkeypatch):
+    monkeypatch.setattr(channel_options, "IDLE_MS", 300)
+    url = f"127.0.0.1:{free_port()}"
+    server = BridgeControl().start_parameter_server(url, Service())
+    left = threading.Event()
+    with grpc.insecure_channel(url, channel_options.CLIENT) as channel:
+        check = health_pb2_grpc.HealthStub(channel).Check
+        check(health_pb2.HealthCheckRequest(), timeout=DEADLINE_S, wait_for_ready=True)
+        channel.subscribe(lambda state: state is grpc.ChannelConnectivity.IDLE and left.set())
+        assert left.wait(DEADLINE_S)
+        check(health_pb2.HealthCheckRequest(), timeout=DEADLINE_S)
+    server.stop(0)
