@@ -27,6 +27,9 @@ from relaax.replay.client.stub import ReplayStub
 
 pytestmark = pytest.mark.integration
 
+#: What a guarded training refuses over RLX until it is asked how much that was.
+REFUSED_OVER_RLX = 4
+
 UPDATES = "relaax_learner_updates_total"
 
 BOTH = pytest.mark.parametrize("training", ["connection", 1], indirect=True)
@@ -204,6 +207,10 @@ def _require_nothing_over_http(guarded: Guarded) -> None:
         assert status == 200
         assert "process_resident_memory_bytes" in text
         assert parsed(text)["relaax_refused_total", "HTTP"] >= 3
+        if port == "rlx-server":  # of all its processes: see _require_nothing_over_rlx
+            assert parsed(text)["relaax_refused_total", "RLX"] == REFUSED_OVER_RLX
+            refused = parsed(text)["relaax_connections_refused_total", "no access"]
+            assert refused == REFUSED_OVER_RLX
         assert guarded.ask(port, "/healthz")[0] == 200
 
 

@@ -58,6 +58,11 @@ class Entrance:
         #: Whether the client understands an error: it has begun with a hello of version 2.
         self.knows_errors = False
 
+    @property
+    def is_denied(self) -> bool:
+        """Whether it has shown no token or certificate that counts."""
+        return self._denial is not None
+
     def passes(self, has_come: bool = True) -> bool:
         """Look at what has come, if it has; return whether the connection may be served now.
 

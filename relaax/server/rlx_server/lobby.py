@@ -33,7 +33,7 @@ class Lobby:
         self._poll = select.epoll()
         #: By descriptor, those that have waited longest at the beginning.
         self._waiting: dict[int, Entrance] = {}
-        self._refused = 0
+        self._turned_away = self._denied = 0
         #: The clients' addresses of those that ended here.
         self._ended: list[str] = []
 
@@ -80,13 +80,21 @@ class Lobby:
                 self._leave(number)
                 yield entrance
 
-    def refused(self) -> int:
-        """Return how many were refused since this was asked, for what they had shown, or not.
+    def turned_away(self) -> int:
+        """Return how many were closed since this was asked, for what they had said, or not.
 
         Those are not among them that had been refused before they came here.
         """
-        refused, self._refused = self._refused, 0
-        return refused
+        turned_away, self._turned_away = self._turned_away, 0
+        return turned_away
+
+    def denied(self) -> int:
+        """Return how many since this was asked had shown no token or certificate that counts.
+
+        Each counts at once: also those that do not wait for their answer.
+        """
+        denied, self._denied = self._denied, 0
+        return denied
 
     def ended(self) -> list[str]:
         """Return the clients' addresses of those that have ended here since this was asked for."""
@@ -108,11 +116,14 @@ class Lobby:
         self._poll.close()
 
     def _passes(self, number: int, entrance: Entrance, has_come: bool) -> bool:
+        was_denied = entrance.is_denied
         try:
             passes = entrance.passes(has_come)
         except (AccessDenied, ProtocolError, OSError) as error:
             self._end(entrance, error)
             return False
+        finally:
+            self._denied += entrance.is_denied and not was_denied
         if entrance.is_decided:  # what else comes is not read
             with contextlib.suppress(OSError):
                 self._poll.unregister(number)
@@ -125,12 +136,11 @@ class Lobby:
         elif isinstance(error, ProtocolError):
             _log.warning("closing the connection from %s: %s", entrance.peer, error)
             entrance.refuse(ErrorCode.PROTOCOL, str(error))
+            self._turned_away += entrance.refusal is None
         else:
             if not isinstance(error, PeerClosed):
                 _log.info("lost the connection from %s: %s", entrance.peer, error)
             entrance.messages.close()
-        if isinstance(error, AccessDenied | ProtocolError) and entrance.refusal is None:
-            self._refused += 1
         self._ended.append(entrance.peer)
 
     def _leave(self, number: int) -> None:

@@ -13,6 +13,7 @@ from relaax.server.common.operators.port import AWAY_S
 from relaax.server.rlx_server.admission import in_mib
 from relaax.server.rlx_server.tally import Tally
 from relaax.server.rlx_server.tally.row import (
+    ACCESS_DENIED,
     CONNECTIONS,
     DELIVERED,
     DROPPED,
@@ -49,6 +50,7 @@ def watch_and_tell(settings: WorkerSettings, tally: Tally, listener: socket.sock
         has_parameter_server = exploitation is None
         port.ready_if(lambda: "; ".join(not_ready(state, has_parameter_server)) or None)
         port.show(lambda: figures(tally, has_parameter_server))
+        port.show_refused(lambda: {"RLX": access_denied(tally)})
         if exploitation is not None:
             port.show(lambda: figures_of_exploitation(exploitation, tally))
         port.begin()
@@ -97,6 +99,11 @@ def not_ready(state: ServerState, has_parameter_server: bool = True) -> Iterable
         yield "the parameter server does not answer"
 
 
+def access_denied(tally: Tally) -> float:
+    """Return how many connections have shown no token or certificate that counts."""
+    return float(tally.state[Cell.ACCESS_DENIED] + tally.totals()[ACCESS_DENIED])
+
+
 def figures(tally: Tally, has_parameter_server: bool = True) -> Iterable[Metric]:
     """Yield what the server and its workers have counted."""
     state, totals = tally.state, tally.totals()
@@ -119,6 +126,7 @@ def figures(tally: Tally, has_parameter_server: bool = True) -> Iterable[Metric]
         {
             "memory": state[Cell.REFUSED_FOR_MEMORY],
             "limit": state[Cell.REFUSED_FOR_LIMIT],
+            "no access": access_denied(tally),
             "not proved": state[Cell.TURNED_AWAY] + totals[TURNED_AWAY],
             "no worker": state[Cell.REFUSED_WITHOUT_WORKER],
         },

@@ -330,7 +330,8 @@ class RlxServer:
                 entrance.messages.release()  # its worker has it
             else:
                 entrance.refuse(ErrorCode.GO_ELSEWHERE, refusal)
-        self._state[Cell.TURNED_AWAY] += self._lobby.refused()
+        self._state[Cell.TURNED_AWAY] += self._lobby.turned_away()
+        self._state[Cell.ACCESS_DENIED] += self._lobby.denied()
         self._lobby.ended()  # no worker has been counting them
 
     def _admit(self, connection: socket.socket | FrameConnection, peer: str) -> str | None:

@@ -3,7 +3,7 @@
 import os
 import socket
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from prometheus_client import CollectorRegistry, Metric, ProcessCollector, make_wsgi_app
@@ -73,6 +73,7 @@ class OperatorPort:
         self._has_begun = False
         #: What waits to be sent to S3.
         self.uploads = Uploads()
+        self._refused_elsewhere: Callable[[], Mapping[str, float]] = dict
         self._figures: list[Figures] = [self.uploads.figures, self._refused]
         self._server: HttpServer | None = None
         #: Whether anybody can ask.
@@ -105,6 +106,10 @@ class OperatorPort:
         """Let ``/metrics`` show these, too."""
         self._figures.append(figures)
 
+    def show_refused(self, totals: Callable[[], Mapping[str, float]]) -> None:
+        """Let ``relaax_refused_total`` show those of other processes, too, by the kind of port."""
+        self._refused_elsewhere = totals
+
     def close(self) -> None:
         """Answer nothing any more."""
         if self._server is not None:
@@ -113,7 +118,8 @@ class OperatorPort:
             self._thread.join()
 
     def _refused(self) -> Iterable[Metric]:
-        totals = {"gRPC": 0, "HTTP": 0, **self._access.refusals.totals()}
+        here = {"gRPC": 0, "HTTP": 0, **self._access.refusals.totals()}
+        totals = {**here, **self._refused_elsewhere()}
         yield counters("refused", "Callers without the right token", "port", totals)
 
     def _read(self) -> Iterable[Metric]:

@@ -25,10 +25,13 @@ STEPS = 3
 #: Episodes that have ended, and the sum of their returns, which may shrink.
 EPISODES, RETURNS = 4, 5
 
-#: Connections that were closed for what they had shown, or not, before they were served.
+#: Connections that were closed for what they had said, or not, before they were served.
 TURNED_AWAY = 6
 
-_AFTER_COUNTS = 7
+#: Connections without a token or a certificate that counts.
+ACCESS_DENIED = 7
+
+_AFTER_COUNTS = 8
 
 
 def _places() -> dict[str, _Place]:
@@ -103,8 +106,12 @@ class WorkerRow:
         self._cells[RETURNS] += episode_return
 
     def count_turned_away(self, connections: int) -> None:
-        """Count connections that had not proved that they may be served."""
+        """Count connections that had not begun as a client does."""
         self._cells[TURNED_AWAY] += connections
+
+    def count_denied(self, connections: int) -> None:
+        """Count connections that had shown no token or certificate that counts."""
+        self._cells[ACCESS_DENIED] += connections
 
     def note_served(self, connections: int, environments: int) -> None:
         """Take note of what is served now."""

@@ -14,8 +14,10 @@ class Cell(IntEnum):
     REFUSED_WITHOUT_WORKER = auto()
     #: Because of a limit of the number of connections.
     REFUSED_FOR_LIMIT = auto()
-    #: Before they were given to a worker: what they had shown, or not, was wrong.
+    #: Before they were given to a worker: what they had said, or not, was wrong.
     TURNED_AWAY = auto()
+    #: Those that had shown no token or certificate that counts: before that, too.
+    ACCESS_DENIED = auto()
     WORKERS_LOST = auto()
     WORKERS_HUNG = auto()
     #: 1 while connections are taken.

@@ -204,7 +204,8 @@ class Worker:
     def _take_from_lobby(self, looks_at_all: bool = False) -> None:
         for entrance in self._lobby.proved(looks_at_all):
             self.add(entrance.messages, entrance.peer)
-        self._row.count_turned_away(self._lobby.refused())
+        self._row.count_turned_away(self._lobby.turned_away())
+        self._row.count_denied(self._lobby.denied())
         for peer in self._lobby.ended():
             self._note_ended(peer)
 

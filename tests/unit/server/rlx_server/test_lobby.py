@@ -95,7 +95,7 @@ def test_one_that_is_refused_is_told_when_it_has_said_hello_and_is_not_counted_a
     assert "2 connections are served (--max-connections)" in str(error)
     open_street.connect(refusal="no").send(b"nonsense")
     assert list(open_street.lobby.proved()) == []
-    assert open_street.lobby.refused() == 0
+    assert open_street.lobby.turned_away() == 0
 
 
 @pytest.mark.parametrize("first", [HELLO, ACT, b" " + ACT])
@@ -159,8 +159,28 @@ def test_without_the_right_token_nothing_is_served_and_the_client_hears_why(guar
     client._sock.sendall(frames(*shown, HELLO))
     assert list(guarded.lobby.proved()) == []
     assert refusal(client).code == ErrorCode.ACCESS
-    assert guarded.lobby.refused() == 1
+    assert guarded.lobby.denied() == 1
+    assert guarded.lobby.turned_away() == 0
     assert guarded.lobby.ended() == ["192.0.2.1:4711"]
+
+
+def test_a_guess_counts_though_its_caller_does_not_wait_for_the_answer(guarded):
+    for _ in range(3):
+        with contextlib.closing(guarded.connect()) as client:
+            client._sock.sendall(frames(encode_token("a-wrong-one-0123456789")))
+            assert list(guarded.lobby.proved()) == []
+        assert list(guarded.lobby.proved()) == []
+    assert len(guarded.lobby) == 0
+    assert guarded.lobby.denied() == 3
+    assert guarded.lobby.denied() == 0
+    assert guarded.lobby.turned_away() == 0
+
+
+def test_silence_and_nonsense_are_no_guesses(open_street):
+    open_street.connect().send(b"nonsense")
+    assert list(open_street.lobby.proved()) == []
+    assert open_street.lobby.turned_away() == 1
+    assert open_street.lobby.denied() == 0
 
 
 def test_a_client_of_version_1_is_closed_without_a_word(guarded):
@@ -238,7 +258,7 @@ def test_a_client_that_leaves_is_forgotten(open_street):
     open_street.connect().close()
     assert list(open_street.lobby.proved()) == []
     assert len(open_street.lobby) == 0
-    assert open_street.lobby.refused() == 0
+    assert open_street.lobby.turned_away() == 0
 
 
 def test_a_child_that_closes_its_copy_leaves_the_connections_open(open_street):

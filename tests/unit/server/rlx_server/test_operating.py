@@ -9,6 +9,7 @@ from relaax.metrics import EPISODE_REWARD
 from relaax.server.common.exploitation import Trained
 from relaax.server.rlx_server.operating import (
     STUCK_S,
+    access_denied,
     figures,
     figures_of_exploitation,
     not_ready,
@@ -27,6 +28,16 @@ def test_a_server_that_has_not_looked_around_for_long_is_not_healthy():
     assert stuck(state) is None
     state[Cell.LOOKED_AROUND] -= STUCK_S + 1
     assert stuck(state) == "it has done nothing for 31 s"
+
+
+def test_guesses_are_those_of_the_server_and_of_all_its_workers():
+    tally = Tally()
+    tally.state[Cell.ACCESS_DENIED] += 2
+    number = tally.take()
+    tally.row(number).count_denied(3)
+    tally.row(tally.take()).count_denied(1)
+    tally.give_back(number)  # it has ended
+    assert access_denied(tally) == 6
 
 
 class TestExploitation:
