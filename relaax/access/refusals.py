@@ -1,4 +1,9 @@
-"""Attempts without the right proof: counted, logged and slowed down for each address."""
+"""Attempts without the right proof: counted and logged for each address, and answered later.
+
+That makes guesses show, and slows down those who wait for an answer. It does not keep a caller from
+guessing on that hangs up, or makes several calls at once: a right token is never kept waiting, and
+what is compared at once tells a wrong one, too. Against guesses tokens have 256 random bits.
+"""
 
 import logging
 import threading

@@ -36,6 +36,7 @@ _PATHS = "/healthz, /readyz and /metrics are here"
 
 _UNAUTHORIZED = "a token of the role monitor or server is needed: Authorization: Bearer TOKEN"
 _SHOWN_NONE = "it has shown no token for this"
+_SHOWN_ANOTHER = "its token is not that of the role monitor or server"
 _BEARER = ("WWW-Authenticate", "Bearer")
 
 
@@ -129,7 +130,10 @@ class OperatorPort:
     def _answer(
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
-        may_observe = self._may_observe(environ)
+        token = str(environ.get("HTTP_AUTHORIZATION", "")).removeprefix("Bearer ")
+        may_observe = self._may_observe(token)
+        if token and not may_observe:  # on all paths: each of them may be asked for a guess
+            self._refuse(environ, _SHOWN_ANOTHER)
         match environ["PATH_INFO"]:
             case "/healthz":
                 complaints = _complaints(self._alive)
@@ -138,8 +142,8 @@ class OperatorPort:
                 complaints = _complaints(self._ready) if self._has_begun else ["it is starting"]
                 return _say(start_response, complaints, may_observe, self._note)
             case _ if not may_observe:
-                # At once: a caller that waits holds a place that a healthy one needs.
-                self._access.refusals.add("HTTP", environ["REMOTE_ADDR"], _SHOWN_NONE)
+                if not token:
+                    self._refuse(environ, _SHOWN_NONE)
                 return _answer_text(start_response, "401 Unauthorized", _UNAUTHORIZED, _BEARER)
             case "/metrics":
                 return self._answer_metrics(environ, start_response)
@@ -149,10 +153,13 @@ class OperatorPort:
     def _note(self) -> str:
         return " (insecure: --insecure is given)" if self._access.is_insecure else ""
 
-    def _may_observe(self, environ: "WSGIEnvironment") -> bool:
+    def _may_observe(self, token: str) -> bool:
         tokens = self._access.tokens
-        shown = str(environ.get("HTTP_AUTHORIZATION", "")).removeprefix("Bearer ")
-        return tokens is None or tokens.allows(shown, Right.OBSERVE)
+        return tokens is None or tokens.allows(token, Right.OBSERVE)
+
+    def _refuse(self, environ: "WSGIEnvironment", reason: str) -> None:
+        """Count a refusal, which is answered at once: who waits holds a place of another caller."""
+        self._access.refusals.add("HTTP", environ["REMOTE_ADDR"], reason)
 
 
 def _contexts(access: Access) -> ServerContexts | None:

@@ -209,6 +209,26 @@ def test_wrong_tokens_all_at_once_delay_no_healthy_caller(guarded, address):
     assert set(answers) == {401}
 
 
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics", "/elsewhere"])
+def test_a_wrong_token_is_counted_whatever_it_is_shown_for(guarded, address, path):
+    def refused():
+        text = ask(address, "/metrics", MONITOR)[1]
+        return [line for line in text.splitlines() if line.startswith("relaax_refused_total")]
+
+    assert 'relaax_refused_total{port="HTTP"} 0.0' in refused()
+    guarded.alive_if(lambda: "it hangs")
+    told = ask(address, path, WRONG)
+    assert "it hangs" not in told[1]
+    assert told == ask(address, path, "another-wrong-one-0123456789")
+    assert 'relaax_refused_total{port="HTTP"} 2.0' in refused()
+
+
+def test_health_checks_without_a_token_are_no_guesses(guarded, address):
+    guarded.begin()
+    assert ask(address, "/healthz") == ask(address, "/readyz") == (200, "ok\n")
+    assert 'relaax_refused_total{port="HTTP"} 0.0' in ask(address, "/metrics", MONITOR)[1]
+
+
 def test_without_an_address_nobody_is_answered():
     assert operator_listener(None) is None
     with closing(OperatorPort(None)) as port:
