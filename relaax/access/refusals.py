@@ -12,6 +12,8 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from relaax.throttled_log import ThrottledLog
+
 _log = logging.getLogger(__name__)
 
 #: An address is forgotten when it has failed no more for so long.
@@ -19,9 +21,6 @@ MEMORY_S = 600.0
 
 #: More addresses than these are not remembered: those go first that failed longest ago.
 MOST_ADDRESSES = 4096
-
-#: An address is logged again after so many seconds.
-LOG_S = 10.0
 
 #: How much later an attempt is answered for each one before it from there, and at most.
 STEP_S, MOST_S = 0.1, 5.0
@@ -31,8 +30,6 @@ STEP_S, MOST_S = 0.1, 5.0
 class _Failed:
     count: int = 0
     last_at: float = 0.0
-    logged_at: float = -LOG_S
-    unlogged: int = 0
 
 
 class Refusals:
@@ -40,6 +37,7 @@ class Refusals:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
+        self._log = ThrottledLog(_log, clock=clock)
         self._lock = threading.Lock()
         #: By address, those that failed last at the end.
         self._failed: OrderedDict[str, _Failed] = OrderedDict()
@@ -64,21 +62,10 @@ class Refusals:
             delay_s = min(failed.count * STEP_S, MOST_S)
             failed.count += 1
             failed.last_at = now
-            failed.unlogged += 1
-            if now >= failed.logged_at + LOG_S:
-                self._say(port, address, failed, reason)
-                failed.logged_at, failed.unlogged = now, 0
+            self._log.warning(
+                "refused at the %s port, from %s: %s", port, address, reason, kind=address
+            )
             return delay_s
-
-    def _say(self, port: str, address: str, failed: _Failed, reason: str) -> None:
-        more = f" ({failed.unlogged} times since the last such message)"
-        _log.warning(
-            "refused at the %s port, from %s: %s%s",
-            port,
-            address,
-            reason,
-            more if failed.unlogged > 1 else "",
-        )
 
     def _forget(self, now: float) -> None:
         while self._failed:

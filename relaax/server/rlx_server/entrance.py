@@ -32,6 +32,10 @@ class Guard:
     refusals: Refusals = field(default_factory=Refusals)
 
 
+class TooLate(ProtocolError):
+    """A connection has not begun in time."""
+
+
 class Entrance:
     """A connection that has not proved yet that it may be served; until then it costs little.
 
@@ -82,7 +86,7 @@ class Entrance:
         ):
             raise self._denial
         if self._denial is None and now >= self._deadline:
-            raise ProtocolError(
+            raise TooLate(
                 f"it has not begun within {self._guard.hello_timeout_s:g} s (--hello-timeout)"
             )
         return False

@@ -9,12 +9,20 @@ from collections.abc import Callable, Iterator
 from relaax.errors import AccessDenied, ProtocolError
 from relaax.protocol import FrameConnection, PeerClosed
 from relaax.protocol.binary import ErrorCode
-from relaax.server.rlx_server.entrance import Entrance, Guard
+from relaax.server.rlx_server.entrance import Entrance, Guard, TooLate
+from relaax.throttled_log import ThrottledLog
 
 _log = logging.getLogger(__name__)
 
 #: So many connections wait here at most; then the one goes that has been here longest.
 MOST_WAITING = 1024
+
+#: So many lines that strangers cause are logged at once, of each kind; then one now and then.
+LOGGED_AT_ONCE = 20
+
+
+class TooMany(ProtocolError):
+    """A connection has to go since too many others wait."""
 
 
 class Lobby:
@@ -30,6 +38,7 @@ class Lobby:
     ) -> None:
         self._guard = guard
         self._open_connection = open_connection
+        self._log = ThrottledLog(_log, LOGGED_AT_ONCE)
         self._poll = select.epoll()
         #: By descriptor, those that have waited longest at the beginning.
         self._waiting: dict[int, Entrance] = {}
@@ -53,15 +62,13 @@ class Lobby:
         try:
             messages = self._open_connection(sock)
         except OSError as error:  # its client has left again
-            _log.info("lost the connection from %s: %s", peer, error)
+            self._log.info("lost the connection from %s: %s", peer, error, kind="lost")
             sock.close()
             self._ended.append(peer)
             return
         if len(self._waiting) >= MOST_WAITING:
-            self._end(
-                next(iter(self._waiting.values())),
-                ProtocolError(f"{MOST_WAITING:,} others wait that have not begun, either"),
-            )
+            others = TooMany(f"{MOST_WAITING:,} others wait that have not begun, either")
+            self._end(next(iter(self._waiting.values())), others)
         self._waiting[messages.fileno()] = Entrance(messages, peer, self._guard, refusal)
         self._poll.register(messages.fileno(), select.EPOLLIN)
 
@@ -72,6 +79,8 @@ class Lobby:
         ``looks_at_all``, those of which nothing has come are looked at, too, whether they have
         taken too long.
         """
+        if looks_at_all:
+            self._log.say_left_out()
         come = [number for number, _ in self._poll.poll(0)]
         has_come = set(come)
         for number in list(self._waiting) if looks_at_all else come:
@@ -134,12 +143,14 @@ class Lobby:
         if isinstance(error, AccessDenied):  # it has been logged
             entrance.refuse(ErrorCode.ACCESS, f"{error}")
         elif isinstance(error, ProtocolError):
-            _log.warning("closing the connection from %s: %s", entrance.peer, error)
+            self._log.warning(
+                "closing the connection from %s: %s", entrance.peer, error, kind=_kind_of(error)
+            )
             entrance.refuse(ErrorCode.PROTOCOL, str(error))
             self._turned_away += entrance.refusal is None
         else:
             if not isinstance(error, PeerClosed):
-                _log.info("lost the connection from %s: %s", entrance.peer, error)
+                self._log.info("lost the connection from %s: %s", entrance.peer, error, kind="lost")
             entrance.messages.close()
         self._ended.append(entrance.peer)
 
@@ -147,3 +158,13 @@ class Lobby:
         del self._waiting[number]
         with contextlib.suppress(OSError):  # of one that is refused
             self._poll.unregister(number)
+
+
+def _kind_of(error: ProtocolError) -> str:
+    """Return what the log calls an error: what a stranger has sent makes no new kind."""
+    match error:
+        case TooLate():
+            return "late"
+        case TooMany():
+            return "crowd"
+    return "nonsense"

@@ -3,7 +3,8 @@
 import pytest
 
 from relaax.access import refusals
-from relaax.access.refusals import LOG_S, MEMORY_S, MOST_S, STEP_S, Refusals
+from relaax.access.refusals import MEMORY_S, MOST_S, STEP_S, Refusals
+from relaax.throttled_log import EVERY_S
 
 
 class Clock:
@@ -52,7 +53,7 @@ def test_a_flood_is_one_line_in_ten_seconds(clock, caplog):
     assert [record.getMessage() for record in caplog.records] == [
         "refused at the gRPC port, from 192.0.2.1: no token"
     ]
-    clock.now += LOG_S
+    clock.now += EVERY_S
     refused.add("gRPC", "192.0.2.1", "no token")
     assert caplog.records[-1].getMessage() == (
         "refused at the gRPC port, from 192.0.2.1: no token (50 times since the last such message)"

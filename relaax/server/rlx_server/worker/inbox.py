@@ -4,6 +4,7 @@ import logging
 import socket
 
 from relaax.server.rlx_server.handover import MOST_CLOSED, Report
+from relaax.throttled_log import ThrottledLog
 
 _log = logging.getLogger(__name__)
 
@@ -17,6 +18,7 @@ class Inbox:
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
         channel.setblocking(False)
+        self._log = ThrottledLog(_log)
         self._taken = 0
         #: Connections taken and environments served, as they were reported last.
         self._reported: tuple[int, int, int] | None = None
@@ -38,7 +40,9 @@ class Inbox:
             if descriptors:
                 taken.append((socket.socket(fileno=descriptors[0]), peer))
             else:
-                _log.warning("lost the connection from %s: no file descriptor is free", peer)
+                self._log.warning(
+                    "lost the connection from %s: no file descriptor is free", peer, kind="files"
+                )
                 self._closed.append(peer)
         return taken
 

@@ -254,6 +254,21 @@ def test_the_oldest_goes_when_too_many_wait(open_street, monkeypatch, caplog):
     entrance.messages.close()
 
 
+def test_a_flood_of_strangers_is_a_few_lines_of_each_kind(caplog, monkeypatch):
+    monkeypatch.setattr(lobbies, "MOST_WAITING", 50)
+    street = Street(hello_timeout_s=0.0)
+    for number in range(200):
+        street.connect(f"192.0.2.1:{number}")
+    list(street.lobby.proved(looks_at_all=True))
+    for number in range(100):
+        street.connect()._sock.sendall(struct.pack("<I", 8) + b"%08d" % number)
+        list(street.lobby.proved())
+    assert street.lobby.turned_away() == 300
+    for kind in ("too many others wait", "it has not begun within", "as none of RLX does"):
+        assert caplog.text.count(kind) == lobbies.LOGGED_AT_ONCE, kind
+    street.close()
+
+
 def test_a_client_that_leaves_is_forgotten(open_street):
     open_street.connect().close()
     assert list(open_street.lobby.proved()) == []

@@ -1,0 +1,85 @@
+"""Lines of the log that strangers can cause: a few at once, and then one now and then."""
+
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+#: One line of a kind is written in so many seconds, after those that may come at once.
+EVERY_S = 10.0
+
+#: More kinds than these are not remembered: those go first that came up longest ago.
+MOST_KINDS = 4096
+
+
+@dataclass
+class _Kind:
+    #: Until when the lines that were written use up what may be written.
+    used_until: float = float("-inf")
+    left_out: int = 0
+    #: The last line that was left out.
+    level: int = logging.NOTSET
+    text: str = ""
+    arguments: tuple[object, ...] = ()
+
+
+class ThrottledLog:
+    """Writes to ``log``: of each kind ``at_once`` lines, and then one in ``EVERY_S`` seconds.
+
+    A line that follows some that were left out says how many of the kind there were. Not for
+    several threads at once.
+    """
+
+    def __init__(
+        self,
+        log: logging.Logger,
+        at_once: int = 1,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._log = log
+        self._ahead_s = (at_once - 1) * EVERY_S
+        self._clock = clock
+        #: By name, those that came up last at the end.
+        self._kinds: OrderedDict[str, _Kind] = OrderedDict()
+
+    def info(self, text: str, *arguments: object, kind: str) -> None:
+        """Log a line of a kind, if one may be written."""
+        self._add(kind, logging.INFO, text, arguments)
+
+    def warning(self, text: str, *arguments: object, kind: str) -> None:
+        """Log a line of a kind, if one may be written."""
+        self._add(kind, logging.WARNING, text, arguments)
+
+    def error(self, text: str, *arguments: object, kind: str) -> None:
+        """Log a line of a kind, if one may be written."""
+        self._add(kind, logging.ERROR, text, arguments)
+
+    def say_left_out(self) -> None:
+        """Log the last line of each kind that was left out, if one may be written by now.
+
+        Whoever calls this once a second leaves out nothing for longer than ``EVERY_S``.
+        """
+        for kind in self._kinds.values():
+            if kind.left_out and self._may_write(kind):
+                self._write(kind, kind.level, kind.text, kind.arguments)
+
+    def _add(self, name: str, level: int, text: str, arguments: tuple[object, ...]) -> None:
+        kind = self._kinds.setdefault(name, _Kind())
+        self._kinds.move_to_end(name)
+        if len(self._kinds) > MOST_KINDS:
+            self._kinds.popitem(last=False)
+        kind.left_out += 1
+        if self._may_write(kind):
+            self._write(kind, level, text, arguments)
+        else:
+            kind.level, kind.text, kind.arguments = level, text, arguments
+
+    def _may_write(self, kind: _Kind) -> bool:
+        return self._clock() >= kind.used_until - self._ahead_s
+
+    def _write(self, kind: _Kind, level: int, text: str, arguments: tuple[object, ...]) -> None:
+        kind.used_until = max(kind.used_until, self._clock()) + EVERY_S
+        times, kind.left_out = kind.left_out, 0
+        more = f" ({times} times since the last such message)" if times > 1 else ""
+        self._log.log(level, f"{text}%s", *arguments, more)

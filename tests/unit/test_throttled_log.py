@@ -1,0 +1,84 @@
+"""A flood of lines becomes a few, and none of those left out is forgotten."""
+
+import logging
+
+import pytest
+
+from relaax import throttled_log
+from relaax.throttled_log import EVERY_S, ThrottledLog
+
+
+class Clock:
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture(name="clock")
+def _clock():
+    return Clock()
+
+
+@pytest.fixture(name="make")
+def _make(clock, caplog):
+    caplog.set_level(logging.INFO)
+    return lambda at_once=1: ThrottledLog(logging.getLogger("a test"), at_once, clock)
+
+
+@pytest.fixture(name="said")
+def _said(caplog):
+    return lambda: [record.getMessage() for record in caplog.records]
+
+
+def test_a_few_lines_come_at_once_and_then_one_now_and_then(make, clock, said):
+    log = make(at_once=3)
+    for number in range(5):
+        log.warning("closed %s", number, kind="a")
+    assert said() == ["closed 0", "closed 1", "closed 2"]
+    clock.now += EVERY_S
+    log.warning("closed %s", 5, kind="a")
+    log.warning("closed %s", 6, kind="a")
+    assert said()[3:] == ["closed 5 (3 times since the last such message)"]
+
+
+def test_what_was_left_out_last_is_said_when_a_line_is_due(make, clock, said):
+    log = make()
+    for number in range(4):
+        log.warning("closed %s", number, kind="a")
+    log.say_left_out()
+    assert said() == ["closed 0"]
+    clock.now += EVERY_S
+    log.say_left_out()
+    clock.now += EVERY_S
+    log.say_left_out()
+    assert said()[1:] == ["closed 3 (3 times since the last such message)"]
+
+
+def test_kinds_do_not_keep_one_another_silent(make, said, caplog):
+    log = make()
+    log.info("lost", kind="a")
+    log.warning("closed", kind="b")
+    log.error("refused", kind="c")
+    assert said() == ["lost", "closed", "refused"]
+    assert [record.levelname for record in caplog.records] == ["INFO", "WARNING", "ERROR"]
+
+
+def test_a_long_flood_is_as_many_lines_as_there_are_intervals(make, clock, said):
+    log = make(at_once=20)
+    seconds = 3600
+    for _ in range(seconds):
+        clock.now += 1.0
+        for _ in range(20):
+            log.warning("closed", kind="a")
+        log.say_left_out()
+    assert len(said()) <= seconds / EVERY_S + 20
+
+
+def test_only_so_many_kinds_are_remembered(make, monkeypatch):
+    monkeypatch.setattr(throttled_log, "MOST_KINDS", 10)
+    log = make()
+    for number in range(1000):
+        log.warning("closed", kind=str(number))
+        assert len(log._kinds) <= 10
