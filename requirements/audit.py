@@ -24,6 +24,9 @@ NO_ANSWER = 3
 #: The database of PyPI's advisories, asked for in OSV's own way.
 OSV_URL = "https://api.osv.dev/v1/query"
 
+#: How long one run of pip-audit may take: it asks about hundreds of versions, one after another.
+DEADLINE_S = 600.0
+
 
 class NoAnswer(Exception):
     """The database did not answer all questions."""
@@ -48,14 +51,17 @@ def ask(group: dict[str, Pin], database: list[str]) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
         asked, answered = Path(folder) / "requirements.txt", Path(folder) / "answer.json"
         asked.write_text("".join(_line(pin) for pin in group.values()))
-        done = subprocess.run(  # noqa: S603  # of this environment
-            [
-                program, "--requirement", str(asked), "--require-hashes", "--disable-pip",
-                "--strict", "--progress-spinner", "off", "--cache-dir", folder, "--desc", "off",
-                "--format", "json", "--output", str(answered), *database,
-            ],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        command = [
+            program, "--requirement", str(asked), "--require-hashes", "--disable-pip",
+            "--strict", "--progress-spinner", "off", "--cache-dir", folder, "--desc", "off",
+            "--format", "json", "--output", str(answered), *database,
+        ]  # fmt: skip
+        try:
+            done = subprocess.run(  # noqa: S603  # of this environment
+                command, capture_output=True, text=True, check=False, timeout=DEADLINE_S
+            )
+        except subprocess.TimeoutExpired:
+            raise NoAnswer(f"nothing came within {DEADLINE_S:g} s") from None
         # It ends with status 1 for both, and writes an answer for vulnerabilities alone.
         if not answered.exists():
             raise NoAnswer((done.stderr.strip().splitlines() or ["no reason was given"])[-1])

@@ -15,6 +15,9 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 
+#: How long the versions of one file may take to be found.
+DEADLINE_S = 1800.0
+
 #: What an image of environments needs beside the package itself, which is installed alone.
 IMAGES_OF_ENVIRONMENTS = {
     "ale": ["numpy", "ale-py"],
@@ -77,6 +80,7 @@ def _lock(name: str, lines: list[str], upgrades: bool) -> None:
             *follows, *(["--upgrade"] if upgrades else []),
         ],
         cwd=ROOT, input="\n".join(lines), text=True, check=True,
+        timeout=DEADLINE_S,
     )  # fmt: skip
 
 

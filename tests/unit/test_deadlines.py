@@ -23,7 +23,9 @@ STREAMS = {"relaax/server/parameter_server/shards/following.py": {"_follow"}}
 
 
 def sources() -> list[Path]:
-    found = sorted((REPOSITORY / "relaax").rglob("*.py"))
+    found = sorted(
+        path for part in ("relaax", "requirements") for path in (REPOSITORY / part).rglob("*.py")
+    )
     return [path for path in found if not path.name.endswith(("_pb2.py", "_pb2_grpc.py"))]
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
+import audit
 import lock
 import locks
 import pytest
@@ -148,3 +149,12 @@ def _needed(package: Distribution | None, asked: Requirement, python: str) -> It
 
 def _meets(pin: Pin | None, requirement: Requirement) -> bool:
     return pin is not None and requirement.specifier.contains(pin.version, prereleases=True)
+
+
+def test_an_audit_that_hangs_has_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def hangs(command: list[str], **options: float) -> None:
+        raise subprocess.TimeoutExpired(command, options["timeout"])
+
+    monkeypatch.setattr(audit.subprocess, "run", hangs)
+    with pytest.raises(audit.NoAnswer, match="nothing came within 600 s"):
+        audit.ask({}, [])
