@@ -33,6 +33,7 @@ from soak_links import Links
 from soak_processes import Supervised, left_over
 from soak_schedule import Fault, schedule
 from soak_training import Training
+from soak_usage import Sampling
 from soak_watch import Watch
 
 #: Of the emulator of S3, which takes any.
@@ -78,7 +79,7 @@ def soak(arguments: argparse.Namespace, directory: Path) -> int:
     """Run it, and return the exit status."""
     before = shared_memory()
     links = Links()
-    training = Training(directory, links)
+    training = Training(directory, links, Sampling.of(arguments.seconds))
     course = Course(training)
     try:
         course.start()

@@ -1,27 +1,18 @@
 """What must hold at the end of a soak, with its figures."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
-from soak_leaks import DESCRIPTORS_OF_NOISE, descriptors, shared_memory, trends
+from soak_leaks import descriptors, shared_memory, trends
 from soak_ledger import ledger, rollbacks
 from soak_processes import Run
 from soak_training import CHECKPOINT_INTERVAL_S, Training
+from soak_usage import Check, descriptor_check, memory_check
 from soak_watch import Watch
 
 #: A checkpoint may be this late: it is written by all shards, and seen twice a second.
 _LATE_S = 3.0
-
-
-@dataclass(frozen=True)
-class Check:
-    """Something that must hold."""
-
-    name: str
-    holds: bool
-    figures: str
 
 
 def checks_of(training: Training, watch: Watch, statuses: Mapping[str, int | None]) -> list[Check]:
@@ -58,7 +49,9 @@ def _goes_on(watch: Watch) -> Check:
         figures += (
             f", within {max(times):.1f} s at most, {sum(times) / len(times):.1f} s on average"
         )
-    return Check("the training goes on", not stuck, "; not after ".join([figures, *stuck]))
+    return Check(
+        "the training goes on", bool(times) and not stuck, "; not after ".join([figures, *stuck])
+    )
 
 
 def _goes_back_no_further_than_a_checkpoint(training: Training, watch: Watch) -> Check:
@@ -133,19 +126,9 @@ def _says_no_traceback(training: Training) -> Check:
 
 def _memory_is_flat(training: Training) -> Check:
     # The emulator of S3 holds what it was given in memory.
-    found = trends([each for each in training.processes if each.role != "S3 server"])
-    if not found:
-        return Check("memory is flat", True, "too short to say")
-    figures = ", ".join(
-        f"{each.name} {each.mib:.0f} MiB {each.mib_an_hour:+.1f} ± {each.error:.1f} MiB an hour"
-        f" in {each.minutes:.0f} min"
-        for each in found
-    )
-    return Check("memory is flat", all(each.is_flat for each in found), figures)
+    processes = [each for each in training.processes if each.role != "S3 server"]
+    return memory_check(trends(processes, training.sampling.settled_s))
 
 
 def _keeps_no_descriptor(training: Training) -> Check:
-    found = descriptors(training.processes)
-    holds = all(late <= early + DESCRIPTORS_OF_NOISE for _, early, late in found)
-    figures = ", ".join(f"{name} {early} then {late}" for name, early, late in found)
-    return Check("no descriptor is kept", holds, figures or "too short to say")
+    return descriptor_check(descriptors(training.processes, training.sampling.settled_s))

@@ -8,14 +8,8 @@ import psutil
 from soak_processes import Run, Sample, Supervised
 from soak_trends import Trend, trend_of
 
-#: Memory and descriptors of a process are compared from this age on: until then it starts.
-SETTLED_S = 30.0
-
 #: A slope of fewer samples says nothing.
 _LEAST_SAMPLES = 20
-
-#: So many descriptors more are noise: connections that end, and files that are being written.
-DESCRIPTORS_OF_NOISE = 8
 
 _SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - what lies there is looked at
 
@@ -23,23 +17,23 @@ _SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - what lies there is looked at
 _OURS = ("relaax", "psm_", "sem.")
 
 
-def trends(processes: Sequence[Supervised]) -> list[Trend]:
-    """Return the trends of the longest run of each, if that was long enough."""
+def trends(processes: Sequence[Supervised], settled_s: float) -> list[Trend]:
+    """Return the trends of the longest run of each from an age on, if that was long enough."""
     longest = {each.name: max(each.runs, key=lambda run: len(run.samples)) for each in processes}
     found = []
     for name, run in longest.items():
-        samples = _settled(run)
+        samples = _settled(run, settled_s)
         if len(samples) >= _LEAST_SAMPLES:
             seconds, mib = zip(*((sample.at, sample.mib) for sample in samples), strict=True)
             found.append(trend_of(name, seconds, mib))
     return found
 
 
-def descriptors(processes: Sequence[Supervised]) -> list[tuple[str, int, int]]:
+def descriptors(processes: Sequence[Supervised], settled_s: float) -> list[tuple[str, int, int]]:
     """Return the name, and the least descriptors early and late, of runs that were long enough."""
     found = []
     for each in processes:
-        samples = _settled(each.run)
+        samples = _settled(each.run, settled_s)
         if len(samples) >= _LEAST_SAMPLES:
             half = len(samples) // 2
             early = min(sample.descriptors for sample in samples[:half])
@@ -64,5 +58,6 @@ def zombies(processes: Sequence[Supervised]) -> list[str]:
     return found
 
 
-def _settled(run: Run) -> list[Sample]:
-    return [sample for sample in run.samples if sample.at - run.started_at >= SETTLED_S]
+def _settled(run: Run, settled_s: float) -> list[Sample]:
+    """Return what it has used from an age on: until then it starts."""
+    return [sample for sample in run.samples if sample.at - run.started_at >= settled_s]

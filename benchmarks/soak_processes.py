@@ -21,9 +21,6 @@ MARK = "RELAAX_SOAK_DIRECTORY"
 
 STOP_DEADLINE_S = 60.0
 
-#: How often memory and descriptors are looked at.
-_SAMPLE_S = 5.0
-
 
 @dataclass(frozen=True)
 class Sample:
@@ -118,7 +115,7 @@ class Supervised:
             )
         self.runs.append(Run(process, log, time.monotonic()))
 
-    def look_after(self) -> None:
+    def look_after(self, sample_every_s: float) -> None:
         """Start it again if it has ended; else take note of its counts, and of what it uses."""
         run = self.run
         if self._ends:
@@ -132,7 +129,7 @@ class Supervised:
             run.counts = KeptCounts.of_process(run.process.pid)
         now = time.monotonic()
         if now >= self._sample_at:
-            self._sample_at = now + _SAMPLE_S
+            self._sample_at = now + sample_every_s
             self._sample(now)
 
     def kill(self) -> None:

@@ -14,6 +14,7 @@ from servers import COMMANDS, free_address
 from soak_client import ClientCounts
 from soak_links import Link, Links
 from soak_processes import Supervised
+from soak_usage import Sampling
 
 from relaax.server.common.aws import s3_client
 from relaax.server.common.configuration import AwsAccess
@@ -49,7 +50,8 @@ ALGORITHM: dict[str, Any] = {
 class Training:
     """All processes, by name; started, and looked after until they are stopped."""
 
-    def __init__(self, directory: Path, links: Links) -> None:
+    def __init__(self, directory: Path, links: Links, sampling: Sampling) -> None:
+        self.sampling = sampling
         self._directory = directory
         self._links = links
         self._config = directory / "soak.yaml"
@@ -69,7 +71,7 @@ class Training:
         """Start again what has ended."""
         for each in self.processes:
             if each.runs:
-                each.look_after()
+                each.look_after(self.sampling.every_s)
 
     def in_order_of_start(self) -> Iterator[list[Supervised]]:
         """Yield what is started at once; what follows needs it."""

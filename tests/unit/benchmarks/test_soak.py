@@ -11,6 +11,7 @@ from soak_entries import Entry, Ledger
 from soak_links import Cut, Links
 from soak_schedule import MAY_SUFFER, schedule
 from soak_trends import Trend, trend_of
+from soak_usage import Sampling, descriptor_check, memory_check
 
 
 @pytest.fixture(name="link")
@@ -103,6 +104,19 @@ def test_memory_is_flat_within_the_noise_or_if_it_comes_to_little_in_all():
     assert Trend("a server", minutes=30, mib=100, mib_an_hour=3.9, error=0.1).is_flat
     assert Trend("a server", minutes=30, mib=100, mib_an_hour=9.0, error=5.0).is_flat
     assert not Trend("a server", minutes=30, mib=100, mib_an_hour=9.0, error=0.1).is_flat
+
+
+def test_a_check_that_has_measured_nothing_does_not_hold():
+    assert not memory_check([]).holds
+    assert not descriptor_check([]).holds
+    assert memory_check([Trend("a server", 1, 100, 1.0, 1.0)]).holds
+    assert descriptor_check([("a server", 20, 28)]).holds
+    assert not descriptor_check([("a server", 20, 28), ("another", 20, 29)]).holds
+
+
+@pytest.mark.parametrize(("seconds", "sampling"), [(60, (1, 10)), (600, (5, 30)), (7200, (5, 30))])
+def test_a_short_soak_looks_more_often_and_begins_earlier(seconds, sampling):
+    assert Sampling.of(seconds) == Sampling(*sampling)
 
 
 def test_the_slope_of_memory_and_its_error_agree_with_numpy():
