@@ -1,12 +1,13 @@
 """What must hold at the end of a soak, with its figures."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import psutil
+from soak_entries import Ledger
 from soak_leaks import descriptors, shared_memory, trends
-from soak_ledger import ledger, rollbacks
-from soak_processes import Run
+from soak_ledger import ledger, rollbacks, went_back
+from soak_rollbacks import Rollback, at_end, while_running
 from soak_training import CHECKPOINT_INTERVAL_S, Training
 from soak_usage import Check, descriptor_check, memory_check
 from soak_watch import Watch
@@ -14,13 +15,17 @@ from soak_watch import Watch
 #: A checkpoint may be this late: it is written by all shards, and seen twice a second.
 _LATE_S = 3.0
 
+_CHECKPOINT_S = CHECKPOINT_INTERVAL_S + _LATE_S
+
 
 def checks_of(training: Training, watch: Watch, statuses: Mapping[str, int | None]) -> list[Check]:
     """Return what is known when all has been stopped."""
+    with_first = _with_the_first_shard(training, watch)
+    with_another = _with_another_shard(training, watch)
     return [
         _goes_on(watch),
-        _goes_back_no_further_than_a_checkpoint(training, watch),
-        *_each_step_counts_once(training, watch),
+        _goes_back_no_further_than_a_checkpoint(with_first, with_another),
+        *_each_step_counts_once(ledger(training, watch.global_step, with_first, with_another)),
         _ends_alone_when_killed(training, statuses),
         _memory_is_flat(training),
         _keeps_no_descriptor(training),
@@ -54,31 +59,30 @@ def _goes_on(watch: Watch) -> Check:
     )
 
 
-def _goes_back_no_further_than_a_checkpoint(training: Training, watch: Watch) -> Check:
-    figures, holds = [], True
-    for steps, run in rollbacks(training):
-        most = _counted_within(watch, run, CHECKPOINT_INTERVAL_S + _LATE_S)
-        figures.append(f"{steps} of at most {most}")
-        holds &= 0 <= steps <= most
-    name = "the global step goes back no further than to a checkpoint"
-    return Check(name, holds, f"{', '.join(figures) or 'never'} steps")
+def _with_the_first_shard(training: Training, watch: Watch) -> list[Rollback]:
+    return [at_end(steps, watch.looks_at(run), _CHECKPOINT_S) for steps, run in rollbacks(training)]
 
 
-def _counted_within(watch: Watch, run: Run, seconds: float) -> int:
-    """Return how many steps were counted in the last seconds of a run."""
-    seen = [(at, step) for at, of, step in watch.steps if of is run]
-    if not seen:
-        return 0
-    end_at, last = seen[-1]
-    return last - min(step for at, step in seen if at >= end_at - seconds) + _BETWEEN_LOOKS
+def _with_another_shard(training: Training, watch: Watch) -> list[Rollback]:
+    return [
+        rollback
+        for run in training.of("shard")[0].runs
+        for rollback in while_running(went_back(run), watch.looks_at(run), _CHECKPOINT_S)
+    ]
 
 
-#: Steps that are counted between two looks, at most.
-_BETWEEN_LOOKS = 60
+def _goes_back_no_further_than_a_checkpoint(
+    with_first: Sequence[Rollback], with_another: Sequence[Rollback]
+) -> Check:
+    found = [*with_first, *with_another]
+    return Check(
+        "the global step goes back no further than to a checkpoint",
+        all(each.holds for each in found),
+        f"{', '.join(f'{each.steps} of at most {each.most}' for each in found) or 'never'} steps",
+    )
 
 
-def _each_step_counts_once(training: Training, watch: Watch) -> list[Check]:
-    found = ledger(training, watch.global_step)
+def _each_step_counts_once(found: Ledger) -> list[Check]:
     losses = ", ".join(f"{each.steps} {each.name}" for each in found.losses)
     sum_ = f"{found.sent} sent = {found.global_step} counted + {losses}"
     return [

@@ -8,11 +8,13 @@ counts twice, are beyond these bounds.
 """
 
 import re
+from collections.abc import Sequence
 from itertools import pairwise
 
 from soak_client import ANSWERED, SENT
 from soak_entries import Entry, Ledger
 from soak_processes import Run
+from soak_rollbacks import Rollback
 from soak_training import Training
 
 _BEGAN = re.compile(r"global step is (\d+)")
@@ -25,14 +27,14 @@ def began_with(run: Run) -> int:
     return 0 if found is None else int(found[1])
 
 
-def went_back_without_end(run: Run) -> int:
-    """Return how many steps a parameter server has taken back while it ran: for another shard."""
-    return sum(int(steps) for steps in _WENT_BACK.findall(run.text()))
+def went_back(run: Run) -> list[int]:
+    """Return the steps that a parameter server has taken back while it ran: for another shard."""
+    return [int(steps) for steps in _WENT_BACK.findall(run.text())]
 
 
 def reached(run: Run) -> int:
     """Return the global step that a parameter server has counted up to, so far or at its end."""
-    return began_with(run) + int(run.totals().get("counted", 0)) - went_back_without_end(run)
+    return began_with(run) + int(run.totals().get("counted", 0)) - sum(went_back(run))
 
 
 def on_the_way(training: Training) -> int:
@@ -45,8 +47,17 @@ def on_the_way(training: Training) -> int:
     return workers + sum(_uncounted(each.run) for each in training.of("replay"))
 
 
-def ledger(training: Training, global_step: int) -> Ledger:
-    """Add up all; the clients have ended, and nothing is on its way."""
+def ledger(
+    training: Training,
+    global_step: int,
+    with_first: Sequence[Rollback],
+    with_another: Sequence[Rollback],
+) -> Ledger:
+    """Add up all; the clients have ended, and nothing is on its way.
+
+    ``with_first`` are the rollbacks at ends of the first shard, and ``with_another`` those at ends
+    of others.
+    """
     sent = sum(each[SENT] for each in training.counts)
     answered = sum(each[ANSWERED] for each in training.counts)
     workers = _sums(training, "RLX server")
@@ -55,15 +66,13 @@ def ledger(training: Training, global_step: int) -> Ledger:
     shards = training.of("shard")[0].runs
     counted = sum(int(run.totals().get("counted", 0)) for run in shards)
     ended = [run for each in training.of("replay") for run in each.runs if run is not each.run]
-    back = sum(steps for steps, _ in rollbacks(training))
-    back_alive = sum(went_back_without_end(run) for run in shards)
     undelivered = taken - delivered - dropped
     return Ledger(
         sent,
         global_step,
         [
             Entry("on lost connections", sent - taken, sent - answered, "not answered"),
-            Entry("dropped by workers", dropped, dropped, "counted"),
+            Entry("dropped by workers", dropped, 0, "as they wait"),
             Entry(
                 "with workers", undelivered - (stored - delivered), undelivered, "of their counts"
             ),
@@ -73,8 +82,8 @@ def ledger(training: Training, global_step: int) -> Ledger:
                 sum(_uncounted(run) for run in ended),
                 "of their counts",
             ),
-            Entry("with the first shard", back, back, "of its counts"),
-            Entry("with another shard", back_alive, back_alive, "in the first one's log"),
+            _taken_back("with the first shard", with_first),
+            _taken_back("with another shard", with_another),
         ],
         on_the_way(training),
     )
@@ -84,6 +93,11 @@ def rollbacks(training: Training) -> list[tuple[int, Run]]:
     """Return how many steps each end of the first shard has cost, and which run of it ended."""
     runs = training.of("shard")[0].runs
     return [(reached(run) - began_with(after), run) for run, after in pairwise(runs)]
+
+
+def _taken_back(name: str, found: Sequence[Rollback]) -> Entry:
+    steps, most = sum(each.steps for each in found), sum(each.most for each in found)
+    return Entry(name, steps, most, "since checkpoints")
 
 
 def _uncounted(run: Run) -> int:

@@ -5,6 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+#: A run of so many minutes is long.
+LONG_MINUTES = 20.0
+
+#: What memory may grow by in long runs: caches and the heap of a server still settle.
+MOST_MIB_AN_HOUR = 16.0
+
 
 @dataclass(frozen=True)
 class Trend:
@@ -18,8 +24,14 @@ class Trend:
 
     @property
     def is_flat(self) -> bool:
-        """Whether the slope is within twice its error, or comes to 2% of the memory in all."""
-        return self.mib_an_hour <= max(2 * self.error, 0.02 * self.mib * 60 / self.minutes)
+        """Whether the slope is within twice its error, or small.
+
+        In a short run, what comes to 2% of the memory in all is small; in a long one, that hides a
+        leak, and ``MOST_MIB_AN_HOUR`` counts.
+        """
+        is_long = self.minutes >= LONG_MINUTES
+        small = MOST_MIB_AN_HOUR if is_long else 0.02 * self.mib * 60 / self.minutes
+        return self.mib_an_hour <= max(2 * self.error, small)
 
 
 def trend_of(name: str, seconds: Sequence[float], mib: Sequence[float]) -> Trend:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from soak_client import ANSWERED
 from soak_leaks import zombies
-from soak_ledger import on_the_way, reached
+from soak_ledger import on_the_way, reached, went_back
 from soak_processes import Run
+from soak_rollbacks import Look
 from soak_training import Training
 
 #: After a fault, the parameter server counts so many steps more, and each client so many answers.
@@ -44,8 +45,7 @@ class Watch:
     def __init__(self, training: Training) -> None:
         self._training = training
         self.recoveries: list[Recovery] = []
-        #: Moments, and the global step then, by the run of the first shard.
-        self.steps: list[tuple[float, Run, int]] = []
+        self._looks: list[tuple[Run, Look]] = []
         #: As the parameter server itself says it, at the end.
         self.global_step = 0
         self.zombies: list[str] = []
@@ -58,7 +58,12 @@ class Watch:
         if now >= self._look_at and self._training.of("shard")[0].runs:
             self._look_at = now + _LOOK_S
             run = self._training.of("shard")[0].run
-            self.steps.append((now, run, reached(run)))
+            step = reached(run)  # first: a rollback that comes now is of the next look
+            self._looks.append((run, Look(now, step, len(went_back(run)))))
+
+    def looks_at(self, run: Run) -> list[Look]:
+        """Return what was seen of a run of the first shard."""
+        return [look for of, look in self._looks if of is run]
 
     def now(self) -> Mark:
         """Return how far all is."""

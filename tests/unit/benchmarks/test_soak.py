@@ -9,6 +9,7 @@ import pytest
 from processes import free_port
 from soak_entries import Entry, Ledger
 from soak_links import Cut, Links
+from soak_rollbacks import STEPS_BETWEEN_LOOKS, Look, Rollback, at_end, while_running
 from soak_schedule import MAY_SUFFER, schedule
 from soak_trends import Trend, trend_of
 from soak_usage import Sampling, descriptor_check, memory_check
@@ -100,10 +101,42 @@ def test_steps_that_are_neither_counted_nor_lost_are_unexplained():
     assert Ledger(100, 85, losses, on_the_way=0).unexplained == 2
 
 
-def test_memory_is_flat_within_the_noise_or_if_it_comes_to_little_in_all():
-    assert Trend("a server", minutes=30, mib=100, mib_an_hour=3.9, error=0.1).is_flat
-    assert Trend("a server", minutes=30, mib=100, mib_an_hour=9.0, error=5.0).is_flat
-    assert not Trend("a server", minutes=30, mib=100, mib_an_hour=9.0, error=0.1).is_flat
+def test_memory_of_a_short_run_is_flat_within_the_noise_or_if_it_comes_to_little_in_all():
+    assert Trend("a server", minutes=10, mib=100, mib_an_hour=11.9, error=0.1).is_flat
+    assert Trend("a server", minutes=10, mib=100, mib_an_hour=19.0, error=10.0).is_flat
+    assert not Trend("a server", minutes=10, mib=100, mib_an_hour=19.0, error=0.1).is_flat
+
+
+def test_memory_of_a_long_run_is_flat_within_the_noise_or_a_bound_of_its_own():
+    assert Trend("a server", minutes=30, mib=100, mib_an_hour=6.3, error=0.3).is_flat
+    assert Trend("a server", minutes=30, mib=1300, mib_an_hour=18.0, error=9.0).is_flat
+    assert not Trend("a server", minutes=30, mib=1300, mib_an_hour=18.0, error=0.1).is_flat
+
+
+LOOKS = [Look(at / 2, 20 * at) for at in range(40)]  # 40 steps a second, until 780
+
+
+def test_a_rollback_at_an_end_is_bounded_by_what_was_counted_since_the_last_checkpoint():
+    assert at_end(200, LOOKS, seconds=5.0) == Rollback(200, 220 + STEPS_BETWEEN_LOOKS)
+    assert at_end(280, LOOKS, seconds=5.0).holds
+    assert not at_end(281, LOOKS, seconds=5.0).holds
+    assert not at_end(-1, LOOKS, seconds=5.0).holds
+    assert not at_end(1, [], seconds=5.0).holds
+
+
+def test_the_time_in_which_another_shard_was_away_does_not_count():
+    away = [Look(20 + at / 2, LOOKS[-1].step) for at in range(60)]
+    assert at_end(200, [*LOOKS, *away], seconds=5.0).most == at_end(200, LOOKS, seconds=5.0).most
+
+
+def test_each_rollback_with_another_shard_has_its_own_bound():
+    after = [Look(20 + at / 2, 600 + 20 * at, times_back=1) for at in range(5)]
+    again = [Look(23 + at / 2, 600 + 20 * at, times_back=2) for at in range(5)]
+    first, second = while_running([180, 80], [*LOOKS, *after, *again], seconds=1.0)
+    assert first == Rollback(180, 60 + STEPS_BETWEEN_LOOKS)
+    assert not first.holds
+    assert second == Rollback(80, 60 + STEPS_BETWEEN_LOOKS)
+    assert second.holds
 
 
 def test_a_check_that_has_measured_nothing_does_not_hold():
