@@ -115,6 +115,8 @@ class Course:
                 process.start()
             self._wait_for(partial(_are_ready, group), "the start", START_DEADLINE_S)
         self._wait_for(self.watch.goes_on_since(self.watch.now()), "steps", START_DEADLINE_S)
+        for process in self._training.processes:
+            process.note_ready()  # all play: what they did until now belongs to their start
         self._began_at = time.monotonic()
         print(f"all {len(self._training.processes)} processes run", flush=True)
 

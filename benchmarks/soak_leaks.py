@@ -18,7 +18,7 @@ _OURS = ("relaax", "psm_", "sem.")
 
 
 def trends(processes: Sequence[Supervised], settled_s: float) -> list[Trend]:
-    """Return the trends of the longest run of each from an age on, if that was long enough."""
+    """Return the trends of the longest run of each once it has settled, if that was long enough."""
     longest = {each.name: max(each.runs, key=lambda run: len(run.samples)) for each in processes}
     found = []
     for name, run in longest.items():
@@ -59,5 +59,7 @@ def zombies(processes: Sequence[Supervised]) -> list[str]:
 
 
 def _settled(run: Run, settled_s: float) -> list[Sample]:
-    """Return what it has used from an age on: until then it starts."""
-    return [sample for sample in run.samples if sample.at - run.started_at >= settled_s]
+    """Return what it has used from so many seconds on after it was ready: until then it starts."""
+    if run.ready_at is None:
+        return []
+    return [sample for sample in run.samples if sample.at - run.ready_at >= settled_s]

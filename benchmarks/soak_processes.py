@@ -40,6 +40,8 @@ class Run:
     started_at: float
     counts: KeptCounts | None = None
     samples: list[Sample] = field(default_factory=list)
+    #: Since when it serves; None as long as it starts.
+    ready_at: float | None = None
     #: Whether the soak has killed it.
     was_killed: bool = False
 
@@ -99,6 +101,10 @@ class Supervised:
         knows_counts = self.run.counts is not None or not self._has_counts
         return self.run.is_alive and knows_counts and self._is_ready(self)
 
+    def note_ready(self) -> None:
+        """Take note that it serves from now on."""
+        self.run.ready_at = time.monotonic()
+
     def start(self) -> None:
         """Start it."""
         log = self._directory / f"{self.name.replace(' ', '-')}-{len(self.runs) + 1}.log"
@@ -130,6 +136,8 @@ class Supervised:
         now = time.monotonic()
         if now >= self._sample_at:
             self._sample_at = now + sample_every_s
+            if run.ready_at is None and self.is_ready:
+                self.note_ready()
             self._sample(now)
 
     def kill(self) -> None:

@@ -23,7 +23,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Sampling:
-    """How often memory and descriptors are looked at, and from which age of a process on count."""
+    """How often memory and descriptors are looked at, and how long after a start they count."""
 
     every_s: float
     settled_s: float
