@@ -16,6 +16,7 @@ Of each the median window counts; the last column is guarded / open.
 import argparse
 import contextlib
 import statistics
+import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,10 +26,9 @@ from typing import Any
 import numpy as np
 from launch import AUTO, add_launch, add_workers, launch_of
 from report import Results, add_json, figure, parser_of
-from servers import Servers, running_servers, temporary_directory
+from servers import COMMANDS, Servers, running_servers, temporary_directory
 
 from relaax.client import ClientAccess, TcpTransport, TlsFiles, VectorClient
-from relaax.server.certificates.secrets_folder import SecretsFolder
 
 #: Numbers of an observation, environments on the connection.
 SHAPES = ((4, 1), (4, 64), (7056, 64))
@@ -36,8 +36,7 @@ SHAPES = ((4, 1), (4, 64), (7056, 64))
 #: Connections in a window.
 CONNECTIONS = 20
 
-#: A server's certificate and that of its authority, in days.
-_DAYS = 2
+_DEADLINE_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -91,17 +90,17 @@ def parse() -> argparse.Namespace:
 @contextlib.contextmanager
 def sides(directory: Path, numbers: int, arguments: argparse.Namespace) -> Iterator[list[Side]]:
     """Run both pairs of servers: the open one, and the guarded one."""
-    folder = SecretsFolder(directory / "secrets")
-    folder.sign([], _DAYS, _DAYS)
-    folder.write_tokens(renew=False)
+    folder = directory / "secrets"
+    make = [COMMANDS / "relaax-certificates", folder]
+    subprocess.run(make, check=True, capture_output=True, timeout=_DEADLINE_S)  # noqa: S603
     guards = {
-        "auth-token-file": f"{folder.path / 'tokens'}",
-        "tls-cert": f"{folder.path / 'server.crt'}",
-        "tls-key": f"{folder.path / 'server.key'}",
-        "tls-ca": f"{folder.path / 'ca.crt'}",
+        "auth-token-file": f"{folder / 'tokens'}",
+        "tls-cert": f"{folder / 'server.crt'}",
+        "tls-key": f"{folder / 'server.key'}",
+        "tls-ca": f"{folder / 'ca.crt'}",
     }
-    own = TlsFiles(*(folder.path / f for f in ("environment.crt", "environment.key", "ca.crt")))
-    shown = ClientAccess(token_file=folder.path / "environment.token", tls=own)
+    own = TlsFiles(*(folder / file for file in ("environment.crt", "environment.key", "ca.crt")))
+    shown = ClientAccess(token_file=folder / "environment.token", tls=own)
     with contextlib.ExitStack() as stack:
         yield [
             stack.enter_context(side(directory / name, numbers, arguments, options, access))

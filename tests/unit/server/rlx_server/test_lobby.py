@@ -132,7 +132,7 @@ def test_a_length_that_no_frame_may_have_is_refused_at_once(open_street, length)
     client._sock.sendall(length)
     assert list(open_street.lobby.proved()) == []
     assert client.receive(DEADLINE_S) is None
-    assert open_street.lobby.refused() == 1
+    assert open_street.lobby.turned_away() == 1
 
 
 @pytest.mark.parametrize("first", [HELLO, ACT])
@@ -264,7 +264,11 @@ def test_a_flood_of_strangers_is_a_few_lines_of_each_kind(caplog, monkeypatch):
         street.connect()._sock.sendall(struct.pack("<I", 8) + b"%08d" % number)
         list(street.lobby.proved())
     assert street.lobby.turned_away() == 300
-    for kind in ("too many others wait", "it has not begun within", "as none of RLX does"):
+    for kind in (
+        "others wait that have not begun",
+        "it has not begun within",
+        "as none of RLX does",
+    ):
         assert caplog.text.count(kind) == lobbies.LOGGED_AT_ONCE, kind
     street.close()
 
