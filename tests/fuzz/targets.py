@@ -8,6 +8,7 @@ import os
 import socket
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from google.protobuf.message import DecodeError
 from safetensors import numpy as safetensors
 
 from fuzz import services
+from relaax.access import Right, TokenFile
 from relaax.errors import CheckpointError, ConfigurationError, DamagedCheckpoint, ProtocolError
 from relaax.learning.networks import Head, read_network
 from relaax.protocol import binary
@@ -23,6 +25,7 @@ from relaax.protocol.binary import Error
 from relaax.protocol.connection import PeerClosed
 from relaax.protocol.framing import FrameConnection
 from relaax.protocol.json import messages, npz
+from relaax.protocol.token_message import shown_token
 from relaax.replay.limiter import Limiter
 from relaax.replay.replay import Replay
 from relaax.replay.schema import Column, Schema
@@ -35,9 +38,14 @@ from relaax.server.common.configuration import load_parameter_server
 from relaax.server.common.replay_contents import Contents
 from relaax.server.common.saver import BlobStore, CheckpointSaver
 from relaax.server.common.saver.manifest import parse, step_of_data
+from relaax.server.rlx_server.entrance import Guard
+from relaax.server.rlx_server.lobby import Lobby
 
 #: A limit for what one input may unpack to.
 MOST_BYTES = 64 * 1024
+
+#: What opens the guarded door.
+TOKEN = "a-token-of-some-length-0123456789"  # noqa: S105
 
 CORPUS = Path(__file__).parent / "corpus"
 
@@ -85,6 +93,33 @@ def framing(data: bytes) -> None:
                 theirs.shutdown(socket.SHUT_WR)
                 while (payload := receive(connection)) is not None:
                     assert 0 < len(payload) <= MOST_BYTES
+
+
+def entrance(data: bytes) -> None:
+    """What a stranger sends to an RLX server, in two parts: one without tokens, one with them."""
+    for tokens in (None, TokenFile(_token_file(f"server {TOKEN}\n".encode()))):
+        ours, theirs = socket.socketpair()
+        opened = partial(FrameConnection, max_frame_bytes=MOST_BYTES)
+        lobby = Lobby(Guard(tokens, hello_timeout_s=60), opened)
+        with theirs:
+            lobby.enter(ours, "192.0.2.1:1")
+            for part in (data[: len(data) // 2], data[len(data) // 2 :]):
+                with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                    theirs.sendall(part)
+                for served in lobby.proved(looks_at_all=True):
+                    served.messages.close()
+                    assert tokens is None or TOKEN.encode() in data
+            lobby.turn_away()
+            lobby.close()
+
+
+def tokens(data: bytes) -> None:
+    """A file of tokens, and what shows one."""
+    with contextlib.suppress(ConfigurationError):
+        file = TokenFile(_token_file(data))
+        assert not any(file.allows(shown, right) for shown in (None, "", "no") for right in Right)
+    with contextlib.suppress(ProtocolError):
+        shown_token(data)
 
 
 def archive(data: bytes) -> None:
@@ -205,6 +240,12 @@ def _method(make_handlers: Callable[[], list[services.Method]]) -> Target:
     return run
 
 
+def _token_file(data: bytes) -> Path:
+    path = _written(data, "tokens")
+    path.chmod(0o600)
+    return path
+
+
 def _written(data: bytes, name: str) -> Path:
     path = Path(_directory(), name)
     path.write_bytes(data)
@@ -228,6 +269,8 @@ TARGETS: dict[str, Target] = {
     "version_1": version_1,
     "version_2": version_2,
     "framing": framing,
+    "entrance": entrance,
+    "tokens": tokens,
     "archive": archive,
     "parameter_server": _method(services.parameter_server),
     "published": _method(services.published),
