@@ -186,7 +186,10 @@ class Client:
             except OldServer as closed:
                 if self._protocol == 2:
                     raise Failure("the RLX server closed the connection at the hello") from closed
-                _log.warning("the RLX server does not answer a hello; speaking version 1 with it")
+                _log.warning(
+                    "the RLX server does not answer a hello; speaking version 1 with it (if it "
+                    "speaks TLS: RELAAX_TLS_CA)"
+                )
         return JsonSession(self._connector.connect())
 
     def _tell_metric(self, name: str, y: float, x: float | None) -> None:

@@ -79,7 +79,7 @@ CASES = {
     "gRPC": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "the peer speaks HTTP/2 (gRPC) instead of RLX"),
     "SSH": (b"SSH-2.0-OpenSSH_9.2\r\n", "the peer speaks SSH instead of RLX"),
     "a frame that breaks off": (b"\x40\0\0\0[", "before the end of a frame"),
-    "no JSON": (frame(b"hello"), "its first message begins with b'hello', as none of RLX does"),
+    "no JSON": (frame(b"hello"), "its first message begins with b'hell', as none of RLX does"),
     "no JSON behind a bracket": (frame(b"[hello"), "this is not JSON: Expecting value"),
     "no UTF-8": (frame(b'["act", "\xff\xfe"]'), "this is not UTF-8"),
     "no array": (frame(b'{"act": 1}'), "as none of RLX does"),

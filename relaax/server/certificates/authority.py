@@ -52,7 +52,10 @@ class Authority:
         key = serialization.load_pem_private_key(pem.key, password=None)
         if not isinstance(key, ec.EllipticCurvePrivateKey):
             raise ValueError("its key is of another kind")
-        return cls(x509.load_pem_x509_certificate(pem.certificate), key)
+        certificate = x509.load_pem_x509_certificate(pem.certificate)
+        if certificate.public_key() != key.public_key():
+            raise ValueError("its key is not that of its certificate")
+        return cls(certificate, key)
 
     @property
     def pem(self) -> Signed:
@@ -82,6 +85,19 @@ class Authority:
             names = x509.SubjectAlternativeName([_of_host(host) for host in hosts])
             builder = builder.add_extension(names, critical=False)
         return Signed(_pem(builder.sign(self._key, hashes.SHA256())), _key_pem(key))
+
+
+def hosts_of(certificate: bytes) -> list[str]:
+    """Return the hosts for which a server's certificate in PEM format is good.
+
+    ValueError for what is none.
+    """
+    extensions = x509.load_pem_x509_certificate(certificate).extensions
+    try:
+        names = extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound as error:
+        raise ValueError("it names no hosts") from error
+    return [str(name.value) for name in names]
 
 
 def _begun(

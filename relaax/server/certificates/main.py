@@ -31,8 +31,9 @@ Makes in FOLDER, which only you may read:
   environment.token        for environments: RELAAX_TOKEN_FILE
   monitor.token            for Prometheus: authorization: credentials_file
 
-Run it again with the same FOLDER to renew the certificates, or to name other hosts: the authority
-stays the same. Running servers read new files within seconds.
+Run it again with the same FOLDER to renew the certificates, or to name more hosts: the authority
+and the hosts stay; delete server.crt before to name others. Running servers read new files within
+seconds.
 """
 
 _NEXT = """\
@@ -61,8 +62,9 @@ def _make(argv: list[str]) -> int:
     made = ["certificates", *(["tokens"] if has_tokens else [])]
     print(
         f"{' and '.join(made)} are in {arguments.folder}"
-        + ("" if is_new else f", signed by the authority that was there for {arguments.days} days")
+        + ("" if is_new else ", signed by the authority that was there")
     )
+    print(f"they hold for {arguments.days} days, the servers' for {', '.join(folder.hosts())}")
     if not has_tokens:
         print("the tokens stay the same: --renew-tokens makes new ones")
     elif not is_new:
@@ -92,7 +94,8 @@ def _parser() -> argparse.ArgumentParser:
         type=_host,
         metavar="HOST",
         help="names or addresses by which servers are reached; *.example.com stands for all of a "
-        "domain. This machine's own, localhost, is always among them",
+        "domain. This machine's own, localhost, and those that were named before are always among "
+        "them",
     )
     parser.add_argument(
         "--days",

@@ -11,7 +11,7 @@ from pathlib import Path
 from relaax.access import Role, TokenFile
 from relaax.access.tokens import roles_of_lines
 from relaax.errors import ConfigurationError
-from relaax.server.certificates.authority import Authority, Signed
+from relaax.server.certificates.authority import Authority, Signed, hosts_of
 
 _log = logging.getLogger(__name__)
 
@@ -49,17 +49,30 @@ class SecretsFolder:
     def sign(self, hosts: Sequence[str], days: int, days_of_authority: int) -> bool:
         """Write new certificates for a server at ``hosts`` and for environments.
 
-        Return whether a new authority has signed them; one that is there already goes on signing.
+        Hosts of the certificate that is there stay: its servers may go on with the new one. Return
+        whether a new authority has signed them; one that is there already goes on signing.
         """
+        names = list(dict.fromkeys([*LOCAL, *self.hosts(), *hosts]))
         authority = self._authority()
         is_new = authority is None
         if authority is None:
             authority = Authority.new("RELAAX", days_of_authority)
             self._write_signed(CA, authority.pem)
-        names = list(dict.fromkeys([*LOCAL, *hosts]))
         self._write_signed(SERVER, authority.sign("relaax server", names, days))
         self._write_signed(ENVIRONMENT, authority.sign("relaax environment", [], days))
         return is_new
+
+    def hosts(self) -> list[str]:
+        """Return the hosts for which the servers' certificate is good; none while there is none."""
+        file = self.path / f"{SERVER}.crt"
+        if not file.exists():
+            return []
+        try:
+            return hosts_of(file.read_bytes())
+        except (OSError, ValueError) as error:
+            raise ConfigurationError(
+                f"{file}: its hosts cannot be read ({error}); delete it, and name all hosts"
+            ) from error
 
     def write_tokens(self, *, renew: bool) -> bool:
         """Write a token for each role, unless they are there; return whether there are new ones.

@@ -54,7 +54,7 @@ class Entrance:
         self._guard = guard
         self._max_frame_bytes = messages.max_frame_bytes
         self._deadline = time.monotonic() + guard.hello_timeout_s
-        self._waits_for_token = guard.tokens is not None
+        self._has_shown_token = False
         self._denial: AccessDenied | None = None
         self._deny_at = 0.0
         #: Whether nothing more is read: the refusal waits for its time.
@@ -103,26 +103,30 @@ class Entrance:
         begun = self.messages.begun_now()
         if not self.messages.has_message and len(begun) < _TELLING_BYTES:
             return False
-        if self._waits_for_token:
-            if begun.startswith(TOKEN_HEAD):
-                return self._takes_token() and self._has_begun()
+        if begun.startswith(TOKEN_HEAD) and not self._has_shown_token:
+            return self._takes_token() and self._has_begun()
+        if self._guard.tokens is not None and not self._has_shown_token:
             self._deny("it has shown no token (RELAAX_TOKEN)")
         self.knows_errors = binary.is_hello(begun)
         if self._denial is not None:
             self.is_decided = True
             return False
         if not self.knows_errors and begun[:1] not in _JSON_BEGINS:
-            raise ProtocolError(f"its first message begins with {begun[:8]!r}, as none of RLX does")
+            told = begun[:_TELLING_BYTES]  # and no more: it may be a second token
+            raise ProtocolError(f"its first message begins with {told!r}, as none of RLX does")
         return self.messages.has_message or len(begun) >= _ENOUGH_BYTES
 
     def _takes_token(self) -> bool:
-        """Check the token when all of it is there; return whether it is."""
+        """Check the token when all of it is there; return whether it is.
+
+        Where no token is asked for, one that is shown is not looked at.
+        """
         self.messages.max_frame_bytes = MAX_TOKEN_MESSAGE_BYTES
         payload, tokens = self.messages.receive_now(), self._guard.tokens
         if payload is None:
             return False
         self.messages.max_frame_bytes = self._max_frame_bytes
-        self._waits_for_token = False
+        self._has_shown_token = True
         if tokens is not None and not tokens.allows(shown_token(payload), Right.PLAY):
             self._deny("its token does not allow it to play")
         return True

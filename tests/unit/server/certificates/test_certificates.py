@@ -101,6 +101,30 @@ def test_a_second_run_keeps_authority_and_tokens_and_signs_anew(folder):
     )
 
 
+def test_hosts_stay_when_certificates_are_renewed(folder):
+    before = folder.hosts()
+    assert before
+    folder.sign([], 30, 3650)
+    assert folder.hosts() == before
+    folder.sign(["new.example.com", "10.0.0.9"], 30, 3650)
+    assert folder.hosts() == [*before, "new.example.com", "10.0.0.9"]
+
+
+def test_a_servers_certificate_that_is_damaged_is_not_replaced(folder):
+    (folder.path / "server.crt").write_text("nonsense")
+    with pytest.raises(ConfigurationError, match="its hosts cannot be read"):
+        folder.sign([], 365, 3650)
+    assert (folder.path / "server.crt").read_text() == "nonsense"
+
+
+def test_a_key_of_another_authority_is_refused(folder, tmp_path):
+    other = SecretsFolder(tmp_path / "other")
+    other.sign([], 365, 3650)
+    (folder.path / "ca.key").write_bytes((other.path / "ca.key").read_bytes())
+    with pytest.raises(ConfigurationError, match="its key is not that of its certificate"):
+        folder.sign([], 365, 3650)
+
+
 def test_a_renewed_token_is_shown_when_the_next_one_is_there(folder):
     def listed():
         lines = (folder.path / "tokens").read_text().splitlines()

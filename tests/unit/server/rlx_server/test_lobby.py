@@ -126,6 +126,22 @@ def test_much_of_a_large_first_message_is_proof(open_street):
     found[0].messages.close()
 
 
+def test_a_token_is_ignored_where_none_is_asked_for_and_a_second_one_is_not_shown(
+    open_street, caplog
+):
+    open_street.connect().send(encode_token(TOKEN))
+    client = open_street.connect()
+    client._sock.sendall(frames(encode_token(TOKEN), HELLO))
+    (entrance,) = open_street.lobby.proved()
+    assert bytes(entrance.messages.receive_now()) == HELLO
+    entrance.messages.close()
+    client = open_street.connect()
+    client._sock.sendall(frames(encode_token(TOKEN), encode_token(TOKEN)))
+    assert list(open_street.lobby.proved()) == []
+    assert "its first message begins with b'\\x07RLX', as none of RLX does" in caplog.text
+    assert TOKEN[:4] not in caplog.text
+
+
 @pytest.mark.parametrize("length", [b"\0\0\0\0", b"\xff\xff\xff\xff", b"GET ", b"SSH-"])
 def test_a_length_that_no_frame_may_have_is_refused_at_once(open_street, length):
     client = open_street.connect()
