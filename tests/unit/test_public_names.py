@@ -20,7 +20,8 @@ PUBLIC = {
         ModuleDict ParameterArrays PullRule TRAINING
     """,
     "relaax.client": """
-        Backoff Client FINAL Failure START Steps TERMINATED TRUNCATED VectorClient
+        Backoff Client ClientAccess FINAL Failure START Steps TERMINATED TRUNCATED TcpTransport
+        TlsFiles VectorClient
     """,
     "relaax.bridge": "Bridge BridgeControl",
     "relaax.learning.distributions": """

@@ -67,7 +67,7 @@ def _make(argv: list[str]) -> int:
     print(f"they hold for {arguments.days} days, the servers' for {', '.join(folder.hosts())}")
     if not has_tokens:
         print("the tokens stay the same: --renew-tokens makes new ones")
-    elif not is_new:
+    elif not is_new and arguments.renew_tokens:
         print(
             "the tokens that were shown until now still count: they end when tokens are renewed "
             "once or twice more"
