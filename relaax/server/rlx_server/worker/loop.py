@@ -71,7 +71,7 @@ class Worker:
         self._connections: dict[int, Connection] = {}
         #: Connections whose next message has been read already, so that no descriptor shows it.
         self._buffered: dict[int, Connection] = {}
-        #: Connections of which not even a message is known that has begun.
+        #: Connections that have not proved yet that they may be served.
         self._lobby = Lobby(settings.guard, settings.open_connection)
         #: Connections whose first message has not come yet.
         self._silent = 0
