@@ -10,8 +10,8 @@ are there, too:
     visitors     connections that come, play three steps and stay for a while, ``--visits`` a
                  second; up to 1,000 are there at a time
     trickles     200 connections that send a byte a second
-    giants       connections that send frames of the largest size, one after the other: one that is
-                 no message, and one of JSON
+    giants       connections that send frames of the largest size that is allowed, one after the
+                 other: one that is no message, and one of JSON; and two of 64 MiB, which are not
     floods       connections that send metrics as fast as they can
     together     all of these
 
@@ -23,7 +23,9 @@ processes take is a part of what is seen.
 
 import argparse
 import contextlib
+import itertools
 import multiprocessing
+import re
 import selectors
 import socket
 import struct
@@ -44,6 +46,7 @@ from servers import running_servers, temporary_directory
 
 from relaax.errors import ProtocolError
 from relaax.protocol import FrameConnection, binary
+from relaax.protocol.framing import DEFAULT_MAX_FRAME_BYTES
 
 #: Connections a second that say nothing, and how many of them stay.
 STRANGERS, STRANGERS_STAY = 200, 2000
@@ -57,7 +60,7 @@ FLOODS = 2
 #: Between the begin of the neighbours and that of their window.
 SETTLE_S = 3.0
 
-GIANT_BYTES = 64 * 1024 * 1024
+GIANT_BYTES = DEFAULT_MAX_FRAME_BYTES
 
 #: Of visitors and giants, until the server answers.
 _ANSWER_S = 10.0
@@ -217,18 +220,42 @@ def trickles(place: tuple[str, int], messages: Messages, visits: float) -> None:
 
 def giants(place: tuple[str, int], messages: Messages, visits: float) -> None:
     """Send frames of the largest size, which are refused: as soon as they begin, or when parsed."""
-    size = struct.pack("<I", GIANT_BYTES)
-    nothing = size + b"\x03" + bytes(GIANT_BYTES - 1)
-    brackets = size + b'["act","[' + b"[0]," * (GIANT_BYTES // 4)
-    while True:
+    pairs = [frames_of(most_bytes_of(place)), frames_of(GIANT_BYTES)]
+    for nothing, brackets in itertools.cycle(pairs):
         socks = []
         with contextlib.suppress(OSError, ProtocolError):
             for _ in range(2):
                 socks.append(socket.create_connection(place, _ANSWER_S))
             greet(FrameConnection(socks[0]), "giant")
-            send_together({socks[0]: nothing, socks[1]: brackets[: len(nothing)]})
+            send_together({socks[0]: nothing, socks[1]: brackets})
+            for sock in socks:
+                sock.settimeout(_ANSWER_S)
+                sock.recv(1)
         for sock in socks:
             sock.close()
+
+
+def most_bytes_of(place: tuple[str, int]) -> int:
+    """Return how large a frame a server takes, which it says when it refuses a larger one."""
+    sock = socket.create_connection(place, _ANSWER_S)
+    frames = FrameConnection(sock)
+    with contextlib.closing(frames):
+        greet(frames, "giant")
+        sock.send(struct.pack("<I", GIANT_BYTES))
+        try:
+            binary.decode_answers(frames.receive(_ANSWER_S) or b"")
+        except binary.Error as error:
+            if told := re.search(r"1 to (\d+) are allowed", error.text):
+                return int(told[1])
+            raise
+    raise SystemExit(f"a frame of {GIANT_BYTES} bytes is answered")
+
+
+def frames_of(size: int) -> tuple[bytes, bytes]:
+    """Return two frames of this size that are worth nothing: no message, and JSON."""
+    head = struct.pack("<I", size)
+    brackets = b'["act","[' + b"[0]," * (size // 4)
+    return head + b"\x03" + bytes(size - 1), head + brackets[:size]
 
 
 def floods(place: tuple[str, int], messages: Messages, visits: float) -> None:

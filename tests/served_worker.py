@@ -17,6 +17,7 @@ from relaax.failure_log import FailureLog
 from relaax.metrics import Metrics
 from relaax.protocol import FrameConnection, MessageConnection, binary
 from relaax.protocol.binary import Answers, ErrorCode, Hello
+from relaax.protocol.framing import DEFAULT_MAX_FRAME_BYTES
 from relaax.protocol.json.messages import decode_action, decode_score, encode_request
 from relaax.server.rlx_server.handover import Outbox, channel
 from relaax.server.rlx_server.worker.agents import Agents, SeparateAgents
@@ -185,8 +186,9 @@ def settings(**changed: Any) -> WorkerSettings:
     values |= changed
     opened = partial(
         FrameConnection,
-        max_frame_bytes=values["max_frame_bytes"],
+        max_frame_bytes=values["max_frame_bytes"] or DEFAULT_MAX_FRAME_BYTES,
         frame_timeout_s=message_timeout_s,
+        is_servers=True,
     )
     return WorkerSettings(**{"open_connection": opened, **values})
 

@@ -23,6 +23,9 @@ class MessageConnection(ABC):
     All methods raise OSError when the connection is lost.
     """
 
+    #: How many bytes a message may have that is received; it holds from the next one on.
+    max_received_bytes: int
+
     @abstractmethod
     def send(self, payload: bytes) -> None:
         """Send a message; wait until it is on its way.

@@ -14,6 +14,9 @@ from relaax.protocol.tls_socket import TlsSocket
 DEFAULT_MAX_FRAME_BYTES = 64 * 1024 * 1024
 DEFAULT_FRAME_TIMEOUT_S = 30.0
 
+#: What decides how large frames may be that an RLX server receives.
+_SIZE_OPTION = " (--max-frame-bytes; unset, what the configured observations need)"
+
 _HEADER = struct.Struct("<I")
 _HEADER_BYTES = _HEADER.size
 _RECEIVE_BYTES_AT_FIRST = 2 * 1024
@@ -27,8 +30,9 @@ class FrameConnection(MessageConnection):
 
     It owns ``sock``. ``frame_timeout_s`` bounds how long one frame may take, in either direction,
     once it has begun, and ``keepalive`` how long a peer stays whose machine is gone.
-    ``max_frame_bytes`` may be changed before the frame that it should hold for. Errors name the
-    options of the RLX server that limit frames, where this ``is_servers``.
+    ``max_received_bytes``, where it is given, is the limit of what is received alone; it may be
+    changed before the frame that it should hold for. Errors name the options of the RLX server that
+    limit frames, where this ``is_servers``.
     """
 
     def __init__(
@@ -38,11 +42,13 @@ class FrameConnection(MessageConnection):
         frame_timeout_s: float = DEFAULT_FRAME_TIMEOUT_S,
         keepalive: Keepalive | None = None,
         is_servers: bool = False,
+        max_received_bytes: int | None = None,
     ) -> None:
-        self._size_option = " (--max-frame-bytes)" if is_servers else ""
+        self._size_option = _SIZE_OPTION if is_servers else ""
         self._time_option = " (--message-timeout)" if is_servers else ""
         self._sock = sock
-        self.max_frame_bytes = max_frame_bytes
+        self._max_frame_bytes = max_frame_bytes
+        self.max_received_bytes = max_received_bytes or max_frame_bytes
         self._frame_timeout_s = frame_timeout_s
         #: What has come and has not been returned: at most one frame that is not whole, at the end.
         self._received = bytearray()
@@ -126,9 +132,9 @@ class FrameConnection(MessageConnection):
 
     def send_now(self, payload: bytes) -> None:
         """Send what fits of one frame; see ``MessageConnection``."""
-        if not 0 < len(payload) <= self.max_frame_bytes:
+        if not 0 < len(payload) <= self._max_frame_bytes:
             raise ValueError(
-                f"a frame holds 1 to {self.max_frame_bytes} bytes, this one has {len(payload)}"
+                f"a frame holds 1 to {self._max_frame_bytes} bytes, this one has {len(payload)}"
             )
         frame = _HEADER.pack(len(payload)) + payload
         if self._unsent:
@@ -159,7 +165,7 @@ class FrameConnection(MessageConnection):
         if len(self._received) < _HEADER_BYTES:
             return False
         length: int = _HEADER.unpack_from(self._received)[0]
-        is_allowed = 0 < length <= self.max_frame_bytes
+        is_allowed = 0 < length <= self.max_received_bytes
         return not is_allowed or len(self._received) >= _HEADER_BYTES + length
 
     def require_progress(self, now: float) -> None:
@@ -205,7 +211,7 @@ class FrameConnection(MessageConnection):
     def _is_whole_frame(self, chunk: bytes) -> bool:
         """Return whether ``chunk`` is one frame and nothing else, as it mostly is."""
         length = len(chunk) - _HEADER_BYTES
-        return 0 < length <= self.max_frame_bytes and length == _HEADER.unpack_from(chunk)[0]
+        return 0 < length <= self.max_received_bytes and length == _HEADER.unpack_from(chunk)[0]
 
     def _send_what_fits(self, data: bytes | bytearray) -> int:
         try:
@@ -221,12 +227,13 @@ class FrameConnection(MessageConnection):
 
     def _announced_length(self) -> int:
         length: int = _HEADER.unpack_from(self._received)[0]
-        if not 0 < length <= self.max_frame_bytes:
+        if not 0 < length <= self.max_received_bytes:
             name = foreign_protocol(self._received) if self._is_first else None
             if name is not None:
                 raise _foreign(name)
             raise ProtocolError(
-                f"a frame of {length} bytes was announced; 1 to {self.max_frame_bytes} are allowed"
+                f"a frame of {length} bytes was announced; 1 to {self.max_received_bytes} are "
+                f"allowed"
                 f"{self._size_option}"
             )
         return length

@@ -52,7 +52,7 @@ class Entrance:
         #: Why it will not be served, whatever it proves; None where it may be.
         self.refusal = refusal
         self._guard = guard
-        self._max_frame_bytes = messages.max_frame_bytes
+        self._max_received_bytes = messages.max_received_bytes
         self._deadline = time.monotonic() + guard.hello_timeout_s
         self._has_shown_token = False
         self._denial: AccessDenied | None = None
@@ -121,11 +121,11 @@ class Entrance:
 
         Where no token is asked for, one that is shown is not looked at.
         """
-        self.messages.max_frame_bytes = MAX_TOKEN_MESSAGE_BYTES
+        self.messages.max_received_bytes = MAX_TOKEN_MESSAGE_BYTES
         payload, tokens = self.messages.receive_now(), self._guard.tokens
         if payload is None:
             return False
-        self.messages.max_frame_bytes = self._max_frame_bytes
+        self.messages.max_received_bytes = self._max_received_bytes
         self._has_shown_token = True
         if tokens is not None and not tokens.allows(shown_token(payload), Right.PLAY):
             self._deny("its token does not allow it to play")

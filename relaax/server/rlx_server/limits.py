@@ -31,6 +31,8 @@ class ClientLimits:
 
     #: Messages a second.
     most_messages: float = float("inf")
+    #: Metrics a second; those beyond them are not read before the next one.
+    most_metrics: float = float("inf")
     #: Steps of an episode; None for no limit.
     most_episode_steps: int | None = None
 

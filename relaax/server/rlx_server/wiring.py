@@ -12,6 +12,7 @@ from relaax.access import Access, current_access
 from relaax.access.tls import ServerContexts
 from relaax.algorithm_base import ConfigBase, Evaluation
 from relaax.protocol import FrameConnection
+from relaax.protocol.framing import DEFAULT_MAX_FRAME_BYTES
 from relaax.protocol.tls_socket import TlsSocket
 from relaax.server.common.algorithm_loader import Algorithm, load_algorithm, make_config
 from relaax.server.common.configuration import RlxServerConfiguration, RlxServerOptions
@@ -23,6 +24,7 @@ from relaax.server.rlx_server.connection_workers import ConnectionWorkers
 from relaax.server.rlx_server.entrance import Guard
 from relaax.server.rlx_server.limits import ClientLimits, ConnectionLimits
 from relaax.server.rlx_server.lobby import Lobby
+from relaax.server.rlx_server.message_limit import message_limit
 from relaax.server.rlx_server.operating import served, watch_and_tell
 from relaax.server.rlx_server.server import RlxServer, Workers
 from relaax.server.rlx_server.shared_workers import SharedWorkers
@@ -59,13 +61,15 @@ def rlx_server(configuration: RlxServerConfiguration, listener: socket.socket) -
         drops_experience=options.when_full == "drop",
         timeout_s=options.timeout,
         give_up_s=options.give_up,
-        open_connection=_connections(options, access),
+        open_connection=_connections(options, config, access),
         max_frame_bytes=options.max_frame_bytes,
         max_environments=options.max_environments,
         algorithm_name=configuration.algorithm.directory.name,
         exploitation=exploitation,
         guard=Guard(access.tokens, options.hello_timeout, access.refusals),
-        limits=ClientLimits(options.max_message_rate, options.max_episode_steps),
+        limits=ClientLimits(
+            options.max_message_rate, options.max_metric_rate, options.max_episode_steps
+        ),
     )
     operators = operator_listener(options.http_bind)
     selector, children = selectors.DefaultSelector(), Children()
@@ -112,12 +116,13 @@ def rlx_server(configuration: RlxServerConfiguration, listener: socket.socket) -
 
 
 def _connections(
-    options: RlxServerOptions, access: Access
+    options: RlxServerOptions, config: ConfigBase, access: Access
 ) -> Callable[[socket.socket], FrameConnection]:
     """Return what makes a connection of an accepted socket."""
     framed = partial(
         FrameConnection,
-        max_frame_bytes=options.max_frame_bytes,
+        max_frame_bytes=options.max_frame_bytes or DEFAULT_MAX_FRAME_BYTES,
+        max_received_bytes=options.max_frame_bytes or message_limit(config.observation_space(), 1),
         frame_timeout_s=options.message_timeout,
         is_servers=True,
     )

@@ -8,7 +8,6 @@ import pytest
 
 from relaax.address import Address, Addresses
 from relaax.errors import ConfigurationError
-from relaax.protocol.framing import DEFAULT_MAX_FRAME_BYTES
 from relaax.server.common.algorithm_location import bundled_algorithms
 from relaax.server.common.configuration import (
     ParameterServerOptions,
@@ -120,7 +119,7 @@ class TestValues:
             "worker_timeout": 300.0,
             "worker_memory": None,
             "message_timeout": 30.0,
-            "max_frame_bytes": DEFAULT_MAX_FRAME_BYTES,
+            "max_frame_bytes": None,
             "max_environments": 1024,
             "seed": None,
             "exploit": None,
@@ -134,6 +133,7 @@ class TestValues:
             "max_connections": 4096,
             "max_connections_per_address": 4096,
             "max_message_rate": 20_000,
+            "max_metric_rate": 1000,
             "max_episode_steps": None,
             **NO_ACCESS,
         }

@@ -38,10 +38,6 @@ from relaax.server.common.configuration.option_kinds import (
     WorkersOption,
 )
 
-#: The protocol's own default. Not imported from there: that imports numpy, which would read the
-#: environment before the RLX server has set its number of threads.
-MAX_FRAME_BYTES = 64 * 1024 * 1024
-
 #: The help of the option that all servers have.
 LOG_FILE = (
     "write the log into this file, too, with the name of the process in each line; all servers may "
@@ -437,6 +433,10 @@ class RlxServerOptions(AccessOptions):
     max_message_rate: CountOption = option(
         20_000, "close a connection that sends more messages in a second"
     )
+    max_metric_rate: CountOption = option(
+        1000,
+        "how many metrics are read in a second of a connection; a client that sends more waits",
+    )
     max_episode_steps: CountOption | None = option(
         None,
         "close a connection one of whose episodes has more steps; by default an episode may go on "
@@ -447,8 +447,10 @@ class RlxServerOptions(AccessOptions):
         "where the random numbers of this server's workers begin, another number for each RLX "
         "server; by default it is made of the host name and the port",
     )
-    max_frame_bytes: BytesOption = option(
-        MAX_FRAME_BYTES, "close a connection whose message is larger"
+    max_frame_bytes: BytesOption | None = option(
+        None,
+        "close a connection whose message is larger; by default some times what its observations "
+        "have, and no less than 64 KiB",
     )
     max_environments: CountOption = option(
         1024, "how many environments one connection may carry, at most"

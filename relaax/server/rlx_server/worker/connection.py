@@ -56,6 +56,8 @@ class Connection:
         self.slots = _NO_SLOTS
         #: Messages that were handled since somebody looked.
         self.handled = 0
+        #: Metrics among them.
+        self.metrics = 0
         #: Whether the connection is closed as soon as everything is sent.
         self.is_leaving = False
         self._closes_at = None if timeout_s is None else time.monotonic() + timeout_s

@@ -34,7 +34,7 @@ def begin(settings: WorkerSettings, first: Payload) -> Beginning:
     """
     if not binary.is_hello(first):
         nothing = Hello(run_id="", environment="")
-        return Beginning(json.ServerCodec(settings.max_frame_bytes), nothing, welcome=None)
+        return Beginning(json.ServerCodec(settings.most_bytes()), nothing, welcome=None)
     hello = binary.decode_hello(first)
     if hello.environments > settings.max_environments:
         raise InvalidState(

@@ -33,6 +33,9 @@ SWEEP_S = 1.0
 #: What one client, or its agent, can cause, and what ends its connection alone.
 _CLIENTS_FAULTS = (ProtocolError, binary.Error, NoRoom, AgentError, OSError)
 
+#: So many metrics of a connection are handled in a turn, if they have come: others wait meanwhile.
+_METRICS_A_TURN = 16
+
 #: What clients send during a longer turn may not all be read in the next one.
 _LONG_TURN_S = 1.0
 
@@ -47,7 +50,9 @@ class Worker:
 
     Nothing here waits for a client: what has come is read, what a client does not take is kept
     until it does, and a message that takes too long ends its own connection. At most one message of
-    a connection is handled in a turn, and none while an answer is unsent.
+    a connection that is answered is handled in a turn, and none while an answer is unsent. Metrics
+    are not answered, so that nothing but this end makes a client wait that sends too many: a
+    connection rests when it has sent as many as it may in a second.
     """
 
     def __init__(
@@ -71,6 +76,8 @@ class Worker:
         self._connections: dict[int, Connection] = {}
         #: Connections whose next message has been read already, so that no descriptor shows it.
         self._buffered: dict[int, Connection] = {}
+        #: Connections that are not polled before the next sweep.
+        self._resting: set[Connection] = set()
         #: Connections that have not proved yet that they may be served.
         self._lobby = Lobby(settings.guard, settings.open_connection)
         #: Connections whose first message has not come yet.
@@ -215,22 +222,40 @@ class Worker:
 
     def _receive(self, connection: Connection) -> Request | None:
         """Return the steps that a client has sent, if they are there; handle all other messages."""
-        try:
-            payload = connection.messages.receive_now()
-            if payload is None:
+        for _ in range(_METRICS_A_TURN):
+            try:
+                payload = connection.messages.receive_now()
+                if payload is None:
+                    return None
+                connection.handled += 1
+                if not connection.has_begun and not self._begin(connection, payload):
+                    return None
+                message = connection.codec.decode(payload)
+            except _CLIENTS_FAULTS as error:
+                self._drop(connection, error)
                 return None
-            connection.handled += 1
-            if not connection.has_begun and not self._begin(connection, payload):
+            if isinstance(message, Steps):
+                return self._request(connection, message)
+            self._responder_of(connection).store(message)
+            connection.metrics += 1
+            if connection.metrics >= self._limits.most_metrics:
+                self._rest(connection)
                 return None
-            message = connection.codec.decode(payload)
-        except _CLIENTS_FAULTS as error:
-            self._drop(connection, error)
-            return None
-        if isinstance(message, Steps):
-            return self._request(connection, message)
-        self._responder_of(connection).store(message)
+            if not connection.messages.has_message:
+                break
         self._go_on(connection)
         return None
+
+    def _rest(self, connection: Connection) -> None:
+        """Take no more from a connection before the next sweep; meanwhile TCP holds its client."""
+        self._poll.unregister(connection.descriptor)
+        self._resting.add(connection)
+
+    def _end_rests(self) -> None:
+        rested, self._resting = self._resting, set()
+        for connection in rested:
+            self._poll.register(connection.descriptor, select.EPOLLIN)
+            self._go_on(connection)
 
     def _begin(self, connection: Connection, first: Payload) -> bool:
         """Take the first message; return whether it is one like those that follow."""
@@ -240,6 +265,8 @@ class Worker:
         connection.slots = self._responders.of(evaluation).open(beginning.hello)
         connection.evaluation = evaluation
         connection.codec, connection.has_begun = beginning.codec, True
+        most_bytes = self._settings.most_bytes(beginning.hello.environments)
+        connection.messages.max_received_bytes = most_bytes
         self._silent -= 1
         if beginning.welcome is None:
             return True
@@ -301,18 +328,22 @@ class Worker:
             self._buffered[connection.descriptor] = connection
 
     def _sweep(self, now: float, moving: set[int]) -> None:
-        """Close connections whose messages take too long, but not those with ``moving`` ones."""
+        """Close connections whose messages take too long, but not those with ``moving`` ones.
+
+        Nor those that rest: what they wait for may lie there. They go on.
+        """
         elapsed_s = now - self._sweep_at + SWEEP_S
         self._sweep_at = now + SWEEP_S
         self._take_from_lobby(looks_at_all=True)
         for descriptor, connection in list(self._connections.items()):
-            handled, connection.handled = connection.handled, 0
+            handled, connection.handled, connection.metrics = connection.handled, 0, 0
             try:
                 self._require_patience(handled, elapsed_s)
-                if descriptor not in moving:
+                if descriptor not in moving and connection not in self._resting:
                     connection.messages.require_progress(now)
             except _CLIENTS_FAULTS as error:
                 self._drop(connection, error)
+        self._end_rests()
 
     def _require_patience(self, messages: int, elapsed_s: float) -> None:
         """Raise ProtocolError for a client that sends too many messages."""
@@ -353,6 +384,7 @@ class Worker:
         del self._connections[connection.descriptor]
         self._note_ended(connection.peer)
         self._buffered.pop(connection.descriptor, None)
+        self._resting.discard(connection)
         with suppress(OSError):  # closed by the client's machine, and gone from the poll with it
             self._poll.unregister(connection.descriptor)
         if connection.has_begun:

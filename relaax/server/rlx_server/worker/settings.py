@@ -13,6 +13,7 @@ from relaax.server.common.algorithm_loader import Algorithm
 from relaax.server.common.exploitation import Trained
 from relaax.server.rlx_server.entrance import Guard
 from relaax.server.rlx_server.limits import ClientLimits
+from relaax.server.rlx_server.message_limit import message_limit
 
 _log = logging.getLogger(__name__)
 
@@ -36,7 +37,8 @@ class WorkerSettings:
     timeout_s: float | None
     #: Makes what carries messages out of an accepted connection, and owns it from then on.
     open_connection: Callable[[socket.socket], FrameConnection]
-    max_frame_bytes: int
+    #: None for what observations need.
+    max_frame_bytes: int | None
     max_environments: int
     #: What a connection has to show, and what its client may do.
     guard: Guard = field(default_factory=lambda: Guard(None, hello_timeout_s=10.0))
@@ -53,6 +55,12 @@ class WorkerSettings:
     failures: FailureLog = field(default_factory=lambda: FailureLog(_log))
     #: None where workers learn, and a parameter server has the values.
     exploitation: Exploitation | None = None
+
+    def most_bytes(self, environments: int = 1) -> int:
+        """Return how large a message may be about so many environments of a connection."""
+        if self.max_frame_bytes is not None:
+            return self.max_frame_bytes
+        return message_limit(self.config.observation_space(), environments)
 
     def replay_writer(
         self,

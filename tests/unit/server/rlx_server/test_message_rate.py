@@ -1,10 +1,12 @@
-"""Clients that send too many messages a second: they go, and the worker and the others stay."""
+"""Clients that send too many messages a second: they go, or wait, and no others do."""
+
+import struct
 
 import pytest
-from served_worker import BinaryClient, Oracle, serve_batches
+from served_worker import BinaryClient, Oracle, encoded, serve_batches
 
 from relaax.protocol import binary
-from relaax.protocol.binary import ErrorCode
+from relaax.protocol.binary import ErrorCode, Metric
 from relaax.server.rlx_server.limits import ClientLimits
 from relaax.server.rlx_server.worker import loop
 from relaax.steps import START
@@ -32,3 +34,72 @@ def test_a_client_whose_steps_wait_for_an_answer_is_closed_and_no_other(served, 
     assert served.load == 1
     served.turn(3)
     assert quiet.connection.begun_now() == b""  # its connection is open
+
+
+def metrics(first, last):
+    """Return the frames of metrics, which are counted."""
+    payloads = [binary.encode_metric(Metric("count", float(y))) for y in range(first, last)]
+    return b"".join(struct.pack("<I", len(payload)) + payload for payload in payloads)
+
+
+def counted(served):
+    return [y for name, y, _ in served.stored.values if name.endswith("count")]
+
+
+@pytest.fixture(name="patient")
+def _patient(monkeypatch):
+    monkeypatch.setattr(loop, "SWEEP_S", 1000.0)
+    served = serve_batches(Oracle(), limits=ClientLimits(most_metrics=40), message_timeout_s=1e-9)
+    served.turn()
+    yield served
+    served.close()
+
+
+def test_metrics_beyond_the_limit_are_read_in_the_next_second_and_none_is_lost(patient):
+    """What a client sends after them waits as well: messages keep their order."""
+    client, other = BinaryClient(patient), BinaryClient(patient)
+    payload = encoded([0], [START], [0], [7])
+    client.connection._sock.send(
+        metrics(0, 70) + struct.pack("<I", len(payload)) + payload + metrics(70, 75)
+    )
+    patient.turn(20)
+    assert counted(patient) == list(range(40))
+    assert other.ask([0], [START], [0], [1]).actions.tolist() == [[1, 1]]
+    assert not client.connection.has_message
+    patient.worker._sweep_at = 0.0  # a second has passed
+    assert client.answer().actions.tolist() == [[0, 7]]
+    patient.turn(20)
+    assert counted(patient) == list(range(75))
+
+
+def test_a_message_that_waits_while_its_connection_rests_is_not_overdue(patient):
+    client = BinaryClient(patient)
+    flood = metrics(0, 50)
+    client.connection._sock.send(flood[:-3])  # the rest comes late, and is not asked for
+    patient.turn(20)
+    patient.worker._sweep_at = 0.0
+    patient.turn(20)
+    assert counted(patient) == list(range(49))
+    client.connection._sock.send(flood[-3:])
+    patient.turn(20)
+    assert counted(patient) == list(range(50))
+
+
+def test_a_client_that_leaves_while_its_connection_rests_is_forgotten(patient):
+    client, other = BinaryClient(patient), BinaryClient(patient)
+    client.connection._sock.send(metrics(0, 50))
+    patient.turn(20)
+    client.close()
+    patient.turn(20)
+    assert patient.load == 2
+    patient.worker._sweep_at = 0.0
+    patient.turn_until(lambda: patient.load == 1)
+    assert other.ask([0], [START], [0], [1]).actions.tolist() == [[1, 1]]
+
+
+def test_no_more_than_some_metrics_of_a_connection_are_handled_in_a_turn(patient):
+    one, two = BinaryClient(patient), BinaryClient(patient)
+    for client in (one, two):
+        client.connection._sock.send(metrics(0, 40))
+    patient.turn()
+    assert len(counted(patient)) == 2 * loop._METRICS_A_TURN
