@@ -2,7 +2,9 @@
 
 ``option_kinds``  says what values of options must be
 ``option_base``   declares those that all servers have
-``options``       declares the options of the servers
+``option_help``   what the help says of options that several servers have
+``options``       declares the options of all commands but the RLX server's,
+                  which are in ``rlx_server_options``
 ``commands``      says which commands there are, with their options
 ``command_line``  builds the command-line parsers from the options
 ``yaml_reader``   reads the YAML file
@@ -46,8 +48,8 @@ from relaax.server.common.configuration.options import (
     LearnerOptions,
     ParameterServerOptions,
     ReplayServerOptions,
-    RlxServerOptions,
 )
+from relaax.server.common.configuration.rlx_server_options import RlxServerOptions
 
 __all__ = [
     "PARAMETER_SERVER",

@@ -11,8 +11,8 @@ from relaax.server.common.configuration.options import (
     LearnerOptions,
     ParameterServerOptions,
     ReplayServerOptions,
-    RlxServerOptions,
 )
+from relaax.server.common.configuration.rlx_server_options import RlxServerOptions
 
 Options = TypeVar("Options", bound=BaseModel)
 

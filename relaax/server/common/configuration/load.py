@@ -28,14 +28,13 @@ from relaax.server.common.configuration.mistakes import as_written, explain
 from relaax.server.common.configuration.option_base import AccessOptions
 from relaax.server.common.configuration.option_kinds import folder_of_checkpoint
 from relaax.server.common.configuration.options import (
-    REPLACED,
     ActorOptions,
     ExportOptions,
     LearnerOptions,
     ParameterServerOptions,
     ReplayServerOptions,
-    RlxServerOptions,
 )
+from relaax.server.common.configuration.rlx_server_options import REPLACED, RlxServerOptions
 from relaax.server.common.configuration.yaml_reader import read_yaml
 
 ALGORITHM = "algorithm"

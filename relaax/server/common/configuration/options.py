@@ -1,4 +1,7 @@
-"""The options of the servers. A field is a YAML key and a command-line flag at once."""
+"""The options of all commands but ``relaax-rlx-server``.
+
+A field is a YAML key and a command-line flag at once.
+"""
 
 from typing import Self
 
@@ -6,21 +9,32 @@ from pydantic import model_validator
 
 from relaax.address import Address, Addresses
 from relaax.server.common.configuration.option_base import AccessOptions, Options, option
+from relaax.server.common.configuration.option_help import (
+    AWS_ENDPOINT_URL,
+    AWS_SPOOL,
+    CHECKPOINTS_OF,
+    EVICT_AFTER,
+    EVICT_INTERVAL,
+    FROM_LEARNER,
+    GIVE_UP_WITH_STORE,
+    HTTP_BIND,
+    LIST_CHECKPOINTS,
+    LOG_FILE,
+    PARAMETER_SERVER,
+    WHEN_FULL,
+)
 from relaax.server.common.configuration.option_kinds import (
     ActorModeOption,
     AddressesOption,
     AddressOption,
-    BytesOption,
     CheckpointOption,
     CountOption,
     DirectoryOption,
     EnvironmentOption,
-    ExploitOption,
     FetchModeOption,
     FileOption,
     JsonOption,
     LevelOption,
-    MebibytesOption,
     NameOption,
     NiceOption,
     ParameterServerOption,
@@ -35,69 +49,7 @@ from relaax.server.common.configuration.option_kinds import (
     UrlOption,
     WhenFullOption,
     WholeOption,
-    WorkersOption,
 )
-
-#: The help of the option that all servers have.
-LOG_FILE = (
-    "write the log into this file, too, with the name of the process in each line; all servers may "
-    "write into the same one"
-)
-
-#: The help of the option of all that answer operators.
-HTTP_BIND = (
-    "answer HTTP at this address: /healthz and /readyz say how the server is, /metrics has figures "
-    "for Prometheus; by default there is no such port"
-)
-
-#: The help of an option of all that deliver steps.
-WHEN_FULL = (
-    "what happens to steps while the replay takes no more, because the learner does not keep up: "
-    "'wait' lets environments wait, but for no more than five seconds where it does not answer at "
-    "all; 'drop' never does; what is dropped is counted"
-)
-
-#: The help of the option of all that use S3.
-AWS_ENDPOINT_URL = (
-    "URL of an S3 store that is not Amazon's, such as MinIO or Ceph; by default that of the "
-    "environment variable AWS_ENDPOINT_URL_S3, if it is set"
-)
-
-#: The help of the option of all that save to S3.
-AWS_SPOOL = (
-    "directory in which files wait until S3 has them; what a process cannot send, the next one "
-    "does (default: $XDG_CACHE_HOME/relaax/spool, or ~/.cache/relaax/spool)"
-)
-
-#: The help of the option of all that need the parameter server.
-PARAMETER_SERVER = (
-    "address of the parameter server, or of all its shards, the first one first; by default the "
-    "--shards of its section in the YAML file"
-)
-
-#: The help of the option of all that end with the training.
-GIVE_UP = (
-    "end, with status 1, when the parameter server has been away for so long: it may have ended "
-    "with the training meanwhile"
-)
-
-#: The same of those that save checkpoints.
-GIVE_UP_WITH_STORE = f"{GIVE_UP}; or when S3 does not answer at the start"
-
-#: The help of the option of all that save checkpoints.
-LIST_CHECKPOINTS = (
-    "print a table of the checkpoints that there are, and exit; nothing is changed, and a training "
-    "may go on meanwhile"
-)
-
-#: The help of an option of all that read the checkpoints of a training.
-CHECKPOINTS_OF = (
-    "directory of checkpoints; by default that of the parameter server's section in the YAML file"
-)
-
-#: The help of options of all that store steps.
-EVICT_AFTER = "evict steps that are older than so many seconds; if omitted, only to make room"
-EVICT_INTERVAL = "seconds between two times at which --evict-after is looked at"
 
 
 class ParameterServerOptions(AccessOptions):
@@ -189,10 +141,6 @@ class ParameterServerOptions(AccessOptions):
         if self.shard is None or self.shards is None or "bind" in self.model_fields_set:
             return self.bind
         return self.shards[self.shard.index - 1]
-
-
-#: What the description of an option ends with that the learner's section may give.
-FROM_LEARNER = "; by default those of the learner's section in the YAML file"
 
 
 class ReplayServerOptions(AccessOptions):
@@ -355,122 +303,6 @@ class ActorOptions(AccessOptions):
         10, "record every so many-th episode, beginning with the first"
     )
     max_videos: CountOption = option(10, "keep so many of the newest files")
-
-
-#: What to write in the place of options that there were.
-REPLACED = {
-    "--inference": "write '--workers: auto' for what was 'batched'; leave it out, or write "
-    "'--workers: connection', for what was 'inline'",
-}
-
-
-class RlxServerOptions(AccessOptions):
-    """The options of ``relaax-rlx-server``."""
-
-    bind: AddressOption = option(Address("localhost", 7001), "address to serve")
-    parameter_server: ParameterServerOption = option(
-        Addresses([Address("localhost", 7000)]), PARAMETER_SERVER
-    )
-    log_level: LevelOption = option(
-        "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
-    )
-    log_file: FileOption | None = option(None, LOG_FILE)
-    http_bind: AddressOption | None = option(None, HTTP_BIND)
-    give_up: SecondsOption = option(3600.0, GIVE_UP)
-    workers: WorkersOption = option(
-        "connection",
-        "how many processes serve the environments: 'connection' forks one for each connection; a "
-        "number, or 'auto' (one for each core, one with a GPU), forks them once and shares all "
-        "connections among them, which is faster and takes less memory with many of them",
-    )
-    learner: AddressOption = option(
-        Address("localhost", 7002),
-        "address of the learner, for algorithms that have one",
-    )
-    replay_servers: AddressesOption | None = option(
-        None, f"addresses of the replay servers, to which steps go instead{FROM_LEARNER}"
-    )
-    when_full: WhenFullOption = option("wait", WHEN_FULL)
-    timeout: SecondsOption | None = option(
-        None,
-        "close a connection at the first end of an episode after this many seconds, so that a "
-        "load balancer can send the client elsewhere; no need to use it on a local run",
-    )
-    drain: PauseOption = option(
-        20.0,
-        "at SIGTERM take no more connections, and close each at the end of an episode, for so many "
-        "seconds; 0 closes all at once, as Ctrl-C does",
-    )
-    worker_timeout: SecondsOption = option(
-        300.0, "kill a worker that does nothing for so long; its clients come back to another one"
-    )
-    worker_memory: MebibytesOption | None = option(
-        None,
-        "free memory that the first connection needs; later ones need the mean of those that are "
-        "served. Unless given: 128 with a worker of its own, 1 in a shared one, or what states of "
-        "a rollout take, if that is more",
-    )
-    message_timeout: SecondsOption = option(
-        30.0, "close a connection when a message takes longer than this, in either direction"
-    )
-    environments_without_certificate: SwitchOption = option(
-        False,
-        "with --tls-ca: environments need no certificate of their own; their tokens say that they "
-        "may play",
-    )
-    hello_timeout: SecondsOption = option(
-        10.0,
-        "close a connection that has said nothing for so long, or not shown its token; until then "
-        "it costs no worker",
-    )
-    max_connections: CountOption = option(
-        4096, "how many connections are served, at most; further ones are closed"
-    )
-    max_connections_per_address: CountOption = option(
-        4096,
-        "how many of them may come from one address, at most; behind a load balancer all do",
-    )
-    max_message_rate: CountOption = option(
-        20_000, "close a connection that sends more messages in a second"
-    )
-    max_metric_rate: CountOption = option(
-        1000,
-        "how many metrics are read in a second of a connection; a client that sends more waits",
-    )
-    max_episode_steps: CountOption | None = option(
-        None,
-        "close a connection one of whose episodes has more steps; by default an episode may go on "
-        "for ever",
-    )
-    seed: WholeOption | None = option(
-        None,
-        "where the random numbers of this server's workers begin, another number for each RLX "
-        "server; by default it is made of the host name and the port",
-    )
-    max_frame_bytes: BytesOption | None = option(
-        None,
-        "close a connection whose message is larger; by default some times what its observations "
-        "have, and no less than 64 KiB",
-    )
-    max_environments: CountOption = option(
-        1024, "how many environments one connection may carry, at most"
-    )
-    exploit: ExploitOption | None = option(
-        None,
-        "serve a checkpoint, by default the latest, without learning and without a parameter "
-        "server: actions are the policy's most probable ones",
-    )
-    stochastic: SwitchOption = option(
-        False, "with --exploit: actions are samples of the policy, as in training"
-    )
-    checkpoint_dir: DirectoryOption | None = option(None, f"with --exploit: {CHECKPOINTS_OF}")
-    checkpoint_aws_s3: S3Option | None = option(
-        None, "with --exploit: AWS S3 bucket and key of checkpoints, likewise"
-    )
-    aws_keys: FileOption | None = option(
-        None, "with --exploit: YAML file with the keys 'access' and 'secret' for AWS S3"
-    )
-    aws_endpoint_url: UrlOption | None = option(None, f"with --exploit: {AWS_ENDPOINT_URL}")
 
 
 class ExportOptions(Options):
