@@ -1,18 +1,18 @@
 """The servers' configuration: one YAML file for all, and flags that override it.
 
-``option_kinds``  says what values of options must be
-``option_base``   declares those that all servers have
-``option_help``   what the help says of options that several servers have
-``options``       declares the options of all commands but the RLX server's,
-                  which are in ``rlx_server_options``
-``commands``      says which commands there are, with their options
-``command_line``  builds the command-line parsers from the options
-``yaml_reader``   reads the YAML file
-``access_file``   reads the section ``access`` from a file of its own
-``mistakes``      explains values that are refused
-``load``          combines flags, YAML file and defaults
-``effects``       refuses options that would have no effect
-``exit_status``   turns known errors into one line and an exit status
+``option_kinds``        says what values of options must be
+``option_base``         declares those that all servers have
+``option_help``         says in the help what several servers' options mean
+``rlx_server_options``  declares the options of the RLX server
+``options``             declares those of all other commands
+``commands``            says which commands there are, with their options
+``command_line``        builds the command-line parsers from the options
+``yaml_reader``         reads the YAML file
+``access_file``         reads the section ``access`` from a file of its own
+``mistakes``            explains values that are refused
+``load``                combines flags, YAML file and defaults
+``effects``             refuses options that would have no effect
+``exit_status``         turns known errors into one line and an exit status
 """
 
 from relaax.server.common.configuration.commands import PARAMETER_SERVER
