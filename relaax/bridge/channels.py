@@ -6,8 +6,10 @@ from typing import Any, NamedTuple
 import grpc
 
 from relaax.access import Access, Role, TlsFiles, current_access
+from relaax.access.tls import client_context
 from relaax.address import Address, is_loopback
 from relaax.bridge import channel_options
+from relaax.bridge.renewed_channel import RenewedChannel
 from relaax.errors import ConfigurationError
 
 #: The key of a call's metadata that carries the token.
@@ -17,17 +19,29 @@ AUTHORIZATION, BEARER = "authorization", "Bearer "
 def open_channel(url: str) -> grpc.Channel:
     """Return a channel to ``host:port`` that shows the token and the certificate of this process.
 
-    ConfigurationError where a token would go over a network in plain text.
+    Both may be renewed while it is used. ConfigurationError where a token would go over a network
+    in plain text, and for files that cannot be read.
     """
     access = current_access()
-    if access.tls is not None and not url.startswith("unix:"):
-        channel = grpc.secure_channel(url, _credentials(access.tls), channel_options.CLIENT)
-    else:
-        _require_that_no_token_can_be_read(access, url)
-        channel = grpc.insecure_channel(url, options=channel_options.CLIENT)
-    if access.tokens is None:
-        return channel
+    tls = access.tls
+    if tls is not None and not url.startswith("unix:"):
+        return RenewedChannel(
+            tls.paths,
+            connect=lambda: _with_tokens(_secure_channel(url, tls), access),
+            check=lambda: client_context(tls),
+        )
+    _require_that_no_token_can_be_read(access, url)
+    return _with_tokens(grpc.insecure_channel(url, options=channel_options.CLIENT), access)
+
+
+def _secure_channel(url: str, files: TlsFiles) -> grpc.Channel:
+    return grpc.secure_channel(url, _credentials(files), channel_options.CLIENT)
+
+
+def _with_tokens(channel: grpc.Channel, access: Access) -> grpc.Channel:
     tokens = access.tokens
+    if tokens is None:
+        return channel
     return grpc.intercept_channel(channel, _ShowToken(lambda: tokens.own(Role.SERVER)))
 
 
@@ -62,7 +76,12 @@ class _CallDetailsOfGrpc(_CallDetails, grpc.ClientCallDetails):
     """What gRPC hands on with a call."""
 
 
-class _ShowToken(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):
+class _ShowToken(
+    grpc.UnaryUnaryClientInterceptor,
+    grpc.UnaryStreamClientInterceptor,
+    grpc.StreamUnaryClientInterceptor,
+    grpc.StreamStreamClientInterceptor,
+):
     """Puts a token into the metadata of each call."""
 
     def __init__(self, token: Callable[[], str]) -> None:
@@ -73,6 +92,12 @@ class _ShowToken(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterce
 
     def intercept_unary_stream(self, continuation: Any, details: Any, request: Any) -> Any:
         return continuation(self._with_token(details), request)
+
+    def intercept_stream_unary(self, continuation: Any, details: Any, requests: Any) -> Any:
+        return continuation(self._with_token(details), requests)
+
+    def intercept_stream_stream(self, continuation: Any, details: Any, requests: Any) -> Any:
+        return continuation(self._with_token(details), requests)
 
     def _with_token(self, details: Any) -> _CallDetailsOfGrpc:
         return _CallDetailsOfGrpc(

@@ -120,11 +120,7 @@ def test_a_guarded_training_goes_on_and_tells_strangers_nothing(guarded: Guarded
     guarded.start()
     environments = training.start_environments(1, env="Pendulum-v1")
     environments.says("episodes")
-    monitor = guarded.token(Role.MONITOR)
-    wait_for(
-        lambda: parsed(guarded.ask("learner", "/metrics", monitor)[1])[UPDATES,] > 0,
-        "a step of the learner",
-    )
+    _wait_for_updates(guarded, 0)
     _require_nothing_over_rlx(guarded)
     _require_nothing_over_grpc(guarded)
     _require_nothing_over_http(guarded)
@@ -254,6 +250,35 @@ def test_tokens_are_replaced_without_a_restart(guarded: Guarded) -> None:
     wait_for(lambda: not _plays(guarded, old, files), "the end of the old token")
     assert _plays(guarded, new, files)
     assert all(process.is_running() for process in training.processes)
+
+
+@pytest.mark.parametrize("training", [1], indirect=True)
+@pytest.mark.usefixtures("environments_know")
+def test_certificates_are_replaced_without_a_restart(guarded: Guarded) -> None:
+    training = guarded.training
+    parameter_server, *others = guarded.start()
+    training.start_environments(1, env="Pendulum-v1").says("episodes")
+    _wait_for_updates(guarded, 0)
+    # Of another authority, so that nothing which was signed before is worth anything.
+    for name in ("ca.crt", "ca.key"):
+        (guarded.folder / name).unlink()
+    command = [COMMANDS / "relaax-certificates", guarded.folder]
+    subprocess.run(command, check=True, capture_output=True)
+    parameter_server.kill()
+    training.start_parameter_server()
+    for process in others[1:]:
+        process.says("other servers are shown the renewed certificate")
+    _wait_for_updates(guarded, _updates(guarded) + 50)
+    assert all(process.is_running() for process in others)
+
+
+def _wait_for_updates(guarded: Guarded, above: float) -> None:
+    wait_for(lambda: _updates(guarded) > above, "a step of the learner")
+
+
+def _updates(guarded: Guarded) -> float:
+    answer = guarded.ask("learner", "/metrics", guarded.token(Role.MONITOR))
+    return parsed(answer[1])[UPDATES,]
 
 
 def _renew(guarded: Guarded) -> None:
