@@ -1,6 +1,7 @@
 """Who may use a training: TLS, tokens and roles, on every port of every process."""
 
 import subprocess
+import time
 import urllib.error
 import urllib.request
 from functools import partial
@@ -203,6 +204,8 @@ def _require_nothing_over_http(guarded: Guarded) -> None:
         assert status == 200
         assert "process_resident_memory_bytes" in text
         assert parsed(text)["relaax_refused_total", "HTTP"] >= 3
+        for use in ("server", "client", "ca"):
+            assert parsed(text)["relaax_certificate_expires_timestamp_seconds", use] > time.time()
         if port == "rlx-server":  # of all its processes: see _require_nothing_over_rlx
             assert parsed(text)["relaax_refused_total", "RLX"] == REFUSED_OVER_RLX
             refused = parsed(text)["relaax_connections_refused_total", "no access"]

@@ -13,6 +13,7 @@ from relaax.access import Access, Right, TlsFiles, current_access
 from relaax.access.tls import ServerContexts
 from relaax.address import Address
 from relaax.server.common.listening import listen_as_told
+from relaax.server.common.operators.certificates import Certificates
 from relaax.server.common.operators.families import counters
 from relaax.server.common.operators.http_server import HttpServer
 from relaax.server.common.operators.uploads import Uploads
@@ -64,7 +65,8 @@ class OperatorPort:
     - ``/readyz``: the same of whether it can do what it is asked. It cannot before ``begin``.
     - ``/metrics``: all figures, and those of the process ``pid``, for Prometheus.
 
-    Without a listener it answers nothing: a server need not ask whether there is one.
+    Without a listener it answers nothing: a server need not ask whether there is one. That
+    certificates expire is logged all the same.
     """
 
     def __init__(self, listener: socket.socket | None, pid: Callable[[], int] = os.getpid) -> None:
@@ -75,7 +77,12 @@ class OperatorPort:
         #: What waits to be sent to S3.
         self.uploads = Uploads()
         self._refused_elsewhere: Callable[[], Mapping[str, float]] = dict
-        self._figures: list[Figures] = [self.uploads.figures, self._refused]
+        self._certificates = Certificates(self._access.tls)
+        self._figures: list[Figures] = [
+            self.uploads.figures,
+            self._refused,
+            self._certificates.figures,
+        ]
         self._server: HttpServer | None = None
         #: Whether anybody can ask.
         self.is_open = listener is not None
@@ -113,6 +120,7 @@ class OperatorPort:
 
     def close(self) -> None:
         """Answer nothing any more."""
+        self._certificates.close()
         if self._server is not None:
             self._server.shutdown()
             self._server.server_close()
