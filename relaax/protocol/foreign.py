@@ -33,6 +33,13 @@ _TLS_ALERT_LEVELS = (1, 2)
 #: So many bytes are enough to recognise TLS.
 TLS_BYTES = 6
 
+#: So many are enough to recognise a frame of RLX.
+RLX_BYTES = 8
+
+#: In a hello, and in a message that shows a token, behind the first byte; of JSON, the first byte.
+_RLX = b"RLX"
+_JSON_BEGINS = b"[ \t\r\n"
+
 
 def foreign_protocol(first: bytes | bytearray) -> str | None:
     """Return the name of the protocol whose peers begin with ``first``; None for one not known.
@@ -63,3 +70,14 @@ def is_tls(first: bytes | bytearray) -> bool:
     if kind == _TLS_ALERT:
         return first[3:5] == b"\0\2" and sixth in _TLS_ALERT_LEVELS
     return kind == _TLS_HANDSHAKE and sixth in _TLS_HELLOS
+
+
+def is_plain_rlx(first: bytes | bytearray) -> bool:
+    """Return whether a peer begins with a frame of RLX, in either version, where TLS is expected.
+
+    False while fewer than ``RLX_BYTES`` have come.
+    """
+    if len(first) < RLX_BYTES or foreign_protocol(first) is not None:
+        return False
+    payload = first[4:]
+    return payload[1:4] == _RLX or payload[:1] in _JSON_BEGINS

@@ -181,6 +181,11 @@ class FrameConnection(MessageConnection):
         if now > self._receives_since + self._frame_timeout_s:
             raise self._overdue()
 
+    def go_on_without_tls(self) -> None:
+        """Read in plain what a peer has sent that speaks no TLS: see ``PlainPeer``."""
+        if isinstance(self._sock, TlsSocket):
+            self._sock = self._sock.without_tls()
+
     def close(self) -> None:
         """Close the connection; closing twice is allowed."""
         with contextlib.suppress(OSError):

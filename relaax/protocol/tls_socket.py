@@ -9,6 +9,7 @@ from functools import partial
 from typing import TypeVar
 
 from relaax.errors import AccessDenied
+from relaax.protocol.foreign import RLX_BYTES, is_plain_rlx
 
 T = TypeVar("T")
 
@@ -16,11 +17,16 @@ T = TypeVar("T")
 _RECORD_BYTES = 16 * 1024
 
 
+class PlainPeer(AccessDenied):
+    """A peer speaks RLX without TLS, where TLS is spoken."""
+
+
 class TlsSocket:
     """Wraps ``sock``, which it owns from then on; the handshake is a part of the first receiving.
 
     ``server_name`` is whom a client expects the certificate to name; None of a server. AccessDenied
-    when the peer does not speak TLS, or its certificate is not accepted.
+    when the peer does not speak TLS, or its certificate is not accepted. PlainPeer to a server of
+    which the client begins with RLX: nothing has been read then, and ``without_tls`` goes on.
 
     What ``recv`` returns may be longer than asked for: nothing that has come is kept inside, where
     a poll of the descriptor does not see it.
@@ -30,6 +36,8 @@ class TlsSocket:
         self, sock: socket.socket, context: ssl.SSLContext, server_name: str | None = None
     ) -> None:
         self._timeout_s: float | None = None
+        #: Whether a client may still turn out to speak no TLS: nothing of it has come.
+        self._may_be_plain = server_name is None
         sock.setblocking(False)
         self.family = sock.family
         try:
@@ -67,6 +75,10 @@ class TlsSocket:
     def shake_hands(self, timeout_s: float) -> None:
         """Let both ends prove what they are; TimeoutError if that takes too long."""
         self._within(time.monotonic() + timeout_s, self._tls.do_handshake)
+
+    def without_tls(self) -> socket.socket:
+        """Return the socket itself, with the same descriptor; this one must not be used then."""
+        return socket.socket(fileno=self._tls.detach())
 
     def setsockopt(self, level: int, option: int, value: int) -> None:
         """Set an option of the socket."""
@@ -111,6 +123,8 @@ class TlsSocket:
             raise TimeoutError("timed out")
 
     def _explained(self, call: Callable[[], T]) -> T:
+        if self._may_be_plain:
+            self._look_at_first()
         try:
             return call()
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
@@ -126,6 +140,16 @@ class TlsSocket:
             if reason is None:
                 raise ConnectionAbortedError(f"TLS: {error.reason or error}") from error
             raise AccessDenied(reason) from error
+
+    def _look_at_first(self) -> None:
+        """Look once, when something has come, and leave it there."""
+        try:
+            first = socket.socket.recv(self._tls, RLX_BYTES, socket.MSG_PEEK)
+        except OSError:  # nothing has come; or the connection is lost, as the next call will say
+            return
+        self._may_be_plain = False
+        if is_plain_rlx(first):
+            raise PlainPeer("this port speaks TLS, and the client does not (RELAAX_TLS_CA)")
 
 
 #: What a peer says of the certificate, the key or the version of TLS that it was shown.

@@ -29,7 +29,7 @@ from relaax.replay.client.stub import ReplayStub
 pytestmark = pytest.mark.integration
 
 #: What a guarded training refuses over RLX until it is asked how much that was.
-REFUSED_OVER_RLX = 4
+REFUSED_OVER_RLX = 5
 
 UPDATES = "relaax_learner_updates_total"
 
@@ -135,6 +135,7 @@ def _require_nothing_over_rlx(guarded: Guarded) -> None:
         ("a-wrong-token-of-some-length", environment, "its token does not allow it to play"),
         (guarded.token(Role.MONITOR), environment, "its token does not allow it to play"),
         (guarded.token(Role.ENVIRONMENT), TlsFiles(ca=server.ca), "has shown none"),
+        (guarded.token(Role.ENVIRONMENT), None, "this port speaks TLS, and the client does not"),
     ):
         with guarded.client(token, files) as client, pytest.raises(Failure) as failed:
             client.init([0.0, 0.0, 0.0])

@@ -9,6 +9,7 @@ from relaax.address import host_of
 from relaax.errors import AccessDenied, ProtocolError
 from relaax.protocol import FrameConnection, binary
 from relaax.protocol.binary import ErrorCode
+from relaax.protocol.tls_socket import PlainPeer
 from relaax.protocol.token_message import MAX_TOKEN_MESSAGE_BYTES, TOKEN_HEAD, shown_token
 
 #: How much of a first message shows which one it is.
@@ -40,8 +41,9 @@ class Entrance:
     """A connection that has not proved yet that it may be served; until then it costs little.
 
     It proves that by the right token, where there are tokens, and by a whole first message that
-    begins like one of RLX, or much of a large one. One that fails is refused with the reason, if it
-    understands that: later and later for those of one address.
+    begins like one of RLX, or much of a large one; inside TLS, if the port speaks that. One that
+    fails is refused with the reason, if it understands that: later and later for those of one
+    address.
     """
 
     def __init__(
@@ -100,7 +102,7 @@ class Entrance:
 
     def _has_begun(self) -> bool:
         """Return whether the first message has come, and begins as it should."""
-        begun = self.messages.begun_now()
+        begun = self._begun()
         if not self.messages.has_message and len(begun) < _TELLING_BYTES:
             return False
         if begun.startswith(TOKEN_HEAD) and not self._has_shown_token:
@@ -115,6 +117,14 @@ class Entrance:
             told = begun[:_TELLING_BYTES]  # and no more: it may be a second token
             raise ProtocolError(f"its first message begins with {told!r}, as none of RLX does")
         return self.messages.has_message or len(begun) >= _ENOUGH_BYTES
+
+    def _begun(self) -> bytes:
+        try:
+            return self.messages.begun_now()
+        except PlainPeer as error:
+            self._deny(str(error))
+            self.messages.go_on_without_tls()  # to find out whether it understands an error
+            return self.messages.begun_now()
 
     def _takes_token(self) -> bool:
         """Check the token when all of it is there; return whether it is.

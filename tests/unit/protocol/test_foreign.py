@@ -7,8 +7,10 @@ import pytest
 from tls_hello import client_hello
 
 from relaax.protocol.binary import Hello, encode_hello
-from relaax.protocol.foreign import TLS_BYTES, foreign_protocol, is_tls
+from relaax.protocol.foreign import RLX_BYTES, TLS_BYTES, foreign_protocol, is_plain_rlx, is_tls
 from relaax.protocol.framing import DEFAULT_MAX_FRAME_BYTES
+from relaax.protocol.json.messages import Act, encode_request
+from relaax.protocol.token_message import encode_token
 
 TEXTS = {
     b"GET / HTTP/1.1\r\nHost: a\r\n\r\n": "HTTP",
@@ -68,3 +70,25 @@ def test_no_first_message_is_mistaken_for_tls_whatever_its_length(
     header: bytes, payload: bytes
 ) -> None:
     assert not is_tls(header + payload)
+
+
+FIRST = [encode_hello(Hello("run", "")), encode_token("t" * 20), encode_request(Act([1.0]))]
+
+
+@pytest.mark.parametrize("payload", [*FIRST, b" \n" + FIRST[2]])
+@pytest.mark.parametrize("length", [0, 0x15, 0x16, 0x0316, 0x010316, 1 << 20])
+def test_a_first_message_without_tls_is_known_whatever_its_length(payload, length) -> None:
+    first = struct.pack("<I", length or len(payload)) + payload
+    assert is_plain_rlx(first)
+    assert is_plain_rlx(first[:RLX_BYTES])
+    assert not is_plain_rlx(first[: RLX_BYTES - 1])
+
+
+@pytest.mark.parametrize("first", [client_hello(), ALERT + bytes(9), GRPC_SETTINGS, *TEXTS])
+def test_nothing_else_is_taken_for_a_first_message_without_tls(first) -> None:
+    assert not is_plain_rlx(first)
+
+
+def test_a_hello_of_tls_is_never_taken_for_a_message_whatever_its_length() -> None:
+    for length in range(1 << 16):
+        assert not is_plain_rlx(b"\x16\3\1" + struct.pack(">H", length) + b"\1\0\1")

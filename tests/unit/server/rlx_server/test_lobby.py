@@ -2,18 +2,21 @@
 
 import contextlib
 import socket
+import ssl
 import struct
-from functools import partial
 
 import pytest
 from served_worker import encoded
 
-from relaax.access import TokenFile
+from relaax.access import TlsFiles, TokenFile
+from relaax.access.tls import client_context, server_context
 from relaax.errors import ProtocolError
 from relaax.protocol import FrameConnection, binary
 from relaax.protocol.binary import ErrorCode, Hello
 from relaax.protocol.json.messages import Act, encode_request
+from relaax.protocol.tls_socket import TlsSocket
 from relaax.protocol.token_message import encode_token
+from relaax.server.certificates.secrets_folder import SecretsFolder
 from relaax.server.rlx_server import lobby as lobbies
 from relaax.server.rlx_server.entrance import Guard
 from relaax.server.rlx_server.lobby import Lobby
@@ -36,9 +39,15 @@ def _tokens(tmp_path):
 class Street:
     """A lobby, and the clients' ends of what is in it."""
 
-    def __init__(self, tokens=None, hello_timeout_s=DEADLINE_S):
+    def __init__(self, tokens=None, hello_timeout_s=DEADLINE_S, tls=None):
         guard = Guard(tokens, hello_timeout_s)
-        self.lobby = Lobby(guard, partial(FrameConnection, frame_timeout_s=DEADLINE_S))
+
+        def opened(sock):
+            return FrameConnection(
+                sock if tls is None else TlsSocket(sock, tls), frame_timeout_s=DEADLINE_S
+            )
+
+        self.lobby = Lobby(guard, opened)
         self._clients = []
 
     def connect(self, peer="192.0.2.1:4711", refusal=None):
@@ -64,6 +73,21 @@ def _open_street():
 @pytest.fixture(name="guarded")
 def _guarded(tokens):
     street = Street(tokens)
+    yield street
+    street.close()
+
+
+@pytest.fixture(name="files")
+def _files(tmp_path):
+    folder = SecretsFolder(tmp_path / "secrets")
+    folder.sign([], 365, 3650)
+    return TlsFiles(*(folder.path / name for name in ("server.crt", "server.key", "ca.crt")))
+
+
+@pytest.fixture(name="encrypted")
+def _encrypted(files):
+    """A lobby whose port speaks TLS."""
+    street = Street(tls=server_context(files, True))
     yield street
     street.close()
 
@@ -330,3 +354,73 @@ def test_begun_now_needs_no_frame_to_be_whole():
         with pytest.raises(ProtocolError):
             connection.begun_now()
         connection.close()
+
+
+@pytest.mark.parametrize("shown", [[], [encode_token(TOKEN)], [encode_token("wrong" * 4)]])
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_client_without_tls_is_told_that_tls_is_spoken(encrypted, caplog, shown, at_once):
+    client = encrypted.connect()
+    for payload in [frames(*shown, HELLO)] if at_once else map(frames, [*shown, HELLO]):
+        client._sock.sendall(payload)
+        assert list(encrypted.lobby.proved()) == []
+    error = refusal(client)
+    assert error.code == ErrorCode.ACCESS
+    assert error.text == "this port speaks TLS, and the client does not (RELAAX_TLS_CA)"
+    assert encrypted.lobby.denied() == 1
+    assert len(encrypted.lobby) == 0
+    assert caplog.text.count("this port speaks TLS, and the client does not") == 1
+    assert TOKEN not in caplog.text
+
+
+def test_a_client_of_version_1_without_tls_is_named_in_the_log_and_closed(encrypted, caplog):
+    client = encrypted.connect()
+    client.send(ACT)
+    assert list(encrypted.lobby.proved()) == []
+    assert refusal(client) is None
+    assert "this port speaks TLS, and the client does not" in caplog.text
+
+
+def test_a_flood_of_clients_without_tls_is_a_few_lines(encrypted, caplog):
+    for _ in range(200):
+        encrypted.connect().send(HELLO)
+        list(encrypted.lobby.proved())
+    assert encrypted.lobby.denied() == 200
+    assert caplog.text.count("this port speaks TLS") < 30
+
+
+@pytest.mark.parametrize("first", [b"nonsense" * 4, b"GET / HTTP/1.1\r\n\r\n", frames(HELLO)[:3]])
+def test_other_peers_without_tls_hear_nothing_of_rlx(encrypted, first):
+    client = encrypted.connect()
+    client._sock.sendall(first)
+    assert list(encrypted.lobby.proved()) == []
+    with contextlib.suppress(OSError):  # it may be closed already
+        client._sock.shutdown(socket.SHUT_WR)
+    while len(encrypted.lobby):
+        assert list(encrypted.lobby.proved()) == []
+    said = b""
+    with contextlib.suppress(ConnectionResetError):  # it had said more, which was not read
+        said = client._sock.recv(1000)
+    assert b"RLX" not in said
+    assert b"RELAAX" not in said
+
+
+def test_a_client_with_tls_is_served_however_its_hello_is_cut(encrypted, files):
+    """Of a hello of TLS a byte may come alone; what it is, is looked at once."""
+    sock, ours = socket.socketpair()
+    encrypted.lobby.enter(sock, "192.0.2.1:4711")
+    context, to_us, to_server = client_context(files), ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = context.wrap_bio(to_us, to_server, server_hostname="localhost")
+    found = []
+    ours.settimeout(DEADLINE_S)
+    while not found:
+        with contextlib.suppress(ssl.SSLWantReadError):
+            tls.do_handshake()
+            tls.write(frames(HELLO))
+        for byte in to_server.read():
+            ours.sendall(bytes([byte]))
+            found += encrypted.lobby.proved()
+        if not found:
+            to_us.write(ours.recv(64 * 1024))
+    assert bytes(found[0].messages.receive_now()) == HELLO
+    found[0].messages.close()
+    ours.close()
