@@ -4,6 +4,7 @@ import ipaddress
 import re
 import socket
 from dataclasses import dataclass
+from typing import Any
 
 from relaax.errors import ConfigurationError
 
@@ -34,6 +35,14 @@ class Address:
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def peer_of(address: tuple[Any, ...]) -> str:
+    """Return ``host:port`` of the address that a connection comes from, as a socket has it.
+
+    A port of IPv6 that takes IPv4, too, has such an address in another form.
+    """
+    return f"{address[0].removeprefix('::ffff:')}:{address[1]}"
 
 
 def host_of(peer: str) -> str:

@@ -9,7 +9,6 @@ from typing import Any, NoReturn
 import grpc
 
 from relaax.access import (
-    Access,
     Refusals,
     Right,
     TlsFiles,
@@ -20,7 +19,7 @@ from relaax.access import (
 from relaax.address import Address, host_of
 from relaax.bridge import channel_options
 from relaax.bridge.channels import AUTHORIZATION, BEARER
-from relaax.bridge.free_address import require_free
+from relaax.bridge.free_address import require_free, taken_alone
 from relaax.bridge.refusals import address_of
 from relaax.errors import ConfigurationError
 
@@ -57,27 +56,30 @@ class GuardedServer:
     def start(self, address: str) -> None:
         """Listen; OSError if that is impossible."""
         try:
-            if not address.startswith("unix:"):
-                require_guarded(Address.parse(address), self._access)
-                require_free(Address.parse(address))
-            _listen(self.grpc, address, self._access)
+            if address.startswith("unix:"):
+                self.grpc.add_insecure_port(address)
+            else:
+                self._listen(Address.parse(address))
         except ConfigurationError as error:
             raise OSError(str(error)) from error
         except (OSError, RuntimeError) as error:
             raise OSError(f"cannot listen at {address}: {error}") from error
         self.grpc.start()
 
+    def _listen(self, address: Address) -> None:
+        tls = self._access.tls
+        require_guarded(address, self._access)
+        require_free(address)
+        with taken_alone(address) as taken:
+            if tls is None or tls.cert is None:
+                self.grpc.add_insecure_port(str(taken))
+            else:
+                self.grpc.add_secure_port(str(taken), _credentials(tls))
+
     def stop(self, grace_s: float) -> threading.Event:
         """Refuse new calls; what is returned is set when the running ones are done."""
         ended: threading.Event = self.grpc.stop(grace_s)
         return ended
-
-
-def _listen(server: grpc.Server, address: str, access: Access) -> None:
-    if access.tls is None or access.tls.cert is None or address.startswith("unix:"):
-        server.add_insecure_port(address)
-    else:
-        server.add_secure_port(address, _credentials(access.tls))
 
 
 def _credentials(files: TlsFiles) -> grpc.ServerCredentials:

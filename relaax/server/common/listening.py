@@ -21,7 +21,13 @@ def listen_as_told(address: Address, option: str) -> socket.socket:
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     place = (address.host, address.port)
     try:
-        listener = socket.create_server(place, family=family, backlog=BACKLOG)
+        listener = socket.create_server(
+            place,
+            family=family,
+            backlog=BACKLOG,
+            # As gRPC has it: [::] stands for the addresses of IPv4, too.
+            dualstack_ipv6=address.host == "::" and socket.has_dualstack_ipv6(),
+        )
     except OSError as error:
         reason = str(error.strerror or error).split(" (while attempting")[0]  # the address again
         raise ConfigurationError(f"{option}: cannot listen at {address}: {reason}") from error

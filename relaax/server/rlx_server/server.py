@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, Protocol
 
-from relaax.address import Address, host_of
+from relaax.address import Address, host_of, peer_of
 from relaax.live_lines import Figure, LiveLineWriter
 from relaax.protocol import FrameConnection
 from relaax.protocol.binary import ErrorCode
@@ -315,7 +315,7 @@ class RlxServer:
                 self._log.warning("could not accept a connection: %s", error, kind="accept")
                 time.sleep(ACCEPT_RETRY_S)
                 return
-            peer = f"{address[0]}:{address[1]}"
+            peer = peer_of(address)
             if not self._hands_over_at_once:
                 self._lobby.enter(connection, peer)
                 continue
