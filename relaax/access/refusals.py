@@ -1,46 +1,45 @@
-"""Attempts without the right proof: counted and logged for each address, and answered later.
-
-That makes guesses show, and slows down those who wait for an answer. It does not keep a caller from
-guessing on that hangs up, or makes several calls at once: a right token is never kept waiting, and
-what is compared at once tells a wrong one, too. Against guesses tokens have 256 random bits.
-"""
+"""Attempts without the right proof: counted, logged, and limited for each address."""
 
 import logging
+import math
 import threading
 import time
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from relaax.access.refusal_limit import Outcome, RefusalLimit
 from relaax.throttled_log import ThrottledLog
 
 _log = logging.getLogger(__name__)
 
-#: An address is forgotten when it has failed no more for so long.
-MEMORY_S = 600.0
 
-#: More addresses than these are not remembered: those go first that failed longest ago.
-MOST_ADDRESSES = 4096
+@dataclass(frozen=True)
+class Refused:
+    """Why a caller is refused."""
 
-#: How much later an attempt is answered for each one before it from there, and at most.
-STEP_S, MOST_S = 0.1, 5.0
+    reason: str
+    #: Seconds after which its token will be looked at; None if it has been, and is wrong.
+    retry_after_s: int | None = None
 
-
-@dataclass
-class _Failed:
-    count: int = 0
-    last_at: float = 0.0
+    @property
+    def is_over_limit(self) -> bool:
+        """Whether its token has not been looked at."""
+        return self.retry_after_s is not None
 
 
 class Refusals:
-    """Counts what was refused, at all ports of a process. For several threads."""
+    """Counts what was refused, at all ports of a process. For several threads.
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    ``limit`` is that of wrong tokens, which all processes of a server share; None for no limit.
+    """
+
+    def __init__(
+        self, limit: RefusalLimit | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._limit = limit
         self._log = ThrottledLog(_log, clock=clock)
         self._lock = threading.Lock()
-        #: By address, those that failed last at the end.
-        self._failed: OrderedDict[str, _Failed] = OrderedDict()
         self._totals: Counter[str] = Counter()
 
     def totals(self) -> dict[str, int]:
@@ -48,28 +47,44 @@ class Refusals:
         with self._lock:
             return dict(self._totals)
 
-    def add(self, port: str, address: str, reason: str) -> float:
-        """Take note of a refusal; return how many seconds the answer should wait.
+    def add(self, port: str, address: str, reason: str) -> None:
+        """Take note of a caller that has shown nothing that could be right.
 
         ``port``: its kind, such as gRPC. ``address``: the caller's, without its own port.
         """
         with self._lock:
             self._totals[port] += 1
-            now = self._clock()
-            self._forget(now)
-            failed = self._failed.setdefault(address, _Failed())
-            self._failed.move_to_end(address)
-            delay_s = min(failed.count * STEP_S, MOST_S)
-            failed.count += 1
-            failed.last_at = now
             self._log.warning(
                 "refused at the %s port, from %s: %s", port, address, reason, kind=address
             )
-            return delay_s
 
-    def _forget(self, now: float) -> None:
-        while self._failed:
-            address, oldest = next(iter(self._failed.items()))
-            if len(self._failed) < MOST_ADDRESSES and now - oldest.last_at < MEMORY_S:
-                return
-            del self._failed[address]
+    def check(
+        self,
+        port: str,
+        address: str,
+        is_right: Callable[[], bool],
+        reason: str,
+        *,
+        is_exempt: bool = False,
+    ) -> Refused | None:
+        """Return why a caller that shows a token is refused; None if it is not.
+
+        ``reason`` says what is wrong with a token of which ``is_right`` returns False. That is not
+        asked where the address has shown too many such, unless the caller ``is_exempt``.
+        """
+        limit = self._limit
+        if limit is None:
+            outcome = Outcome.RIGHT if is_right() else Outcome.WRONG
+        else:
+            outcome = limit.attempt(address, is_right, is_exempt=is_exempt)
+        if outcome is Outcome.RIGHT:
+            return None
+        refused = Refused(reason)
+        if limit is not None and outcome is Outcome.OVER_LIMIT:
+            refused = Refused(
+                f"its address has shown {limit.most} wrong tokens within a minute "
+                "(--max-refusals-per-address); try again later",
+                max(1, math.ceil(limit.refills_in_s(address))),
+            )
+        self.add(port, address, refused.reason)
+        return refused

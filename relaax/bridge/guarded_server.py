@@ -1,15 +1,17 @@
 """Makes gRPC servers: guarded as the access of this process says."""
 
 import threading
-import time
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial, wraps
 from typing import Any, NoReturn
 
 import grpc
 
 from relaax.access import (
     Refusals,
+    Refused,
     Right,
     TlsFiles,
     TokenFile,
@@ -23,15 +25,17 @@ from relaax.bridge.free_address import require_free, taken_alone
 from relaax.bridge.refusals import address_of
 from relaax.errors import ConfigurationError
 
-#: How many refused calls may wait for their answers at a time: each holds a thread.
-_MOST_WAITING = 2
+#: So many connections are remembered that have shown a right token.
+_MOST_PROVED_PEERS = 16_384
 
 
 class GuardedServer:
     """A gRPC server at one address. Each call needs a token, where this process has tokens.
 
     A call without the right one gets no answer but UNAUTHENTICATED: not even reflection, or that a
-    method exists. A message has at most ``most_bytes``. OSError when the address cannot be had.
+    method exists. From an address that has shown too many wrong ones it gets UNAVAILABLE, whatever
+    its token, unless its connection has shown a right one before. A message has at most
+    ``most_bytes``. OSError when the address cannot be had.
     """
 
     def __init__(
@@ -95,44 +99,132 @@ def _credentials(files: TlsFiles) -> grpc.ServerCredentials:
 
 
 class _AskForToken(grpc.ServerInterceptor):
-    """Lets calls pass whose metadata have the token of a server."""
+    """Lets calls pass whose metadata have the token of a server.
+
+    gRPC names the caller of a call to its handler alone, so that each handler gets a guard in front
+    of it; nothing of a message is waited for or read before that has let the call pass.
+    """
 
     def __init__(self, tokens: TokenFile, refusals: Refusals) -> None:
         self._tokens = tokens
-        # Of streams, whatever the method is: so nothing of a message is waited for or read.
-        self._refused = grpc.stream_stream_rpc_method_handler(_Refuser(refusals))
+        self._refusals = refusals
+        self._peers = _ProvedPeers()
 
     def intercept_service(self, continuation: Callable[[Any], Any], details: Any) -> Any:
-        """Return the handler of a call, or one that refuses it."""
+        """Return the handler of a call, whether there is one or not, with a guard."""
         shown = next(
             (value for key, value in details.invocation_metadata if key == AUTHORIZATION), ""
         )
-        token = shown.removeprefix(BEARER)
-        if self._tokens.allows(token, Right.SYNCHRONIZE):
-            return continuation(details)
-        return self._refused
+        return _guarded(continuation(details), partial(self._require, shown.removeprefix(BEARER)))
 
+    def _require(self, token: str, context: grpc.ServicerContext) -> None:
+        """Return if a call may pass, and end it if not.
 
-class _Refuser:
-    """Answers calls that are refused, later and later."""
+        A connection that has shown a right token may do so again whatever comes from its address.
+        """
+        peer, peers = context.peer(), self._peers
+        is_proved = peer in peers
+        if is_proved and self._tokens.allows(token, Right.SYNCHRONIZE):
+            return
+        peers.discard(peer)  # another caller may have its port by now
+        refused = self._refused(token, host_of(address_of(context)), is_exempt=is_proved)
+        if refused is None:
+            peers.add(peer)
+        elif refused.is_over_limit:
+            context.abort(grpc.StatusCode.UNAVAILABLE, refused.reason)
+        else:
+            context.abort(
+                grpc.StatusCode.UNAUTHENTICATED,
+                "this server asks for the token of a server: see --auth-token-file",
+            )
 
-    def __init__(self, refusals: Refusals) -> None:
-        self._refusals = refusals
-        self._waiting = threading.Semaphore(_MOST_WAITING)
-
-    def __call__(self, requests: Any, context: grpc.ServicerContext) -> NoReturn:
-        delay_s = self._refusals.add(
+    def _refused(self, token: str, host: str, *, is_exempt: bool) -> Refused | None:
+        if not token:
+            reason = "it has shown no token (--auth-token-file)"
+            self._refusals.add("gRPC", host, reason)
+            return Refused(reason)
+        return self._refusals.check(
             "gRPC",
-            host_of(address_of(context)),
+            host,
+            lambda: self._tokens.allows(token, Right.SYNCHRONIZE),
             "it has not the token of a server (--auth-token-file)",
+            is_exempt=is_exempt,
         )
-        if delay_s and self._waiting.acquire(blocking=False):
-            try:
-                time.sleep(delay_s)
-            finally:
-                self._waiting.release()
-        context.abort(
-            grpc.StatusCode.UNAUTHENTICATED,
-            "this server asks for the token of a server: see --auth-token-file",
-        )
-        raise AssertionError("abort raises")
+
+
+class _ProvedPeers:
+    """The connections that have shown a right token lately: those of other times go first."""
+
+    def __init__(self) -> None:
+        self._peers: OrderedDict[str, None] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __contains__(self, peer: str) -> bool:
+        return peer in self._peers
+
+    def add(self, peer: str) -> None:
+        """Take note of a connection."""
+        with self._lock:
+            self._peers[peer] = None
+            if len(self._peers) > _MOST_PROVED_PEERS:
+                self._peers.popitem(last=False)
+
+    def discard(self, peer: str) -> None:
+        """Forget a connection, if it is known."""
+        with self._lock:
+            self._peers.pop(peer, None)
+
+
+def _guarded(handler: Any, require: Callable[[grpc.ServicerContext], None]) -> Any:
+    """Return a handler that answers as ``handler`` does, if that is there, after ``require``.
+
+    It is one of streams, since gRPC reads the message of others before they are called: what goes
+    over the network is the same, and so is what it costs.
+    """
+    if handler is None:
+        return grpc.stream_stream_rpc_method_handler(partial(_answer_nothing, require))
+    if handler.response_streaming:
+        return _with_many_answers(handler, require)
+    serve = handler.stream_unary or handler.unary_unary
+
+    def answer(requests: Any, context: grpc.ServicerContext) -> Any:
+        require(context)
+        if handler.request_streaming:
+            return serve(requests, context)
+        return serve(_single(requests, context), context)
+
+    return grpc.stream_unary_rpc_method_handler(
+        answer, handler.request_deserializer, handler.response_serializer
+    )
+
+
+def _with_many_answers(handler: Any, require: Callable[[grpc.ServicerContext], None]) -> Any:
+    serve = handler.stream_stream or handler.unary_stream
+
+    @wraps(serve)  # its attributes say whether it answers by a callback
+    def answer(requests: Any, context: grpc.ServicerContext, *callback: Any, **named: Any) -> Any:
+        require(context)
+        if not handler.request_streaming:
+            requests = _single(requests, context)
+        return serve(requests, context, *callback, **named)
+
+    return grpc.stream_stream_rpc_method_handler(
+        answer, handler.request_deserializer, handler.response_serializer
+    )
+
+
+def _answer_nothing(
+    require: Callable[[grpc.ServicerContext], None], requests: Any, context: grpc.ServicerContext
+) -> NoReturn:
+    """End a call of a method that there is not, and say so to those who may know it."""
+    require(context)
+    context.abort(grpc.StatusCode.UNIMPLEMENTED, "Method not found!")
+    raise AssertionError("abort raises")
+
+
+def _single(requests: Any, context: grpc.ServicerContext) -> Any:
+    """Return the message of a call that has but one."""
+    for request in requests:
+        return request
+    context.abort(grpc.StatusCode.UNIMPLEMENTED, "this method takes one message, and none came")
+    raise AssertionError("abort raises")

@@ -36,6 +36,9 @@ AWAY = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.Sta
 #: An RLX server that is started alone says so after this time.
 _FIRST_WAIT_S = 2.0
 
+#: How long after a call that failed the next one is made: at first, and when many have.
+_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 2.0
+
 #: How long a learner waits for the parameter server when it publishes.
 PUBLISH_TIMEOUT_S = 5.0
 
@@ -84,7 +87,7 @@ class Bridge(BridgeBase):
             f"/{SERVICE_NAME}/Fetch", bridge_pb2.Query.SerializeToString, PUBLICATIONS.decode
         )
         self._metrics: MetricsSender | None = None
-        self._is_closed = False
+        self._closed = threading.Event()
         #: Steps that were counted, of which the parameter server knows by this sender.
         self._sender = secrets.randbits(63) + 1
         self._counted = 0
@@ -180,10 +183,9 @@ class Bridge(BridgeBase):
 
     def close(self) -> None:
         """Send the metrics that are left and close the channel; calls that wait end with it."""
-        self._is_closed = True
+        self._closed.set()
         if self._metrics is not None:
             self._metrics.close()
-        self._is_closed = True
         self._channel.close()
 
     def _note_status(self, status: bridge_pb2.Status) -> None:
@@ -230,17 +232,19 @@ class Bridge(BridgeBase):
 
     def _with_retries(self, call: Callable[..., Any], message: Any) -> Any:
         deadline = time.monotonic() + self._retry_for_s
-        timeout_s = min(self._call_timeout_s, _FIRST_WAIT_S)
+        timeout_s, pause_s = min(self._call_timeout_s, _FIRST_WAIT_S), _PAUSE_S
         while True:
             try:
                 return call(message, timeout=timeout_s, wait_for_ready=True)
             except (grpc.RpcError, ValueError) as error:
-                if self._is_closed:  # another thread has closed it, and a channel says ValueError
+                if (
+                    self._closed.is_set()
+                ):  # another thread has closed it, and a channel says ValueError
                     raise ParameterServerAway(f"the way to {self._url} is closed") from error
                 if isinstance(error, ValueError):
                     raise
                 self._require_away(error)
-                if self._is_closed:
+                if self._closed.is_set():
                     raise ParameterServerAway("the connection was closed meanwhile") from error
                 if time.monotonic() > deadline:
                     raise ParameterServerAway(
@@ -248,6 +252,8 @@ class Bridge(BridgeBase):
                     ) from error
                 _log.warning("waiting for parameter server %s (%s)", self._url, error.details())
                 timeout_s = self._call_timeout_s
+                self._closed.wait(pause_s)  # it may say at once that it is not available
+                pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
     def _require_away(self, error: grpc.RpcError) -> None:
         if error.code() not in AWAY:

@@ -9,6 +9,7 @@ from functools import partial
 import grpc
 import numpy as np
 import pytest
+from another_address import calling_from
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from operators import ask, parsed
@@ -30,6 +31,11 @@ pytestmark = pytest.mark.integration
 
 #: What a guarded training refuses over RLX until it is asked how much that was.
 REFUSED_OVER_RLX = 5
+
+#: How many wrong tokens one address may show in a test of that.
+MOST_REFUSALS = 5
+
+WRONG = "a-wrong-token-of-some-length"
 
 UPDATES = "relaax_learner_updates_total"
 
@@ -56,7 +62,12 @@ class Guarded:
             "tls-key": str(self.folder / "server.key"),
             "tls-ca": str(self.folder / "ca.crt"),
         }
-        training.configure(
+        self.configure()
+
+    def configure(self, **access: object) -> None:
+        """Write the YAML file, with these options of the section ``access``, too."""
+        self.training.access.update(access)
+        self.training.configure(
             {**SMALL_SAC, "state_size": [3]},
             *({"http-bind": self.ports[name]} for name in ("parameter-server", "rlx-server")),
             learner={"http-bind": self.ports["learner"], "replay-servers": [self.replay_url]},
@@ -86,7 +97,11 @@ class Guarded:
 
     def ask(self, port: str, path: str, token: str | None = None) -> tuple[int, str]:
         """Ask for a page of operators over TLS; return status and text."""
-        request = urllib.request.Request(f"https://{self.ports[port]}{path}")
+        return self.ask_at(self.ports[port], path, token)
+
+    def ask_at(self, address: str, path: str, token: str | None = None) -> tuple[int, str]:
+        """Ask for it at an address."""
+        request = urllib.request.Request(f"https://{address}{path}")
         if token is not None:
             request.add_header("Authorization", f"Bearer {token}")
         context = client_context(TlsFiles(ca=self.folder / "ca.crt"))
@@ -132,7 +147,7 @@ def _require_nothing_over_rlx(guarded: Guarded) -> None:
     environment, server = guarded.files("environment"), guarded.files("server")
     for token, files, reason in (
         (None, environment, "it has shown no token"),
-        ("a-wrong-token-of-some-length", environment, "its token does not allow it to play"),
+        (WRONG, environment, "its token does not allow it to play"),
         (guarded.token(Role.MONITOR), environment, "its token does not allow it to play"),
         (guarded.token(Role.ENVIRONMENT), TlsFiles(ca=server.ca), "has shown none"),
         (guarded.token(Role.ENVIRONMENT), None, "this port speaks TLS, and the client does not"),
@@ -188,16 +203,18 @@ def _require_nothing_over_grpc(guarded: Guarded) -> None:
         bridge.close()
 
 
-def _channel(guarded: Guarded, files: TlsFiles) -> grpc.Channel:
+def _channel(guarded: Guarded, files: TlsFiles, url: str | None = None) -> grpc.Channel:
+    """Return a channel with a connection of its own."""
     credentials = grpc.ssl_channel_credentials(
         *(files.read(file) for file in (files.ca, files.key, files.cert))
     )
-    return grpc.secure_channel(guarded.training.parameter_server_url, credentials)
+    options = [("grpc.use_local_subchannel_pool", 1)]
+    return grpc.secure_channel(url or guarded.training.parameter_server_url, credentials, options)
 
 
 def _require_nothing_over_http(guarded: Guarded) -> None:
     for port in guarded.ports:
-        for token in (None, guarded.token(Role.ENVIRONMENT), "a-wrong-token-of-some-length"):
+        for token in (None, guarded.token(Role.ENVIRONMENT), WRONG):
             status, text = guarded.ask(port, "/metrics", token)
             assert status == 401
             assert "relaax" not in text.lower()
@@ -238,6 +255,7 @@ def _require_no_secrets_shown(guarded: Guarded) -> None:
 @pytest.mark.parametrize("training", [1], indirect=True)
 def test_tokens_are_replaced_without_a_restart(guarded: Guarded) -> None:
     training = guarded.training
+    guarded.configure(**{"max-refusals-per-address": 0})  # it is tried again and again below
     training.start_parameter_server()
     training.start_replay_server(guarded.replay_url)
     training.start_rlx_server()
@@ -311,10 +329,95 @@ def test_version_1_is_spoken_over_tls_with_a_token(guarded: Guarded) -> None:
         client.init([0.0, 0.0, 0.0])
         client.send(1.0, [0.0, 0.0, 0.0])
         assert client.reset(2.0) == 3.0
-    access = ClientAccess("a-wrong-token-of-some-length", tls=guarded.files("environment"))
+    access = ClientAccess(WRONG, tls=guarded.files("environment"))
     stranger = Client(url, protocol=1, transport=TcpTransport(access), timeout_s=20)
     with stranger, pytest.raises(Failure, match="closed the connection"):
         stranger.init([0.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("training", ["connection", 2], indirect=True)
+def test_an_address_that_shows_many_wrong_tokens_is_refused_and_no_other(guarded: Guarded) -> None:
+    """The limit is one for all workers of a server, and all its ports."""
+    training = guarded.training
+    guarded.configure(**{"max-refusals-per-address": MOST_REFUSALS})
+    guarded.start()
+    token, url = guarded.token(Role.ENVIRONMENT), training.rlx_server_url
+    with (
+        calling_from("127.0.0.2", url) as guesser,
+        calling_from("127.0.0.3", url) as other,
+    ):
+        wrong = [_code(guarded, guesser, WRONG) for _ in range(MOST_REFUSALS)]
+        assert wrong == [ErrorCode.ACCESS] * MOST_REFUSALS
+        for shown in (WRONG, token):
+            failure = _failure(guarded, guesser, shown)
+            assert failure.code == ErrorCode.GO_ELSEWHERE
+            assert not failure.is_final
+            assert "(--max-refusals-per-address)" in failure.message
+            assert "closed" in _failure(guarded, guesser, shown, protocol=1).message
+        for protocol in (1, 2):
+            assert _failure(guarded, other, token, protocol=protocol) is None
+    with calling_from("127.0.0.2", guarded.ports["rlx-server"]) as guesser:  # by its other process
+        assert guarded.ask_at(guesser, "/metrics", guarded.token(Role.MONITOR))[0] == 429
+    assert guarded.ask("rlx-server", "/metrics", guarded.token(Role.MONITOR))[0] == 200
+    _require_a_limit_over_grpc(guarded)
+    _require_a_limit_over_http(guarded)
+
+
+def _require_a_limit_over_grpc(guarded: Guarded) -> None:
+    for url in (guarded.training.parameter_server_url, guarded.replay_url):
+        with (
+            calling_from("127.0.0.2", url) as guesser,
+            calling_from("127.0.0.3", url) as other,
+        ):
+            assert _statuses(guarded, guesser, WRONG, MOST_REFUSALS + 1) == [
+                *[grpc.StatusCode.UNAUTHENTICATED] * MOST_REFUSALS,
+                grpc.StatusCode.UNAVAILABLE,
+            ]
+            own = guarded.token(Role.SERVER)
+            assert _statuses(guarded, guesser, own, 1) == [grpc.StatusCode.UNAVAILABLE]
+            assert _statuses(guarded, other, own, 1) == [grpc.StatusCode.UNIMPLEMENTED]
+
+
+def _statuses(guarded: Guarded, url: str, token: str, calls: int) -> list[grpc.StatusCode]:
+    """Call a method that there is not, on a connection of its own each time."""
+    found = []
+    for _ in range(calls):
+        with _channel(guarded, guarded.files("server"), url) as channel:
+            metadata = (("authorization", f"Bearer {token}"),)
+            with pytest.raises(grpc.RpcError) as refused:
+                channel.unary_unary("/nothing")(b"", timeout=20, metadata=metadata)
+            found.append(refused.value.code())
+    return found
+
+
+def _require_a_limit_over_http(guarded: Guarded) -> None:
+    monitor = guarded.token(Role.MONITOR)
+    with (
+        calling_from("127.0.0.4", guarded.ports["learner"]) as guesser,
+        calling_from("127.0.0.3", guarded.ports["learner"]) as other,
+    ):
+        told = [guarded.ask_at(guesser, "/metrics", WRONG)[0] for _ in range(MOST_REFUSALS + 1)]
+        assert told == [*[401] * MOST_REFUSALS, 429]
+        assert guarded.ask_at(guesser, "/metrics", monitor)[0] == 429
+        assert guarded.ask_at(guesser, "/healthz")[0] == 200
+        assert guarded.ask_at(other, "/metrics", monitor)[0] == 200
+
+
+def _code(guarded: Guarded, url: str, token: str) -> int | None:
+    failure = _failure(guarded, url, token)
+    return None if failure is None else failure.code
+
+
+def _failure(guarded: Guarded, url: str, token: str, protocol: int | None = None) -> Failure | None:
+    """Play a step at ``url``; return what fails."""
+    access = ClientAccess(token, tls=guarded.files("environment"))
+    client = Client(url, protocol=protocol, transport=TcpTransport(access), timeout_s=20)
+    with client:
+        try:
+            client.init([0.0, 0.0, 0.0])
+        except Failure as failure:
+            return failure
+    return None
 
 
 @pytest.mark.parametrize(

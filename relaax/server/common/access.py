@@ -1,6 +1,14 @@
 """Guards a process as its options say."""
 
-from relaax.access import Access, Role, TlsFiles, TokenFile, use_access
+from relaax.access import (
+    Access,
+    RefusalLimit,
+    Refusals,
+    Role,
+    TlsFiles,
+    TokenFile,
+    use_access,
+)
 from relaax.access.process_access import is_allowed_to_be_insecure
 from relaax.access.tls import client_context, server_context
 from relaax.errors import ConfigurationError
@@ -27,9 +35,15 @@ def begin_access(options: AccessOptions, *, listens: bool = True) -> None:
         Access(
             tls=files if files.paths else None,
             tokens=tokens,
+            refusals=Refusals(_limit(options) if listens and tokens is not None else None),
             is_insecure=options.insecure or is_allowed_to_be_insecure(),
             environments_need_certificates=not getattr(
                 options, "environments_without_certificate", False
             ),
         )
     )
+
+
+def _limit(options: AccessOptions) -> RefusalLimit | None:
+    most = options.max_refusals_per_address
+    return RefusalLimit(most) if most else None

@@ -33,6 +33,10 @@ class Guard:
     refusals: Refusals = field(default_factory=Refusals)
 
 
+class OverLimit(ProtocolError):
+    """Too many wrong tokens have come from a connection's address: its own is not looked at."""
+
+
 class TooLate(ProtocolError):
     """A connection has not begun in time."""
 
@@ -42,8 +46,8 @@ class Entrance:
 
     It proves that by the right token, where there are tokens, and by a whole first message that
     begins like one of RLX, or much of a large one; inside TLS, if the port speaks that. One that
-    fails is refused with the reason, if it understands that: later and later for those of one
-    address.
+    fails is refused with the reason, if it understands that: its first message, behind the token,
+    says so.
     """
 
     def __init__(
@@ -57,41 +61,33 @@ class Entrance:
         self._max_received_bytes = messages.max_received_bytes
         self._deadline = time.monotonic() + guard.hello_timeout_s
         self._has_shown_token = False
-        self._denial: AccessDenied | None = None
-        self._deny_at = 0.0
-        #: Whether nothing more is read: the refusal waits for its time.
-        self.is_decided = False
+        self._denial: AccessDenied | OverLimit | None = None
         #: Whether the client understands an error: it has begun with a hello of version 2.
         self.knows_errors = False
 
     @property
     def is_denied(self) -> bool:
-        """Whether it has shown no token or certificate that counts."""
+        """Whether it has shown no token or certificate that counts, or too many others have not."""
         return self._denial is not None
 
     def passes(self, has_come: bool = True) -> bool:
         """Look at what has come, if it has; return whether the connection may be served now.
 
-        AccessDenied when it may never be; ProtocolError for nonsense, and when it takes too long;
-        OSError when it is lost.
+        AccessDenied when it may never be; OverLimit when its token is not looked at; ProtocolError
+        for nonsense, and when it takes too long; OSError when it is lost.
         """
-        if has_come and not self.is_decided:
+        if has_come:
             try:
                 if self._has_begun():
                     return True
-            except AccessDenied as error:  # of TLS
-                self._deny(str(error))
-                self.is_decided = True
-        now = time.monotonic()
-        if self._denial is not None and now >= (
-            self._deny_at if self.is_decided else self._deadline
-        ):
-            raise self._denial
-        if self._denial is None and now >= self._deadline:
-            raise TooLate(
-                f"it has not begun within {self._guard.hello_timeout_s:g} s (--hello-timeout)"
-            )
-        return False
+            except AccessDenied as error:  # of TLS, or what is known already
+                self._deny(error)
+                raise
+        if time.monotonic() < self._deadline:
+            return False
+        raise self._denial or TooLate(
+            f"it has not begun within {self._guard.hello_timeout_s:g} s (--hello-timeout)"
+        )
 
     def refuse(self, code: ErrorCode, text: str) -> None:
         """Close the connection, and say why."""
@@ -108,11 +104,10 @@ class Entrance:
         if begun.startswith(TOKEN_HEAD) and not self._has_shown_token:
             return self._takes_token() and self._has_begun()
         if self._guard.tokens is not None and not self._has_shown_token:
-            self._deny("it has shown no token (RELAAX_TOKEN)")
+            self._deny(AccessDenied("it has shown no token (RELAAX_TOKEN)"))
         self.knows_errors = binary.is_hello(begun)
         if self._denial is not None:
-            self.is_decided = True
-            return False
+            raise self._denial
         if not self.knows_errors and begun[:1] not in _JSON_BEGINS:
             told = begun[:_TELLING_BYTES]  # and no more: it may be a second token
             raise ProtocolError(f"its first message begins with {told!r}, as none of RLX does")
@@ -137,13 +132,20 @@ class Entrance:
             return False
         self.messages.max_received_bytes = self._max_received_bytes
         self._has_shown_token = True
-        if tokens is not None and not tokens.allows(shown_token(payload), Right.PLAY):
-            self._deny("its token does not allow it to play")
+        if tokens is not None:
+            refused = self._guard.refusals.check(
+                "RLX",
+                host_of(self.peer),
+                lambda: tokens.allows(shown_token(payload), Right.PLAY),
+                "its token does not allow it to play",
+            )
+            if refused is not None:
+                kind = OverLimit if refused.is_over_limit else AccessDenied
+                self._denial = kind(refused.reason)
         return True
 
-    def _deny(self, reason: str) -> None:
-        """Refuse the connection, when it is known how to say that, and not at once."""
-        if self._denial is not None:
-            return
-        delay_s = self._guard.refusals.add("RLX", host_of(self.peer), reason)
-        self._denial, self._deny_at = AccessDenied(reason), time.monotonic() + delay_s
+    def _deny(self, denial: AccessDenied) -> None:
+        """Take note that the connection has shown nothing, unless it is refused already."""
+        if self._denial is None:
+            self._denial = denial
+            self._guard.refusals.add("RLX", host_of(self.peer), str(denial))

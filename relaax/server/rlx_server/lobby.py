@@ -1,6 +1,5 @@
 """Where connections are until they have proved that they may be served."""
 
-import contextlib
 import logging
 import select
 import socket
@@ -9,7 +8,7 @@ from collections.abc import Callable, Iterator
 from relaax.errors import AccessDenied, ProtocolError
 from relaax.protocol import FrameConnection, PeerClosed
 from relaax.protocol.binary import ErrorCode
-from relaax.server.rlx_server.entrance import Entrance, Guard, TooLate
+from relaax.server.rlx_server.entrance import Entrance, Guard, OverLimit, TooLate
 from relaax.throttled_log import ThrottledLog
 
 _log = logging.getLogger(__name__)
@@ -127,21 +126,19 @@ class Lobby:
     def _passes(self, number: int, entrance: Entrance, has_come: bool) -> bool:
         was_denied = entrance.is_denied
         try:
-            passes = entrance.passes(has_come)
+            return entrance.passes(has_come)
         except (AccessDenied, ProtocolError, OSError) as error:
             self._end(entrance, error)
             return False
         finally:
             self._denied += entrance.is_denied and not was_denied
-        if entrance.is_decided:  # what else comes is not read
-            with contextlib.suppress(OSError):
-                self._poll.unregister(number)
-        return passes
 
     def _end(self, entrance: Entrance, error: Exception) -> None:
         self._leave(entrance.messages.fileno())
         if isinstance(error, AccessDenied):  # it has been logged
             entrance.refuse(ErrorCode.ACCESS, f"{error}")
+        elif isinstance(error, OverLimit):  # so has this
+            entrance.refuse(ErrorCode.GO_ELSEWHERE, f"{error}")
         elif isinstance(error, ProtocolError):
             self._log.warning(
                 "closing the connection from %s: %s", entrance.peer, error, kind=_kind_of(error)
@@ -156,8 +153,7 @@ class Lobby:
 
     def _leave(self, number: int) -> None:
         del self._waiting[number]
-        with contextlib.suppress(OSError):  # of one that is refused
-            self._poll.unregister(number)
+        self._poll.unregister(number)
 
 
 def _kind_of(error: ProtocolError) -> str:

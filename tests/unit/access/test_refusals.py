@@ -1,10 +1,12 @@
-"""Attempts that fail: counted, slowed down for their address, and logged now and then."""
+"""Attempts that fail: counted, limited for their address, and logged now and then."""
 
 import pytest
 
-from relaax.access import refusals
-from relaax.access.refusals import MEMORY_S, MOST_S, STEP_S, Refusals
+from relaax.access import RefusalLimit
+from relaax.access.refusals import Refusals
 from relaax.throttled_log import EVERY_S
+
+ADDRESS = "192.0.2.1"
 
 
 class Clock:
@@ -20,41 +22,60 @@ def _clock():
     return Clock()
 
 
-def test_each_attempt_of_an_address_is_answered_later_up_to_a_limit(clock):
-    refused = Refusals(clock)
-    delays = [refused.add("gRPC", "192.0.2.1", "no token") for _ in range(100)]
-    assert delays[:4] == pytest.approx([0.0, STEP_S, 2 * STEP_S, 3 * STEP_S])
-    assert delays[-1] == MOST_S
-    assert refused.add("gRPC", "192.0.2.2", "no token") == 0
-    assert refused.totals() == {"gRPC": 101}
+def wrong():
+    return False
 
 
-def test_an_address_that_has_not_failed_for_long_begins_anew(clock):
-    refused = Refusals(clock)
-    for _ in range(5):
-        refused.add("gRPC", "192.0.2.1", "no token")
-    clock.now += MEMORY_S + 1
-    assert refused.add("gRPC", "192.0.2.1", "no token") == 0
+def never():
+    raise AssertionError("the token was looked at")
 
 
-def test_only_so_many_addresses_are_remembered(clock, monkeypatch):
-    monkeypatch.setattr(refusals, "MOST_ADDRESSES", 10)
-    refused = Refusals(clock)
-    for number in range(1000):
-        refused.add("gRPC", f"192.0.2.{number}", "no token")
-        assert len(refused._failed) <= 10
-    assert refused.totals() == {"gRPC": 1000}
+def test_a_wrong_token_is_refused_with_its_reason_and_a_right_one_is_not(clock):
+    refusals = Refusals(RefusalLimit(20, clock), clock)
+    refused = refusals.check("RLX", ADDRESS, wrong, "its token is wrong")
+    assert refused.reason == "its token is wrong"
+    assert not refused.is_over_limit
+    assert refusals.check("RLX", ADDRESS, lambda: True, "its token is wrong") is None
+    assert refusals.totals() == {"RLX": 1}
+
+
+def test_over_the_limit_a_refusal_names_it_and_says_when_to_try_again(clock):
+    refusals = Refusals(RefusalLimit(4, clock), clock)
+    for port in ("RLX", "gRPC", "HTTP", "HTTP"):  # one budget for all ports
+        assert refusals.check(port, ADDRESS, wrong, "wrong").retry_after_s is None
+    refused = refusals.check("gRPC", ADDRESS, never, "wrong")
+    assert refused.is_over_limit
+    assert refused.retry_after_s == 15
+    assert "4 wrong tokens within a minute (--max-refusals-per-address)" in refused.reason
+    clock.now += 15
+    assert refusals.check("gRPC", ADDRESS, lambda: True, "wrong") is None
+    assert refusals.totals() == {"RLX": 1, "gRPC": 2, "HTTP": 2}
+
+
+def test_those_that_show_nothing_are_counted_and_use_up_no_budget(clock):
+    refusals = Refusals(RefusalLimit(1, clock), clock)
+    for _ in range(100):
+        refusals.add("HTTP", ADDRESS, "no token")
+    assert refusals.check("HTTP", ADDRESS, lambda: True, "wrong") is None
+    assert refusals.totals() == {"HTTP": 100}
+
+
+def test_without_a_limit_every_token_is_looked_at(clock):
+    refusals = Refusals(clock=clock)
+    for _ in range(1000):
+        assert not refusals.check("gRPC", ADDRESS, wrong, "wrong").is_over_limit
+    assert refusals.check("gRPC", ADDRESS, lambda: True, "wrong") is None
 
 
 def test_a_flood_is_one_line_in_ten_seconds(clock, caplog):
-    refused = Refusals(clock)
+    refused = Refusals(clock=clock)
     for _ in range(50):
-        refused.add("gRPC", "192.0.2.1", "no token")
+        refused.add("gRPC", ADDRESS, "no token")
     assert [record.getMessage() for record in caplog.records] == [
         "refused at the gRPC port, from 192.0.2.1: no token"
     ]
     clock.now += EVERY_S
-    refused.add("gRPC", "192.0.2.1", "no token")
+    refused.add("gRPC", ADDRESS, "no token")
     assert caplog.records[-1].getMessage() == (
         "refused at the gRPC port, from 192.0.2.1: no token (50 times since the last such message)"
     )

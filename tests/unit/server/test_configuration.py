@@ -65,6 +65,7 @@ NO_ACCESS = {
     "tls_key": None,
     "tls_ca": None,
     "insecure": False,
+    "max_refusals_per_address": 20,
 }
 
 

@@ -4,7 +4,12 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from relaax.server.common.configuration.option_kinds import AwsAccess, FileOption, SwitchOption
+from relaax.server.common.configuration.option_kinds import (
+    AwsAccess,
+    FileOption,
+    SwitchOption,
+    WholeOption,
+)
 
 
 def option(default: Any, description: str) -> Any:
@@ -59,4 +64,9 @@ class AccessOptions(Options):
         False,
         "listen at addresses that other machines reach without TLS or without tokens, and send "
         "tokens without TLS",
+    )
+    max_refusals_per_address: WholeOption = option(
+        20,
+        "how many wrong tokens one address may show in a minute, at all ports of a server: then it "
+        "is refused, right tokens too, until some time has passed; 0 sets no limit",
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from prometheus_client import CollectorRegistry, Metric, ProcessCollector, make_wsgi_app
 from prometheus_client.registry import Collector
 
-from relaax.access import Access, Right, TlsFiles, current_access
+from relaax.access import Access, Refused, Right, TlsFiles, current_access
 from relaax.access.tls import ServerContexts
 from relaax.address import Address
 from relaax.server.common.listening import listen_as_told
@@ -129,7 +129,9 @@ class OperatorPort:
     def _refused(self) -> Iterable[Metric]:
         here = {"gRPC": 0, "HTTP": 0, **self._access.refusals.totals()}
         totals = {**here, **self._refused_elsewhere()}
-        yield counters("refused", "Callers without the right token", "port", totals)
+        yield counters(
+            "refused", "Callers without the right token, or over the limit of such", "port", totals
+        )
 
     def _read(self) -> Iterable[Metric]:
         for figures in self._figures:
@@ -139,9 +141,9 @@ class OperatorPort:
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
         token = str(environ.get("HTTP_AUTHORIZATION", "")).removeprefix("Bearer ")
-        may_observe = self._may_observe(token)
-        if token and not may_observe:  # on all paths: each of them may be asked for a guess
-            self._refuse(environ, _SHOWN_ANOTHER)
+        # On all paths: each of them may be asked for a guess.
+        refused = self._refused_token(token, environ["REMOTE_ADDR"])
+        may_observe = self._access.tokens is None or (bool(token) and refused is None)
         match environ["PATH_INFO"]:
             case "/healthz":
                 complaints = _complaints(self._alive)
@@ -150,9 +152,7 @@ class OperatorPort:
                 complaints = _complaints(self._ready) if self._has_begun else ["it is starting"]
                 return _say(start_response, complaints, may_observe, self._note)
             case _ if not may_observe:
-                if not token:
-                    self._refuse(environ, _SHOWN_NONE)
-                return _answer_text(start_response, "401 Unauthorized", _UNAUTHORIZED, _BEARER)
+                return self._deny(start_response, refused, environ["REMOTE_ADDR"])
             case "/metrics":
                 return self._answer_metrics(environ, start_response)
         return _answer_text(start_response, "404 Not Found", _PATHS)
@@ -161,13 +161,24 @@ class OperatorPort:
     def _note(self) -> str:
         return " (insecure: --insecure is given)" if self._access.is_insecure else ""
 
-    def _may_observe(self, token: str) -> bool:
+    def _refused_token(self, token: str, host: str) -> Refused | None:
+        """Return why a token is refused; None, too, where none is shown, or asked for."""
         tokens = self._access.tokens
-        return tokens is None or tokens.allows(token, Right.OBSERVE)
+        if tokens is None or not token:
+            return None
+        return self._access.refusals.check(
+            "HTTP", host, lambda: tokens.allows(token, Right.OBSERVE), _SHOWN_ANOTHER
+        )
 
-    def _refuse(self, environ: "WSGIEnvironment", reason: str) -> None:
-        """Count a refusal, which is answered at once: who waits holds a place of another caller."""
-        self._access.refusals.add("HTTP", environ["REMOTE_ADDR"], reason)
+    def _deny(
+        self, start_response: "StartResponse", refused: Refused | None, host: str
+    ) -> Iterable[bytes]:
+        if refused is None:
+            self._access.refusals.add("HTTP", host, _SHOWN_NONE)
+        elif refused.retry_after_s is not None:
+            retry = ("Retry-After", str(refused.retry_after_s))
+            return _answer_text(start_response, "429 Too Many Requests", refused.reason, retry)
+        return _answer_text(start_response, "401 Unauthorized", _UNAUTHORIZED, _BEARER)
 
 
 def _contexts(access: Access) -> ServerContexts | None:

@@ -8,7 +8,7 @@ import struct
 import pytest
 from served_worker import encoded
 
-from relaax.access import TlsFiles, TokenFile
+from relaax.access import RefusalLimit, Refusals, TlsFiles, TokenFile
 from relaax.access.tls import client_context, server_context
 from relaax.errors import ProtocolError
 from relaax.protocol import FrameConnection, binary
@@ -39,8 +39,11 @@ def _tokens(tmp_path):
 class Street:
     """A lobby, and the clients' ends of what is in it."""
 
-    def __init__(self, tokens=None, hello_timeout_s=DEADLINE_S, tls=None):
-        guard = Guard(tokens, hello_timeout_s)
+    def __init__(
+        self, tokens=None, hello_timeout_s=DEADLINE_S, most_refusals=None, tls=None
+    ):
+        limit = None if most_refusals is None else RefusalLimit(most_refusals)
+        guard = Guard(tokens, hello_timeout_s, Refusals(limit))
 
         def opened(sock):
             return FrameConnection(
@@ -230,19 +233,47 @@ def test_a_client_of_version_1_is_closed_without_a_word(guarded):
     assert refusal(client) is None
 
 
-def test_the_next_refusal_of_an_address_waits_and_costs_no_turn(guarded):
-    first, second = guarded.connect(), guarded.connect("192.0.2.1:4712")
-    for client in (first, second):
-        client._sock.sendall(frames(HELLO))
-        list(guarded.lobby.proved())
-    assert refusal(first).code == ErrorCode.ACCESS
-    with pytest.raises(BlockingIOError):
-        second._sock.recv(1, socket.MSG_DONTWAIT)
-    second._sock.sendall(b"x" * 1000)  # what else it says is not looked at
-    assert guarded.lobby._poll.poll(0) == []
-    while len(guarded.lobby):
-        list(guarded.lobby.proved(looks_at_all=True))
-    assert refusal(second).code == ErrorCode.ACCESS
+@pytest.mark.parametrize("first", [HELLO, ACT])
+def test_over_the_limit_a_right_token_is_refused_too_and_one_of_another_address_is_not(
+    tokens, first
+):
+    with contextlib.closing(Street(tokens, most_refusals=2)) as street:
+
+        def shows(token, peer):
+            client = street.connect(peer)
+            client._sock.sendall(frames(encode_token(token), first))
+            return client, list(street.lobby.proved())
+
+        for number in range(2):
+            client, served = shows("a-wrong-one-0123456789", f"192.0.2.1:{number}")
+            assert served == []
+            assert first == ACT or refusal(client).code == ErrorCode.ACCESS
+        for token in ("a-wrong-one-0123456789", TOKEN):
+            client, served = shows(token, "192.0.2.1:7")
+            assert served == []
+            said = refusal(client)
+            if first == ACT:
+                assert said is None
+            else:
+                assert said.code == ErrorCode.GO_ELSEWHERE
+                assert "2 wrong tokens within a minute (--max-refusals-per-address)" in str(said)
+        _, served = shows(TOKEN, "192.0.2.2:7")
+        assert [entrance.peer for entrance in served] == ["192.0.2.2:7"]
+        served[0].messages.close()
+        assert street.lobby.denied() == 4
+        assert street.lobby.turned_away() == 0
+
+
+def test_connections_without_a_token_use_up_no_budget(tokens):
+    with contextlib.closing(Street(tokens, most_refusals=1)) as street:
+        for _ in range(3):
+            client = street.connect()
+            client._sock.sendall(frames(HELLO))
+            assert list(street.lobby.proved()) == []
+            assert refusal(client).code == ErrorCode.ACCESS
+        street.connect()._sock.sendall(frames(encode_token(TOKEN), HELLO))
+        (entrance,) = street.lobby.proved()
+        entrance.messages.close()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,223 @@
+"""Calls that need a token, over real gRPC on the loopback interface."""
+
+import threading
+from contextlib import closing, contextmanager
+
+import grpc
+import pytest
+from another_address import calling_from
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection, reflection_pb2, reflection_pb2_grpc
+from processes import free_port
+
+from relaax.access import Access, RefusalLimit, Refusals, TokenFile
+from relaax.access.process_access import access_while
+from relaax.algorithm_base import Phase
+from relaax.bridge import Bridge, bridge_pb2, bridge_pb2_grpc, guarded_server
+from relaax.bridge.guarded_server import GuardedServer
+from relaax.errors import ParameterServerAway
+
+TOKEN, WRONG = "server-0123456789", "a-wrong-one-0123456789"
+DEADLINE_S = 20
+MOST = 3
+
+
+class Servicer(bridge_pb2_grpc.ParameterServerServicer):
+    """Answers one question, and counts how often it was asked."""
+
+    def __init__(self):
+        self.asked = 0
+
+    def GetStatus(self, request, context):  # noqa: N802 - gRPC calls it so
+        self.asked += 1
+        return bridge_pb2.Status(phase=bridge_pb2.Status.TRAINING)
+
+
+class Port:
+    """A guarded server, and how it is called."""
+
+    def __init__(self, refusals):
+        self.refusals = refusals
+        self.servicer = Servicer()
+        self.health = health.HealthServicer()
+        self.address = f"127.0.0.1:{free_port()}"
+        self._server = GuardedServer(4)
+        bridge_pb2_grpc.add_ParameterServerServicer_to_server(self.servicer, self._server.grpc)
+        health_pb2_grpc.add_HealthServicer_to_server(self.health, self._server.grpc)
+        reflection.enable_server_reflection([health.SERVICE_NAME], self._server.grpc)
+        self._server.start(self.address)
+
+    def close(self):
+        self._server.stop(0).wait()
+
+    def ask(self, channel, token, method="GetStatus"):
+        """Call with a token; return the code of the answer."""
+        call = channel.unary_unary(
+            f"/{bridge_pb2.DESCRIPTOR.package}.ParameterServer/{method}",
+            bridge_pb2.Nothing.SerializeToString,
+            bridge_pb2.Status.FromString,
+        )
+        try:
+            call(bridge_pb2.Nothing(), timeout=DEADLINE_S, metadata=shown(token))
+        except grpc.RpcError as error:
+            return error.code()
+        return grpc.StatusCode.OK
+
+
+def shown(token):
+    return () if token is None else (("authorization", f"Bearer {token}"),)
+
+
+@contextmanager
+def connected(address):
+    """Yield a channel that has a connection of its own."""
+    with grpc.insecure_channel(address, [("grpc.use_local_subchannel_pool", 1)]) as channel:
+        yield channel
+
+
+@pytest.fixture(name="tokens")
+def _tokens(tmp_path):
+    path = tmp_path / "tokens"
+    path.touch(mode=0o600)
+    path.write_text(f"server {TOKEN}\n")
+    return TokenFile(path)
+
+
+@pytest.fixture(name="port")
+def _port(tokens):
+    refusals = Refusals(RefusalLimit(MOST))
+    with (
+        access_while(Access(tokens=tokens, refusals=refusals)),
+        closing(Port(refusals)) as port,
+    ):
+        yield port
+
+
+@pytest.fixture(name="channel")
+def _channel(port):
+    with connected(port.address) as channel:
+        yield channel
+
+
+def use_up(port, address):
+    """Show as many wrong tokens from an address as it may."""
+    with connected(address) as channel:
+        for _ in range(MOST):
+            assert port.ask(channel, WRONG) is grpc.StatusCode.UNAUTHENTICATED
+
+
+def test_all_kinds_of_methods_answer_those_that_show_a_token(port, channel):
+    assert port.ask(channel, TOKEN) is grpc.StatusCode.OK
+    metadata = shown(TOKEN)
+    names = reflection_pb2.ServerReflectionRequest(list_services="")
+    answers = list(
+        reflection_pb2_grpc.ServerReflectionStub(channel).ServerReflectionInfo(
+            iter([names, names]), timeout=DEADLINE_S, metadata=metadata
+        )
+    )
+    assert [len(each.list_services_response.service) for each in answers] == [1, 1]
+    stub = health_pb2_grpc.HealthStub(channel)
+    watched = stub.Watch(health_pb2.HealthCheckRequest(), timeout=DEADLINE_S, metadata=metadata)
+    assert next(watched).status == health_pb2.HealthCheckResponse.SERVING
+    port.health.set("", health_pb2.HealthCheckResponse.NOT_SERVING)
+    assert next(watched).status == health_pb2.HealthCheckResponse.NOT_SERVING
+    watched.cancel()
+    assert port.ask(channel, TOKEN, "Elsewhere") is grpc.StatusCode.UNIMPLEMENTED
+
+
+def test_those_that_watch_hold_no_thread(port, channel):
+    """The server has four."""
+    stub = health_pb2_grpc.HealthStub(channel)
+    watched = [
+        stub.Watch(health_pb2.HealthCheckRequest(), timeout=DEADLINE_S, metadata=shown(TOKEN))
+        for _ in range(6)
+    ]
+    for each in watched:
+        assert next(each).status == health_pb2.HealthCheckResponse.SERVING
+    assert port.ask(channel, TOKEN) is grpc.StatusCode.OK
+    for each in watched:
+        each.cancel()
+
+
+@pytest.mark.parametrize("token", [None, "", WRONG, TOKEN[:-1]])
+@pytest.mark.parametrize("method", ["GetStatus", "Elsewhere"])
+def test_without_the_right_token_no_method_is_called_or_known(port, channel, token, method):
+    assert port.ask(channel, token, method) is grpc.StatusCode.UNAUTHENTICATED
+    assert port.servicer.asked == 0
+    assert port.refusals.totals() == {"gRPC": 1}
+
+
+def test_no_message_is_waited_for_before_a_call_is_refused(port, channel):
+    """Those of a right token are: its call is held until the message comes."""
+    method = f"/{bridge_pb2.DESCRIPTOR.package}.ParameterServer/GetStatus"
+    ends = threading.Event()
+
+    def nothing():
+        ends.wait(DEADLINE_S)
+        yield from ()
+
+    call = channel.stream_unary(method, None, None)
+    try:
+        with pytest.raises(grpc.RpcError) as refused:
+            call(nothing(), timeout=DEADLINE_S, metadata=shown(WRONG))
+        assert refused.value.code() is grpc.StatusCode.UNAUTHENTICATED
+    finally:
+        ends.set()
+    with pytest.raises(grpc.RpcError) as refused:
+        call(iter(()), timeout=DEADLINE_S, metadata=shown(TOKEN))
+    assert refused.value.code() is grpc.StatusCode.UNIMPLEMENTED
+    assert "this method takes one message, and none came" in refused.value.details()
+
+
+def test_over_the_limit_a_right_token_is_refused_too_and_one_of_another_address_is_not(port):
+    with (
+        calling_from("127.0.0.2", port.address) as guesser,
+        calling_from("127.0.0.3", port.address) as other,
+    ):
+        use_up(port, guesser)
+        with connected(guesser) as channel:
+            for token in (WRONG, TOKEN):
+                for method in ("GetStatus", "Elsewhere"):
+                    assert port.ask(channel, token, method) is grpc.StatusCode.UNAVAILABLE
+            call = channel.unary_unary(
+                f"/{bridge_pb2.DESCRIPTOR.package}.ParameterServer/GetStatus"
+            )
+            with pytest.raises(grpc.RpcError, match=r"--max-refusals-per-address"):
+                call(b"", timeout=DEADLINE_S, metadata=shown(TOKEN))
+        assert port.servicer.asked == 0
+        with connected(other) as channel:
+            assert port.ask(channel, TOKEN) is grpc.StatusCode.OK
+
+
+def test_a_connection_that_has_shown_a_right_token_goes_on(port):
+    with calling_from("127.0.0.2", port.address) as address, connected(address) as proved:
+        assert port.ask(proved, TOKEN) is grpc.StatusCode.OK
+        use_up(port, address)
+        assert port.ask(proved, TOKEN) is grpc.StatusCode.OK
+        with connected(address) as new:
+            assert port.ask(new, TOKEN) is grpc.StatusCode.UNAVAILABLE
+        # One guess ends that: another program may have its port by now.
+        assert port.ask(proved, WRONG) is grpc.StatusCode.UNAUTHENTICATED
+        assert port.ask(proved, TOKEN) is grpc.StatusCode.UNAVAILABLE
+
+
+def test_a_bridge_pauses_over_the_limit_and_does_not_flood(port):
+    with calling_from("127.0.0.2", port.address) as address:
+        use_up(port, address)
+        bridge = Bridge(address, retry_for_s=0.5)
+        with pytest.raises(ParameterServerAway):
+            bridge.phase()
+        bridge.close()
+        assert port.refusals.totals()["gRPC"] <= MOST + 5
+        assert port.servicer.asked == 0
+    bridge = Bridge(port.address)
+    assert bridge.phase() is Phase.TRAINING
+    bridge.close()
+
+
+def test_only_so_many_connections_are_remembered(monkeypatch):
+    monkeypatch.setattr(guarded_server, "_MOST_PROVED_PEERS", 3)
+    peers = guarded_server._ProvedPeers()
+    for number in range(5):
+        peers.add(f"ipv4:192.0.2.1:{number}")
+    assert [f"ipv4:192.0.2.1:{number}" in peers for number in range(5)] == [0, 0, 1, 1, 1]
