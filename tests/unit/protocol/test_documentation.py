@@ -256,8 +256,8 @@ def test_the_codes_of_errors_on_the_page_are_those_of_the_code() -> None:
             "configuration"
         ),
         binary.ErrorCode.GO_ELSEWHERE: (
-            "go elsewhere: `--timeout` has passed, the server stops, or has no room for more "
-            "connections"
+            "go elsewhere: `--timeout` has passed, the server stops, has no room for more "
+            "connections, or does not look at tokens of this address for a while"
         ),
         binary.ErrorCode.SERVER: "the server failed",
         binary.ErrorCode.VERSION: "this version is not spoken here",
