@@ -1,10 +1,9 @@
 """Makes gRPC servers: guarded as the access of this process says."""
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial, wraps
+from functools import lru_cache, partial, wraps
 from typing import Any, NoReturn
 
 import grpc
@@ -27,6 +26,9 @@ from relaax.errors import ConfigurationError
 
 #: So many connections are remembered that have shown a right token.
 _MOST_PROVED_PEERS = 16_384
+
+#: So many handlers are kept with their guards; one that passes calls on makes another each time.
+_MOST_METHODS = 128
 
 
 class GuardedServer:
@@ -109,27 +111,30 @@ class _AskForToken(grpc.ServerInterceptor):
         self._tokens = tokens
         self._refusals = refusals
         self._peers = _ProvedPeers()
+        #: Made once for each method, of which a server has a few.
+        self._guarded = lru_cache(_MOST_METHODS)(partial(_guarded, self._require))
 
     def intercept_service(self, continuation: Callable[[Any], Any], details: Any) -> Any:
         """Return the handler of a call, whether there is one or not, with a guard."""
-        shown = next(
-            (value for key, value in details.invocation_metadata if key == AUTHORIZATION), ""
-        )
-        return _guarded(continuation(details), partial(self._require, shown.removeprefix(BEARER)))
+        return self._guarded(continuation(details))
 
-    def _require(self, token: str, context: grpc.ServicerContext) -> None:
+    def _require(self, context: grpc.ServicerContext) -> None:
         """Return if a call may pass, and end it if not.
 
         A connection that has shown a right token may do so again whatever comes from its address.
         """
-        peer, peers = context.peer(), self._peers
-        is_proved = peer in peers
-        if is_proved and self._tokens.allows(token, Right.SYNCHRONIZE):
-            return
-        peers.discard(peer)  # another caller may have its port by now
-        refused = self._refused(token, host_of(address_of(context)), is_exempt=is_proved)
+        token, peer = _shown_token(context), context.peer()
+        is_proved = peer in self._peers
+        if not is_proved or not self._tokens.allows(token, Right.SYNCHRONIZE):
+            self._require_anew(token, peer, context, is_exempt=is_proved)
+
+    def _require_anew(
+        self, token: str, peer: str, context: grpc.ServicerContext, *, is_exempt: bool
+    ) -> None:
+        self._peers.discard(peer)  # another caller may have its port by now
+        refused = self._refused(token, host_of(address_of(context)), is_exempt=is_exempt)
         if refused is None:
-            peers.add(peer)
+            self._peers.add(peer)
         elif refused.is_over_limit:
             context.abort(grpc.StatusCode.UNAVAILABLE, refused.reason)
         else:
@@ -152,30 +157,34 @@ class _AskForToken(grpc.ServerInterceptor):
         )
 
 
-class _ProvedPeers:
-    """The connections that have shown a right token lately: those of other times go first."""
+class _ProvedPeers(dict[str, None]):
+    """The connections that have shown a right token; those that did so first go first."""
 
     def __init__(self) -> None:
-        self._peers: OrderedDict[str, None] = OrderedDict()
+        super().__init__()
         self._lock = threading.Lock()
-
-    def __contains__(self, peer: str) -> bool:
-        return peer in self._peers
 
     def add(self, peer: str) -> None:
         """Take note of a connection."""
         with self._lock:
-            self._peers[peer] = None
-            if len(self._peers) > _MOST_PROVED_PEERS:
-                self._peers.popitem(last=False)
+            self[peer] = None
+            if len(self) > _MOST_PROVED_PEERS:
+                del self[next(iter(self))]
 
     def discard(self, peer: str) -> None:
         """Forget a connection, if it is known."""
         with self._lock:
-            self._peers.pop(peer, None)
+            self.pop(peer, None)
 
 
-def _guarded(handler: Any, require: Callable[[grpc.ServicerContext], None]) -> Any:
+def _shown_token(context: grpc.ServicerContext) -> str:
+    for key, value in context.invocation_metadata():
+        if key == AUTHORIZATION:
+            return str(value).removeprefix(BEARER)
+    return ""
+
+
+def _guarded(require: Callable[[grpc.ServicerContext], None], handler: Any) -> Any:
     """Return a handler that answers as ``handler`` does, if that is there, after ``require``.
 
     It is one of streams, since gRPC reads the message of others before they are called: what goes
@@ -185,13 +194,12 @@ def _guarded(handler: Any, require: Callable[[grpc.ServicerContext], None]) -> A
         return grpc.stream_stream_rpc_method_handler(partial(_answer_nothing, require))
     if handler.response_streaming:
         return _with_many_answers(handler, require)
+    takes_many = handler.request_streaming
     serve = handler.stream_unary or handler.unary_unary
 
     def answer(requests: Any, context: grpc.ServicerContext) -> Any:
         require(context)
-        if handler.request_streaming:
-            return serve(requests, context)
-        return serve(_single(requests, context), context)
+        return serve(requests if takes_many else _single(requests, context), context)
 
     return grpc.stream_unary_rpc_method_handler(
         answer, handler.request_deserializer, handler.response_serializer
