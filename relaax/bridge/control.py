@@ -14,6 +14,7 @@ from relaax.algorithm_base import (
 )
 from relaax.bridge import channel_options
 from relaax.bridge.guarded_server import GuardedServer
+from relaax.bridge.sender_totals import SenderTotals
 from relaax.bridge.service import ParameterServerServicer, method_handlers
 from relaax.bridge.sharded import ShardedBridge
 from relaax.bridge.stub import Bridge
@@ -24,7 +25,10 @@ THREADS = 16
 
 
 class BridgeControl(BridgeControlBase):
-    """The generic bridge's two ends."""
+    """The generic bridge's two ends; ``senders`` remember whose steps were counted."""
+
+    def __init__(self, senders: SenderTotals | None = None) -> None:
+        self._senders = senders
 
     def parameter_server_stub(self, parameter_server_url: str) -> BridgeBase:
         """Return the worker's end; of several shards, if their addresses are joined by commas."""
@@ -33,7 +37,7 @@ class BridgeControl(BridgeControlBase):
 
     def start_parameter_server(self, address: str, service: BridgeBase) -> RunningParameterServer:
         """Listen at ``address``, with health checking and reflection; OSError if it is taken."""
-        return GrpcParameterServer(address, service)
+        return GrpcParameterServer(address, service, senders=self._senders)
 
 
 class GrpcParameterServer:
@@ -41,7 +45,8 @@ class GrpcParameterServer:
 
     ``others`` answer what is none of the bridge's, on ``more_threads``. ``missing`` says in words
     what keeps gradients from being applied, if anything does. Messages may be twice as large as a
-    vector of ``vector_size``, or of as many values as the service has now.
+    vector of ``vector_size``, or of as many values as the service has now. ``senders`` remember
+    whose steps were counted.
     """
 
     def __init__(
@@ -52,8 +57,9 @@ class GrpcParameterServer:
         more_threads: int = 0,
         missing: Callable[[], str] = str,
         vector_size: int | None = None,
+        senders: SenderTotals | None = None,
     ) -> None:
-        self._servicer = ParameterServerServicer(service, missing)
+        self._servicer = ParameterServerServicer(service, missing, senders)
         handlers = (method_handlers(self._servicer), *others)
         most_bytes = _most_bytes(service, vector_size)
         self._server = GuardedServer(THREADS + more_threads, handlers, most_bytes=most_bytes)

@@ -27,6 +27,7 @@ from relaax.bridge import bridge_pb2, bridge_pb2_grpc
 from relaax.bridge.counted_steps import CountedSteps, require_possible
 from relaax.bridge.listeners import Listeners
 from relaax.bridge.refusals import address_of, unary
+from relaax.bridge.sender_totals import SenderTotals
 from relaax.bridge.traffic import Traffic
 from relaax.bridge.vectors import GRADIENTS, PUBLICATIONS, SERVICE_NAME, VALUES, WithVector
 from relaax.errors import ParameterServerAway
@@ -76,19 +77,25 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
     version here, and a gradient computed with one is refused: the caller sees that the values it
     gets are of another incarnation.
 
-    ``missing`` says in words what keeps gradients from being applied, if anything does.
+    ``missing`` says in words what keeps gradients from being applied, if anything does. ``senders``
+    remember whose steps were counted.
 
     An exception of the service is logged with its traceback, once for each line of code that raises
     it and each way to it, and with the caller's address. The caller gets its type and message.
     """
 
-    def __init__(self, service: Service, missing: Callable[[], str] = str) -> None:
+    def __init__(
+        self,
+        service: Service,
+        missing: Callable[[], str] = str,
+        senders: SenderTotals | None = None,
+    ) -> None:
         self.phase = Phase.TRAINING
         self._service = service
         self._missing = missing
         #: Steps without a gradient, since the start; a reader may outlive this process.
         self._kept = KeptCounts(["counted"]).row()
-        self._steps = CountedSteps(service.add, partial(self._kept.add, "counted"))
+        self._steps = CountedSteps(service.add, partial(self._kept.add, "counted"), senders)
         self._listeners = Listeners()
         self._incarnation = secrets.randbits(63) + 1
         self._began_with = _step_of(service)

@@ -17,6 +17,7 @@ from safetensors import numpy as safetensors
 
 from fuzz import services
 from relaax.access import Right, TokenFile
+from relaax.bridge.sender_totals import SenderTotals
 from relaax.errors import CheckpointError, ConfigurationError, DamagedCheckpoint, ProtocolError
 from relaax.learning.networks import Head, read_network
 from relaax.protocol import binary
@@ -149,6 +150,9 @@ def manifest(data: bytes) -> None:
         found = parse(data, 42)
         assert step_of_data(found.data) == 42
         assert Path(found.data).name == found.data
+        totals = found.totals()
+        SenderTotals().restore(totals)
+        assert all(sender > 0 and 0 <= total < 2**64 for sender, total in totals.items())
 
 
 def snapshot(data: bytes) -> None:

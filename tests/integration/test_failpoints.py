@@ -12,7 +12,7 @@ import pytest
 from processes import REPOSITORY, SMALL_SAC, Process, Training, free_port, wait_for
 from safetensors.numpy import load_file
 
-from relaax.bridge import Bridge
+from relaax.bridge import Bridge, stub
 from relaax.failpoints import VARIABLE
 from relaax.replay.client.stub import ReplayStub
 from relaax.replay.client.writer import ReplayWriter
@@ -53,20 +53,30 @@ class TestParameterServer:
     def saved(self, training: Training, step: int) -> None:
         wait_for((training.checkpoints / f"cp-{step}.json").exists, f"step {step} being saved")
 
+    @pytest.mark.parametrize(("fault", "saved"), [("kill@3", 20), ("wait:600@3", 30)])
     def test_steps_that_were_counted_before_it_was_killed_are_counted_once(
-        self, training: Training, start
+        self, training: Training, start, monkeypatch: pytest.MonkeyPatch, fault, saved
     ):
-        server = start("bridge.counted=kill@3")
+        monkeypatch.setattr(stub, "_FIRST_WAIT_S", 60.0)  # the kill comes before a repetition
+        server = start(f"bridge.counted={fault}")
         server.says("WARNING:RELAAX_FAILPOINTS is set: this process fails at bridge.counted")
-        with closing(Bridge(training.parameter_server_url)) as worker:
-            assert [worker.increment_global_t(10) for _ in range(2)] == [10, 20]
+        with (
+            closing(Bridge(training.parameter_server_url)) as worker,
+            closing(Bridge(training.parameter_server_url)) as another,
+        ):
+            assert worker.increment_global_t(10) == 10
+            assert another.increment_global_t(10) == 20
             self.saved(training, 20)
             with ThreadPoolExecutor(1) as thread:
                 third = thread.submit(worker.increment_global_t, 10)
+                if "wait" in fault:  # a checkpoint has them when it is killed
+                    self.saved(training, saved)
+                    server.kill()
                 server.wait()
-                start().says("global step is 20\n")
+                start().says(f"global step is {saved}\n")
                 assert third.result() == 30
-            assert worker.increment_global_t(10) == 40
+            assert another.increment_global_t(10) == 40
+            assert worker.increment_global_t(10) == 50
 
     def test_a_gradient_is_applied_at_most_once_whenever_it_or_the_worker_is_killed(
         self, training: Training, start, monkeypatch: pytest.MonkeyPatch

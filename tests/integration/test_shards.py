@@ -11,6 +11,7 @@ from operators import figure
 from processes import REPOSITORY, SMALL_DA3C, Training, free_port, wait_for
 
 from relaax.algorithm_base import Values, Version
+from relaax.bridge import stub
 from relaax.bridge.sharded import ShardedBridge
 from relaax.failpoints import VARIABLE
 from relaax.server.common.saver import CheckpointSaver, DirectoryStore
@@ -103,6 +104,24 @@ def test_the_first_shard_that_is_killed_goes_on_with_the_others(training: Traini
     again = shards.start(1)
     step = int(again.says(r"restored global step ([\d,]+) from")[1].replace(",", ""))
     wait_for(lambda: shards.step() > step + 200, "training after the kill")
+
+
+def test_steps_that_all_save_and_the_first_has_not_answered_when_it_is_killed_count_once(
+    training: Training, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(stub, "_FIRST_WAIT_S", 60.0)  # no repetition before the kill
+    monkeypatch.setenv(VARIABLE, "bridge.counted=wait:600@2")
+    shards = Shards(training, 2, **{"checkpoint-interval": 0.1})
+    monkeypatch.delenv(VARIABLE)
+    with closing(ShardedBridge(shards.urls)) as worker:
+        assert worker.increment_global_t(10) == 10
+        with ThreadPoolExecutor(1) as thread:
+            second = thread.submit(worker.increment_global_t, 10)
+            wait_for(lambda: shards.steps_saved()[-1:] == [20], "a checkpoint")
+            shards.processes[0].kill()
+            shards.start(1).says("global step is 20\n")
+            assert second.result() == 20
+        assert worker.increment_global_t(10) == 30
 
 
 def test_a_shard_ends_where_the_first_one_does_not_come_back(training: Training):

@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from relaax.algorithm_base import NullSaver
+from relaax.bridge.sender_totals import SenderTotals
 from relaax.errors import ConfigurationError
 from relaax.server.common.aws import object_key, s3_client
 from relaax.server.common.configuration import AwsAccess, S3Location
@@ -87,13 +88,15 @@ def saver_of(
     keep_best: int = 0,
     restore: str = "latest",
     mean_return: Callable[[], MeanReturn | None] = lambda: None,
+    senders: SenderTotals | None = None,
 ) -> CheckpointSaver | NullSaver:
     """Return what keeps the ``keep`` newest and the ``keep_best`` best checkpoints.
 
-    Warn where there is no place for them. ``restore`` is what ``Restore`` reads, and
-    ``mean_return`` what the training earns.
+    Warn where there is no place for them. ``restore`` is what ``Restore`` reads, ``mean_return``
+    what the training earns, and ``senders`` remember whose steps were counted.
     """
     if store is not None:
-        return CheckpointSaver(store, keep, keep_best, Restore.parse(restore), mean_return)
+        parsed = Restore.parse(restore)
+        return CheckpointSaver(store, keep, keep_best, parsed, mean_return, senders)
     _log.warning("no checkpoint will be saved: give --checkpoint-dir or --checkpoint-aws-s3")
     return NullSaver()

@@ -7,6 +7,7 @@ from dataclasses import replace
 from enum import Enum
 
 from relaax.algorithm_base import Metrics, ParameterServerBase, Phase, RunningParameterServer
+from relaax.bridge.sender_totals import SenderTotals
 from relaax.errors import CheckpointError
 from relaax.failure_log import in_words
 from relaax.server.common.operators import SaveRecord
@@ -71,7 +72,7 @@ class TrainingMonitor:
     saved, no more often than every ``published_interval_s`` seconds. With ``keeps_serving`` the
     values are served after the end, until a signal comes. ``environments`` and ``connections`` say
     how many there are, ``evaluations`` what evaluations come to. ``curve`` keeps the mean return
-    beside the checkpoints, and ``saves`` how saving goes.
+    beside the checkpoints, ``saves`` how saving goes, and ``senders`` whose steps were counted.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class TrainingMonitor:
         evaluations: EpisodeReturns | None = None,
         curve: ReturnCurve | None = None,
         saves: SaveRecord | None = None,
+        senders: SenderTotals | None = None,
     ) -> None:
         self._parameter_server = parameter_server
         self._bridge = bridge
@@ -104,6 +106,7 @@ class TrainingMonitor:
         self._evaluations = evaluations
         self._curve = curve
         self._saves = saves or SaveRecord(checkpoint_interval_s)
+        self._senders = senders or SenderTotals()
         last_t = parameter_server.max_global_step()
         self._last_t = None if last_t is None or not math.isfinite(last_t) else int(last_t)
         self._printer = ProgressPrinter()
@@ -229,7 +232,7 @@ class TrainingMonitor:
         return goal is not None and mean is not None and self._returns.is_full() and mean >= goal
 
     def _save(self) -> None:
-        with self._saves.saving():
+        with self._saves.saving(), self._senders.recording():
             self._parameter_server.save_checkpoint()
         if self._curve is not None:
             self._curve.save()
@@ -240,7 +243,8 @@ class TrainingMonitor:
             return self._published_interval_s
         began, pause_s = time.monotonic(), self._published_interval_s
         try:
-            self._parameter_server.save_published()
+            with self._senders.recording():
+                self._parameter_server.save_published()
         except Exception as error:  # the next checkpoint, or the next time, may succeed
             _log.warning("what was published is not saved: %s", in_words(error))
             pause_s = max(pause_s, PUBLISHED_AGAIN_S)

@@ -13,6 +13,8 @@ from relaax.algorithm_base import (
     ParameterServerBase,
     RunningParameterServer,
 )
+from relaax.bridge import BridgeControl
+from relaax.bridge.sender_totals import SenderTotals
 from relaax.errors import ConfigurationError
 from relaax.metrics import CONNECTIONS_OF, ENVIRONMENTS_OF, EVALUATION_REWARD
 from relaax.server.common.algorithm_loader import Algorithm, load_algorithm, make_config
@@ -81,9 +83,9 @@ def training_monitor(
     resources.enter_context(owned(options.checkpoint_dir, "relaax-parameter-server"))
     place = options.checkpoint_dir, options.checkpoint_aws_s3
     store = store_of(*place, options.aws, resources, operators)
-    saver = saver_of(
-        store, options.checkpoints_to_keep, options.keep_best, options.restore, returns.earned
-    )
+    senders = SenderTotals()
+    kept = options.checkpoints_to_keep, options.keep_best
+    saver = saver_of(store, *kept, options.restore, returns.earned, senders)
     metrics: Metrics = evaluations
     if isinstance(saver, CheckpointSaver):
         metrics = EvaluationScores(metrics, saver.scores.add)
@@ -91,12 +93,12 @@ def training_monitor(
     parameter_server: ParameterServerBase = algorithm.ParameterServer(config, saver, metrics)
     resources.callback(parameter_server.close)
     saves = SaveRecord(options.checkpoint_interval)
-    open_port: _OpenPort = partial(_open_port, algorithm, parameter_server)
+    open_port: _OpenPort = partial(_open_port, algorithm, parameter_server, senders)
     if listen is not None:
         service = parameter_server.bridge()
         open_port = lambda _: listen(service)  # noqa: E731 - the address is not used
     elif options.shard is not None:
-        first = first_shard(algorithm, parameter_server, options.shard, saver, saves)
+        first = first_shard(algorithm, parameter_server, options.shard, saver, saves, senders)
         parameter_server, open_port = first, first.listen
         operators.ready_if(first.missing)
     global_step.parameter_server = parameter_server
@@ -127,6 +129,7 @@ def training_monitor(
         evaluations=evaluations,
         curve=curve,
         saves=saves,
+        senders=senders,
     )
     operators.show(lambda: figures(parameter_server, monitor.progress()))
     if store is not None:
@@ -136,9 +139,14 @@ def training_monitor(
 
 
 def _open_port(
-    algorithm: Algorithm, parameter_server: ParameterServerBase, address: str
+    algorithm: Algorithm,
+    parameter_server: ParameterServerBase,
+    senders: SenderTotals,
+    address: str,
 ) -> RunningParameterServer:
-    return algorithm.BridgeControl().start_parameter_server(address, parameter_server.bridge())
+    control = algorithm.BridgeControl
+    own = BridgeControl(senders) if control is BridgeControl else control()
+    return own.start_parameter_server(address, parameter_server.bridge())
 
 
 def _listening(open_port: _OpenPort, address: str) -> RunningParameterServer:

@@ -10,6 +10,7 @@ from processes import free_port
 from relaax.algorithm_base import BridgeBase, Metrics, NullMetrics, Values, Version
 from relaax.bridge import Bridge, BridgeControl
 from relaax.bridge.counted_steps import CountedSteps
+from relaax.bridge.sender_totals import SenderTotals
 from relaax.errors import ParameterServerAway
 
 
@@ -82,7 +83,7 @@ def test_each_sender_has_its_own_count(service, url):
         assert one.increment_global_t(0) == 120
 
 
-def test_after_a_restart_what_a_call_brings_is_counted():
+def test_what_a_call_of_an_unknown_sender_brings_is_counted():
     counted, told = [], []
     steps = CountedSteps(lambda count: (counted.append(count), sum(counted))[1], told.append)
     assert steps.count(5, sender=7, total=1005) == 5
@@ -90,3 +91,12 @@ def test_after_a_restart_what_a_call_brings_is_counted():
     assert steps.count(8, sender=7, total=1008) == 8
     assert steps.count(4, sender=0, total=0) == 12  # of an old program
     assert counted == told == [5, 0, 3, 4]
+
+
+def test_a_restart_knows_what_was_counted_in_the_checkpoint_that_it_has_restored():
+    counted, senders = [], SenderTotals()
+    senders.restore({7: 1005})
+    steps = CountedSteps(lambda count: (counted.append(count), sum(counted))[1], senders=senders)
+    assert steps.count(5, sender=7, total=1005) == 0
+    assert steps.count(8, sender=7, total=1008) == 3
+    assert steps.count(6, sender=8, total=2006) == 9  # of which it knows nothing

@@ -61,7 +61,7 @@ def test_the_manifest_says_what_the_checkpoint_is(tmp_path):
     assert set(manifest) == {
         *("format", "global_t", "version", "fingerprint"),
         *("data", "size", "sha256", "relaax", "saved_at", "until_next"),
-        *("mean_return", "episodes", "check"),
+        *("mean_return", "episodes", "senders", "check"),
     }
     assert manifest["format"] == 1
     assert manifest["data"] == data_file(tmp_path, 7).name

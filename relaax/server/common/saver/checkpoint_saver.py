@@ -11,6 +11,7 @@ from safetensors import SafetensorError
 from safetensors import numpy as safetensors
 
 from relaax.algorithm_base.checkpoint import Checkpoint, Saver
+from relaax.bridge.sender_totals import SenderTotals
 from relaax.errors import (
     CheckpointError,
     ConfigurationError,
@@ -71,6 +72,8 @@ class CheckpointSaver(Saver):
     What is best, ``scores`` say. Where no checkpoint has one, the mean returns of the training do
     that ``mean_return`` has returned, with the numbers of their episodes, when they were saved.
 
+    What ``senders`` have counted up to its step goes with a checkpoint, and comes back with it.
+
     Not thread-safe. Only one process at a time may save to a store.
     """
 
@@ -81,6 +84,7 @@ class CheckpointSaver(Saver):
         keep_best: int = 0,
         restore: Restore | None = None,
         mean_return: Callable[[], MeanReturn | None] = lambda: None,
+        senders: SenderTotals | None = None,
     ) -> None:
         if keep < 1:
             raise ConfigurationError(
@@ -91,6 +95,7 @@ class CheckpointSaver(Saver):
         self._keep_best = keep_best
         self._restore = restore or Restore()
         self._mean_return = mean_return
+        self._senders = senders or SenderTotals()
         self._ranking = Ranking(store)
         self.scores = self._ranking.scores
         #: What is put before the names of checkpoints at the next save, by step.
@@ -149,9 +154,7 @@ class CheckpointSaver(Saver):
             if global_t in self._set_aside_as:
                 continue
             try:
-                checkpoint = self._load(global_t)
-                self._go_on_from(checkpoint, steps)
-                return checkpoint
+                manifest, checkpoint = self._load(global_t)
             except DamagedCheckpoint as damage:
                 self._set_aside_as[global_t] = "damaged-"
                 _log.warning(
@@ -160,6 +163,10 @@ class CheckpointSaver(Saver):
                     self.location(),
                     damage,
                 )
+            else:
+                self._go_on_from(checkpoint, steps)
+                self._senders.restore(manifest.totals())
+                return checkpoint
         if steps and not self._restore.is_latest:
             raise ConfigurationError(
                 f"{self._restore.option}: no such checkpoint in {self.location()} is whole"
@@ -192,7 +199,8 @@ class CheckpointSaver(Saver):
 
     def _write(self, checkpoint: Checkpoint, until_next: bool = False) -> CheckpointManifest:
         data = _encode(checkpoint)
-        manifest = describe(checkpoint, data).model_copy(
+        totals = self._senders.as_of(checkpoint.global_t)
+        manifest = describe(checkpoint, data, totals).model_copy(
             update={"until_next": until_next, **self._earned()}
         )
         if checkpoint.global_t != self._restored:
@@ -227,11 +235,11 @@ class CheckpointSaver(Saver):
             later = {step for step in steps if step > restored.global_t}
             self._later = sorted(later - self._set_aside_as.keys())
 
-    def _load(self, global_t: int) -> Checkpoint:
+    def _load(self, global_t: int) -> tuple[CheckpointManifest, Checkpoint]:
         manifest = parse(self._store.get(manifest_name(global_t)), global_t)
         data = self._store.get(manifest.data)
         manifest.verify(data)
-        return _decode(manifest, data)
+        return manifest, _decode(manifest, data)
 
     def _score(self, written: CheckpointManifest) -> None:
         """Score the new checkpoint, and those whose evaluations have come late."""

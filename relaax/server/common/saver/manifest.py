@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version as package_version
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from relaax.algorithm_base.checkpoint import Checkpoint
+from relaax.bridge.sender_totals import MOST_SENDERS
 from relaax.errors import CheckpointError, CheckpointMismatch, DamagedCheckpoint
 from relaax.server.common.saver.store import BlobStore
 
@@ -22,6 +23,11 @@ _CHECK = "check"
 
 _MANIFEST_NAME = re.compile(r"cp-(0|[1-9][0-9]*)\.json")
 _DATA_NAME = re.compile(r"cp-(0|[1-9][0-9]*)\.[0-9a-f]{12}\.safetensors")
+
+
+#: The number of a sender of steps, and a count of steps, as messages carry them: of 64 bits.
+_Sender = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,19}$")]
+_Total = Annotated[int, Field(ge=0, lt=2**64)]
 
 
 class CheckpointManifest(BaseModel):
@@ -52,6 +58,9 @@ class CheckpointManifest(BaseModel):
     #: None where that is not known.
     mean_return: float | None = None
     episodes: int = Field(default=0, ge=0)
+    #: Which steps are among ``global_t``: of each sender, by its number, all that it had sent until
+    #: then. The latest sender comes last.
+    senders: dict[_Sender, _Total] = Field(default={}, max_length=MOST_SENDERS)
 
     def name(self) -> str:
         """Return the name of the manifest itself."""
@@ -61,6 +70,10 @@ class CheckpointManifest(BaseModel):
         """Return the JSON text, with a sha256 of all that it says."""
         content = self.model_dump()
         return json.dumps({**content, _CHECK: _sha256_of(content)}, indent=2).encode()
+
+    def totals(self) -> dict[int, int]:
+        """Return what ``senders`` says, as ``SenderTotals`` has it."""
+        return {int(sender): total for sender, total in self.senders.items()}
 
     def verify(self, data: bytes) -> None:
         """Raise DamagedCheckpoint unless ``data`` has the manifest's size and sha256."""
@@ -90,9 +103,12 @@ def step_of_data(name: str) -> int | None:
     return _step(_DATA_NAME, name)
 
 
-def describe(checkpoint: Checkpoint, data: bytes) -> CheckpointManifest:
+def describe(
+    checkpoint: Checkpoint, data: bytes, totals: Mapping[int, int] | None = None
+) -> CheckpointManifest:
     """Return the manifest of a checkpoint whose data blob is ``data``.
 
+    ``totals`` are the steps of each sender among its own.
     CheckpointError for a negative step, or for a fingerprint that JSON would change.
     """
     if checkpoint.global_t < 0:
@@ -110,6 +126,7 @@ def describe(checkpoint: Checkpoint, data: bytes) -> CheckpointManifest:
         sha256=digest,
         relaax=package_version("relaax"),
         saved_at=_now(),
+        senders={str(sender): total for sender, total in (totals or {}).items()},
     )
 
 

@@ -22,6 +22,7 @@ from relaax.algorithm_base import (
     Version,
 )
 from relaax.bridge.control import GrpcParameterServer
+from relaax.bridge.sender_totals import SenderTotals
 from relaax.errors import CheckpointError, CheckpointMismatch
 from relaax.server.common.checkpoint_sets import part_of, split
 from relaax.server.common.operators import SaveRecord
@@ -36,7 +37,8 @@ class FirstShard(ParameterServerBase):
     """Counts steps and says when the training is over, as ``whole`` does, which was divided.
 
     Checkpoints are sets: the part of this shard, which ``saver`` keeps, is written when all others
-    have written theirs. ``saves`` counts those that are saved because a shard is about to end.
+    have written theirs. ``saves`` counts those that are saved because a shard is about to end, and
+    ``senders`` remember whose steps were counted.
     """
 
     def __init__(
@@ -47,9 +49,11 @@ class FirstShard(ParameterServerBase):
         shard: Shard,
         saver: Saver,
         saves: SaveRecord | None = None,
+        senders: SenderTotals | None = None,
     ) -> None:
         self.saver = saver
         self._saves = saves or SaveRecord()
+        self._senders = senders or SenderTotals()
         self._whole = whole
         self._leader = leader
         self._part = part
@@ -98,6 +102,7 @@ class FirstShard(ParameterServerBase):
             more_threads=self._shard.count,
             missing=lambda: self.missing() or "",
             vector_size=self._part.size,
+            senders=self._senders,
         )
         return _FirstPort(port, self._leader)
 
@@ -150,7 +155,7 @@ class FirstShard(ParameterServerBase):
         if isinstance(self.saver, NullSaver):
             return False
         kept = self.saver.steps() if isinstance(self.saver, CheckpointSaver) else ()
-        with self._saving:
+        with self._saving, self._senders.recording():
             return self._leader.save(sorted(kept), self._write)
 
     def _save_or_warn(self) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from relaax.algorithm_base import NullMetrics, NullSaver, ParameterServerBase, Saver
 from relaax.bridge import BridgeControl
 from relaax.bridge.control import GrpcParameterServer
+from relaax.bridge.sender_totals import SenderTotals
 from relaax.errors import ConfigurationError
 from relaax.server.common.algorithm_loader import Algorithm, load_algorithm, make_config
 from relaax.server.common.checkpoint_place import store_of
@@ -37,17 +38,19 @@ def first_shard(
     shard: Shard,
     saver: Saver,
     saves: SaveRecord,
+    senders: SenderTotals,
 ) -> FirstShard:
     """Return the first shard of ``whole``, which is divided.
 
-    ``saver`` keeps its parts, and ``saves`` counts them.
+    ``saver`` keeps its parts, ``saves`` counts them, and ``senders`` remember whose steps were
+    counted.
     """
     _require_own_bridge(algorithm)
     initial = whole.bridge().get_values().vector
     if initial is None:
         raise ConfigurationError("--shard: this algorithm has no values that could be divided")
     part = whole.divide(shard)
-    return FirstShard(whole, Leader(shard, part, initial), part, shard, saver, saves)
+    return FirstShard(whole, Leader(shard, part, initial), part, shard, saver, saves, senders)
 
 
 def follow(

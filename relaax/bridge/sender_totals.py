@@ -1,0 +1,135 @@
+"""How many steps of each sender were counted, now and at the global step of a checkpoint."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+#: So many senders are remembered; one that was silent the longest is forgotten.
+MOST_SENDERS = 100_000
+
+#: So many of them, the latest, go with a checkpoint: its manifest takes 45 bytes for each.
+MOST_SAVED = 4_096
+
+#: A call adds its steps in far less time, unless it waits for what an algorithm holds while it
+#: saves. Then its steps are behind the checkpoint's, and need not be waited for.
+_CALL_S = 5.0
+
+
+@dataclass(eq=False)
+class _Sender:
+    #: Steps of it that were counted; None where that is not known.
+    total: int | None = None
+    #: Held during a call of it.
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+@dataclass(frozen=True)
+class _Moment:
+    #: The global step with what a call has brought, and what was counted of its sender then.
+    global_t: int
+    total: int | None
+
+
+class SenderTotals:
+    """Counts what is new of each sender's steps. For several threads.
+
+    A call brings ``steps``, and the ``total`` of what its sender has ever sent, with these. One
+    whose answer was lost comes again, with the same total or, where more steps go with it, with a
+    larger one.
+
+    What is saved must agree with the global step that is saved with it, though calls come all the
+    time. Adding steps returns the global step with them, so that a call is in a checkpoint of
+    global step 70 if it has returned 70 or less. While something is saved, ``recording`` keeps what
+    each call has returned.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._senders: OrderedDict[int, _Sender] = OrderedDict()
+        #: A mark for each call that is adding its steps.
+        self._calls: set[object] = set()
+        self._recordings = 0
+        #: By sender: what was counted of it before the recording, and after each call since.
+        self._recorded: dict[int, list[_Moment]] = {}
+
+    def count(self, sender: int, steps: int, total: int, add: Callable[[int], int]) -> int:
+        """Let ``add`` count what is new, and return the global step, which ``add`` returns."""
+        with self._call_of(sender) as known:
+            new = steps
+            # A sender knows what was answered, and sends all else: more than that is not new,
+            # but was answered, and lost when the training went back to a checkpoint.
+            if known.total is not None:
+                new = min(steps, max(0, total - known.total))
+            global_t = add(new)
+            self._note(sender, known, total, global_t)
+            return global_t
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """Keep what calls return, from before a checkpoint is made until it is written."""
+        with self._changed:
+            self._recordings += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._recordings -= 1
+                if not self._recordings:
+                    self._recorded = {}
+
+    def as_of(self, global_t: int) -> dict[int, int]:
+        """Return what was counted of the latest senders up to a global step, by sender.
+
+        The global step must have been reached during this recording. Nothing is known without one.
+        """
+        with self._changed:
+            if not self._recordings:
+                return {}
+            begun = set(self._calls)
+            self._changed.wait_for(lambda: not begun & self._calls, _CALL_S)
+            totals = {sender: self._total_at(sender, global_t) for sender in self._senders}
+        known = [(sender, total) for sender, total in totals.items() if total is not None]
+        return dict(known[-MOST_SAVED:])
+
+    def restore(self, totals: Mapping[int, int]) -> None:
+        """Go on from what was saved; of other senders nothing is known."""
+        with self._changed:
+            for sender in [*self._senders, *totals]:
+                self._known(sender).total = totals.get(sender)
+
+    @contextmanager
+    def _call_of(self, sender: int) -> Iterator[_Sender]:
+        with self._changed:
+            known, mark = self._known(sender), object()
+        with known.lock:
+            with self._changed:
+                self._calls.add(mark)
+            try:
+                yield known
+            finally:
+                with self._changed:
+                    self._calls.discard(mark)
+                    self._changed.notify_all()
+
+    def _note(self, sender: int, known: _Sender, total: int, global_t: int) -> None:
+        with self._changed:
+            before = known.total
+            known.total = total if before is None else max(total, before)
+            if self._recordings:
+                moments = self._recorded.setdefault(sender, [_Moment(-1, before)])
+                moments.append(_Moment(global_t, known.total))
+
+    def _total_at(self, sender: int, global_t: int) -> int | None:
+        moments = self._recorded.get(sender)
+        if moments is None:
+            return self._senders[sender].total
+        return next(each.total for each in reversed(moments) if each.global_t <= global_t)
+
+    def _known(self, sender: int) -> _Sender:
+        known = self._senders.setdefault(sender, _Sender())
+        self._senders.move_to_end(sender)
+        if len(self._senders) > MOST_SENDERS:
+            self._senders.popitem(last=False)
+        return known
