@@ -117,7 +117,7 @@ class Entrance:
         try:
             return self.messages.begun_now()
         except PlainPeer as error:
-            self._deny(str(error))
+            self._deny(AccessDenied(str(error)))
             self.messages.go_on_without_tls()  # to find out whether it understands an error
             return self.messages.begun_now()
 

@@ -39,9 +39,7 @@ def _tokens(tmp_path):
 class Street:
     """A lobby, and the clients' ends of what is in it."""
 
-    def __init__(
-        self, tokens=None, hello_timeout_s=DEADLINE_S, most_refusals=None, tls=None
-    ):
+    def __init__(self, tokens=None, hello_timeout_s=DEADLINE_S, most_refusals=None, tls=None):
         limit = None if most_refusals is None else RefusalLimit(most_refusals)
         guard = Guard(tokens, hello_timeout_s, Refusals(limit))
 
