@@ -45,7 +45,7 @@ install-benchmarks: install ## add what trainings are compared with, and their e
 	$(BIN)/python -m pip install --quiet --editable '.[benchmarks]'
 
 $(VENV)/.installed-fuzz: $(VENV)/.installed-test
-	$(BIN)/python -m pip install --quiet --editable '.[fuzz]'
+	$(LOCKED) requirements/fuzz.txt
 	@touch $@
 
 fuzz: $(VENV)/.installed-fuzz ## give TARGET bytes of all kinds for SECONDS (60); tests/fuzz/targets.py has the targets

@@ -44,6 +44,7 @@ def wanted() -> dict[str, list[str]]:
     return {
         "test.txt": [*servers, *_flat(extras["test"], extras)],
         "run.txt": [*servers, *extras["environments"]],
+        "fuzz.txt": extras["fuzz"],
         "build.txt": _pyproject()["build-system"]["requires"],
         "pip.txt": ["pip"],
         **{f"images/{name}.txt": lines for name, lines in images.items()},
