@@ -28,6 +28,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--runs", type=int, default=10_000_000)
     parser.add_argument("--memory-mib", type=int, default=1024)
+    parser.add_argument("--longest", type=int, default=65_536, help="of an input, in bytes")
     chosen = parser.parse_args()
     logging.disable(logging.CRITICAL)  # refusals are logged
     new = FOUND / chosen.target
@@ -38,7 +39,7 @@ def main() -> None:
         f"-rss_limit_mb={chosen.memory_mib}",
         f"-malloc_limit_mb={chosen.memory_mib // 4}",
         "-timeout=10",
-        "-max_len=4096",
+        f"-max_len={chosen.longest}",
         "-print_final_stats=1",
         f"-artifact_prefix={new}/found-",
     ]
