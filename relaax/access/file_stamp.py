@@ -41,6 +41,8 @@ class FromFiles(Generic[Content]):
         self._stamp = self._stamp_now()
         self._failed_stamp: list[_Stamp | None] | None = None
         self._content = read()
+        #: How often it was read.
+        self._generation = 1
         self._look_at = time.monotonic() + FRESH_S
 
     def content(self) -> Content:
@@ -56,6 +58,11 @@ class FromFiles(Generic[Content]):
             self._read_again(stamp)
         return self._content
 
+    def generation(self) -> int:
+        """Return a number that is another one once the content may be."""
+        self.content()
+        return self._generation
+
     def _read_again(self, stamp: list[_Stamp | None]) -> None:
         try:
             self._content = self._read()
@@ -65,6 +72,7 @@ class FromFiles(Generic[Content]):
             self._failed_stamp = stamp
         else:
             self._stamp, self._failed_stamp = stamp, None
+            self._generation += 1
 
     def _stamp_now(self) -> list[_Stamp | None]:
         return [_stamp_of(file) for file in self._files]

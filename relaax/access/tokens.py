@@ -52,17 +52,27 @@ class TokenFile:
 
         It takes the same time for all tokens of a length.
         """
-        role = self.role_of(token)
+        return bool(token) and self.allows_digest(digest_of(token or ""), right)
+
+    def allows_digest(self, digest: bytes, right: Right) -> bool:
+        """Return the same of a token that was shown before, of which the digest was kept."""
+        role = self._role_of(digest)
         return role is not None and right in RIGHTS[role]
+
+    def generation(self) -> int:
+        """Return a number that is another one once what is allowed may be."""
+        return self._file.generation()
 
     def role_of(self, token: str | bytes | None) -> Role | None:
         """Return the role of ``token``; None if it is none that is known."""
-        shown = _digest(token or "")
+        return self._role_of(digest_of(token)) if token else None
+
+    def _role_of(self, digest: bytes) -> Role | None:
         found = None
         for entry in self._file.content():  # all of them, so that time tells nothing
-            if hmac.compare_digest(shown, entry.digest):
+            if hmac.compare_digest(digest, entry.digest):
                 found = entry.role
-        return found if token else None
+        return found
 
     def own(self, role: Role) -> str:
         """Return the token that shows others a role; ConfigurationError if there is none."""
@@ -83,6 +93,11 @@ class TokenFile:
 
     def _complain(self, error: Exception) -> None:
         _log.error("the tokens read before still hold: %s", error)
+
+
+def digest_of(token: str | bytes) -> bytes:
+    """Return a hash: of the same length for all, so that comparing takes the same time."""
+    return hashlib.sha256(token.encode() if isinstance(token, str) else token).digest()
 
 
 def require_token(token: str, where: str) -> str:
@@ -142,9 +157,4 @@ def _entry(line: str, where: str) -> _Entry | None:
     if len(words) != 2 or words[0] not in list(Role):
         raise ConfigurationError(f"{where}: {_LINE}")
     token = require_token(words[1], where)
-    return _Entry(Role(words[0]), token, _digest(token))
-
-
-def _digest(token: str | bytes) -> bytes:
-    """Return a hash: of the same length for all, so that comparing takes the same time."""
-    return hashlib.sha256(token.encode() if isinstance(token, str) else token).digest()
+    return _Entry(Role(words[0]), token, digest_of(token))

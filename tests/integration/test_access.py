@@ -37,6 +37,9 @@ MOST_REFUSALS = 5
 
 WRONG = "a-wrong-token-of-some-length"
 
+#: Longer than servers take to read the file of tokens again, and to look at their connections.
+READ_AGAIN_S = 4.0
+
 UPDATES = "relaax_learner_updates_total"
 
 BOTH = pytest.mark.parametrize("training", ["connection", 1], indirect=True)
@@ -317,6 +320,54 @@ def _plays(guarded: Guarded, token: str, files: TlsFiles) -> bool:
                 raise
             return False
     return True
+
+
+@BOTH
+def test_open_connections_end_with_their_token_and_not_before(guarded: Guarded) -> None:
+    """It is deleted when it has been renewed three times."""
+    training = guarded.training
+    guarded.start()
+    token, path = guarded.token(Role.ENVIRONMENT), guarded.folder / "tokens"
+    access = ClientAccess(token, tls=guarded.files("environment"))
+    transport, url = TcpTransport(access), training.rlx_server_url
+    with (
+        Client(url, protocol=1, transport=transport, timeout_s=20) as first,
+        Client(url, protocol=2, transport=transport, timeout_s=20) as second,
+    ):
+        for client in (first, second):
+            client.init([0.0, 0.0, 0.0])
+        for _ in range(2):
+            _renew(guarded)
+            _play_on(first, second)
+        assert token in path.read_text()
+        _renew(guarded)
+        assert token not in path.read_text()
+        own = guarded.token(Role.ENVIRONMENT)
+        with guarded.client(own, guarded.files("environment")) as third:
+            third.init([0.0, 0.0, 0.0])
+            failure = wait_for(lambda: _lost(second), "the end of a connection")
+            assert failure.code == ErrorCode.ACCESS
+            assert failure.is_final
+            assert "its token is not allowed any more" in failure.message
+            failure = wait_for(lambda: _lost(first), "the end of a connection of version 1")
+            assert failure.code is None
+            _play_on(third)
+
+
+def _play_on(*clients: Client) -> None:
+    until = time.monotonic() + READ_AGAIN_S
+    while time.monotonic() < until:
+        for client in clients:
+            client.send(1.0, [0.0, 0.0, 0.0])
+
+
+def _lost(client: Client) -> Failure | None:
+    """Play a step; return what fails."""
+    try:
+        client.send(1.0, [0.0, 0.0, 0.0])
+    except Failure as failure:
+        return failure
+    return None
 
 
 def test_version_1_is_spoken_over_tls_with_a_token(guarded: Guarded) -> None:

@@ -13,7 +13,8 @@ from relaax.server.rlx_server.tally import Tally, WorkerRow
 class ConnectionWorkers:
     """Forks ``run`` for each connection.
 
-    It is given the next of ``seeds``, a row of ``tally``, the connection and its client's address.
+    It is given the next of ``seeds``, a row of ``tally``, the connection, its client's address, and
+    the digest of the token that it has shown, if it has.
     """
 
     #: Connections can be taken at any time.
@@ -25,7 +26,7 @@ class ConnectionWorkers:
         admission: WorkerAdmission,
         seeds: Iterator[int],
         tally: Tally,
-        run: Callable[[int, WorkerRow, FrameConnection, str], int],
+        run: Callable[[int, WorkerRow, FrameConnection, str, bytes | None], int],
     ) -> None:
         self._children = children
         self._admission = admission
@@ -73,13 +74,15 @@ class ConnectionWorkers:
         """Return how many of them come from an address."""
         return self._by_host[host]
 
-    def serve(self, connection: FrameConnection, peer: str) -> int:
+    def serve(
+        self, connection: FrameConnection, peer: str, token_digest: bytes | None = None
+    ) -> int:
         """Fork a worker for ``connection`` and return its pid; OSError when that fails."""
         seed, number = next(self._seeds), self._tally.take()
         row = self._tally.row(number)
         try:
             pid = self._children.fork(
-                f"worker of {peer}", lambda: self._run(seed, row, connection, peer)
+                f"worker of {peer}", lambda: self._run(seed, row, connection, peer, token_digest)
             )
         except OSError:
             self._tally.give_back(number)

@@ -5,6 +5,7 @@ import time
 from dataclasses import dataclass, field
 
 from relaax.access import Refusals, Right, TokenFile
+from relaax.access.tokens import digest_of
 from relaax.address import host_of
 from relaax.errors import AccessDenied, ProtocolError
 from relaax.protocol import FrameConnection, binary
@@ -57,6 +58,8 @@ class Entrance:
         self.peer = peer
         #: Why it will not be served, whatever it proves; None where it may be.
         self.refusal = refusal
+        #: Of the token that it has shown, where that is asked for and allows it to play.
+        self.token_digest: bytes | None = None
         self._guard = guard
         self._max_received_bytes = messages.max_received_bytes
         self._deadline = time.monotonic() + guard.hello_timeout_s
@@ -133,13 +136,16 @@ class Entrance:
         self.messages.max_received_bytes = self._max_received_bytes
         self._has_shown_token = True
         if tokens is not None:
+            digest = digest_of(shown_token(payload) or b"")
             refused = self._guard.refusals.check(
                 "RLX",
                 host_of(self.peer),
-                lambda: tokens.allows(shown_token(payload), Right.PLAY),
+                lambda: tokens.allows_digest(digest, Right.PLAY),
                 "its token does not allow it to play",
             )
-            if refused is not None:
+            if refused is None:
+                self.token_digest = digest
+            else:
                 kind = OverLimit if refused.is_over_limit else AccessDenied
                 self._denial = kind(refused.reason)
         return True

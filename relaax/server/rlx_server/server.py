@@ -77,8 +77,11 @@ class Workers(Protocol):
     def connections_of(self, host: str) -> int:
         """Return how many of them come from an address."""
 
-    def serve(self, connection: Any, peer: str) -> int:
-        """Give a connection to a worker and return its pid; OSError when that fails."""
+    def serve(self, connection: Any, peer: str, token_digest: bytes | None = None) -> int:
+        """Give a connection to a worker and return its pid; OSError when that fails.
+
+        ``token_digest``: of the token that it has shown, if it has.
+        """
 
     def note_exit(self, exited: ExitedChild) -> int | None:
         """Take note of the end of a child; return the exit status with which all should end."""
@@ -328,7 +331,9 @@ class RlxServer:
     def _take_from_lobby(self, looks_at_all: bool = False) -> None:
         """Admit the connections that have proved that they may be served, or say why not."""
         for entrance in self._lobby.proved(looks_at_all):
-            refusal = entrance.refusal or self._admit(entrance.messages, entrance.peer)
+            refusal = entrance.refusal or self._admit(
+                entrance.messages, entrance.peer, entrance.token_digest
+            )
             if refusal is None:
                 entrance.messages.release()  # its worker has it
             else:
@@ -337,7 +342,12 @@ class RlxServer:
         self._state[Cell.ACCESS_DENIED] += self._lobby.denied()
         self._lobby.ended()  # no worker has been counting them
 
-    def _admit(self, connection: socket.socket | FrameConnection, peer: str) -> str | None:
+    def _admit(
+        self,
+        connection: socket.socket | FrameConnection,
+        peer: str,
+        token_digest: bytes | None = None,
+    ) -> str | None:
         """Give a client to a worker if it may stay; else return why it may not."""
         served = self._workers.connections, self._workers.connections_of(host_of(peer))
         exceeded = self._limits.exceeded(*served)
@@ -352,7 +362,7 @@ class RlxServer:
             self._state.add(Cell.REFUSED_FOR_MEMORY)
             return str(decision)
         try:
-            pid = self._workers.serve(connection, peer)
+            pid = self._workers.serve(connection, peer, token_digest)
         except OSError as error:
             self._log.error(
                 "refusing a connection from %s: no worker serves it: %s", peer, error, kind="worker"

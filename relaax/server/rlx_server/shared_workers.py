@@ -107,8 +107,11 @@ class SharedWorkers:
     def _outboxes(self) -> Iterator[Outbox]:
         return (worker.outbox for worker in self._workers if worker.outbox is not None)
 
-    def serve(self, connection: socket.socket, peer: str) -> int:
-        """Hand ``connection`` to a worker and return its pid; OSError when no worker takes it."""
+    def serve(self, connection: socket.socket, peer: str, token_digest: bytes | None = None) -> int:
+        """Hand ``connection`` to a worker and return its pid; OSError when no worker takes it.
+
+        It has shown no token yet: the worker asks for that.
+        """
         reason = OSError("no worker runs")
         for worker in sorted(self._workers, key=lambda worker: (worker.is_doubtful, worker.load)):
             if worker.outbox is None or worker.pid is None:

@@ -16,7 +16,7 @@ children = Children()
 
 def make(run, first_worker_mib=0.001):
     admission = WorkerAdmission(first_worker_mib)
-    of_row = lambda seed, row, connection, peer: run(seed, connection, peer)
+    of_row = lambda seed, row, connection, peer, token: run(seed, connection, peer)
     return ConnectionWorkers(children, admission, itertools.count(40), Tally(), of_row)
 
 def name_itself(seed, connection, peer):

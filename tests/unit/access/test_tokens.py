@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from relaax.access import Right, Role, TokenFile, file_stamp
+from relaax.access.tokens import digest_of
 from relaax.errors import ConfigurationError
 
 SERVER, PLAYER, WATCHER = (
@@ -56,6 +57,28 @@ def test_a_changed_file_counts_and_an_old_token_does_not(path):
     path.write_text(f"server {SERVER}\nenvironment {PLAYER[::-1]}\n")
     assert not tokens.allows(PLAYER, Right.PLAY)
     assert tokens.allows(PLAYER[::-1], Right.PLAY)
+
+
+def test_a_token_that_was_shown_is_known_by_its_digest(path):
+    tokens = TokenFile(path)
+    digest = digest_of(PLAYER)
+    assert PLAYER.encode() not in digest
+    assert tokens.allows_digest(digest, Right.PLAY)
+    assert not tokens.allows_digest(digest, Right.SYNCHRONIZE)
+    assert not tokens.allows_digest(digest_of(""), Right.PLAY)
+    path.write_text(f"server {SERVER}\n")
+    assert not tokens.allows_digest(digest, Right.PLAY)
+
+
+def test_the_generation_is_another_one_when_the_file_was_read_again(path):
+    tokens = TokenFile(path)
+    found = [tokens.generation(), tokens.generation()]
+    path.write_text(f"server {SERVER}\n")
+    found += [tokens.generation(), tokens.generation()]
+    path.write_text("nonsense")
+    found.append(tokens.generation())
+    assert found[0] == found[1] != found[2]
+    assert found[2] == found[3] == found[4]
 
 
 @pytest.mark.parametrize("content", [None, "", "nonsense", f"king {SERVER}\n"])

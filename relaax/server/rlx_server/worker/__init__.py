@@ -12,6 +12,7 @@
 ``hello``         what the first message of a connection says
 ``episodes``      which episodes go on, and what is counted of them
 ``agents``        what chooses the actions; an agent for each environment looks like a batch agent
+``token_watch``   finds connections whose tokens are not allowed any more
 ``inbox``         brings the connections of a shared worker
 ``measurements``  what a worker measures of itself
 ``seeds``         seeds of agents and environments, from the number of the worker

@@ -54,6 +54,8 @@ class Connection:
         self.evaluation: Evaluation | None = None
         #: int64 [environments]: what the worker calls the connection's environments.
         self.slots = _NO_SLOTS
+        #: Of the token that it has shown, where tokens are asked for.
+        self.token_digest: bytes | None = None
         #: Messages that were handled since somebody looked.
         self.handled = 0
         #: Metrics among them.

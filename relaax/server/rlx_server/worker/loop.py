@@ -23,6 +23,7 @@ from relaax.server.rlx_server.worker.responder import Answer, Request, Responder
 from relaax.server.rlx_server.worker.responders import Responders
 from relaax.server.rlx_server.worker.settings import WorkerSettings
 from relaax.server.rlx_server.worker.stopping import StopRequest
+from relaax.server.rlx_server.worker.token_watch import DELETED, TokenWatch
 from relaax.steps import Steps
 
 _log = logging.getLogger(__name__)
@@ -83,6 +84,7 @@ class Worker:
         #: Connections whose first message has not come yet.
         self._silent = 0
         self._limits = settings.limits
+        self._tokens = TokenWatch(settings.guard.tokens)
         self._sweep_at = self._note_at = 0.0
         #: Whether the turn before was a long one.
         self._is_behind = False
@@ -94,9 +96,15 @@ class Worker:
         if inbox is not None:
             self._poll.register(inbox.fileno(), select.EPOLLIN)
 
-    def add(self, messages: MessageConnection, peer: str) -> None:
-        """Serve a connection, which has proved that it may be served."""
+    def add(
+        self, messages: MessageConnection, peer: str, token_digest: bytes | None = None
+    ) -> None:
+        """Serve a connection, which has proved that it may be served.
+
+        It is served as long as the token of that digest is allowed; if None, whatever is.
+        """
         connection = Connection(messages, peer, self._settings.timeout_s)
+        connection.token_digest = token_digest
         self._poll.register(connection.descriptor, select.EPOLLIN)
         self._connections[connection.descriptor] = connection
         self._silent += 1
@@ -169,7 +177,9 @@ class Worker:
             self._answer(requests, began_at)
         now = time.monotonic()
         self._is_behind = now - began_at > _LONG_TURN_S
-        if now >= self._note_at:
+        if now >= self._note_at:  # when what has come is answered
+            for connection in self._tokens.deleted(self._connections.values()):
+                self._dismiss(connection)
             self._note_connected(now)
         if self._inbox is not None:
             self._inbox.report(self._environments() + self._silent, len(self._lobby))
@@ -210,7 +220,7 @@ class Worker:
 
     def _take_from_lobby(self, looks_at_all: bool = False) -> None:
         for entrance in self._lobby.proved(looks_at_all):
-            self.add(entrance.messages, entrance.peer)
+            self.add(entrance.messages, entrance.peer, entrance.token_digest)
         self._row.count_turned_away(self._lobby.turned_away())
         self._row.count_denied(self._lobby.denied())
         for peer in self._lobby.ended():
@@ -369,6 +379,17 @@ class Worker:
         self._row.note_served(len(self._connections), self._environments())
         training = [c for c in self._connections.values() if c.has_begun and c.evaluation is None]
         self._responders.training.note_connected(len(training))
+
+    def _dismiss(self, connection: Connection) -> None:
+        """Close a connection whose token is not allowed any more, as soon as all is sent."""
+        _log.warning("closing the connection from %s: %s", connection.peer, DELETED)
+        connection.is_leaving = True
+        self._buffered.pop(connection.descriptor, None)
+        reason = binary.encode_error(ErrorCode.ACCESS, DELETED)
+        try:
+            self._send(connection, reason if connection.knows_errors else None)
+        except _CLIENTS_FAULTS as error:
+            self._drop(connection, error)
 
     def _drop(self, connection: Connection, error: Exception) -> None:
         """Close a connection because of an error of its client, or because it was lost."""

@@ -45,7 +45,12 @@ _THREAD_SWITCH_S = 0.0002
 
 
 def run_connection_worker(
-    settings: WorkerSettings, number: int, row: WorkerRow, connection: FrameConnection, peer: str
+    settings: WorkerSettings,
+    number: int,
+    row: WorkerRow,
+    connection: FrameConnection,
+    peer: str,
+    token_digest: bytes | None = None,
 ) -> int:
     """Serve one connection to its end and return an exit status.
 
@@ -57,7 +62,7 @@ def run_connection_worker(
     with closing(StopRequest()) as stop:
         make_agents = partial(_make_agents, settings, number, row, stop, is_shared=False)
         worker = Worker(settings, make_agents, stop, row=row)
-        worker.add(connection, peer)
+        worker.add(connection, peer, token_digest)
         return _run(worker, settings.failures)
 
 
