@@ -14,11 +14,15 @@ from relaax.protocol import MessageConnection, PeerClosed, binary, json
 from relaax.protocol.binary import ErrorCode, Metric
 from relaax.protocol.connection import Payload
 from relaax.steps import IntArray, Steps
+from relaax.throttled_log import ThrottledLog
 
 _log = logging.getLogger(__name__)
 
 FloatArray = npt.NDArray[np.float64]
 Actions: TypeAlias = Sequence[Any] | npt.NDArray[Any]
+
+#: So many lines that clients cause are logged at once, of each kind; then one now and then.
+LOGGED_AT_ONCE = 20
 
 _NO_SLOTS: IntArray = np.zeros(0, np.int64)
 
@@ -36,10 +40,22 @@ class Codec(Protocol):
         """
 
 
+def log_of_connections() -> ThrottledLog:
+    """Return what the connections of one worker say how they ended with."""
+    return ThrottledLog(_log, LOGGED_AT_ONCE)
+
+
 class Connection:
     """A client's messages, what they mean, and where its environments are in this worker."""
 
-    def __init__(self, messages: MessageConnection, peer: str, timeout_s: float | None) -> None:
+    def __init__(
+        self,
+        messages: MessageConnection,
+        peer: str,
+        timeout_s: float | None,
+        log: ThrottledLog,
+    ) -> None:
+        self._log = log
         self.messages = messages
         self.peer = peer
         #: The descriptor that is polled; it stays known after the connection is closed.
@@ -94,7 +110,9 @@ class Connection:
             try:
                 self.messages.send_now(binary.encode_error(code, text))
             except (OSError, ValueError, ProtocolError) as error:  # it has left, or frames are tiny
-                _log.info("the reason could not be sent to %s: %s", self.peer, error)
+                self._log.info(
+                    "the reason could not be sent to %s: %s", self.peer, error, kind="unsaid"
+                )
         self.messages.close()
 
     def part_because_of(self, error: Exception) -> None:
@@ -103,25 +121,27 @@ class Connection:
             self.messages.close()
             return
         if isinstance(error, OSError):
-            _log.info("lost the connection from %s: %s", self.peer, error)
+            self._log.info("lost the connection from %s: %s", self.peer, error, kind="lost")
             self.messages.close()
             return
-        level, code = _meaning(error)
-        _log.log(level, "closing the connection from %s: %s", self.peer, error)
+        code = _code_of(error)
+        self._log.warning(
+            "closing the connection from %s: %s", self.peer, error, kind=f"closed {code.name}"
+        )
         self.part(code, str(error))
 
 
-def _meaning(error: Exception) -> tuple[int, ErrorCode]:
-    """Return how serious an error is in the log, and its code for the client."""
+def _code_of(error: Exception) -> ErrorCode:
+    """Return the code of an error for the client."""
     match error:
         case binary.Error():
-            return logging.WARNING, ErrorCode(error.code)
+            return ErrorCode(error.code)
         case InvalidState():
-            return logging.WARNING, ErrorCode.MISMATCH
+            return ErrorCode.MISMATCH
         case ProtocolError():
-            return logging.WARNING, ErrorCode.PROTOCOL
+            return ErrorCode.PROTOCOL
         case AgentError():
-            return logging.WARNING, ErrorCode.ALGORITHM
+            return ErrorCode.ALGORITHM
         case NoRoom():
-            return logging.WARNING, ErrorCode.SERVER
+            return ErrorCode.SERVER
     raise error

@@ -1,6 +1,5 @@
 """The event loop of a worker: it reads, answers all that are ready together, and never waits."""
 
-import logging
 import os
 import select
 import socket
@@ -16,7 +15,7 @@ from relaax.server.rlx_server.lobby import Lobby
 from relaax.server.rlx_server.tally import WorkerRow, private_row
 from relaax.server.rlx_server.worker.action_rule import ActionRule
 from relaax.server.rlx_server.worker.agents import Agents
-from relaax.server.rlx_server.worker.connection import Connection
+from relaax.server.rlx_server.worker.connection import Connection, log_of_connections
 from relaax.server.rlx_server.worker.hello import begin
 from relaax.server.rlx_server.worker.inbox import Inbox
 from relaax.server.rlx_server.worker.responder import Answer, Request, Responder
@@ -25,8 +24,6 @@ from relaax.server.rlx_server.worker.settings import WorkerSettings
 from relaax.server.rlx_server.worker.stopping import StopRequest
 from relaax.server.rlx_server.worker.token_watch import DELETED, TokenWatch
 from relaax.steps import Steps
-
-_log = logging.getLogger(__name__)
 
 #: How often messages that have begun are looked at, whether they are overdue.
 SWEEP_S = 1.0
@@ -73,6 +70,7 @@ class Worker:
         self._responders = Responders(
             make_agents, is_shared, self._rule, self._row, settings.limits
         )
+        self._log = log_of_connections()
         #: By descriptor.
         self._connections: dict[int, Connection] = {}
         #: Connections whose next message has been read already, so that no descriptor shows it.
@@ -103,7 +101,7 @@ class Worker:
 
         It is served as long as the token of that digest is allowed; if None, whatever is.
         """
-        connection = Connection(messages, peer, self._settings.timeout_s)
+        connection = Connection(messages, peer, self._settings.timeout_s, self._log)
         connection.token_digest = token_digest
         self._poll.register(connection.descriptor, select.EPOLLIN)
         self._connections[connection.descriptor] = connection
@@ -344,6 +342,7 @@ class Worker:
         """
         elapsed_s = now - self._sweep_at + SWEEP_S
         self._sweep_at = now + SWEEP_S
+        self._log.say_left_out()
         self._take_from_lobby(looks_at_all=True)
         for descriptor, connection in list(self._connections.items()):
             handled, connection.handled, connection.metrics = connection.handled, 0, 0

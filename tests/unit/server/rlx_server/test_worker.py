@@ -4,10 +4,18 @@ import logging
 
 import numpy as np
 import pytest
+from processes import wait_for
 from served_worker import JsonClient
 
 from relaax.algorithm_base import AgentBase, InvalidState
-from relaax.protocol.json.messages import Act, RewardAndAct, RewardAndReset, ScalarMetric
+from relaax.protocol.json.messages import (
+    Act,
+    RewardAndAct,
+    RewardAndReset,
+    ScalarMetric,
+    encode_request,
+)
+from relaax.server.rlx_server.worker.connection import LOGGED_AT_ONCE
 
 
 class EchoAgent(AgentBase):
@@ -39,6 +47,11 @@ def _session(serve_separately):
         return Session(serve_separately(lambda number: EchoAgent(), runs=True, **options))
 
     return open_session
+
+
+def session_of(talk):
+    """Another client of the same worker."""
+    return Session(talk.served)
 
 
 class Session:
@@ -185,3 +198,30 @@ def test_an_action_that_cannot_be_sent_closes_its_connection_alone(
     assert reason in caplog.text
     good.tell(Act(2))
     assert good.action() == 2
+
+
+def test_a_flood_of_clients_that_break_a_rule_is_a_few_lines_of_each_kind(session, caplog):
+    caplog.set_level(logging.INFO)
+    talk = session()
+    for number in range(3 * LOGGED_AT_ONCE):
+        assert session_of(talk).is_closed_after(Act(-1))
+        client = session_of(talk).client
+        client.connection.send(b'["jump", %d]' % number)
+        assert client.receive() is None
+    assert talk.act(Act(1)) == 1
+    for kind in ("a state is negative", "jump"):
+        assert LOGGED_AT_ONCE <= caplog.text.count(kind) < LOGGED_AT_ONCE + 5, kind
+
+
+def test_a_flood_of_lost_connections_is_a_few_lines(session, caplog):
+    caplog.set_level(logging.INFO)
+    talk = session()
+    for _ in range(3 * LOGGED_AT_ONCE):
+        client = session_of(talk).client
+        client.connection.send(encode_request(Act(1)))
+        assert client.receive() is not None
+        client.connection._sock.sendall(b"\x05\0\0\0a")  # and no more
+        client.close()
+    wait_for(lambda: talk.served.load == 0, "the end of all connections")
+    said = caplog.text.count("bytes before the end of a frame")
+    assert LOGGED_AT_ONCE <= said < LOGGED_AT_ONCE + 5
