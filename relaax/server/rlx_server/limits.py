@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from relaax.errors import ProtocolError
+
 
 @dataclass(frozen=True)
 class ConnectionLimits:
@@ -35,6 +37,13 @@ class ClientLimits:
     most_metrics: float = float("inf")
     #: Steps of an episode; None for no limit.
     most_episode_steps: int | None = None
+
+    def require_patience(self, messages: int, elapsed_s: float) -> None:
+        """Raise ProtocolError for a client that has sent too many messages in this time."""
+        if messages > self.most_messages * elapsed_s:
+            raise ProtocolError(
+                f"it sends more than {self.most_messages:,} messages a second (--max-message-rate)"
+            )
 
 
 NO_LIMITS = ClientLimits()

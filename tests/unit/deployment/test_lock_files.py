@@ -56,7 +56,9 @@ def test_a_file_says_nothing_of_where_packages_come_from(name: str) -> None:
     assert "://" not in (locks.FOLDER / name).read_text()
 
 
-@pytest.mark.parametrize("name", sorted(set(WANTED) - {"test.txt", "fuzz.txt", "pip.txt", "build.txt"}))
+@pytest.mark.parametrize(
+    "name", sorted(set(WANTED) - {"test.txt", "fuzz.txt", "pip.txt", "build.txt"})
+)
 def test_what_is_run_has_the_versions_that_are_tested(name: str) -> None:
     tested = set(read("test.txt"))
     # What TensorFlow's kinds for a processor alone and for GPUs bring.

@@ -347,20 +347,12 @@ class Worker:
         for descriptor, connection in list(self._connections.items()):
             handled, connection.handled, connection.metrics = connection.handled, 0, 0
             try:
-                self._require_patience(handled, elapsed_s)
+                self._limits.require_patience(handled, max(elapsed_s, SWEEP_S))
                 if descriptor not in moving and connection not in self._resting:
                     connection.messages.require_progress(now)
             except _CLIENTS_FAULTS as error:
                 self._drop(connection, error)
         self._end_rests()
-
-    def _require_patience(self, messages: int, elapsed_s: float) -> None:
-        """Raise ProtocolError for a client that sends too many messages."""
-        most = self._limits.most_messages
-        if messages > most * max(elapsed_s, SWEEP_S):
-            raise ProtocolError(
-                f"it sends more than {most:,} messages a second (--max-message-rate)"
-            )
 
     def _drain(self) -> None:
         """Close connections that have said nothing; let all others leave after an episode."""
@@ -381,7 +373,9 @@ class Worker:
 
     def _dismiss(self, connection: Connection) -> None:
         """Close a connection whose token is not allowed any more, as soon as all is sent."""
-        _log.warning("closing the connection from %s: %s", connection.peer, DELETED)
+        self._log.warning(
+            "closing the connection from %s: %s", connection.peer, DELETED, kind="closed deleted"
+        )
         connection.is_leaving = True
         self._buffered.pop(connection.descriptor, None)
         reason = binary.encode_error(ErrorCode.ACCESS, DELETED)
