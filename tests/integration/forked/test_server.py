@@ -57,7 +57,7 @@ class Workers:
     def admit(self):
         return AdmissionDecision(self.is_admitted, 1, 2)
 
-    def serve(self, connection, peer):
+    def serve(self, connection, peer, token_digest=None):
         assert peer == "%s:%d" % connection.getpeername()
         if self.served is None:
             raise OSError("all have died")
