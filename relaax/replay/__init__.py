@@ -17,6 +17,7 @@
 ``times``          how long it takes to do what
 ``limiter``        when items may be added, and when they may be drawn
 ``removers``       which items leave a table that has too many
+``saved``          checks what was saved before a replay goes on from it
 ``snapshot``       copies what is stored while more is stored
 ``served``         what the service calls
 ``service``        the gRPC service of a replay server

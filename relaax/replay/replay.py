@@ -14,6 +14,7 @@ from relaax.replay.array_names import below, named
 from relaax.replay.gather import Empty
 from relaax.replay.mixed import Mixed
 from relaax.replay.rates import Rates
+from relaax.replay.saved import require_sound
 from relaax.replay.schema import Schema
 from relaax.replay.selectors.selector import FloatArray, IntArray
 from relaax.replay.snapshot import Snapshot
@@ -288,9 +289,12 @@ class Replay:
     def restore(self, contents: Mapping[str, Array]) -> None:
         """Go on from the ``contents`` of a replay of the same configuration; this one is new.
 
+        DamagedCheckpoint, which names the array and the row, for what no replay has saved: nothing
+        has been changed then.
         Steps that were stored after that are lost: a writer's next steps may have a gap before
         them, which ends their episode. It is counted.
         """
+        require_sound(contents, self._storage, self._tables)
         with self._changed:
             self._storage.restore(below("storage/", contents))
             for name, table in self._tables.items():

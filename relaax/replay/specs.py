@@ -1,11 +1,13 @@
 """What an algorithm stores and draws, as it is configured."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
 
+from relaax.errors import ConfigurationError
 from relaax.replay.limiter import Limiter
 from relaax.replay.mixed import Mixed, in_words
 from relaax.replay.removers import RemoverName
@@ -25,7 +27,10 @@ SelectorName: TypeAlias = Literal["uniform", "prioritized", "fifo", "lifo"]
 
 @dataclass(frozen=True)
 class TableSpec:
-    """A table: what an item is, how items are drawn, and when."""
+    """A table: what an item is, how items are drawn, and when.
+
+    ConfigurationError for an ``alpha`` or a ``max_times_sampled`` that draws nothing.
+    """
 
     view: View
     selector: SelectorName = "uniform"
@@ -41,6 +46,14 @@ class TableSpec:
     remover: RemoverName | None = None
     #: Makes the table: ``Table``, or what is derived from it.
     table: Callable[..., Table] = Table
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.alpha) and self.alpha >= 0):
+            raise ConfigurationError(f"alpha must be finite, and at least 0, is {self.alpha}")
+        if self.max_times_sampled is not None and self.max_times_sampled < 1:
+            raise ConfigurationError(
+                f"max_times_sampled must be at least 1, is {self.max_times_sampled}"
+            )
 
     @property
     def kind(self) -> str:

@@ -75,6 +75,11 @@ class Storage:
         self.evicted = 0
 
     @property
+    def block(self) -> int:
+        """How many rows a slot takes at once, and are evicted together."""
+        return self._block
+
+    @property
     def stored(self) -> int:
         """How many rows were ever stored."""
         return self._stored

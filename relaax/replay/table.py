@@ -134,6 +134,11 @@ class Table:
         return self._view.item_axis
 
     @property
+    def priority_power(self) -> float | None:
+        """The power of an item's priority that it is drawn in proportion to; None without one."""
+        return self._selector.alpha if isinstance(self._selector, Prioritized) else None
+
+    @property
     def has_priorities(self) -> bool:
         """Whether items are drawn by priorities."""
         return isinstance(self._selector, Prioritized)
@@ -232,7 +237,8 @@ class Table:
     def restore(self, contents: Mapping[str, Array]) -> None:
         """Go on from what ``contents`` has returned; the storage has been restored."""
         self.counts = TableCounts(*contents["counts"].tolist())
-        self._times[:] = contents["times"]
+        if len(contents["times"]) == len(self._times):  # else draws are counted from now on
+            self._times[:] = contents["times"]
         self._readiness.restore(contents["waiting"])
         self._selector.restore(below("selector/", contents))
 

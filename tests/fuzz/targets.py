@@ -28,7 +28,7 @@ from relaax.protocol.framing import FrameConnection
 from relaax.protocol.json import messages, npz
 from relaax.protocol.token_message import shown_token
 from relaax.replay.limiter import Limiter
-from relaax.replay.replay import Replay
+from relaax.replay.replay import NotReady, Replay
 from relaax.replay.schema import Column, Schema
 from relaax.replay.selectors.prioritized import Prioritized
 from relaax.replay.storage import Storage
@@ -160,7 +160,21 @@ def snapshot(data: bytes) -> None:
     replay = small_replay()
     contents = Contents(replay, _Spec(), CheckpointSaver(_Blobs(data)))
     with contextlib.suppress(CheckpointError):
-        contents.restore()
+        if contents.restore():
+            _go_on(replay)
+
+
+def _go_on(replay: Replay) -> None:
+    """Store so much that all that was restored is evicted, and draw meanwhile."""
+    replay.open_writer("new", SCHEMA)
+    for first in range(0, 48, 4):
+        with contextlib.suppress(NotReady):
+            keys = replay.sample("all", 4, 0.0).keys
+            replay.update_priorities("all", keys, np.ones(4))
+        rows = {"observation": np.ones((4, 2), np.float32), "reward": np.ones(4, np.float32)}
+        replay.append("new", 0, first, rows, np.array([first == 0, 0, 0, 0], np.uint8))
+    replay.contents()
+    replay.close_writer("new")
 
 
 class _Spec:

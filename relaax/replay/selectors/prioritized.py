@@ -19,7 +19,8 @@ class Prioritized:
     """
 
     def __init__(self, capacity: int, alpha: float, generator: np.random.Generator) -> None:
-        self._alpha = alpha
+        #: The power of a priority that an item is drawn in proportion to.
+        self.alpha = alpha
         self._tree = PriorityTree(capacity)
         self._is_item = np.zeros(capacity, np.bool_)
         self._count = 0
@@ -44,7 +45,7 @@ class Prioritized:
         """See Selector."""
         self._is_item[rows] = True
         self._count += len(rows)
-        self._tree.set(rows, np.full(len(rows), self._largest**self._alpha))
+        self._tree.set(rows, np.full(len(rows), self._largest**self.alpha))
 
     def remove(self, rows: IntArray) -> None:
         """See Selector."""
@@ -71,7 +72,7 @@ class Prioritized:
         rows, priorities = rows[known], priorities[known]
         if len(rows):
             self._largest = max(self._largest, float(priorities.max()))
-            self._tree.set(rows, priorities**self._alpha)
+            self._tree.set(rows, priorities**self.alpha)
         return int(np.count_nonzero(~known))
 
     def contents(self) -> dict[str, npt.NDArray[Any]]:

@@ -2,14 +2,14 @@
 
 import logging
 
-from relaax.algorithm_base import Checkpoint, Saver
+from relaax.algorithm_base import Checkpoint
 from relaax.algorithm_base.checkpoint import require_same_fingerprint
-from relaax.errors import CheckpointError
-from relaax.failure_log import in_words
+from relaax.errors import DamagedCheckpoint
 from relaax.replay.replay import Replay
 from relaax.replay.specs import ReplaySpec
 from relaax.server.common.operators import SaveRecord
 from relaax.server.common.saver import BlobStore, CheckpointSaver
+from relaax.server.common.saver.manifest import manifest_name
 
 _log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ class Contents:
         self,
         replay: Replay,
         spec: ReplaySpec,
-        saver: Saver,
+        saver: CheckpointSaver,
         saves: SaveRecord | None = None,
     ) -> None:
         self._saves = saves or SaveRecord()
@@ -50,23 +50,24 @@ class Contents:
     def restore(self) -> int:
         """Restore what was saved last, if any; return how many steps that are.
 
-        What is damaged is skipped with a warning. CheckpointMismatch, which names what differs, for
-        the contents of another replay, or another process's checkpoint; CheckpointError for what no
-        replay has written.
+        What is damaged is skipped with a warning: its bytes are not those that were written, or no
+        replay has written such. CheckpointMismatch, which names what differs, for the contents of
+        another replay, or another process's checkpoint.
         """
         checkpoint = self._saver.restore_latest()
-        if checkpoint is None:
-            return 0
-        require_same_fingerprint(checkpoint.fingerprint, self._fingerprint, self._saver.location())
-        try:
-            self._replay.restore(checkpoint.tensors)
-            count = len(self._replay)
-        except (LookupError, ValueError, TypeError, AttributeError, OverflowError) as error:
-            raise CheckpointError(
-                f"the checkpoint in {self._saver.location()} is none of a replay: {in_words(error)}"
-            ) from error
-        self._saved = self._replay.changes
-        return count
+        while checkpoint is not None:
+            place = self._saver.location()
+            require_same_fingerprint(checkpoint.fingerprint, self._fingerprint, place)
+            try:
+                self._replay.restore(checkpoint.tensors)
+            except DamagedCheckpoint as damage:
+                name = manifest_name(checkpoint.global_t)
+                _log.warning("skipping the damaged checkpoint %s in %s: %s", name, place, damage)
+                checkpoint = self._saver.restore_before(checkpoint.global_t)
+            else:
+                self._saved = self._replay.changes
+                return len(self._replay)
+        return 0
 
     def save(self) -> None:
         """Save, if anything has changed since then; CheckpointError if that is impossible."""

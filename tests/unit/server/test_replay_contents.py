@@ -8,7 +8,7 @@ import pytest
 from checkpoints import checkpoint
 from replay_cases import SCHEMA, steps
 
-from relaax.errors import CheckpointError, CheckpointMismatch
+from relaax.errors import CheckpointMismatch
 from relaax.replay.schema import Column, Schema
 from relaax.replay.specs import ReplaySpec, TableSpec
 from relaax.replay.views import Transitions
@@ -188,8 +188,19 @@ def test_storing_goes_on_where_saving_fails(tmp_path, caplog):
     case.write(10, 5)
 
 
-@pytest.mark.parametrize("spoilt", ["storage/rows", "storage/counts", "writers", "counts"])
-def test_what_no_replay_has_written_is_an_error_that_names_the_place(tmp_path, spoilt):
+@pytest.mark.parametrize(
+    ("spoilt", "said"),
+    [
+        ("storage/rows", "storage/"),
+        ("storage/counts", "storage/counts is "),
+        ("storage/column/reward", "storage/column/reward is "),
+        ("writers", "writers is "),
+        ("counts", "counts is "),
+    ],
+)
+def test_what_no_replay_has_written_is_skipped_as_damaged_and_set_aside(
+    tmp_path, caplog, spoilt, said
+):
     """Whole by its manifest, which something else has written, too."""
     case = Case(tmp_path)
     case.write(0, 10)
@@ -200,5 +211,32 @@ def test_what_no_replay_has_written_is_an_error_that_names_the_place(tmp_path, s
         {**saved.tensors, spoilt: np.full(3, -7)},
     ):
         case.saver.save(replace(saved, tensors=tensors))
-        with pytest.raises(CheckpointError, match=f"in {tmp_path} is none of a replay"):
-            Case(tmp_path).contents.restore()
+        caplog.clear()
+        again = Case(tmp_path)
+        assert again.contents.restore() == 0
+        assert len(again.replay) == 0
+        (line,) = caplog.messages
+        assert line.startswith(f"skipping the damaged checkpoint cp-10.json in {tmp_path}: {said}")
+    again.write(0, 20)
+    again.contents.save()
+    assert files(tmp_path) == ["cp-20", "cp-20", "damaged-cp-10", "damaged-cp-10"]
+    after = Case(tmp_path)
+    assert after.contents.restore() == 20
+
+
+def test_where_the_newest_is_damaged_the_one_before_is_restored(tmp_path, caplog):
+    case = Case(tmp_path)
+    case.saver = CheckpointSaver(DirectoryStore(tmp_path), keep=2)
+    case.contents._saver = case.saver
+    case.write(0, 10)
+    case.contents.save()
+    case.write(10, 10)
+    case.contents.save()
+    saved = case.saver.restore_latest()
+    rewards = saved.tensors["storage/column/reward"].copy()
+    rewards[7] = np.nan
+    tensors = {**saved.tensors, "storage/column/reward": rewards}
+    case.saver.save(replace(saved, tensors=tensors))
+    again = Case(tmp_path)
+    assert again.contents.restore() == 10
+    assert "storage/column/reward is nan at row 7, and must be finite" in caplog.text
