@@ -20,6 +20,7 @@ class EpisodeMetrics(RunObserver):
 
     Of an episode from which nothing is learnt, ``policy`` says what it was played with, if its
     version is known; else ``iteration`` the learner's count of its steps, if that is known.
+    ``on_taken`` is called with the number of steps that are learnt from.
     """
 
     def __init__(
@@ -29,6 +30,7 @@ class EpisodeMetrics(RunObserver):
         observer: RunObserver,
         policy: Callable[[], EvaluatedPolicy | None] = lambda: None,
         iteration: Callable[[], int | None] = lambda: None,
+        on_taken: Callable[[int], object] = lambda steps: None,
     ) -> None:
         self._metrics = metrics
         self._means = IntervalMetrics(metrics)
@@ -36,13 +38,16 @@ class EpisodeMetrics(RunObserver):
         self._observer = observer
         self._policy = policy
         self._iteration = iteration
+        self._on_taken = on_taken
 
     def on_connected(self) -> None:
         """Hand on."""
         self._observer.on_connected()
 
     def on_step(self, count: int = 1) -> None:
-        """Hand on."""
+        """Count, and hand on."""
+        if self._is_training:
+            self._on_taken(count)
         self._observer.on_step(count)
 
     def on_episode(self, summary: EpisodeSummary) -> None:

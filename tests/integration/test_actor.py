@@ -4,6 +4,7 @@ import re
 import signal
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 from processes import COMMANDS, SMALL_SAC, Process, Training, free_port, wait_for
@@ -11,6 +12,7 @@ from surreal_page import whole_algorithm
 
 from relaax.algorithm_base import Wanted
 from relaax.bridge import Bridge
+from relaax.kept_counts import KeptCounts
 from relaax.replay.client.stub import ReplayStub
 
 pytestmark = pytest.mark.integration
@@ -62,9 +64,15 @@ def test_every_step_is_stored_once_and_a_signal_ends_all_actors(
     wait_for(lambda: replay.stats()["actions stored"] > 2000, "two thousand steps")
     assert replay.stats()["steps twice"] == 0
     wait_for(lambda: bridge.add(0) > 2000, "two thousand steps counted")
-    replay.close()
+    opened = [KeptCounts.of_process(child.pid) for child in actors.children()]
+    kept = [counts for counts in opened if counts is not None]
+    assert len(kept) == 2
     actors.signal(signal.SIGTERM)
     assert actors.wait() == 0
+    taken, delivered, dropped = np.sum([list(each.totals().values()) for each in kept], axis=0)
+    assert 2000 < delivered <= replay.stats()["actions stored"] <= taken
+    assert dropped == 0
+    replay.close()
     assert actors.output().splitlines()[-1].endswith("stopped")
 
 

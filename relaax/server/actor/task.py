@@ -3,6 +3,7 @@
 import logging
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 
 from relaax.actor.episode_metrics import EpisodeMetrics
 from relaax.client.gymnasium_factory import Environment
@@ -11,10 +12,12 @@ from relaax.client.observer import RunObserver
 from relaax.client.run_result import RunOutcome, RunResult
 from relaax.client.runner_options import VideoOptions
 from relaax.errors import ConfigurationError
+from relaax.kept_counts import KeptCounts
 from relaax.server.actor.environments import environment_factory, names_class
 from relaax.server.actor.wiring import algorithm_of, make_actor, require_fit
 from relaax.server.common.access import begin_access
 from relaax.server.common.configuration import ActorOptions, load_actor
+from relaax.server.common.kept_steps import DELIVERED, DROPPED, TAKEN
 from relaax.server.common.logs import show_name, start_logging
 from relaax.server.common.open_files import allow_many_files
 
@@ -35,6 +38,7 @@ class ActorTask:
         begin_access(options, listens=False)
         allow_many_files()
         show_name()
+        kept = KeptCounts([TAKEN, DELIVERED, DROPPED]).row()
         try:
             algorithm, config = algorithm_of(configuration)
             environment = _environment(options, index)
@@ -45,11 +49,18 @@ class ActorTask:
             resources.enter_context(environment)
             try:
                 require_fit(config, environment, env)
-                actor = make_actor(algorithm, config, options, index, resources)
+                actor = make_actor(algorithm, config, options, index, kept, resources)
             except ConfigurationError as error:
                 return RunResult(RunOutcome.UNUSABLE, str(error))
             metrics, mode = actor.session.metrics, actor.actor_mode
-            episodes = EpisodeMetrics(metrics, mode, report, actor.policy, actor.fetched_iteration)
+            episodes = EpisodeMetrics(
+                metrics,
+                mode,
+                report,
+                actor.policy,
+                actor.fetched_iteration,
+                partial(kept.add, TAKEN),
+            )
             actor.main(environment, episodes, options.episodes)
             episodes.close()
         return RunResult(RunOutcome.FINISHED, "the training or the episodes are over")

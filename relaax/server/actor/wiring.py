@@ -24,10 +24,12 @@ from relaax.client.gymnasium_actions import action_space_as_json
 from relaax.client.gymnasium_factory import Environment
 from relaax.client.gymnasium_observations import observation_space_as_json
 from relaax.errors import ConfigurationError
+from relaax.kept_counts import CountsRow
 from relaax.learning.agent import SingleAgent
 from relaax.replay.client.spread import writer_to
 from relaax.server.common.algorithm_loader import Algorithm, load_algorithm, make_config
 from relaax.server.common.configuration import ActorConfiguration, ActorOptions
+from relaax.server.common.kept_steps import DELIVERED, DROPPED
 from relaax.server.common.training_watch import TrainingWatch
 from relaax.spaces import actions_differ, differ, written
 
@@ -70,9 +72,13 @@ def make_actor(
     config: ConfigBase,
     options: ActorOptions,
     index: int,
+    kept: CountsRow,
     resources: ExitStack,
 ) -> Actor:
-    """Return actor ``index``; ``resources`` will close it and its connections."""
+    """Return actor ``index``; ``resources`` will close it and its connections.
+
+    ``kept`` counts what becomes of its steps.
+    """
     bridge = algorithm.BridgeControl().parameter_server_stub(str(options.parameter_server))
     resources.callback(bridge.close)
     pulled = None if algorithm.has_actor else PulledBridge(bridge)
@@ -81,7 +87,7 @@ def make_actor(
     watch = resources.enter_context(closing(TrainingWatch(bridge, lambda: 0)))
     session = ActorSession(
         parameters=client,
-        experience=_experience(algorithm, config, options, bridge.metrics(), index),
+        experience=_experience(algorithm, config, options, bridge.metrics(), index, kept),
         metrics=bridge.metrics(),
         pull_rule=PullRule(options.fetch_parameter_mode, options.fetch_parameter_interval),
         limit_episode_length=options.limit_episode_length,
@@ -105,14 +111,27 @@ def _is_over(watch: TrainingWatch, mode: str) -> bool:
 
 
 def _experience(
-    algorithm: Algorithm, config: ConfigBase, options: ActorOptions, metrics: Metrics, index: int
+    algorithm: Algorithm,
+    config: ConfigBase,
+    options: ActorOptions,
+    metrics: Metrics,
+    index: int,
+    kept: CountsRow,
 ) -> ExperienceSink[Any]:
     """Return where the steps of actor ``index`` go."""
     if options.mode != TRAINING:
         return NoExperience()
     urls = [str(each) for each in options.replay_servers or (options.learner,)]
     schema, drops = algorithm.replay_spec(config).schema, options.when_full == "drop"
-    return writer_to(urls, schema, metrics, first=index, drops=drops)
+    return writer_to(
+        urls,
+        schema,
+        metrics,
+        first=index,
+        drops=drops,
+        on_delivered=partial(kept.add, DELIVERED),
+        on_actions_dropped=partial(kept.add, DROPPED),
+    )
 
 
 def _agent(

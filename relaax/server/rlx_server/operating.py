@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from contextlib import closing
 
 from relaax.live_lines import Figure
+from relaax.server.common.kept_steps import DELIVERED, DROPPED, TAKEN
 from relaax.server.common.operators import Metric, OperatorPort, counter, gauge
 from relaax.server.common.operators.families import counters, histogram
 from relaax.server.common.operators.port import AWAY_S
@@ -15,15 +16,12 @@ from relaax.server.rlx_server.tally import Tally
 from relaax.server.rlx_server.tally.row import (
     ACCESS_DENIED,
     CONNECTIONS,
-    DELIVERED,
-    DROPPED,
     ENVIRONMENTS,
     EPISODES,
     HISTOGRAMS,
     LOST,
     RETURNS,
     STEPS,
-    TAKEN,
     TURNED_AWAY,
 )
 from relaax.server.rlx_server.tally.state import Cell, ServerState

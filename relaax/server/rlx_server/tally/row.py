@@ -5,6 +5,7 @@ from array import array
 from typing import NamedTuple
 
 from relaax.kept_counts import CountsRow, KeptCounts
+from relaax.server.common.kept_steps import DELIVERED, DROPPED, TAKEN
 from relaax.server.rlx_server.tally.cells import SECONDS, SIZES, Histogram
 
 
@@ -54,9 +55,8 @@ HISTOGRAMS = _places()
 WIDTH = sum(Histogram.cells_of(place.bounds) for place in HISTOGRAMS.values()) + _AFTER_COUNTS
 
 
-#: Steps whose reward has come, and what became of them: a learner or a replay server has
-#: acknowledged them, no such server took them in time, or they ended with their worker.
-TAKEN, DELIVERED, DROPPED, LOST = "taken", "delivered", "dropped", "lost"
+#: Steps whose reward has come, and that ended with their worker.
+LOST = "lost"
 
 
 class WorkerRow:

@@ -6,13 +6,11 @@ import time
 import numpy as np
 import numpy.typing as npt
 
+from relaax.server.common.kept_steps import DELIVERED, DROPPED, TAKEN
 from relaax.server.rlx_server.slots import SlotPool
 from relaax.server.rlx_server.tally.row import (
-    DELIVERED,
-    DROPPED,
     LOST,
     STEPS,
-    TAKEN,
     TURN_BEGAN,
     WIDTH,
     WorkerRow,

@@ -3,17 +3,15 @@
 import numpy as np
 import pytest
 
+from relaax.server.common.kept_steps import DELIVERED, DROPPED, TAKEN
 from relaax.server.rlx_server.tally import Tally
 from relaax.server.rlx_server.tally.cells import SECONDS
 from relaax.server.rlx_server.tally.row import (
     CONNECTIONS,
-    DELIVERED,
-    DROPPED,
     ENVIRONMENTS,
     HISTOGRAMS,
     LOST,
     STEPS,
-    TAKEN,
     WIDTH,
 )
 from relaax.server.rlx_server.tally.state import Cell
