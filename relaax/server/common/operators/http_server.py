@@ -1,5 +1,6 @@
 """An HTTP server that strangers cannot fill: a request has a deadline, an address few places."""
 
+import io
 import socket
 import threading
 import time
@@ -72,8 +73,28 @@ class _Callers:
             return
 
 
+class _Answer(io.BufferedIOBase):
+    """Sends an answer; BrokenPipeError, of which nothing is logged, where its caller has left."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+
+    def write(self, data: Any) -> int:
+        """Send all of ``data``."""
+        try:
+            self._connection.sendall(data)
+        except OSError as error:  # with TLS, it is another one than wsgiref knows
+            raise BrokenPipeError(str(error)) from error
+        return len(data)
+
+
 class _Handler(WSGIRequestHandler):
     timeout = REQUEST_S
+
+    def setup(self) -> None:
+        """Let those leave who like to."""
+        super().setup()
+        self.wfile = _Answer(self.connection)
 
     def log_message(self, *_: object) -> None:
         """Log nothing: load balancers ask every few seconds."""

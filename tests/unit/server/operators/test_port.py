@@ -2,6 +2,8 @@
 
 import contextlib
 import socket
+import ssl
+import struct
 import threading
 import time
 from contextlib import closing
@@ -12,8 +14,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from relaax.access import Access, RefusalLimit, Refusals, TokenFile
 from relaax.access.process_access import access_while
+from relaax.access.tls import TlsFiles
 from relaax.address import Address
 from relaax.errors import ConfigurationError
+from relaax.server.certificates.secrets_folder import SecretsFolder
 from relaax.server.common.operators import (
     OperatorPort,
     counter,
@@ -252,6 +256,41 @@ def test_over_the_limit_no_token_is_looked_at_and_health_checks_go_on(listener, 
         assert ask(address, "/healthz", MONITOR) == (503, "not now\n")
         assert ask(address, "/readyz", MONITOR) == (200, "ok\n")
         assert ask(address, "/metrics")[0] == 401  # it has shown none
+
+
+@pytest.mark.parametrize("is_guarded", [False, True])
+def test_a_caller_that_leaves_before_its_answer_leaves_no_traceback(
+    listener, address, tmp_path, capfd, is_guarded
+):
+    folder = SecretsFolder(tmp_path / "secrets")
+    folder.sign([], days=1, days_of_authority=1)
+    tls = TlsFiles(*(folder.path / name for name in ("server.crt", "server.key")))
+    asked, has_left, answers = threading.Event(), threading.Event(), []
+
+    def figures():
+        answers.append(threading.current_thread())
+        asked.set()
+        assert has_left.wait(20)
+        yield gauge("size", "Long", 1)
+
+    with (
+        access_while(Access(tls=tls) if is_guarded else Access()),
+        closing(OperatorPort(listener)) as port,
+    ):
+        port.show(figures)
+        connection = socket.create_connection(address, timeout=20)
+        if is_guarded:
+            context = ssl.create_default_context(cafile=folder.path / "ca.crt")
+            connection = context.wrap_socket(connection, server_hostname="127.0.0.1")
+        connection.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+        assert asked.wait(20)
+        # The end of the connection comes at once, with nothing before it.
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.close()
+        has_left.set()
+        answers[0].join(20)
+        assert not answers[0].is_alive()
+    assert "Traceback" not in capfd.readouterr().err
 
 
 def test_without_an_address_nobody_is_answered():
