@@ -17,12 +17,16 @@ _SHIPPED = REPOSITORY / "deploy" / "haproxy" / "haproxy.cfg"
 
 
 def haproxy_command(
-    url: str, servers: Sequence[str], directory: Path, checks: Sequence[str] | None = None
+    url: str,
+    servers: Sequence[str],
+    directory: Path,
+    checks: Sequence[str] | None = None,
+    has_tls: bool = False,
 ) -> list[Any]:
     """Return what balances ``url`` between ``servers``; Unmeasured where there is no HAProxy.
 
     ``checks`` are the servers' addresses for operators, by which it sees five times a second which
-    are ready; without them it does not look.
+    are ready, over TLS where they have it; without them it does not look.
     """
     program = shutil.which("haproxy", path=_PATH)
     if program is None:
@@ -35,6 +39,7 @@ def haproxy_command(
     if checks is not None:
         lines = [
             f"{line} addr 127.0.0.1 port {at.rpartition(':')[2]} inter 200ms"
+            + (" check-ssl verify none" if has_tls else "")
             for line, at in zip(lines, checks, strict=True)
         ]
     path = directory / "haproxy.cfg"

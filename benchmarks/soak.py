@@ -2,16 +2,17 @@
 
     python benchmarks/soak.py --seconds 600 --seed 1
 
-Every few seconds a client, a worker, an RLX server, a shard of the parameter server, a replay
-server, the learner, the S3 server or HAProxy is killed, stopped for some seconds, or cut off: its
-connections are refused, nothing passes them, or one byte a second. A process that has ended is
-started again. The schedule is drawn of the seed, and printed.
+Every few seconds a client, a worker, an actor, an RLX server, a shard of the parameter server, a
+replay server, the learner, the S3 server or HAProxy is killed, stopped for some seconds, or cut
+off: its connections are refused, nothing passes them, or one byte a second. A process that has
+ended is started again. The schedule is drawn of the seed, and printed. With ``--guarded`` all speak
+TLS and show tokens, and these and the certificates are renewed after half of the time.
 
-At the end clients stop, and what must hold is printed with its figures: that the training went on
-after each fault; that the global step went back with a shard alone, and not beyond a checkpoint;
-that each step of a client is counted, or lost where something ended; that no process, descriptor,
-shared memory or zombie is left, and that memory is flat. The exit status is 1 if any of these does
-not hold.
+At the end clients and actors stop, and what must hold is printed with its figures: that the
+training went on after each fault; that the global step went back with a shard alone, and not beyond
+a checkpoint; that each step of theirs is counted, or lost where something ended; that no process,
+descriptor, shared memory or zombie is left, and that memory is flat. The exit status is 1 if any of
+these does not hold.
 """
 
 import argparse
@@ -26,6 +27,7 @@ from pathlib import Path
 from processes import end_on_sigterm
 from report import parser_of
 from servers import temporary_directory
+from soak_access import Access, GuardedAccess
 from soak_checks import checks_after, checks_of
 from soak_faults import Striker
 from soak_leaks import shared_memory
@@ -71,6 +73,11 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1, help="of the schedule (default 1)")
     parser.add_argument("--roles", nargs="+", metavar="ROLE", help="which fail (default: all)")
     parser.add_argument("--at-once", type=int, default=1, help="faults at a time (default 1)")
+    parser.add_argument(
+        "--guarded",
+        action="store_true",
+        help="with TLS and tokens, which are renewed after half of the time",
+    )
     parser.add_argument("--directory", type=Path, help="where logs are kept (default: nowhere)")
     return parser.parse_args()
 
@@ -79,7 +86,8 @@ def soak(arguments: argparse.Namespace, directory: Path) -> int:
     """Run it, and return the exit status."""
     before = shared_memory()
     links = Links()
-    training = Training(directory, links, Sampling.of(arguments.seconds))
+    access = GuardedAccess(directory / "secrets") if arguments.guarded else Access()
+    training = Training(directory, links, Sampling.of(arguments.seconds), access)
     course = Course(training)
     try:
         course.start()
@@ -122,12 +130,16 @@ class Course:
 
     def suffer(self, faults: Iterator[Fault], seconds: float, at_once: int) -> None:
         """Let faults come, so many ``at_once``, until ``seconds`` are over."""
-        while self._elapsed() < seconds:
-            self._suffer(list(islice(faults, at_once)))
+        for until in (seconds / 2, seconds):
+            while self._elapsed() < until:
+                self._suffer(list(islice(faults, at_once)))
+            if until < seconds and self._training.access.is_guarded:
+                self._training.access.renew()
+                print(f"{self._elapsed():6.1f} s  certificates and tokens are renewed", flush=True)
 
     def end(self) -> dict[str, int | None]:
-        """Let clients end, and all else when nothing is on its way; return exit statuses."""
-        statuses = self._stopped("client")
+        """End clients and actors, and all else when nothing is on its way; return exit statuses."""
+        statuses = self._stopped("client") | self._stopped("actor")
         self._wait_for(self.watch.is_quiet, "quiet", QUIET_DEADLINE_S, must=False)
         self._wait_for(self.watch.note_end, "the global step", QUIET_DEADLINE_S)
         for role in ("HAProxy", "RLX server", "learner", "replay", "shard", "S3 server"):

@@ -30,6 +30,7 @@ def checks_of(training: Training, watch: Watch, statuses: Mapping[str, int | Non
         _memory_is_flat(training),
         _keeps_no_descriptor(training),
         _says_no_traceback(training),
+        *([_shows_what_was_renewed(watch)] if training.access.is_guarded else []),
         Check("no zombies", not watch.zombies, ", ".join(watch.zombies) or "0"),
     ]
 
@@ -126,6 +127,14 @@ def _says_no_traceback(training: Training) -> Check:
         if "Traceback (most recent call last)" in run.text()
     ]
     return Check("no log has a traceback", not found, ", ".join(found) or "0")
+
+
+def _shows_what_was_renewed(watch: Watch) -> Check:
+    return Check(
+        "all servers show the renewed certificate",
+        not watch.outdated,
+        ", ".join(watch.outdated) or "each of them",
+    )
 
 
 def _memory_is_flat(training: Training) -> Check:

@@ -1,10 +1,10 @@
 """What became of each step that a client has taken.
 
-A step is sent by a client, taken by a worker, delivered to a replay server and stored there, and
-counted by the parameter server. Each of them counts it in memory that outlives it, so that the
-differences are what was lost between two of them. How much these can be at most is known as well:
-what one end does not know to have arrived. A loss without a process that has ended, and a step that
-counts twice, are beyond these bounds.
+A step is sent by a client and taken by a worker, or by an actor and its own environment, delivered
+to a replay server and stored there, and counted by the parameter server. Each of them counts it in
+memory that outlives it, so that the differences are what was lost between two of them. How much
+these can be at most is known as well: what one end does not know to have arrived. A loss without a
+process that has ended, and a step that counts twice, are beyond these bounds.
 """
 
 import re
@@ -39,12 +39,13 @@ def reached(run: Run) -> int:
 
 def on_the_way(training: Training) -> int:
     """Return how many steps processes that run have not handed on."""
-    workers = sum(
-        int(t["taken"] - t["delivered"] - t["dropped"] - t["lost"])
-        for each in training.of("RLX server")
-        if (t := each.run.totals())
+    acting = sum(
+        int(t["taken"] - t["delivered"] - t["dropped"] - t.get("lost", 0))
+        for role in ("RLX server", "actor")
+        for each in training.of(role)
+        if each.run.is_alive and (t := each.run.totals())
     )
-    return workers + sum(_uncounted(each.run) for each in training.of("replay"))
+    return acting + sum(_uncounted(each.run) for each in training.of("replay"))
 
 
 def ledger(
@@ -53,28 +54,45 @@ def ledger(
     with_first: Sequence[Rollback],
     with_another: Sequence[Rollback],
 ) -> Ledger:
-    """Add up all; the clients have ended, and nothing is on its way.
+    """Add up all; clients and actors have ended, and nothing is on its way.
 
     ``with_first`` are the rollbacks at ends of the first shard, and ``with_another`` those at ends
     of others.
     """
     sent = sum(each[SENT] for each in training.counts)
     answered = sum(each[ANSWERED] for each in training.counts)
-    workers = _sums(training, "RLX server")
-    taken, delivered, dropped = (int(workers[n]) for n in ("taken", "delivered", "dropped"))
+    played = sum(each[SENT] for each in training.actor_counts)
+    workers, actors = _sums(training, "RLX server"), _sums(training, "actor")
+    taken = int(workers["taken"] + actors["taken"])
+    delivered, dropped = (int(workers[n] + actors[n]) for n in ("delivered", "dropped"))
+    lost_in_actors = played - int(actors["taken"])
     stored = int(_sums(training, "replay")["stored"])
     shards = training.of("shard")[0].runs
     counted = sum(int(run.totals().get("counted", 0)) for run in shards)
     ended = [run for each in training.of("replay") for run in each.runs if run is not each.run]
     undelivered = taken - delivered - dropped
     return Ledger(
-        sent,
+        sent + played,
         global_step,
         [
-            Entry("on lost connections", sent - taken, sent - answered, "not answered"),
-            Entry("dropped by workers", dropped, 0, "as they wait"),
             Entry(
-                "with workers", undelivered - (stored - delivered), undelivered, "of their counts"
+                "on lost connections",
+                sent - int(workers["taken"]),
+                sent - answered,
+                "not answered",
+            ),
+            Entry(
+                "in actors that were about to take them",
+                lost_in_actors,
+                sum(len(each.runs) for each in training.of("actor")),
+                "ends",
+            ),
+            Entry("dropped by workers and actors", dropped, 0, "as they wait"),
+            Entry(
+                "with workers and actors",
+                undelivered - (stored - delivered),
+                undelivered,
+                "of their counts",
             ),
             Entry(
                 "with replay servers",

@@ -67,7 +67,10 @@ class Run:
 
 
 class Supervised:
-    """A program that is started again as soon as it has ended."""
+    """A program that is started again as soon as it has ended.
+
+    One that ``dies_whole`` is killed with what it has started, which does its work.
+    """
 
     def __init__(
         self,
@@ -77,6 +80,7 @@ class Supervised:
         directory: Path,
         has_counts: bool = False,
         is_ready: Callable[["Supervised"], bool] = lambda each: True,
+        dies_whole: bool = False,
     ) -> None:
         self.role = role
         self.name = name
@@ -84,6 +88,7 @@ class Supervised:
         self._directory = directory
         self._has_counts = has_counts
         self._is_ready = is_ready
+        self._dies_whole = dies_whole
         self.runs: list[Run] = []
         #: Exit statuses of runs that ended by themselves.
         self.unexpected: list[int] = []
@@ -132,7 +137,7 @@ class Supervised:
             self.start()
             return
         if self._has_counts and run.counts is None:
-            run.counts = KeptCounts.of_process(run.process.pid)
+            run.counts = _counts_of(run)
         now = time.monotonic()
         if now >= self._sample_at:
             self._sample_at = now + sample_every_s
@@ -141,8 +146,10 @@ class Supervised:
             self._sample(now)
 
     def kill(self) -> None:
-        """Kill it alone: what it has started ends by itself, or the soak will find it."""
+        """Kill it: what it has started ends by itself, or with it, or the soak will find it."""
         self.run.was_killed = True
+        if self._dies_whole:
+            self.send(signal.SIGKILL)
         self.run.process.kill()
         self.run.process.wait(STOP_DEADLINE_S)
 
@@ -171,6 +178,12 @@ class Supervised:
                 mib += member.memory_info().rss / (1 << 20)
                 descriptors += member.num_fds()
         self.run.samples.append(Sample(now, mib, descriptors))
+
+
+def _counts_of(run: Run) -> KeptCounts | None:
+    """Return what a process counts, or what it has started; None as long as there is nothing."""
+    found = (KeptCounts.of_process(member.pid) for member in run.family())
+    return next((counts for counts in found if counts is not None), None)
 
 
 def left_over(directory: Path) -> list[psutil.Process]:

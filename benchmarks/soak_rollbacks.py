@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 #: Steps that are counted between two looks, at most.
-STEPS_BETWEEN_LOOKS = 60
+STEPS_BETWEEN_LOOKS = 75
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ _ALL = (Blow.KILL, Blow.KILL, Blow.STOP, *Cut)
 MAY_SUFFER: dict[str, tuple[Blow | Cut, ...]] = {
     "client": _ALL,
     "worker": (Blow.KILL, Blow.STOP),
+    "actor": _ALL,
     "RLX server": _ALL,
     "shard": _ALL,
     "replay": _ALL,

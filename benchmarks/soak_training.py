@@ -1,8 +1,8 @@
 """The training of the soak: every kind of process that there is, with links before the servers."""
 
+import json
 import re
 import sys
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import yaml
 from haproxy import haproxy_command
 from launch import REPOSITORY
 from servers import COMMANDS, free_address
+from soak_access import Access
 from soak_client import ClientCounts
 from soak_links import Link, Links
 from soak_processes import Supervised
@@ -28,7 +29,9 @@ SHARDS = REPLAYS = SERVERS = 2
 
 CLIENTS = 4
 
-#: Of each client.
+ACTORS = 1
+
+#: Of each client, and of each actor.
 STEPS_A_SECOND = 10
 
 WORKERS = 2
@@ -50,8 +53,9 @@ ALGORITHM: dict[str, Any] = {
 class Training:
     """All processes, by name; started, and looked after until they are stopped."""
 
-    def __init__(self, directory: Path, links: Links, sampling: Sampling) -> None:
+    def __init__(self, directory: Path, links: Links, sampling: Sampling, access: Access) -> None:
         self.sampling = sampling
+        self.access = access
         self._directory = directory
         self._links = links
         self._config = directory / "soak.yaml"
@@ -59,7 +63,9 @@ class Training:
         self.processes: list[Supervised] = []
         #: The links before each process, by its name.
         self.links: dict[str, list[Link]] = {}
+        #: What clients count, and what the environments of actors do.
         self.counts: list[ClientCounts] = []
+        self.actor_counts: list[ClientCounts] = []
         self.operators: dict[str, str] = {}
         self._wire()
 
@@ -81,15 +87,12 @@ class Training:
             each for role in ("shard", "replay", "learner", "RLX server") for each in self.of(role)
         ]
         yield self.of("HAProxy")
-        yield self.of("client")
+        yield [*self.of("client"), *self.of("actor")]
 
     def figure(self, name: str, figure: str) -> float | None:
         """Return a figure of a server; None if it does not answer."""
         try:
-            with urllib.request.urlopen(
-                f"http://{self.operators[name]}/metrics", timeout=2
-            ) as answer:
-                text = answer.read().decode()
+            text = self.access.answer(self.operators[name], "/metrics")
         except OSError:
             return None
         found = re.search(rf"^{figure}(?:{{.*}})? (\S+)$", text, re.MULTILINE)
@@ -105,9 +108,12 @@ class Training:
         servers = self._linked("RLX server", SERVERS)
         s3 = self._link("S3 server", self.s3_url)
         shard_urls, replay_urls = ([url for _, url in each] for each in (shards, replays))
-        # What the learner reaches, it reaches by links of its own.
-        ends = [[self._link("learner 1", bind) for bind, _ in each] for each in (shards, replays)]
-        self._write(shard_urls, replay_urls, s3, ends)
+        # What the learner and the actors reach, they reach by links of their own.
+        of_learner, of_actors = (
+            [[self._link(name, bind) for bind, _ in each] for each in (shards, replays)]
+            for name in ("learner 1", "actor 1")
+        )
+        self._write(shard_urls, replay_urls, s3, of_learner, of_actors)
         self._add_s3()
         for number, (bind, _) in enumerate(shards, 1):
             flags = ["--shard", f"{number}/{SHARDS}", "--aws-spool", self._place("spool", number)]
@@ -123,14 +129,22 @@ class Training:
             [url for _, url in servers],
             self._directory,
             checks=[self.operators[each.name] for each in self.of("RLX server")],
+            has_tls=self.access.is_guarded,
         )
         self.processes.append(Supervised("HAProxy", "HAProxy", command, self._directory))
         self.links["HAProxy"] = []
         for number in range(1, CLIENTS + 1):
             self._add_client(number, balancer)
+        for number in range(1, ACTORS + 1):
+            self._add_actor(number)
 
     def _write(
-        self, shards: list[str], replays: list[str], s3: str, of_learner: list[list[str]]
+        self,
+        shards: list[str],
+        replays: list[str],
+        s3: str,
+        of_learner: list[list[str]],
+        of_actors: list[list[str]],
     ) -> None:
         common = {"--log-level": "INFO"}
         content = {
@@ -157,6 +171,13 @@ class Training:
                 "--replay-servers": replays,
                 "--workers": WORKERS,
             },
+            "relaax-actor": {
+                **common,
+                "--parameter-server": of_actors[0],
+                "--replay-servers": of_actors[1],
+                "--env": f"{Path(__file__).with_name('soak_environment.py')}:Counted",
+            },
+            "access": dict(self.access.options),
             "algorithm": ALGORITHM,
         }  # fmt: skip
         self._config.write_text(yaml.safe_dump(content))
@@ -202,8 +223,7 @@ class Training:
 
     def _answers(self, process: Supervised) -> bool:
         try:
-            url = f"http://{self.operators[process.name]}/readyz"
-            urllib.request.urlopen(url, timeout=2).close()
+            self.access.answer(self.operators[process.name], "/readyz")
         except OSError:
             return False
         return True
@@ -216,6 +236,14 @@ class Training:
         program = Path(__file__).with_name("soak_client.py")
         command = [sys.executable, program, url, path, number, STEPS_A_SECOND]
         self.processes.append(Supervised("client", name, command, self._directory))
+
+    def _add_actor(self, number: int) -> None:
+        name, path = f"actor {number}", self._place("actor-steps", number)
+        self.actor_counts.append(ClientCounts(path))
+        arguments = json.dumps({"path": str(path), "steps_a_second": STEPS_A_SECOND})
+        command = [COMMANDS / "relaax-actor", "--config", self._config, "--env-kwargs", arguments]
+        actor = Supervised("actor", name, command, self._directory, True, dies_whole=True)
+        self.processes.append(actor)
 
 
 def _says(pattern: str) -> Callable[[Supervised], bool]:

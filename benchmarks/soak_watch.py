@@ -11,7 +11,8 @@ from soak_processes import Run
 from soak_rollbacks import Look
 from soak_training import Training
 
-#: After a fault, the parameter server counts so many steps more, and each client so many answers.
+#: After a fault, the parameter server counts so many steps more, and each client and each actor so
+#: many answers.
 _MORE_STEPS, _MORE_ANSWERS = 30, 5
 
 _LOOK_S = 0.5
@@ -49,6 +50,8 @@ class Watch:
         #: As the parameter server itself says it, at the end.
         self.global_step = 0
         self.zombies: list[str] = []
+        #: Ports that show an old certificate.
+        self.outdated: list[str] = []
         self._look_at = 0.0
         self._quiet_since: tuple[float, object] = (0.0, None)
 
@@ -73,7 +76,7 @@ class Watch:
             shard.totals().get("counted", 0.0),
             learner,
             self._updates() or 0.0,
-            [each[ANSWERED] for each in self._training.counts],
+            self._answered(),
         )
 
     def goes_on_since(self, mark: Mark) -> Callable[[], bool]:
@@ -87,8 +90,8 @@ class Watch:
             return (
                 shard.totals().get("counted", 0.0) >= counted + _MORE_STEPS
                 and all(
-                    each[ANSWERED] >= before + _MORE_ANSWERS
-                    for each, before in zip(training.counts, mark.answered, strict=True)
+                    now >= before + _MORE_ANSWERS
+                    for now, before in zip(self._answered(), mark.answered, strict=True)
                 )
                 and (self._updates() or 0.0) > updates
                 and all(each.is_ready for each in training.processes)
@@ -119,7 +122,13 @@ class Watch:
             return False
         self.global_step = int(global_step)
         self.zombies = zombies(self._training.processes)
+        self.outdated = self._training.access.outdated(self._training.operators.values())
         return True
+
+    def _answered(self) -> list[int]:
+        """Return the steps of each client and each actor to which an action has come."""
+        training = self._training
+        return [each[ANSWERED] for each in [*training.counts, *training.actor_counts]]
 
     def _updates(self) -> float | None:
         return self._training.figure("learner 1", "relaax_learner_updates_total")

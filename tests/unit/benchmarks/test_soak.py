@@ -7,7 +7,9 @@ from itertools import islice
 import numpy as np
 import pytest
 from processes import free_port
+from soak_client import ANSWERED, EPISODE_STEPS, EPISODES, SENT, ClientCounts
 from soak_entries import Entry, Ledger
+from soak_environment import Counted
 from soak_links import Cut, Links
 from soak_rollbacks import STEPS_BETWEEN_LOOKS, Look, Rollback, at_end, while_running
 from soak_schedule import MAY_SUFFER, schedule
@@ -118,8 +120,8 @@ LOOKS = [Look(at / 2, 20 * at) for at in range(40)]  # 40 steps a second, until 
 
 def test_a_rollback_at_an_end_is_bounded_by_what_was_counted_since_the_last_checkpoint():
     assert at_end(200, LOOKS, seconds=5.0) == Rollback(200, 220 + STEPS_BETWEEN_LOOKS)
-    assert at_end(280, LOOKS, seconds=5.0).holds
-    assert not at_end(281, LOOKS, seconds=5.0).holds
+    assert at_end(220 + STEPS_BETWEEN_LOOKS, LOOKS, seconds=5.0).holds
+    assert not at_end(221 + STEPS_BETWEEN_LOOKS, LOOKS, seconds=5.0).holds
     assert not at_end(-1, LOOKS, seconds=5.0).holds
     assert not at_end(1, [], seconds=5.0).holds
 
@@ -160,3 +162,19 @@ def test_the_slope_of_memory_and_its_error_agree_with_numpy():
     (slope, _), covariance = np.polyfit(seconds / 3600, mib, 1, cov=True)
     assert found.mib_an_hour == pytest.approx(slope)
     assert found.error == pytest.approx(np.sqrt(covariance[0, 0]))
+
+
+def test_the_environment_of_an_actor_counts_steps_when_they_end_and_actions_that_follow(tmp_path):
+    path = tmp_path / "steps"
+    environment, counts = Counted(str(path), steps_a_second=1e6), ClientCounts(path)
+    environment.reset()
+    for number in range(EPISODE_STEPS):
+        *_, is_over, is_cut_off, _ = environment.step(0)
+        assert (is_over, is_cut_off) == (number == EPISODE_STEPS - 1, False)
+        assert (counts[SENT], counts[ANSWERED]) == (number + 1, number)
+    environment.reset()
+    assert (counts[SENT], counts[ANSWERED], counts[EPISODES]) == (EPISODE_STEPS, EPISODE_STEPS, 1)
+    again = Counted(str(path), steps_a_second=1e6)  # it counts on
+    again.reset()
+    again.step(1)
+    assert (counts[SENT], counts[ANSWERED]) == (EPISODE_STEPS + 1, EPISODE_STEPS)
