@@ -328,8 +328,7 @@ def test_open_connections_end_with_their_token_and_not_before(guarded: Guarded) 
     training = guarded.training
     guarded.start()
     token, path = guarded.token(Role.ENVIRONMENT), guarded.folder / "tokens"
-    access = ClientAccess(token, tls=guarded.files("environment"))
-    transport, url = TcpTransport(access), training.rlx_server_url
+    transport, url = _shows(guarded, token), training.rlx_server_url
     with (
         Client(url, protocol=1, transport=transport, timeout_s=20) as first,
         Client(url, protocol=2, transport=transport, timeout_s=20) as second,
@@ -396,7 +395,9 @@ def test_an_address_that_shows_many_wrong_tokens_is_refused_and_no_other(guarded
     with (
         calling_from("127.0.0.2", url) as guesser,
         calling_from("127.0.0.3", url) as other,
+        Client(guesser, transport=_shows(guarded, token), timeout_s=20) as open_before,
     ):
+        open_before.init([0.0, 0.0, 0.0])
         wrong = [_code(guarded, guesser, WRONG) for _ in range(MOST_REFUSALS)]
         assert wrong == [ErrorCode.ACCESS] * MOST_REFUSALS
         for shown in (WRONG, token):
@@ -405,6 +406,7 @@ def test_an_address_that_shows_many_wrong_tokens_is_refused_and_no_other(guarded
             assert not failure.is_final
             assert "(--max-refusals-per-address)" in failure.message
             assert "closed" in _failure(guarded, guesser, shown, protocol=1).message
+        open_before.send(1.0, [0.0, 0.0, 0.0])
         for protocol in (1, 2):
             assert _failure(guarded, other, token, protocol=protocol) is None
     with calling_from("127.0.0.2", guarded.ports["rlx-server"]) as guesser:  # by its other process
@@ -454,6 +456,11 @@ def _require_a_limit_over_http(guarded: Guarded) -> None:
         assert guarded.ask_at(other, "/metrics", monitor)[0] == 200
 
 
+def _shows(guarded: Guarded, token: str) -> TcpTransport:
+    """Return the way of a client with an environment's certificate."""
+    return TcpTransport(ClientAccess(token, tls=guarded.files("environment")))
+
+
 def _code(guarded: Guarded, url: str, token: str) -> int | None:
     failure = _failure(guarded, url, token)
     return None if failure is None else failure.code
@@ -461,9 +468,8 @@ def _code(guarded: Guarded, url: str, token: str) -> int | None:
 
 def _failure(guarded: Guarded, url: str, token: str, protocol: int | None = None) -> Failure | None:
     """Play a step at ``url``; return what fails."""
-    access = ClientAccess(token, tls=guarded.files("environment"))
-    client = Client(url, protocol=protocol, transport=TcpTransport(access), timeout_s=20)
-    with client:
+    transport = _shows(guarded, token)
+    with Client(url, protocol=protocol, transport=transport, timeout_s=20) as client:
         try:
             client.init([0.0, 0.0, 0.0])
         except Failure as failure:
