@@ -58,8 +58,12 @@ train: install ## train CartPole-v1 until its goal is reached
 test: unit learning ## run all tests
 	$(BIN)/python -m pytest -n $(WAITING) --dist loadfile --no-loadscope-reorder -m 'integration or containers'
 
+# Each of its processes imports all tests: those of other folders are left out, and what is compiled is kept, also where
+# the environment says that Python writes none.
+unit: export PYTHONDONTWRITEBYTECODE :=
+unit: export PYTHONPYCACHEPREFIX := $(CURDIR)/build/bytecode
 unit: install-test ## run the fast tests alone, on all cores
-	$(BIN)/python -m pytest -n $(CORES) --dist worksteal -m 'not integration and not learning and not containers'
+	$(BIN)/python -m pytest -n $(CORES) --dist worksteal -m 'not integration and not learning and not containers' tests/unit
 
 integration: install-test ## run the tests with real processes alone, on all cores
 	$(BIN)/python -m pytest -n $(WAITING) --dist loadfile --no-loadscope-reorder -m integration

@@ -78,9 +78,9 @@ class Shards:
         self._port.set_phase(Phase.CLOSING)
 
     def close(self):
-        self.stop_first()
-        for index in list(self.others):
+        for index in list(self.others):  # before the first one: it waits for their calls
             self.stop_other(index)
+        self.stop_first()
 
 
 class Other:

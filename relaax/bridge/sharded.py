@@ -31,6 +31,9 @@ _FIRST_WAIT_S = 2.0
 #: Pause before values are asked for again, while shards begin anew.
 _PAUSE_S = 0.1
 
+#: The same where a shard does not answer.
+_PAUSE_AWAY_S = 1.0
+
 
 @dataclass(frozen=True)
 class _Slice:
@@ -226,7 +229,7 @@ class ShardedBridge(BridgeBase):
                 _log.warning("waiting for %s", away)
                 say_at = time.monotonic() + self._call_timeout_s
             timeout_s = self._call_timeout_s
-            time.sleep(_PAUSE_S if not away else min(1.0, timeout_s))
+            time.sleep(_PAUSE_S if not away else min(_PAUSE_AWAY_S, timeout_s))
 
     def _read_once(self, at_least: int, timeout_s: float) -> tuple[list[_Slice] | None, str]:
         """Return the slices of all shards; else None and which one is away."""

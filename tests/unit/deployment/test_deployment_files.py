@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import kubernetes_validate
 import pytest
 import yaml
 from programs import needs, program
@@ -294,6 +293,8 @@ NEEDS_KUBECTL = needs(KUBECTL is not None, "needs kubectl (apt install kubernete
 
 @NEEDS_KUBECTL
 def test_kubernetes_accepts_what_is_rendered(documents: list[dict[str, Any]]):
+    import kubernetes_validate  # here: it takes a second, in each process that collects tests
+
     kinds = {document["kind"] for document in documents}
     assert {
         "ConfigMap", "Deployment", "HorizontalPodAutoscaler", "Namespace", "NetworkPolicy",

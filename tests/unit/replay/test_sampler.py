@@ -11,6 +11,7 @@ from scipy import stats
 
 from relaax.errors import ConfigurationError
 from relaax.metrics import Metrics
+from relaax.replay.client import shard as shard_module
 from relaax.replay.client.mixed_sampler import MixedSampler
 from relaax.replay.client.sampler import ShardedSampler
 from relaax.replay.client.shard import Shard
@@ -73,6 +74,13 @@ class Shards:
         self.sampler.close()
         for server in self.servers:
             server.stop()
+
+
+@pytest.fixture(autouse=True)
+def _asked_often(monkeypatch):
+    """A sampler asks its servers more often than it does, and so what a test waits for comes."""
+    monkeypatch.setattr(shard_module, "REFRESH_S", 0.05)
+    monkeypatch.setattr(shard_module, "WATCH_S", 0.1)
 
 
 @pytest.fixture(name="shards")

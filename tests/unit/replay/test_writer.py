@@ -10,6 +10,7 @@ from replay_cases import SCHEMA
 from replay_servers import Server, batch, wait_until
 
 from relaax.replay import service
+from relaax.replay.client import writer as writer_module
 from relaax.replay.client.stub import ReplayAway, ReplayStub
 from relaax.replay.client.writer import ReplayWriter
 from relaax.replay.limiter import Limiter
@@ -223,7 +224,8 @@ def test_steps_that_are_dropped_again_and_again_are_in_the_log_now_and_then(serv
     assert sum(int(each.split()[0]) for each in said) == 60
 
 
-def test_a_full_table_makes_the_writer_wait_however_long_it_takes(server):
+def test_a_full_table_makes_the_writer_wait_however_long_it_takes(server, monkeypatch):
+    monkeypatch.setattr(service, "LONGEST_WAIT_S", 0.2)
     server.stop()
     full = Server(limiter=Limiter(min_items=1, samples_per_insert=1.0, error_buffer=1.0))
     stub = ReplayStub(f"127.0.0.1:{full.port}", call_timeout_s=5)
@@ -236,7 +238,7 @@ def test_a_full_table_makes_the_writer_wait_however_long_it_takes(server):
     with ThreadPoolExecutor(1) as threads:
         writing = threads.submit(write)
         with pytest.raises(TimeoutError):
-            writing.result(3.0)  # longer than the server keeps a call, and than the timeout
+            writing.result(1.0)  # longer than the server keeps a call, and than the timeout
         while not writing.done():
             with suppress(NotReady):
                 full.replay.sample("all", 4, 0.05)
@@ -251,7 +253,10 @@ def test_a_full_table_makes_the_writer_wait_however_long_it_takes(server):
         full.stop()
 
 
-def test_what_follows_steps_that_could_not_be_sent_at_the_end_is_not_sent_either(server):
+def test_what_follows_steps_that_could_not_be_sent_at_the_end_is_not_sent_either(
+    server, monkeypatch
+):
+    monkeypatch.setattr(writer_module, "CLOSE_DEADLINE_S", 0.4)
     server.stop()
     full = Server(limiter=Limiter(min_items=1, samples_per_insert=1.0, error_buffer=1.0))
     writer = ReplayWriter(ReplayStub(f"127.0.0.1:{full.port}", call_timeout_s=5), SCHEMA)

@@ -222,6 +222,7 @@ def test_a_flood_of_lost_connections_is_a_few_lines(session, caplog):
         assert client.receive() is not None
         client.connection._sock.sendall(b"\x05\0\0\0a")  # and no more
         client.close()
+    talk.client.close()
     wait_for(lambda: talk.served.load == 0, "the end of all connections")
     said = caplog.text.count("bytes before the end of a frame")
     assert LOGGED_AT_ONCE <= said < LOGGED_AT_ONCE + 5

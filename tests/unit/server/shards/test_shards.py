@@ -10,7 +10,7 @@ from processes import free_port, wait_for
 from shards import Shards, random_vectors, whole
 
 from relaax.algorithm_base import Phase
-from relaax.bridge import BridgeControl
+from relaax.bridge import BridgeControl, sharded
 from relaax.bridge.sharded import ShardedBridge
 from relaax.errors import (
     BridgeError,
@@ -22,7 +22,7 @@ from relaax.learning.filters.merging import MergingOptimizer
 from relaax.learning.filters.statistics import initial_statistics
 from relaax.learning.optimizers import SGD, Adam, AdamSettings, RMSProp, RMSPropSettings
 from relaax.learning.optimizers.parts import OptimizerOfParts, Part
-from relaax.server.parameter_server.shards import leader
+from relaax.server.parameter_server.shards import following, leader
 from relaax.server.parameter_server.shards.following import LEAVE_S, FirstStub
 from relaax.server.parameter_server.shards.members import Said
 
@@ -41,6 +41,15 @@ OPTIMIZERS = {
         }
     ),
 }
+
+
+@pytest.fixture(autouse=True)
+def _polled_often(monkeypatch):
+    """Pauses between two looks are a fraction of what they are, and so is what a test waits."""
+    monkeypatch.setattr(sharded, "_FIRST_WAIT_S", 0.2)
+    monkeypatch.setattr(sharded, "_PAUSE_AWAY_S", 0.1)
+    monkeypatch.setattr(leader, "_LOOK_S", 0.05)
+    monkeypatch.setattr(following, "PAUSE_S", 0.02)
 
 
 @pytest.fixture(name="shards_of")
