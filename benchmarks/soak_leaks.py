@@ -7,6 +7,7 @@ from pathlib import Path
 import psutil
 from soak_processes import Run, Sample, Supervised
 from soak_trends import Trend, trend_of
+from soak_usage import early_and_late
 
 #: A slope of fewer samples says nothing.
 _LEAST_SAMPLES = 20
@@ -30,15 +31,12 @@ def trends(processes: Sequence[Supervised], settled_s: float) -> list[Trend]:
 
 
 def descriptors(processes: Sequence[Supervised], settled_s: float) -> list[tuple[str, int, int]]:
-    """Return the name, and the least descriptors early and late, of runs that were long enough."""
+    """Return the name, and the usual descriptors early and late, of runs that were long enough."""
     found = []
     for each in processes:
         samples = _settled(each.run, settled_s)
         if len(samples) >= _LEAST_SAMPLES:
-            half = len(samples) // 2
-            early = min(sample.descriptors for sample in samples[:half])
-            late = min(sample.descriptors for sample in samples[half:])
-            found.append((each.name, early, late))
+            found.append((each.name, *early_and_late([each.descriptors for each in samples])))
     return found
 
 

@@ -14,7 +14,7 @@ from soak_links import Cut, Links
 from soak_rollbacks import STEPS_BETWEEN_LOOKS, Look, Rollback, at_end, while_running
 from soak_schedule import MAY_SUFFER, schedule
 from soak_trends import Trend, trend_of
-from soak_usage import Sampling, descriptor_check, memory_check
+from soak_usage import Sampling, descriptor_check, early_and_late, memory_check
 
 
 @pytest.fixture(name="link")
@@ -147,6 +147,14 @@ def test_a_check_that_has_measured_nothing_does_not_hold():
     assert memory_check([Trend("a server", 1, 100, 1.0, 1.0)]).holds
     assert descriptor_check([("a server", 20, 28)]).holds
     assert not descriptor_check([("a server", 20, 28), ("another", 20, 29)]).holds
+
+
+@pytest.mark.parametrize(
+    ("counts", "found"),
+    [([20] * 30, (20, 20)), ([20] * 5 + [9] * 5 + [20] * 20, (20, 20)), (range(30), (7, 22))],
+)
+def test_a_server_that_was_cut_off_for_a_while_keeps_no_descriptor(counts, found):
+    assert early_and_late(counts) == found
 
 
 @pytest.mark.parametrize(("seconds", "sampling"), [(60, (1, 10)), (600, (5, 30)), (7200, (5, 30))])
