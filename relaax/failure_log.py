@@ -1,15 +1,10 @@
 """Logs what an algorithm's code raises: the traceback once, however often it happens."""
 
-import contextlib
-import fcntl
 import hashlib
 import logging
-import mmap
-import os
-import threading
 import traceback
-import weakref
-from collections.abc import Iterator
+
+from relaax.forked_memory import ForkedMemory
 
 #: Of a failure, in what processes share.
 _DIGEST_BYTES = 16
@@ -28,12 +23,8 @@ class FailureLog:
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
-        self._file = os.memfd_create("failures")  # in memory; its lock ends with its process
-        weakref.finalize(self, os.close, self._file)
-        os.ftruncate(self._file, _MOST_FAILURES * _DIGEST_BYTES)
-        self._shown = mmap.mmap(self._file, 0)
-        #: Of threads: the file's lock is one of processes.
-        self._lock = threading.Lock()
+        self._memory = ForkedMemory("failures", _MOST_FAILURES * _DIGEST_BYTES)
+        self._shown = self._memory.bytes
 
     def add(self, what: str, error: Exception) -> None:
         """Log ``what`` failed with the traceback; one line, where that has been logged before.
@@ -42,7 +33,7 @@ class FailureLog:
         reached in the same way: two mistakes that end in one line of a library are two failures.
         """
         digest = _digest(error)
-        with self._alone():
+        with self._memory.alone():  # until the failure is in the log
             place = self._place_of(digest)
             if self._shown[place] == digest:
                 self._log.error("%s failed again: %s", what, in_words(error))
@@ -51,16 +42,6 @@ class FailureLog:
             # After it: a process that is killed between the two leaves its traceback to the next.
             if self._shown[place] == _FREE:
                 self._shown[place] = digest
-
-    @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Keep out other threads and processes, until the failure is in the log."""
-        with self._lock:
-            fcntl.lockf(self._file, fcntl.LOCK_EX)
-            try:
-                yield
-            finally:
-                fcntl.lockf(self._file, fcntl.LOCK_UN)
 
     def _place_of(self, digest: bytes) -> slice:
         """Return where this failure is kept, or may be: nowhere, if all places are taken."""

@@ -3,8 +3,10 @@
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+from relaax.forked_memory import ForkedMemory
 
 #: One line of a kind is written in so many seconds, after those that may come at once.
 EVERY_S = 10.0
@@ -61,7 +63,7 @@ class ThrottledLog:
         Whoever calls this once a second leaves out nothing for longer than ``EVERY_S``.
         """
         for kind in self._kinds.values():
-            if kind.left_out and self._may_write(kind):
+            if kind.left_out and kind.text and self._may_write(kind):
                 self._write(kind, kind.level, kind.text, kind.arguments)
 
     def _add(self, name: str, level: int, text: str, arguments: tuple[object, ...]) -> None:
@@ -83,3 +85,57 @@ class ThrottledLog:
         times, kind.left_out = kind.left_out, 0
         more = f" ({times} times since the last such message)" if times > 1 else ""
         self._log.log(level, f"{text}%s", *arguments, more)
+
+
+class _ForkedKind(_Kind):
+    """What processes share of a kind; the line that one of them has left out is its own."""
+
+    def __init__(self, shared: "memoryview[float]") -> None:
+        self._shared = shared  # float64 [2]
+        super().__init__()
+
+    @property
+    def used_until(self) -> float:
+        return float(self._shared[0])
+
+    @used_until.setter
+    def used_until(self, value: float) -> None:
+        self._shared[0] = value
+
+    @property
+    def left_out(self) -> int:
+        return int(self._shared[1])
+
+    @left_out.setter
+    def left_out(self, value: int) -> None:
+        self._shared[1] = value
+
+
+class ForkedThrottledLog(ThrottledLog):
+    """The same for several threads and processes, which are forked from where this is made.
+
+    All of them together write so few lines. There are no other ``kinds``. A process that ends says
+    nothing of what it has left out; the next line of the kind counts it.
+    """
+
+    def __init__(
+        self,
+        log: logging.Logger,
+        kinds: Sequence[str],
+        at_once: int = 1,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(log, at_once, clock)
+        self._memory = ForkedMemory("throttled log", len(kinds) * 16)
+        numbers = memoryview(self._memory.bytes).cast("d")
+        for place, kind in enumerate(kinds):
+            self._kinds[kind] = _ForkedKind(numbers[2 * place : 2 * place + 2])
+
+    def say_left_out(self) -> None:
+        """See ThrottledLog."""
+        with self._memory.alone():
+            super().say_left_out()
+
+    def _add(self, name: str, level: int, text: str, arguments: tuple[object, ...]) -> None:
+        with self._memory.alone():
+            super()._add(name, level, text, arguments)

@@ -2,10 +2,11 @@
 
 import logging
 
+import forking_programs
 import pytest
 
 from relaax import throttled_log
-from relaax.throttled_log import EVERY_S, ThrottledLog
+from relaax.throttled_log import EVERY_S, ForkedThrottledLog, ThrottledLog
 
 
 class Clock:
@@ -82,3 +83,71 @@ def test_only_so_many_kinds_are_remembered(make, monkeypatch):
     for number in range(1000):
         log.warning("closed", kind=str(number))
         assert len(log._kinds) <= 10
+
+
+FORKED = """
+import logging, os
+from relaax.throttled_log import ForkedThrottledLog
+
+logging.basicConfig(format="%(message)s", level=logging.INFO)
+now = 100.0
+log = ForkedThrottledLog(logging.getLogger("test"), ["a", "b"], at_once=5, clock=lambda: now)
+
+def in_child(write):
+    child = os.fork()
+    if child == 0:
+        write()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+"""
+
+FLOOD = """
+for number in range(40):
+    in_child(lambda: log.warning("closed %d", number, kind="a"))
+in_child(lambda: log.info("of another kind", kind="b"))
+now += 100.0
+log.say_left_out()  # here, where nothing was left out
+in_child(lambda: log.warning("closed at last", kind="a"))
+"""
+
+AT_ONCE = """
+children = []
+for number in range(8):
+    children.append(os.fork())
+    if children[-1] == 0:
+        for _ in range(50):
+            log.warning("closed by %d", number, kind="a")
+        os._exit(0)
+for child in children:
+    assert os.waitpid(child, 0)[1] == 0
+now += 100.0
+log.warning("closed at last", kind="a")
+"""
+
+
+def test_processes_that_are_forked_write_a_few_lines_together():
+    lines = forking_programs.run(FORKED, FLOOD).stderr.splitlines()
+    assert lines == [
+        *(f"closed {number}" for number in range(5)),
+        "of another kind",
+        "closed at last (36 times since the last such message)",
+    ]
+
+
+def test_of_processes_that_write_at_once_none_is_forgotten():
+    lines = forking_programs.run(FORKED, AT_ONCE).stderr.splitlines()
+    assert len(lines) == 6
+    assert lines[-1] == "closed at last (396 times since the last such message)"
+
+
+def test_what_a_process_has_left_out_it_says_itself(clock, caplog, said):
+    caplog.set_level(logging.INFO)
+    log = ForkedThrottledLog(logging.getLogger("a test"), ["a"], 1, clock)
+    for number in range(3):
+        log.info("lost %d", number, kind="a")
+    assert said() == ["lost 0"]
+    clock.now += EVERY_S
+    log.say_left_out()
+    assert said()[1:] == ["lost 2 (2 times since the last such message)"]
+    log.say_left_out()
+    assert len(said()) == 2

@@ -11,7 +11,7 @@ from relaax.protocol.binary import ErrorCode
 from relaax.server.rlx_server.tally import private_row
 from relaax.server.rlx_server.worker.action_rule import ActionRule
 from relaax.server.rlx_server.worker.agents import Agents
-from relaax.server.rlx_server.worker.connection import Connection, log_of_connections
+from relaax.server.rlx_server.worker.connection import Connection
 from relaax.server.rlx_server.worker.hello import begin
 from relaax.server.rlx_server.worker.responder import Answer, Request
 from relaax.server.rlx_server.worker.responders import Responders
@@ -42,7 +42,6 @@ class SerialWorker:
         self._rule = ActionRule(settings.config.action_space(), settings.algorithm_name)
         self._responders = Responders(make_agents, False, self._rule, private_row())
         self._is_over = is_over
-        self._log = log_of_connections()
         self._connections: list[Connection] = []
         #: Held while a message is handled: agents and learner are of one thread at a time.
         self._turn = threading.RLock()
@@ -50,7 +49,7 @@ class SerialWorker:
     def connect(self) -> MemoryConnection:
         """Return the client's end of a new connection."""
         ours, theirs = MemoryConnection(), MemoryConnection()
-        connection = Connection(ours, "this process", timeout_s=None, log=self._log)
+        connection = Connection(ours, "this process", timeout_s=None, log=self._settings.log)
         with self._turn:
             self._connections.append(connection)
         theirs.join(ours, on_sent=partial(self._take, connection))

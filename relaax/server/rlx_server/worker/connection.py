@@ -14,7 +14,7 @@ from relaax.protocol import MessageConnection, PeerClosed, binary, json
 from relaax.protocol.binary import ErrorCode, Metric
 from relaax.protocol.connection import Payload
 from relaax.steps import IntArray, Steps
-from relaax.throttled_log import ThrottledLog
+from relaax.throttled_log import ForkedThrottledLog, ThrottledLog
 
 _log = logging.getLogger(__name__)
 
@@ -41,8 +41,12 @@ class Codec(Protocol):
 
 
 def log_of_connections() -> ThrottledLog:
-    """Return what the connections of one worker say how they ended with."""
-    return ThrottledLog(_log, LOGGED_AT_ONCE)
+    """Return what connections say how they ended with, in all workers that are forked after this.
+
+    A worker of its own for each connection would have a log of its own, too.
+    """
+    kinds = ["lost", "unsaid", *(f"closed {code.name}" for code in ErrorCode)]
+    return ForkedThrottledLog(_log, kinds, LOGGED_AT_ONCE)
 
 
 class Connection:

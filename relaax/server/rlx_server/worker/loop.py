@@ -15,7 +15,7 @@ from relaax.server.rlx_server.lobby import Lobby
 from relaax.server.rlx_server.tally import WorkerRow, private_row
 from relaax.server.rlx_server.worker.action_rule import ActionRule
 from relaax.server.rlx_server.worker.agents import Agents
-from relaax.server.rlx_server.worker.connection import Connection, log_of_connections
+from relaax.server.rlx_server.worker.connection import Connection
 from relaax.server.rlx_server.worker.hello import begin
 from relaax.server.rlx_server.worker.inbox import Inbox
 from relaax.server.rlx_server.worker.responder import Answer, Request, Responder
@@ -70,7 +70,7 @@ class Worker:
         self._responders = Responders(
             make_agents, is_shared, self._rule, self._row, settings.limits
         )
-        self._log = log_of_connections()
+        self._log = settings.log
         #: By descriptor.
         self._connections: dict[int, Connection] = {}
         #: Connections whose next message has been read already, so that no descriptor shows it.
