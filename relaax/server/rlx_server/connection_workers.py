@@ -11,7 +11,6 @@ from relaax.server.rlx_server.admission import AdmissionDecision, WorkerAdmissio
 from relaax.server.rlx_server.children import DRAIN, Children, ExitedChild
 from relaax.server.rlx_server.tally import Tally, WorkerRow
 
-
 #: A worker that has not served its client by then waits for something else than the processor.
 START_S = 0.5
 
