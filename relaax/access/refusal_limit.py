@@ -5,15 +5,10 @@ cell rate algorithm of ATM does (ITU-T I.371). A caller that hangs up or makes m
 gains nothing: whether the budget is used up is seen before its token is.
 """
 
-import fcntl
 import ipaddress
-import mmap
-import os
 import secrets
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from enum import Enum, auto
 from hashlib import blake2b
 
@@ -26,10 +21,6 @@ SLOTS = 65_536
 
 #: A moment of the monotonic clock, which all processes of a machine share: float64.
 _MOMENT_BYTES = 8
-
-#: How often, and after which pauses, a budget is tried that another process is looking at. One that
-#: was stopped in between must hold up nobody.
-_TRIES, _PAUSE_S = 100, 0.0001
 
 
 class Outcome(Enum):
@@ -51,15 +42,16 @@ class RefusalLimit:
     def __init__(
         self, most: int, clock: Callable[[], float] = time.monotonic, slots: int = SLOTS
     ) -> None:
+        from relaax.forked_memory import ForkedMemory  # of Linux, and clients import this module
+
         self.most = most
         self._clock = clock
         self._step_s = WINDOW_S / most
         self._slots = slots
         self._key = secrets.token_bytes(32)
-        self._thread_lock = threading.Lock()
-        self._memory, self._descriptor = _shared_memory(slots * _MOMENT_BYTES)
+        self._memory = ForkedMemory("relaax-refusals", slots * _MOMENT_BYTES)
         #: By slot: when its budget is whole again.
-        self._whole_at = memoryview(self._memory).cast("d")
+        self._whole_at = memoryview(self._memory.bytes).cast("d")
 
     def attempt(
         self, address: str, is_right: Callable[[], bool], *, is_exempt: bool = False
@@ -69,7 +61,7 @@ class RefusalLimit:
         address: without a port. is_exempt: look in any case; a wrong token still counts.
         """
         slot = self._slot(address)
-        with self._locked(slot):
+        with self._memory.alone(slot * _MOMENT_BYTES, _MOMENT_BYTES):
             if not is_exempt and self._refills_in_s(slot) > 0:
                 return Outcome.OVER_LIMIT
             if is_right():
@@ -93,32 +85,6 @@ class RefusalLimit:
         digest = blake2b(_network_of(address).encode(), digest_size=8, key=self._key).digest()
         return int.from_bytes(digest, "little") % self._slots
 
-    @contextmanager
-    def _locked(self, slot: int) -> Iterator[None]:
-        """Keep other threads and processes away from a budget."""
-        with self._thread_lock:
-            is_locked = self._lock_record(slot)
-            try:
-                yield
-            finally:
-                if is_locked:
-                    self._record(fcntl.LOCK_UN, slot)
-
-    def _lock_record(self, slot: int) -> bool:
-        """Lock a slot, which the system unlocks if this process dies; return whether it is."""
-        if self._descriptor is None:
-            return False
-        for _ in range(_TRIES):
-            with suppress(OSError):
-                self._record(fcntl.LOCK_EX | fcntl.LOCK_NB, slot)
-                return True
-            time.sleep(_PAUSE_S)
-        return False
-
-    def _record(self, operation: int, slot: int) -> None:
-        if self._descriptor is not None:
-            fcntl.lockf(self._descriptor, operation, _MOMENT_BYTES, slot * _MOMENT_BYTES)
-
 
 def _network_of(address: str) -> str:
     """Return what shares a budget: an address of IPv4, a network of IPv6, or what is neither."""
@@ -131,15 +97,3 @@ def _network_of(address: str) -> str:
     if ip.ipv4_mapped is not None:
         return str(ip.ipv4_mapped)
     return f"{int(ip) >> 64:x}::/64"
-
-
-def _shared_memory(size: int) -> tuple[mmap.mmap, int | None]:
-    """Return memory that forked processes share, and a descriptor to lock parts of it.
-
-    None where the system has no such descriptor: no server forks there.
-    """
-    if not hasattr(os, "memfd_create"):
-        return mmap.mmap(-1, size), None
-    descriptor = os.memfd_create("relaax-refusals")
-    os.ftruncate(descriptor, size)
-    return mmap.mmap(descriptor, size), descriptor

@@ -118,7 +118,7 @@ def test_memory_does_not_grow_with_addresses(clock):
     limit = RefusalLimit(20, clock, slots=64)
     for number in range(5000):
         limit.attempt(f"10.{number // 250}.0.{number % 250}", wrong)
-    assert len(limit._memory) == 64 * 8
+    assert len(limit._memory.bytes) == 64 * 8
 
 
 def test_threads_together_have_one_budget(clock):
