@@ -4,22 +4,15 @@ import logging
 
 import forking_programs
 import pytest
+from clock import Clock
 
 from relaax import throttled_log
 from relaax.throttled_log import EVERY_S, ForkedThrottledLog, ThrottledLog
 
 
-class Clock:
-    def __init__(self):
-        self.now = 0.0
-
-    def __call__(self):
-        return self.now
-
-
 @pytest.fixture(name="clock")
 def _clock():
-    return Clock()
+    return Clock(0.0)
 
 
 @pytest.fixture(name="make")

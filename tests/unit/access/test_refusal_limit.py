@@ -5,23 +5,16 @@ import signal
 import threading
 
 import pytest
+from clock import Clock
 
 from relaax.access.refusal_limit import SLOTS, WINDOW_S, Outcome, RefusalLimit, _network_of
 
 ADDRESS = "192.0.2.1"
 
 
-class Clock:
-    def __init__(self):
-        self.now = 1_000_000.1
-
-    def __call__(self):
-        return self.now
-
-
 @pytest.fixture(name="clock")
 def _clock():
-    return Clock()
+    return Clock(1_000_000.1)
 
 
 def wrong():

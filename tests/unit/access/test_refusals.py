@@ -1,6 +1,7 @@
 """Attempts that fail: counted, limited for their address, and logged now and then."""
 
 import pytest
+from clock import Clock
 
 from relaax.access import RefusalLimit
 from relaax.access.refusals import Refusals
@@ -9,17 +10,9 @@ from relaax.throttled_log import EVERY_S
 ADDRESS = "192.0.2.1"
 
 
-class Clock:
-    def __init__(self):
-        self.now = 0.0
-
-    def __call__(self):
-        return self.now
-
-
 @pytest.fixture(name="clock")
 def _clock():
-    return Clock()
+    return Clock(0.0)
 
 
 def wrong():

@@ -1,18 +1,13 @@
 """The parameter server knows who has heard that the training is over."""
 
+from clock import Clock
+
 from relaax.algorithm_base import Phase
 from relaax.bridge.listeners import LATELY_S, Listeners
 
 
-class Clock:
-    now = 0.0
-
-    def __call__(self):
-        return self.now
-
-
 def test_all_who_asked_lately_have_to_hear_of_the_end():
-    listeners = Listeners(Clock())
+    listeners = Listeners(Clock(0.0))
     assert listeners.all_know(Phase.CLOSING)  # nobody is there
     for caller in ("a", "b"):
         listeners.tell(caller, Phase.TRAINING)
@@ -23,7 +18,7 @@ def test_all_who_asked_lately_have_to_hear_of_the_end():
 
 
 def test_who_has_not_asked_for_a_while_is_not_waited_for():
-    clock = Clock()
+    clock = Clock(0.0)
     listeners = Listeners(clock)
     listeners.tell("gone", Phase.TRAINING)
     clock.now += LATELY_S / 2

@@ -1,6 +1,8 @@
 import io
 import statistics
 
+from clock import Clock
+
 from relaax.client.observer import EpisodeSummary
 from relaax.client.run_progress import ProgressDisplay, RunProgress
 from relaax.live_lines import ASKED_BY
@@ -9,14 +11,6 @@ from relaax.live_lines import ASKED_BY
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def test_the_line_counts_and_averages_the_last_hundred_episodes() -> None:

@@ -1,16 +1,10 @@
 """How many environments and connections there are, as their workers report."""
 
+from clock import Clock
 from served_worker import StoredMetrics
 
 from relaax.metrics import CONNECTIONS_OF, ENVIRONMENTS_OF, NullMetrics
 from relaax.server.parameter_server.metrics import WorkerCount
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self):
-        return self.now
 
 
 def test_the_numbers_of_all_workers_are_added_up_and_passed_to_nothing_else():
@@ -45,7 +39,7 @@ def test_a_worker_that_has_ended_counts_no_more():
 
 
 def test_a_worker_that_was_killed_is_forgotten_after_half_a_minute():
-    clock = Clock()
+    clock = Clock(0.0)
     count = WorkerCount(NullMetrics(), ENVIRONMENTS_OF, clock)
     count.scalar("server/environments of a:1", 3)
     clock.now = 29.0

@@ -1,17 +1,10 @@
 """When a learner publishes: by the clock, or by its steps."""
 
 import pytest
+from clock import Clock
 
 from relaax.errors import ConfigurationError
 from relaax.server.learner.publishing import PublishClock, PublishRule
-
-
-class Clock:
-    def __init__(self):
-        self.now = 100.0
-
-    def __call__(self):
-        return self.now
 
 
 def test_by_the_clock_there_is_a_pause_between_two_publications():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from clock import Clock
 from replay_cases import SCHEMA, steps
 
 from relaax.replay.limiter import Limiter
@@ -10,14 +11,6 @@ from relaax.replay.views import Transitions
 from relaax.server.common.operators.replay import replay_figures
 from relaax.server.common.operators.save_record import SaveRecord
 from relaax.server.common.operators.scalars import FORGOTTEN_AFTER_S, NewestScalars
-
-
-class Clock:
-    def __init__(self):
-        self.now = 100.0
-
-    def __call__(self):
-        return self.now
 
 
 def read(figures):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from clock import Clock
 
 from relaax.server.common.kept_steps import DELIVERED, DROPPED, TAKEN
 from relaax.server.rlx_server.tally import Tally
@@ -102,12 +103,7 @@ def test_more_workers_than_there_are_rows_are_served_and_not_counted(tally):
     assert tally.take() == numbers[5]
 
 
-class Clock:
-    now = 1000.0
-
-    def __call__(self):
-        return self.now
-
+class PassingClock(Clock):
     def pass_by(self, watchdog, seconds):
         """Let time pass while the watchdog looks once a second, as the server does."""
         for _ in range(seconds):
@@ -116,7 +112,7 @@ class Clock:
 
 
 def test_a_worker_hangs_whose_turn_lasts_too_long(tally):
-    clock = Clock()
+    clock = PassingClock(1000.0)
     watchdog = Watchdog(tally.state, 60.0, clock)
     turns = {1: clock.now, 2: 0.0, 3: clock.now + 30}
     clock.pass_by(watchdog, 60)
@@ -126,7 +122,7 @@ def test_a_worker_hangs_whose_turn_lasts_too_long(tally):
 
 
 def test_nobody_hangs_who_waits_for_the_parameter_server(tally):
-    clock = Clock()
+    clock = PassingClock(1000.0)
     watchdog = Watchdog(tally.state, 60.0, clock)
     turns = {1: clock.now}
     clock.pass_by(watchdog, 100)
@@ -138,7 +134,7 @@ def test_nobody_hangs_who_waits_for_the_parameter_server(tally):
 
 
 def test_after_ctrl_z_all_workers_get_their_time_again(tally):
-    clock = Clock()
+    clock = PassingClock(1000.0)
     watchdog = Watchdog(tally.state, 60.0, clock)
     turns = {1: clock.now}
     clock.now += 3600
@@ -148,7 +144,7 @@ def test_after_ctrl_z_all_workers_get_their_time_again(tally):
 
 
 def test_a_worker_that_is_killed_and_not_yet_gone_is_not_counted_again(tally):
-    clock = Clock()
+    clock = PassingClock(1000.0)
     watchdog = Watchdog(tally.state, 60.0, clock)
     turns = {1: clock.now}
     clock.pass_by(watchdog, 61)
