@@ -47,9 +47,15 @@ def memory_check(found: Sequence[Trend]) -> Check:
 
 
 def early_and_late(counts: Sequence[int]) -> tuple[int, int]:
-    """Return the medians of both halves: a server has few descriptors while it is cut off."""
+    """Return the least of both halves, or the medians: what has grown less.
+
+    While a server is cut off it has few descriptors, and many when others' clients come to it. What
+    it keeps makes both grow.
+    """
     half = len(counts) // 2
-    return median_low(counts[:half]), median_low(counts[half:])
+    early, late = counts[:half], counts[half:]
+    found = [(min(early), min(late)), (median_low(early), median_low(late))]
+    return min(found, key=lambda pair: pair[1] - pair[0])
 
 
 def descriptor_check(found: Sequence[tuple[str, int, int]]) -> Check:

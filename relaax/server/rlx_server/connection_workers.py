@@ -1,7 +1,5 @@
 """A worker for each connection: forked when it is accepted, gone with it."""
 
-import os
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 
@@ -11,17 +9,12 @@ from relaax.server.rlx_server.admission import AdmissionDecision, WorkerAdmissio
 from relaax.server.rlx_server.children import DRAIN, Children, ExitedChild
 from relaax.server.rlx_server.tally import Tally, WorkerRow
 
-#: A worker that has not served its client by then waits for something else than the processor.
-START_S = 0.5
-
 
 class ConnectionWorkers:
     """Forks ``run`` for each connection.
 
     It is given the next of ``seeds``, a row of ``tally``, the connection, its client's address, and
-    the digest of the token that it has shown, if it has. To start takes a worker the processor for
-    tens of milliseconds. No more than ``most_starting`` start together, by default on half of the
-    cores: the others are left to workers that serve.
+    the digest of the token that it has shown, if it has.
     """
 
     #: Connections can be taken at any time.
@@ -34,16 +27,12 @@ class ConnectionWorkers:
         seeds: Iterator[int],
         tally: Tally,
         run: Callable[[int, WorkerRow, FrameConnection, str, bytes | None], int],
-        most_starting: int | None = None,
     ) -> None:
         self._children = children
         self._admission = admission
         self._seeds = seeds
         self._tally = tally
         self._run = run
-        self._most_starting = most_starting or max(1, len(os.sched_getaffinity(0)) // 2)
-        #: By pid, of workers that may not have served their client yet: when they were forked.
-        self._starting: dict[int, float] = {}
         #: By pid: the worker's row.
         self._rows: dict[int, int | None] = {}
         #: By pid: its client's address; and how many there are of each.
@@ -59,17 +48,6 @@ class ConnectionWorkers:
     def turns(self) -> dict[int, float]:
         """When the turn of each worker began that goes on, by pid."""
         return {pid: self._tally.turn_began(row) for pid, row in self._rows.items()}
-
-    @property
-    def may_start(self) -> bool:
-        """Whether another connection may get its worker now."""
-        begun_after = time.monotonic() - START_S
-        self._starting = {
-            pid: at
-            for pid, at in self._starting.items()
-            if at > begun_after and pid in self._rows and not self._tally.serves(self._rows[pid])
-        }
-        return len(self._starting) < self._most_starting
 
     @property
     def are_idle(self) -> bool:
@@ -109,7 +87,7 @@ class ConnectionWorkers:
         except OSError:
             self._tally.give_back(number)
             raise
-        self._rows[pid], self._starting[pid] = number, time.monotonic()
+        self._rows[pid] = number
         self._hosts[pid] = host_of(peer)
         self._by_host[self._hosts[pid]] += 1
         return pid

@@ -29,9 +29,6 @@ _log = logging.getLogger(__name__)
 #: How often the loop looks around when nothing happens.
 POLL_S = 1.0
 
-#: How often it looks whether workers have started, while newcomers wait for that.
-START_POLL_S = 0.005
-
 #: How often the server takes note of how it and its workers are.
 LOOK_AROUND_S = 1.0
 
@@ -51,10 +48,6 @@ class Workers(Protocol):
     @property
     def is_open(self) -> bool:
         """Whether connections can be taken now."""
-
-    @property
-    def may_start(self) -> bool:
-        """Whether another connection may get its worker now; if not, it may in a moment."""
 
     @property
     def pids(self) -> list[int]:
@@ -151,8 +144,6 @@ class RlxServer:
         self._watcher_pid: int | None = None
         self._watcher_due = 0.0
         self._is_listening = False
-        #: Whether newcomers are looked at: not while as many workers start as may at a time.
-        self._lets_in = False
         self._stops = False
         self._is_over = False
         self._exit_status = 0
@@ -169,6 +160,7 @@ class RlxServer:
         if self._operators is not None:
             self._children.parents_own(self._operators)
         self._children.parents_own(self._lobby)
+        self._selector.register(self._lobby, selectors.EVENT_READ, self._take_from_lobby)
         self._install_signals()
         try:
             self._loop()
@@ -209,8 +201,7 @@ class RlxServer:
             else:
                 self._workers.start_due()
                 self._listen_if_open()
-                self._let_in(self._workers.may_start)
-            for key, _ in self._selector.select(POLL_S if self._lets_in else START_POLL_S):
+            for key, _ in self._selector.select(POLL_S):
                 key.data()
             for exited in self._children.reap():
                 self._note_exit(exited)
@@ -276,25 +267,11 @@ class RlxServer:
             return
         self._is_listening = is_open
         self._state[Cell.LISTENS] = is_open
-        self._heed(self._listener, self._accept, is_open and self._lets_in)
         if is_open:
+            self._selector.register(self._listener, selectors.EVENT_READ, self._accept)
             _log.info("serving at %s", self._address)
-
-    def _let_in(self, lets_in: bool) -> None:
-        """Look at the listener and the lobby, or let both wait."""
-        if lets_in != self._lets_in:
-            self._lets_in = lets_in
-            self._heed(self._listener, self._accept, self._is_listening and lets_in)
-            self._heed(self._lobby, self._take_from_lobby, lets_in)
-
-    def _heed(self, source: Any, handle: Callable[[], None], heeds: bool) -> None:
-        """Let ``handle`` be called when ``source`` is readable, or no longer."""
-        if heeds == (source in self._selector.get_map()):
-            return
-        if heeds:
-            self._selector.register(source, selectors.EVENT_READ, handle)
         else:
-            self._selector.unregister(source)
+            self._selector.unregister(self._listener)
 
     def _keep_watching(self) -> None:
         if self._watcher_pid is None and time.monotonic() >= self._watcher_due:
@@ -352,10 +329,7 @@ class RlxServer:
                 self._lobby.enter(connection, peer, refusal)
 
     def _take_from_lobby(self, looks_at_all: bool = False) -> None:
-        """Admit the connections that have proved that they may be served, or say why not.
-
-        Those behind one whose worker has to start wait for their turn.
-        """
+        """Admit the connections that have proved that they may be served, or say why not."""
         for entrance in self._lobby.proved(looks_at_all):
             refusal = entrance.refusal or self._admit(
                 entrance.messages, entrance.peer, entrance.token_digest
@@ -364,8 +338,6 @@ class RlxServer:
                 entrance.messages.release()  # its worker has it
             else:
                 entrance.refuse(ErrorCode.GO_ELSEWHERE, refusal)
-            if not self._workers.may_start:
-                break
         self._state[Cell.TURNED_AWAY] += self._lobby.turned_away()
         self._state[Cell.ACCESS_DENIED] += self._lobby.denied()
         self._lobby.ended()  # no worker has been counting them

@@ -75,9 +75,6 @@ class SharedWorkers:
         """Let all connections go, each at the end of an episode."""
         self._children.send_signal(self.pids, DRAIN)
 
-    #: A connection costs nothing but its place.
-    may_start = True
-
     @property
     def is_open(self) -> bool:
         """Whether connections can be taken now."""

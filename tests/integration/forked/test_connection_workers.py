@@ -73,55 +73,6 @@ def test_a_worker_ends_with_its_connection_and_stops_nothing_else():
     run(program)
 
 
-def test_no_more_workers_start_together_than_may():
-    """Until one serves its client, or has ended, or waits for something else for long."""
-    program = """
-        import time
-        from relaax.server.rlx_server import connection_workers
-        connection_workers.START_S = 1000.0
-        go_on, told = os.pipe()
-
-        def start_slowly(seed, row, connection, peer, token):
-            os.read(go_on, 1)
-            row.note_served(1, 1)
-            connection.recv(1)
-            return 0
-
-        admission = WorkerAdmission(0.001)
-        workers = ConnectionWorkers(
-            children, admission, itertools.count(), Tally(), start_slowly, most_starting=2
-        )
-
-        def wait_for(condition):
-            deadline = time.monotonic() + 20
-            while not condition():
-                assert time.monotonic() < deadline
-                time.sleep(0.001)
-
-        first = client()
-        assert workers.may_start
-        second = client()
-        assert not workers.may_start
-        os.write(told, b".")  # one of them serves
-        wait_for(lambda: workers.may_start)
-        third = client()
-        assert not workers.may_start
-        os.kill(client.pid, signal.SIGKILL)
-        assert children.wait([client.pid])
-        class Exited:
-            pid, exit_code = client.pid, -9
-        workers.note_exit(Exited)
-        assert workers.may_start
-        fourth = client()
-        assert not workers.may_start
-        connection_workers.START_S = 0.0
-        assert workers.may_start
-        os.write(told, b"..")
-        children.stop()
-    """
-    run(program)
-
-
 def test_a_connection_is_closed_with_its_worker():
     program = """
         workers = make(name_itself)

@@ -23,13 +23,12 @@ from relaax.server.rlx_server.watchdog import Watchdog
 from relaax.server.rlx_server.watcher import TRAINING_IS_OVER
 
 logging.basicConfig(level=logging.INFO, format="%(message)s")
-module.POLL_S = module.START_POLL_S = 0.02
+module.POLL_S = 0.02
 
 class Workers:
     # Serves a connection in this process, by saying its number.
     def __init__(self):
         self.is_open = True
-        self.may_start = True
         self.is_admitted = True
         self.served = 0
         self.exits = []
@@ -173,22 +172,6 @@ def test_clients_wait_while_no_worker_can_take_connections():
                 take_turns()
                 assert not select.select([client], [], [], 0)[0]
                 workers.is_open = True
-                assert client.recv(9) == b"1"
-        serve(clients)
-    """
-    run(program)
-
-
-def test_clients_wait_while_workers_start_and_the_server_says_that_it_listens():
-    program = """
-        def clients():
-            workers.may_start = False
-            take_turns()
-            with connect() as client:
-                take_turns()
-                assert not select.select([client], [], [], 0)[0]
-                assert state[Cell.LISTENS]
-                workers.may_start = True
                 assert client.recv(9) == b"1"
         serve(clients)
     """

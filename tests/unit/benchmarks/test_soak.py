@@ -151,9 +151,14 @@ def test_a_check_that_has_measured_nothing_does_not_hold():
 
 @pytest.mark.parametrize(
     ("counts", "found"),
-    [([20] * 30, (20, 20)), ([20] * 5 + [9] * 5 + [20] * 20, (20, 20)), (range(30), (7, 22))],
+    [
+        ([20] * 30, (20, 20)),
+        ([20] * 5 + [9] * 5 + [20] * 20, (20, 20)),  # it was cut off
+        ([20] * 20 + [35] * 10, (20, 20)),  # another one's clients have come
+        (range(30), (0, 15)),
+    ],
 )
-def test_a_server_that_was_cut_off_for_a_while_keeps_no_descriptor(counts, found):
+def test_what_a_server_has_for_a_while_is_no_descriptor_that_it_keeps(counts, found):
     assert early_and_late(counts) == found
 
 

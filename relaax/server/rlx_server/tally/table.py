@@ -9,7 +9,6 @@ import numpy.typing as npt
 from relaax.server.common.kept_steps import DELIVERED, DROPPED, TAKEN
 from relaax.server.rlx_server.slots import SlotPool
 from relaax.server.rlx_server.tally.row import (
-    CONNECTIONS,
     LOST,
     STEPS,
     TURN_BEGAN,
@@ -97,10 +96,6 @@ class Tally:
     def turn_began(self, number: int | None) -> float:
         """Return when the turn of a worker began that goes on; 0 before the first one."""
         return 0.0 if number is None else float(self._rows[number, TURN_BEGAN])
-
-    def serves(self, number: int | None) -> bool:
-        """Return whether a worker has begun to serve; True for one without a row."""
-        return number is None or bool(self._rows[number, CONNECTIONS])
 
     def totals(self) -> FloatArray:
         """Return the sums of all workers, float64 [WIDTH], those that are gone included."""
