@@ -21,6 +21,9 @@ GROWTH_S = 10.0
 
 MEMORY_IS_FRESH_S = 2.0
 
+#: The same of what is available: what those who came meanwhile will take is held back anyway.
+AVAILABLE_IS_FRESH_S = 0.1
+
 #: Less than this is not believed of an environment of a shared worker.
 LEAST_SHARE_BYTES = 64 * 1024
 
@@ -92,7 +95,7 @@ class WorkerAdmission:
     def __init__(self, first_worker_mib: float) -> None:
         self._first_worker_bytes = int(first_worker_mib * MIB)
         self._memory = ProcessMemory()
-        self._available = AvailableMemory()
+        self._available = AvailableMemory(fresh_s=AVAILABLE_IS_FRESH_S)
 
     def decide(self, worker_pids: Iterable[int]) -> AdmissionDecision:
         """Decide about one more worker beside those that run."""
@@ -125,7 +128,7 @@ class ShareAdmission:
     ) -> None:
         self._cost_bytes = int(first_connection_mib * MIB)
         self._memory = ProcessMemory()
-        self._available = AvailableMemory()
+        self._available = AvailableMemory(fresh_s=AVAILABLE_IS_FRESH_S)
         self._clock = clock
         #: By pid: what a worker owned when it was ready, and had no environment.
         self._empty_bytes: dict[int, int] = {}

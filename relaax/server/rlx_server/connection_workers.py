@@ -18,7 +18,7 @@ class ConnectionWorkers:
     """
 
     #: Connections can be taken at any time.
-    is_open = True
+    is_open = has_room = True
 
     def __init__(
         self,

@@ -11,6 +11,10 @@ from relaax.address import host_of
 #: More than a report has: see ``MOST_CLOSED``.
 _PACKET_BYTES = 64 * 1024
 
+#: So many connections may be on their way to a worker. The channel has room for more: some 270 of
+#: Linux's usual buffers.
+MOST_ON_THE_WAY = 128
+
 #: A report names no more closed connections than these; the next one names more.
 MOST_CLOSED = 256
 
@@ -66,11 +70,18 @@ class Outbox:
         return self._report is not None
 
     @property
+    def has_room(self) -> bool:
+        """Whether not too many connections are on their way."""
+        return self._on_the_way < MOST_ON_THE_WAY
+
+    @property
+    def _on_the_way(self) -> int:
+        return self._handed_over - (0 if self._report is None else self._report.taken)
+
+    @property
     def environments(self) -> int:
         """Environments that the worker serves; a connection on its way counts as one."""
-        if self._report is None:
-            return self._handed_over
-        return self._report.environments + self._handed_over - self._report.taken
+        return (0 if self._report is None else self._report.environments) + self._on_the_way
 
     @property
     def load(self) -> int:

@@ -50,6 +50,10 @@ class Workers(Protocol):
         """Whether connections can be taken now."""
 
     @property
+    def has_room(self) -> bool:
+        """Whether a connection can be given to a worker now; if not, it can in a moment."""
+
+    @property
     def pids(self) -> list[int]:
         """The workers that run."""
 
@@ -260,6 +264,7 @@ class RlxServer:
 
     def _listen_if_open(self) -> None:
         self._listen(self._workers.is_open)
+        self._heed_listener(self._is_listening and self._workers.has_room)
 
     def _listen(self, is_open: bool) -> None:
         """Take connections, or let them wait."""
@@ -267,9 +272,16 @@ class RlxServer:
             return
         self._is_listening = is_open
         self._state[Cell.LISTENS] = is_open
+        self._heed_listener(is_open)
         if is_open:
-            self._selector.register(self._listener, selectors.EVENT_READ, self._accept)
             _log.info("serving at %s", self._address)
+
+    def _heed_listener(self, heeds: bool) -> None:
+        """Accept the connections that come, or let them wait in the listener's queue."""
+        if heeds == (self._listener in self._selector.get_map()):
+            return
+        if heeds:
+            self._selector.register(self._listener, selectors.EVENT_READ, self._accept)
         else:
             self._selector.unregister(self._listener)
 
@@ -310,6 +322,8 @@ class RlxServer:
     def _accept(self) -> None:
         """Admit the connections that wait."""
         for _ in range(ACCEPTED_AT_ONCE):
+            if not self._workers.has_room:
+                return
             try:
                 connection, address = self._listener.accept()
             except BlockingIOError:

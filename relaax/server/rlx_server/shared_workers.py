@@ -82,6 +82,11 @@ class SharedWorkers:
             self._have_been_ready = all(worker.is_ready for worker in self._workers)
         return self._have_been_ready and any(worker.outbox is not None for worker in self._workers)
 
+    @property
+    def has_room(self) -> bool:
+        """Whether a worker can be handed a connection; if not, one will soon have taken some."""
+        return any(outbox.has_room for outbox in self._outboxes())
+
     def start_due(self) -> None:
         """Start the workers that are missing, if it is time to."""
         for worker in self._workers:
@@ -112,13 +117,13 @@ class SharedWorkers:
 
         It has shown no token yet: the worker asks for that.
         """
-        reason = OSError("no worker runs")
+        reason = OSError("no worker runs that takes connections")
         for worker in sorted(self._workers, key=lambda worker: (worker.is_doubtful, worker.load)):
-            if worker.outbox is None or worker.pid is None:
+            if worker.outbox is None or worker.pid is None or not worker.outbox.has_room:
                 continue
             try:
                 worker.outbox.hand_over(connection, peer)
-            except OSError as error:  # it has just died, or it has more than enough on its way
+            except OSError as error:  # it has just died
                 reason = error
                 continue
             return worker.pid

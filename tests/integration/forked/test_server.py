@@ -29,6 +29,7 @@ class Workers:
     # Serves a connection in this process, by saying its number.
     def __init__(self):
         self.is_open = True
+        self.has_room = True
         self.is_admitted = True
         self.served = 0
         self.exits = []
@@ -172,6 +173,22 @@ def test_clients_wait_while_no_worker_can_take_connections():
                 take_turns()
                 assert not select.select([client], [], [], 0)[0]
                 workers.is_open = True
+                assert client.recv(9) == b"1"
+        serve(clients)
+    """
+    run(program)
+
+
+def test_clients_wait_while_workers_have_no_room_and_the_server_says_that_it_listens():
+    program = """
+        def clients():
+            workers.has_room = False
+            take_turns()
+            with connect() as client:
+                take_turns()
+                assert not select.select([client], [], [], 0)[0]
+                assert state[Cell.LISTENS]
+                workers.has_room = True
                 assert client.recv(9) == b"1"
         serve(clients)
     """

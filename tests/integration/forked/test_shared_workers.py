@@ -145,6 +145,30 @@ def test_connections_that_come_in_a_burst_are_spread_before_any_report():
     run(program)
 
 
+def test_a_burst_waits_while_workers_take_none_and_none_of_it_is_refused():
+    program = """
+        from relaax.server.rlx_server.handover import MOST_ON_THE_WAY
+        reader, writer = os.pipe()
+        def wait_first(seed, channel):
+            Inbox(channel).report(0)
+            os.read(reader, 1)
+            return name_itself(seed, channel)
+        workers = make(2, wait_first)
+        wait_for(lambda: workers.is_open)
+        burst = []
+        while workers.has_room:
+            burst.append(client())
+        assert len(burst) == 2 * MOST_ON_THE_WAY, len(burst)
+        os.write(writer, b"..")
+        wait_for(lambda: workers.has_room)
+        burst.append(client())
+        said = [each.recv(99) for each in burst]
+        assert set(said) == {b"40 a test", b"41 a test"}, said
+        children.stop()
+    """
+    run(program)
+
+
 def test_a_worker_that_dies_is_replaced_after_a_pause_and_gets_its_share():
     program = """
         workers = make(2, name_itself)
@@ -243,8 +267,9 @@ def test_without_a_worker_no_connection_is_taken():
     run(program)
 
 
-def test_a_worker_that_hangs_is_passed_over_when_its_channel_is_full():
+def test_a_worker_that_hangs_is_passed_over_when_it_has_many_on_their_way():
     program = """
+        from dataclasses import replace
         def hang(seed, channel):
             if seed == 41:
                 return name_itself(seed, channel)
@@ -258,9 +283,10 @@ def test_a_worker_that_hangs_is_passed_over_when_its_channel_is_full():
             assert len(clients) < 5000
             client()
             pids.append(client.pid)
-            workers._workers[1].outbox.listen()
-            # As if those who are served had left again: the other one is the least loaded.
-            workers._workers[1].outbox._handed_over += 10_000
+            outbox = workers._workers[1].outbox
+            outbox.listen()
+            # So that the other one is the least loaded.
+            outbox._report = replace(outbox._report, environments=10_000)
         assert hanging in pids
         children.end(workers.pids, signal.SIGKILL)
         children.stop()

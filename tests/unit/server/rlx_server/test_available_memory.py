@@ -2,9 +2,11 @@
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
+from clock import Clock
 
 from relaax.server.rlx_server.available_memory import AvailableMemory, memory_groups
 
@@ -124,3 +126,15 @@ def test_the_groups_of_this_process_are_found_and_can_be_read():
     if not groups:
         pytest.skip("no cgroups are mounted here")
     assert all(os.access(group.directory, os.R_OK) for group in groups)
+
+
+def test_a_figure_is_used_again_while_it_is_fresh(tmp_path, monkeypatch):
+    clock, machine = Clock(), SimpleNamespace(available=1000 * MIB)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: machine)
+    memory = AvailableMemory(tmp_path / "nowhere", fresh_s=0.1, clock=clock)
+    assert memory.bytes() == 1000 * MIB
+    machine.available = 10 * MIB
+    clock.now += 0.09
+    assert memory.bytes() == 1000 * MIB
+    clock.now += 0.02
+    assert memory.bytes() == 10 * MIB
