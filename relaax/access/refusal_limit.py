@@ -36,7 +36,8 @@ class RefusalLimit:
     """Lets each address show at most ``most`` wrong tokens in a minute.
 
     Processes that are forked later share the budgets, which never take more than half a MiB. Those
-    of IPv6 are of networks (/64), any of which a single caller may have. For several threads.
+    of IPv6 are of networks (/64), any of which a single caller may have. For several threads. A
+    process that is stopped while it looks at a token holds nobody up: beside it one more may pass.
     """
 
     def __init__(

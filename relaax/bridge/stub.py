@@ -237,9 +237,7 @@ class Bridge(BridgeBase):
             try:
                 return call(message, timeout=timeout_s, wait_for_ready=True)
             except (grpc.RpcError, ValueError) as error:
-                if (
-                    self._closed.is_set()
-                ):  # another thread has closed it, and a channel says ValueError
+                if self._closed.is_set():  # by another thread: then a channel says ValueError
                     raise ParameterServerAway(f"the way to {self._url} is closed") from error
                 if isinstance(error, ValueError):
                     raise

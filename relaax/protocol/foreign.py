@@ -38,7 +38,7 @@ RLX_BYTES = 8
 
 #: In a hello, and in a message that shows a token, behind the first byte; of JSON, the first byte.
 _RLX = b"RLX"
-_JSON_BEGINS = b"[ \t\r\n"
+JSON_BEGINS = b"[ \t\r\n"
 
 
 def foreign_protocol(first: bytes | bytearray) -> str | None:
@@ -80,4 +80,4 @@ def is_plain_rlx(first: bytes | bytearray) -> bool:
     if len(first) < RLX_BYTES or foreign_protocol(first) is not None:
         return False
     payload = first[4:]
-    return payload[1:4] == _RLX or payload[:1] in _JSON_BEGINS
+    return payload[1:4] == _RLX or payload[:1] in JSON_BEGINS

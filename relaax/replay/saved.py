@@ -286,7 +286,8 @@ def _slots_of_writers(saved: _Saved) -> int:
         ]
         numbers = [number for _, number, _ in entries]
         is_right = all(type(value) is int for entry in entries for value in entry) and (
-            all(0 <= number < slots and next_step >= 0 for _, number, next_step in entries)
+            all(0 <= number < slots for number in numbers)
+            and all(0 <= next_step < _MOST_KEYS for _, _, next_step in entries)
         )
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise DamagedCheckpoint(

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.integration
 REFUSED_OVER_RLX = 5
 
 #: How many wrong tokens one address may show in a test of that.
-MOST_REFUSALS = 5
+MOST_REFUSALS = 1
 
 WRONG = "a-wrong-token-of-some-length"
 

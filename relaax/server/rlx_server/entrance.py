@@ -10,6 +10,7 @@ from relaax.address import host_of
 from relaax.errors import AccessDenied, ProtocolError
 from relaax.protocol import FrameConnection, binary
 from relaax.protocol.binary import ErrorCode
+from relaax.protocol.foreign import JSON_BEGINS
 from relaax.protocol.tls_socket import PlainPeer
 from relaax.protocol.token_message import MAX_TOKEN_MESSAGE_BYTES, TOKEN_HEAD, shown_token
 
@@ -19,8 +20,8 @@ _TELLING_BYTES = 4
 #: All of it must be there before it is served, or so much: a state of version 1 may be large.
 _ENOUGH_BYTES = 64 * 1024
 
-#: How a message of version 1 may begin: an array of JSON, which blanks may come before.
-_JSON_BEGINS = b"[ \t\r\n"
+#: What is said to clients whose token was right when they showed it.
+DELETED = "its token is not allowed any more: it was deleted from the server's --auth-token-file"
 
 
 @dataclass(frozen=True)
@@ -111,10 +112,13 @@ class Entrance:
         self.knows_errors = binary.is_hello(begun)
         if self._denial is not None:
             raise self._denial
-        if not self.knows_errors and begun[:1] not in _JSON_BEGINS:
+        if not self.knows_errors and begun[:1] not in JSON_BEGINS:
             told = begun[:_TELLING_BYTES]  # and no more: it may be a second token
             raise ProtocolError(f"its first message begins with {told!r}, as none of RLX does")
-        return self.messages.has_message or len(begun) >= _ENOUGH_BYTES
+        has_come = self.messages.has_message or len(begun) >= _ENOUGH_BYTES
+        if has_come:
+            self._require_token_still()
+        return has_come
 
     def _begun(self) -> bytes:
         try:
@@ -127,7 +131,8 @@ class Entrance:
     def _takes_token(self) -> bool:
         """Check the token when all of it is there; return whether it is.
 
-        Where no token is asked for, one that is shown is not looked at.
+        Where no token is asked for, one that is shown is not looked at. Nor is that of a client
+        which is refused already: nobody without a certificate hears whether a token is right.
         """
         self.messages.max_received_bytes = MAX_TOKEN_MESSAGE_BYTES
         payload, tokens = self.messages.receive_now(), self._guard.tokens
@@ -135,7 +140,7 @@ class Entrance:
             return False
         self.messages.max_received_bytes = self._max_received_bytes
         self._has_shown_token = True
-        if tokens is not None:
+        if tokens is not None and self._denial is None:
             digest = digest_of(shown_token(payload) or b"")
             refused = self._guard.refusals.check(
                 "RLX",
@@ -149,6 +154,13 @@ class Entrance:
                 kind = OverLimit if refused.is_over_limit else AccessDenied
                 self._denial = kind(refused.reason)
         return True
+
+    def _require_token_still(self) -> None:
+        """Raise AccessDenied where the token has been deleted since it was shown."""
+        tokens, digest = self._guard.tokens, self.token_digest
+        if tokens is None or digest is None or tokens.allows_digest(digest, Right.PLAY):
+            return
+        raise AccessDenied(DELETED)
 
     def _deny(self, denial: AccessDenied) -> None:
         """Take note that the connection has shown nothing, unless it is refused already."""

@@ -22,10 +22,10 @@ _NUMBER_BYTES = 32
 def message_limit(space: Space | None, environments: int) -> int:
     """Return how many bytes a message about so many environments may have.
 
-    ``space`` is that of one observation. It is room for observations as 64-bit numbers, and as text
-    with all digits, twice over; the rest is refused before it is received or parsed, which would
-    keep other clients waiting. What is not known has the limit of the protocol, which nothing
-    exceeds.
+    ``space`` is that of one observation. It is room for two observations as 64-bit numbers, twice
+    over, or for one as text with all digits; the rest is refused before it is received or parsed,
+    which would keep other clients waiting. What is not known has the limit of the protocol, which
+    nothing exceeds.
     """
     leaves = None if space is None else list(_leaves(space))
     if leaves is None or any(shape_of(leaf) is None for leaf in leaves):

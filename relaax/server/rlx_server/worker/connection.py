@@ -13,6 +13,7 @@ from relaax.errors import AgentError, InvalidState, NoRoom, ProtocolError
 from relaax.protocol import MessageConnection, PeerClosed, binary, json
 from relaax.protocol.binary import ErrorCode, Metric
 from relaax.protocol.connection import Payload
+from relaax.server.rlx_server.lobby import LOGGED_AT_ONCE
 from relaax.steps import IntArray, Steps
 from relaax.throttled_log import ForkedThrottledLog, ThrottledLog
 
@@ -20,9 +21,6 @@ _log = logging.getLogger(__name__)
 
 FloatArray = npt.NDArray[np.float64]
 Actions: TypeAlias = Sequence[Any] | npt.NDArray[Any]
-
-#: So many lines that clients cause are logged at once, of each kind; then one now and then.
-LOGGED_AT_ONCE = 20
 
 _NO_SLOTS: IntArray = np.zeros(0, np.int64)
 

@@ -11,6 +11,7 @@ from relaax.errors import AgentError, NoRoom, ProtocolError
 from relaax.protocol import MessageConnection, binary
 from relaax.protocol.binary import ErrorCode
 from relaax.protocol.connection import Payload
+from relaax.server.rlx_server.entrance import DELETED
 from relaax.server.rlx_server.lobby import Lobby
 from relaax.server.rlx_server.tally import WorkerRow, private_row
 from relaax.server.rlx_server.worker.action_rule import ActionRule
@@ -22,7 +23,7 @@ from relaax.server.rlx_server.worker.responder import Answer, Request, Responder
 from relaax.server.rlx_server.worker.responders import Responders
 from relaax.server.rlx_server.worker.settings import WorkerSettings
 from relaax.server.rlx_server.worker.stopping import StopRequest
-from relaax.server.rlx_server.worker.token_watch import DELETED, TokenWatch
+from relaax.server.rlx_server.worker.token_watch import TokenWatch
 from relaax.steps import Steps
 
 #: How often messages that have begun are looked at, whether they are overdue.

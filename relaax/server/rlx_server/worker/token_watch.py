@@ -5,9 +5,6 @@ from collections.abc import Iterable
 from relaax.access import Right, TokenFile
 from relaax.server.rlx_server.worker.connection import Connection
 
-#: What is said to their clients.
-DELETED = "its token is not allowed any more: it was deleted from the server's --auth-token-file"
-
 
 class TokenWatch:
     """Compares what connections have shown with the file of tokens, whenever that has changed."""

@@ -41,7 +41,8 @@ class Street:
 
     def __init__(self, tokens=None, hello_timeout_s=DEADLINE_S, most_refusals=None, tls=None):
         limit = None if most_refusals is None else RefusalLimit(most_refusals)
-        guard = Guard(tokens, hello_timeout_s, Refusals(limit))
+        self.refusals = Refusals(limit)
+        guard = Guard(tokens, hello_timeout_s, self.refusals)
 
         def opened(sock):
             return FrameConnection(
@@ -383,6 +384,25 @@ def test_begun_now_needs_no_frame_to_be_whole():
         with pytest.raises(ProtocolError):
             connection.begun_now()
         connection.close()
+
+
+@pytest.fixture(name="doubly_guarded")
+def _doubly_guarded(files, tokens):
+    """A lobby whose port speaks TLS and asks for a token, and looks at one wrong one a minute."""
+    street = Street(tokens, tls=server_context(files, True), most_refusals=1)
+    yield street
+    street.close()
+
+
+@pytest.mark.parametrize("token", [TOKEN, "wrong" * 4])
+def test_a_client_without_tls_does_not_hear_whether_its_token_is_right(doubly_guarded, token):
+    """It may have no certificate, and guess: so it uses up nothing, either."""
+    for _ in range(3):
+        client = doubly_guarded.connect()
+        client._sock.sendall(frames(encode_token(token), HELLO))
+        assert list(doubly_guarded.lobby.proved()) == []
+        assert refusal(client).text.startswith("this port speaks TLS, and the client does not")
+    assert doubly_guarded.refusals.totals() == {"RLX": 3}
 
 
 @pytest.mark.parametrize("shown", [[], [encode_token(TOKEN)], [encode_token("wrong" * 4)]])

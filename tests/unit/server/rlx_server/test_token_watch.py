@@ -76,6 +76,19 @@ def test_a_deleted_token_ends_its_connections_with_the_reason_and_no_others(guar
     assert guarded.load == 1
 
 
+def test_a_token_that_is_deleted_before_the_first_message_opens_no_connection(guarded, file):
+    connection = Showing(guarded, OLD).connect()
+    guarded.turn(3)
+    file.write(NEW)
+    guarded.turn(3)
+    connection.send(binary.encode_hello(binary.Hello("run", "test")))
+    guarded.turn(3)
+    with pytest.raises(binary.Error, match="its token is not allowed any more") as said:
+        binary.decode_welcome(connection.receive_now())
+    assert said.value.code == ErrorCode.ACCESS
+    assert guarded.load == 0
+
+
 def test_what_has_come_is_answered_before(guarded, file):
     client = playing(guarded)
     file.write(NEW)
