@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-sys.path.insert(0, str(Path(__file__).parent))  # an actor loads this file alone
+sys.path.append(str(Path(__file__).parent))  # an actor loads this file alone
 from soak_client import ANSWERED, EPISODE_STEPS, EPISODES, SENT, ClientCounts
 
 
