@@ -56,8 +56,8 @@ class MemoryGroup:
 class AvailableMemory:
     """What the machine has left, or the least that one of the process's cgroups leaves.
 
-    The cgroups are those that it is in when this is made. To read all their files takes
-    longer than to take a connection: a figure is used again for ``fresh_s``.
+    The cgroups are those that it is in when this is made. To read all their files takes longer than
+    to take a connection: a figure is used again for ``fresh_s``.
     """
 
     def __init__(
