@@ -2,7 +2,7 @@
 
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Protocol
 
 from relaax.address import Address
@@ -47,11 +47,24 @@ class TcpTransport:
                 sock.shake_hands(timeout_s)
             connection = FrameConnection(sock)
             if token is not None:
-                connection.send(encode_token(token))
+                _show(token, connection, timeout_s)
         except BaseException:
             sock.close()
             raise
         return connection
+
+
+def _show(token: str, connection: FrameConnection, timeout_s: float) -> None:
+    """Send the token; AccessDenied where the server has closed already, and said why.
+
+    It does so when it accepts no certificate of this client, whose handshake has ended before.
+    """
+    try:
+        connection.send(encode_token(token))
+    except OSError:
+        with suppress(OSError):
+            connection.receive(timeout_s)
+        raise
 
 
 class _Default:

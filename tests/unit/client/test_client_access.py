@@ -1,11 +1,21 @@
 """The token that a client shows: of a file that may be replaced while it is read."""
 
+import contextlib
+import socket
+import ssl
+import threading
+
 import pytest
 
+from relaax.access import TlsFiles
+from relaax.access.tls import server_context
 from relaax.address import Address
-from relaax.client import access
+from relaax.client import access, transport
 from relaax.client.access import ClientAccess
-from relaax.errors import ConfigurationError
+from relaax.client.transport import TcpTransport
+from relaax.errors import AccessDenied, ConfigurationError
+from relaax.protocol.token_message import encode_token
+from relaax.server.certificates.secrets_folder import SecretsFolder
 
 TOKEN, LOCAL = "player-token-0123456789", Address.parse("localhost:7001")
 
@@ -45,3 +55,34 @@ def test_a_file_that_has_no_token_for_seconds_is_refused(tmp_path, content, reas
         path.write_text(content)
     with pytest.raises(ConfigurationError, match=f"token: .*{reason}"):
         ClientAccess(token_file=path).token_for(LOCAL)
+
+
+def test_a_server_that_accepts_no_certificate_and_closes_before_the_token_comes_is_heard(
+    tmp_path, monkeypatch
+):
+    """The client's handshake has ended by then, and to send the token fails."""
+    folder = SecretsFolder(tmp_path / "secrets")
+    folder.sign(["localhost"], days=1, days_of_authority=1)
+    files = TlsFiles(*(folder.path / name for name in ("server.crt", "server.key", "ca.crt")))
+    has_closed = threading.Event()
+
+    def refuse():
+        sock, _ = listener.accept()
+        with contextlib.suppress(ssl.SSLError):
+            server_context(files, True).wrap_socket(sock, server_side=True)
+        sock.close()
+        has_closed.set()
+
+    def encode_later(token):
+        assert has_closed.wait(20)
+        return encode_token(token)
+
+    monkeypatch.setattr(transport, "encode_token", encode_later)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = threading.Thread(target=refuse)
+        server.start()
+        connects = TcpTransport(ClientAccess(TOKEN, tls=TlsFiles(ca=files.ca)))
+        place = Address("localhost", listener.getsockname()[1])
+        with pytest.raises(AccessDenied, match="asks for a certificate, and this client has shown"):
+            connects.connect(place, 20.0).receive(20.0)
+        server.join(20)
