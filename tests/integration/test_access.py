@@ -20,7 +20,7 @@ from relaax.access.process_access import access_while
 from relaax.access.tls import client_context
 from relaax.algorithm_base import Wanted
 from relaax.bridge import Bridge
-from relaax.client import Client, Failure
+from relaax.client import Backoff, Client, Failure
 from relaax.client.access import ClientAccess
 from relaax.client.transport import TcpTransport
 from relaax.errors import BridgeError, ParameterServerAway
@@ -332,12 +332,13 @@ def test_open_connections_end_with_their_token_and_not_before(guarded: Guarded) 
     with (
         Client(url, protocol=1, transport=transport, timeout_s=20) as first,
         Client(url, protocol=2, transport=transport, timeout_s=20) as second,
+        _follows(guarded) as follower,
     ):
-        for client in (first, second):
+        for client in (first, second, follower):
             client.init([0.0, 0.0, 0.0])
         for _ in range(2):
             _renew(guarded)
-            _play_on(first, second)
+            _play_on(first, second, follower)
         assert token in path.read_text()
         _renew(guarded)
         assert token not in path.read_text()
@@ -345,12 +346,26 @@ def test_open_connections_end_with_their_token_and_not_before(guarded: Guarded) 
         with guarded.client(own, guarded.files("environment")) as third:
             third.init([0.0, 0.0, 0.0])
             failure = wait_for(lambda: _lost(second), "the end of a connection")
-            assert failure.code == ErrorCode.ACCESS
-            assert failure.is_final
+            assert failure.code == ErrorCode.GO_ELSEWHERE
+            assert not failure.is_final
             assert "its token is not allowed any more" in failure.message
             failure = wait_for(lambda: _lost(first), "the end of a connection of version 1")
             assert failure.code is None
-            _play_on(third)
+            failure = wait_for(lambda: _lost(follower), "the end of a connection")
+            follower.init([0.0, 0.0, 0.0])  # with the newest token
+            _play_on(third, follower)
+            with pytest.raises(Failure, match="its token does not allow it to play") as refused:
+                second.init([0.0, 0.0, 0.0])  # it knows but the old one
+            assert refused.value.is_final
+
+
+def _follows(guarded: Guarded) -> Client:
+    """Return a client that shows whatever token its file has, as programs do from the README."""
+    access = ClientAccess(
+        token_file=guarded.folder / "environment.token", tls=guarded.files("environment")
+    )
+    transport = TcpTransport(access)
+    return Client(guarded.training.rlx_server_url, transport=transport, reconnect=Backoff())
 
 
 def _play_on(*clients: Client) -> None:

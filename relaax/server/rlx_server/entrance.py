@@ -20,8 +20,11 @@ _TELLING_BYTES = 4
 #: All of it must be there before it is served, or so much: a state of version 1 may be large.
 _ENOUGH_BYTES = 64 * 1024
 
-#: What is said to clients whose token was right when they showed it.
-DELETED = "its token is not allowed any more: it was deleted from the server's --auth-token-file"
+#: What is said to clients whose token was right when they showed it: there may be a newer one.
+NOT_ANY_MORE = (
+    "its token is not allowed any more, as it was renewed, or deleted from the server's"
+    " --auth-token-file; connect again with a newer one"
+)
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,10 @@ class Guard:
 
 class OverLimit(ProtocolError):
     """Too many wrong tokens have come from a connection's address: its own is not looked at."""
+
+
+class TokenEnded(ProtocolError):
+    """A token that was right when it was shown is not allowed any more."""
 
 
 class TooLate(ProtocolError):
@@ -77,8 +84,9 @@ class Entrance:
     def passes(self, has_come: bool = True) -> bool:
         """Look at what has come, if it has; return whether the connection may be served now.
 
-        AccessDenied when it may never be; OverLimit when its token is not looked at; ProtocolError
-        for nonsense, and when it takes too long; OSError when it is lost.
+        AccessDenied when it may never be; OverLimit when its token is not looked at; TokenEnded
+        when that has been renewed or deleted since; ProtocolError for nonsense, and when it takes
+        too long; OSError when it is lost.
         """
         if has_come:
             try:
@@ -156,11 +164,11 @@ class Entrance:
         return True
 
     def _require_token_still(self) -> None:
-        """Raise AccessDenied where the token has been deleted since it was shown."""
+        """Raise TokenEnded where the token has been renewed or deleted since it was shown."""
         tokens, digest = self._guard.tokens, self.token_digest
         if tokens is None or digest is None or tokens.allows_digest(digest, Right.PLAY):
             return
-        raise AccessDenied(DELETED)
+        raise TokenEnded(NOT_ANY_MORE)
 
     def _deny(self, denial: AccessDenied) -> None:
         """Take note that the connection has shown nothing, unless it is refused already."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from relaax.errors import AccessDenied, ProtocolError
 from relaax.protocol import FrameConnection, PeerClosed
 from relaax.protocol.binary import ErrorCode
-from relaax.server.rlx_server.entrance import Entrance, Guard, OverLimit, TooLate
+from relaax.server.rlx_server.entrance import Entrance, Guard, OverLimit, TokenEnded, TooLate
 from relaax.throttled_log import ThrottledLog
 
 _log = logging.getLogger(__name__)
@@ -143,7 +143,9 @@ class Lobby:
             self._log.warning(
                 "closing the connection from %s: %s", entrance.peer, error, kind=_kind_of(error)
             )
-            entrance.refuse(ErrorCode.PROTOCOL, str(error))
+            may_come_again = isinstance(error, TokenEnded)
+            code = ErrorCode.GO_ELSEWHERE if may_come_again else ErrorCode.PROTOCOL
+            entrance.refuse(code, str(error))
             self._turned_away += entrance.refusal is None
         else:
             if not isinstance(error, PeerClosed):
@@ -163,4 +165,6 @@ def _kind_of(error: ProtocolError) -> str:
             return "late"
         case TooMany():
             return "crowd"
+        case TokenEnded():
+            return "token ended"
     return "nonsense"

@@ -11,7 +11,7 @@ from relaax.errors import AgentError, NoRoom, ProtocolError
 from relaax.protocol import MessageConnection, binary
 from relaax.protocol.binary import ErrorCode
 from relaax.protocol.connection import Payload
-from relaax.server.rlx_server.entrance import DELETED
+from relaax.server.rlx_server.entrance import NOT_ANY_MORE
 from relaax.server.rlx_server.lobby import Lobby
 from relaax.server.rlx_server.tally import WorkerRow, private_row
 from relaax.server.rlx_server.worker.action_rule import ActionRule
@@ -373,13 +373,16 @@ class Worker:
         self._responders.training.note_connected(len(training))
 
     def _dismiss(self, connection: Connection) -> None:
-        """Close a connection whose token is not allowed any more, as soon as all is sent."""
+        """Close a connection whose token is not allowed any more, as soon as all is sent.
+
+        Its client may know a newer one by now; that of who does not is refused when it is shown.
+        """
         self._log.warning(
-            "closing the connection from %s: %s", connection.peer, DELETED, kind="closed deleted"
+            "closing the connection from %s: %s", connection.peer, NOT_ANY_MORE, kind="token ended"
         )
         connection.is_leaving = True
         self._buffered.pop(connection.descriptor, None)
-        reason = binary.encode_error(ErrorCode.ACCESS, DELETED)
+        reason = binary.encode_error(ErrorCode.GO_ELSEWHERE, NOT_ANY_MORE)
         try:
             self._send(connection, reason if connection.knows_errors else None)
         except _CLIENTS_FAULTS as error:

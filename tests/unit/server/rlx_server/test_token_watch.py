@@ -69,7 +69,7 @@ def test_a_deleted_token_ends_its_connections_with_the_reason_and_no_others(guar
     file.write(NEWEST, NEW)
     with pytest.raises(binary.Error, match="its token is not allowed any more") as said:
         old.answer()
-    assert said.value.code == ErrorCode.ACCESS
+    assert said.value.code == ErrorCode.GO_ELSEWHERE
     assert old.connection.receive() is None
     assert "closing the connection from a test: its token is not allowed any more" in caplog.text
     assert new.ask([0], [0], [1], [2]) is not None
@@ -85,7 +85,7 @@ def test_a_token_that_is_deleted_before_the_first_message_opens_no_connection(gu
     guarded.turn(3)
     with pytest.raises(binary.Error, match="its token is not allowed any more") as said:
         binary.decode_welcome(connection.receive_now())
-    assert said.value.code == ErrorCode.ACCESS
+    assert said.value.code == ErrorCode.GO_ELSEWHERE
     assert guarded.load == 0
 
 
