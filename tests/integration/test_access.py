@@ -297,6 +297,23 @@ def test_certificates_are_replaced_without_a_restart(guarded: Guarded) -> None:
     assert all(process.is_running() for process in others)
 
 
+@pytest.mark.parametrize("training", [1], indirect=True)
+def test_actors_say_once_that_a_certificate_expires(guarded: Guarded) -> None:
+    command = [COMMANDS / "relaax-certificates", guarded.folder, "--days", "10"]
+    subprocess.run(command, check=True, capture_output=True)
+    guarded.training.start_parameter_server()
+    guarded.training.start_replay_server(guarded.replay_url)
+    actors = guarded.training.start_actors(2, env="Pendulum-v1")
+    wait_for(lambda: guarded.ask("replay-server", "/readyz")[0] == 200, "a replay server")
+    wait_for(lambda: _stored(guarded) > 0, "a step")
+    assert actors.output().count("server.crt: this certificate expires in 9 days") == 1
+
+
+def _stored(guarded: Guarded) -> float:
+    answer = guarded.ask("replay-server", "/metrics", guarded.token(Role.MONITOR))
+    return parsed(answer[1])["relaax_replay_steps_stored_total",]
+
+
 def _wait_for_updates(guarded: Guarded, above: float) -> None:
     wait_for(lambda: _updates(guarded) > above, "a step of the learner")
 

@@ -1,7 +1,7 @@
 """What one process of ``relaax-actor`` does: it makes an environment and an actor, and plays."""
 
 import logging
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
 
@@ -20,6 +20,7 @@ from relaax.server.common.configuration import ActorOptions, load_actor
 from relaax.server.common.kept_steps import DELIVERED, DROPPED, TAKEN
 from relaax.server.common.logs import show_name, start_logging
 from relaax.server.common.open_files import allow_many_files
+from relaax.server.common.operators.certificates import Certificates
 
 _log = logging.getLogger(__name__)
 
@@ -35,7 +36,7 @@ class ActorTask:
         configuration = load_actor(self.arguments)
         options, env = configuration.options, str(configuration.options.env)
         start_logging(options.log_level, options.log_file, f"relaax-actor {index}")
-        begin_access(options, listens=False)
+        access = begin_access(options, listens=False)
         allow_many_files()
         show_name()
         kept = KeptCounts([TAKEN, DELIVERED, DROPPED]).row()
@@ -47,6 +48,8 @@ class ActorTask:
             return RunResult(RunOutcome.UNUSABLE, f"{env}: {error}")
         with ExitStack() as resources:
             resources.enter_context(environment)
+            if index == 0:  # the others of this command would say the same
+                resources.enter_context(closing(Certificates(access.tls)))
             try:
                 require_fit(config, environment, env)
                 actor = make_actor(algorithm, config, options, index, kept, resources)

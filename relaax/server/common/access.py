@@ -15,8 +15,8 @@ from relaax.errors import ConfigurationError
 from relaax.server.common.configuration.option_base import AccessOptions
 
 
-def begin_access(options: AccessOptions, *, listens: bool = True) -> None:
-    """Guard all ports and channels that this process makes from now on.
+def begin_access(options: AccessOptions, *, listens: bool = True) -> Access:
+    """Guard all ports and channels that this process makes from now on; return by what.
 
     ConfigurationError for files that cannot be used.
     """
@@ -31,17 +31,17 @@ def begin_access(options: AccessOptions, *, listens: bool = True) -> None:
         client_context(files)  # raises what is wrong with the files
         if listens:
             server_context(files, clients_need_certificates=True)
-    use_access(
-        Access(
-            tls=files if files.paths else None,
-            tokens=tokens,
-            refusals=Refusals(_limit(options) if listens and tokens is not None else None),
-            is_insecure=options.insecure or is_allowed_to_be_insecure(),
-            environments_need_certificates=not getattr(
-                options, "environments_without_certificate", False
-            ),
-        )
+    access = Access(
+        tls=files if files.paths else None,
+        tokens=tokens,
+        refusals=Refusals(_limit(options) if listens and tokens is not None else None),
+        is_insecure=options.insecure or is_allowed_to_be_insecure(),
+        environments_need_certificates=not getattr(
+            options, "environments_without_certificate", False
+        ),
     )
+    use_access(access)
+    return access
 
 
 def _limit(options: AccessOptions) -> RefusalLimit | None:
