@@ -59,12 +59,20 @@ class ParameterServerAway(BridgeError):
 
 
 class Abandoned(RelaaxError):
-    """The parameter server was away for so long that a training may be over without it."""
+    """The parameter server was away for so long that a training may be over without it.
 
-    def __init__(self, away: str, give_up_s: float) -> None:
-        super().__init__(
-            f"{away} was away for {give_up_s:g} s (--give-up): it may have ended with the training"
-        )
+    ``has_answered``: whether it was ever heard since this process has started.
+    """
+
+    def __init__(self, away: str, give_up_s: float, has_answered: bool) -> None:
+        if has_answered:
+            message = (
+                f"{away} was away for {give_up_s:g} s (--give-up): it may have ended with the "
+                "training"
+            )
+        else:
+            message = f"{away} did not answer within {give_up_s:g} s of the start (--give-up)"
+        super().__init__(message)
 
 
 class LearningDiverged(RelaaxError):

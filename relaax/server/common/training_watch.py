@@ -26,7 +26,8 @@ class TrainingWatch:
     is counted when it is back. ``on_begin`` is called on it once, with the global step before any
     of these. ``on_score`` is called on it with what evaluations of published policies come to from
     now on, and not with those of a learner before: with the learner's step, and the score. The
-    training is abandoned where the parameter server, which has answered, is away for ``give_up_s``.
+    training is abandoned where the parameter server does not answer for ``give_up_s``, counted from
+    its last answer, or from the start.
     ``on_counted`` is called on it with the number of steps that the parameter server has counted.
     """
 
@@ -67,16 +68,16 @@ class TrainingWatch:
 
     @property
     def is_abandoned(self) -> bool:
-        """Whether nobody knows: the parameter server answered once, and is away for too long."""
-        return self._has_heard and self.silence_s() > self._give_up_s
+        """Whether nobody knows: the parameter server is away for too long."""
+        return self.silence_s() > self._give_up_s
 
     def require_known(self) -> None:
         """Raise Abandoned if nobody knows whether the training goes on."""
         if self.is_abandoned:
-            raise Abandoned("the parameter server", self._give_up_s)
+            raise Abandoned("the parameter server", self._give_up_s, self._has_heard)
 
     def silence_s(self) -> float:
-        """Return for how long the parameter server has not answered."""
+        """Return for how long the parameter server has not answered, since the start at most."""
         return time.monotonic() - self._heard_at
 
     def close(self) -> None:

@@ -3,6 +3,7 @@
 import logging
 import os
 import sys
+import time
 from contextlib import ExitStack, closing
 from functools import partial
 from typing import NoReturn
@@ -11,7 +12,7 @@ import numpy as np
 
 from relaax.algorithm_base import BridgeBase, LearnerBase
 from relaax.allocator import keep_memory
-from relaax.errors import BridgeError, ConfigurationError, ParameterServerAway
+from relaax.errors import Abandoned, BridgeError, ConfigurationError, ParameterServerAway
 from relaax.live_lines import LiveLineWriter
 from relaax.metrics import Metrics
 from relaax.replay.specs import ReplaySpec
@@ -137,7 +138,7 @@ def _loop(
         operators,
     )
     resources.callback(experience.close)
-    _connect(learner, bridge, stop)
+    _connect(learner, bridge, stop, options.give_up)
     watch = TrainingWatch(
         bridge, experience.steps_to_count, on_score, experience.count_lost, options.give_up
     )
@@ -186,8 +187,12 @@ def _require_effect(options: LearnerOptions, learner: LearnerBase) -> None:
         )
 
 
-def _connect(learner: LearnerBase, bridge: BridgeBase, stop: Stop) -> None:
-    """Connect a learner to the parameter server, once that answers; give up if ``stop`` is set."""
+def _connect(learner: LearnerBase, bridge: BridgeBase, stop: Stop, give_up_s: float) -> None:
+    """Connect a learner to the parameter server, once that answers, unless ``stop`` is set before.
+
+    Abandoned if it does not answer for ``give_up_s``.
+    """
+    give_up_at = time.monotonic() + give_up_s
     if not learner.publishes:
         bridge.wait_at_most(SHARING_WAIT_S)  # for its steps, between which ``stop`` is looked at
     while not stop.wait(0):
@@ -196,6 +201,8 @@ def _connect(learner: LearnerBase, bridge: BridgeBase, stop: Stop) -> None:
             return
         except ParameterServerAway as error:
             _log.warning("%s", error)
+            if time.monotonic() > give_up_at:
+                raise Abandoned("the parameter server", give_up_s, has_answered=False) from error
 
 
 def _experience(

@@ -86,7 +86,8 @@ def _replicate(
     with ExitStack() as resources:
         # Short: a worker that waits for the primary holds a thread of the replica.
         bridge = Bridge(str(primary), retry_for_s=PRIMARY_WAIT_S)
-        service = follow_when_there(resources.enter_context(closing(bridge)), stop)
+        resources.callback(bridge.close)
+        service = follow_when_there(bridge, stop, options.give_up)
         if service is None:
             return 0
         try:

@@ -175,13 +175,21 @@ class _OfThePrimary(Metrics):
         self._metrics.scalar(name, y, x)
 
 
-def follow_when_there(primary: BridgeBase, stop: Stop) -> ReplicaService | None:
-    """Return what answers for ``primary`` once that is there; None if ``stop`` is set before."""
+def follow_when_there(
+    primary: BridgeBase, stop: Stop, give_up_s: float = math.inf
+) -> ReplicaService | None:
+    """Return what answers for ``primary`` once that is there; None if ``stop`` is set before.
+
+    Abandoned if the primary does not answer for ``give_up_s``.
+    """
+    give_up_at = time.monotonic() + give_up_s
     while not stop.wait(0):
         try:
             return ReplicaService(primary)
         except BridgeError as error:
             _log.warning("waiting for the primary: %s", error)
+            if time.monotonic() > give_up_at:
+                raise Abandoned("the primary", give_up_s, has_answered=False) from error
         stop.wait(INTERVAL_S)
     return None
 
@@ -203,7 +211,7 @@ def keep_up(
                 _log.warning("serving the values before: %s", error)
             is_away = True
             if service.age_s() > give_up_s:
-                raise Abandoned("the primary", give_up_s) from error
+                raise Abandoned("the primary", give_up_s, has_answered=True) from error
             continue
         is_away = False
         port.set_phase(phase)

@@ -4,7 +4,7 @@ import logging
 import time
 
 from relaax.algorithm_base import Phase
-from relaax.errors import BridgeError
+from relaax.errors import Abandoned, BridgeError
 from relaax.server.rlx_server.tally.state import Cell, ServerState
 from relaax.server.rlx_server.worker.settings import WorkerSettings
 
@@ -26,14 +26,14 @@ WAIT_S = 1.0
 def watch_parameter_server(settings: WorkerSettings, state: ServerState) -> int:
     """Return when the parameter server closes after the training; keep ``state`` up to date.
 
-    Where it has answered once, and is away for so long that it will not be back, it may have ended
-    with the training: who missed that ends, too.
+    Where it is away for so long that it will not be back, it may have ended with the training: who
+    missed that ends, too. So does who has waited as long for the first answer.
 
     In a process of its own, so that the RLX server itself never starts gRPC.
     """
     stub = settings.stub()
     stub.wait_at_most(WAIT_S)
-    complaint = ""
+    complaint, started_at = "", time.monotonic()
     while True:
         try:
             if stub.phase() is Phase.CLOSING:
@@ -45,15 +45,11 @@ def watch_parameter_server(settings: WorkerSettings, state: ServerState) -> int:
             if str(error) != complaint:  # asked again, it would say the same
                 complaint = str(error)
                 _log.warning("%s", error)
-            if _is_gone(state, settings.give_up_s):
+            heard_at = state[Cell.PARAMETER_SERVER_ANSWERED]
+            if time.monotonic() - (heard_at or started_at) > settings.give_up_s:
                 _log.error(
-                    "the parameter server was away for %g s (--give-up): the RLX server stops",
-                    settings.give_up_s,
+                    "%s: the RLX server stops",
+                    Abandoned("the parameter server", settings.give_up_s, heard_at > 0),
                 )
                 return PARAMETER_SERVER_IS_GONE
         time.sleep(WATCH_INTERVAL_S)
-
-
-def _is_gone(state: ServerState, give_up_s: float) -> bool:
-    answered = state[Cell.PARAMETER_SERVER_ANSWERED]
-    return answered > 0 and state.seconds_since(Cell.PARAMETER_SERVER_ANSWERED) > give_up_s

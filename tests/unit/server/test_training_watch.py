@@ -110,23 +110,36 @@ def test_what_was_counted_before_is_told_once_and_before_anything_is_added():
     assert sum(bridge.added) == 47
 
 
+def wait_until_abandoned(watch):
+    deadline = time.monotonic() + 20
+    while not watch.is_abandoned:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 def test_a_training_is_abandoned_when_the_parameter_server_is_away_for_long():
     bridge = Bridge()
     with closing(TrainingWatch(bridge, lambda: 1, give_up_s=0.2)) as watch:
         bridge.wait()
         watch.require_known()
         bridge.is_away = True
-        deadline = time.monotonic() + 20
-        while not watch.is_abandoned:
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
-        with pytest.raises(Abandoned, match="--give-up"):
+        wait_until_abandoned(watch)
+        with pytest.raises(Abandoned, match=r"was away for 0\.2 s \(--give-up\)"):
             watch.require_known()
 
 
 def test_a_parameter_server_that_has_not_answered_yet_is_waited_for():
     bridge = Bridge()
     bridge.is_away = True
-    with closing(TrainingWatch(bridge, lambda: 1, give_up_s=1e-9)) as watch:
+    with closing(TrainingWatch(bridge, lambda: 1, give_up_s=60.0)) as watch:
         bridge.wait()
         assert not watch.is_abandoned
+
+
+def test_a_training_is_abandoned_when_the_parameter_server_never_answers():
+    bridge = Bridge()
+    bridge.is_away = True
+    with closing(TrainingWatch(bridge, lambda: 1, give_up_s=0.01)) as watch:
+        wait_until_abandoned(watch)
+        with pytest.raises(Abandoned, match=r"did not answer within 0\.01 s of the start"):
+            watch.require_known()

@@ -39,8 +39,8 @@ PARAMETER_SERVER = (
 
 #: The help of the option of all that end with the training.
 GIVE_UP = (
-    "end, with status 1, when the parameter server has been away for so long: it may have ended "
-    "with the training meanwhile"
+    "end, with status 1, when the parameter server has not answered for so long, since the start "
+    "or since its last answer: it may have ended with the training meanwhile"
 )
 
 #: The same of those that save checkpoints.

@@ -118,8 +118,8 @@ class ParameterServerOptions(AccessOptions):
     give_up: SecondsOption = option(
         3600.0,
         "end, with status 1, when what a replica copies, or the first shard for the others, has "
-        "been away for so long: it may have ended with the training meanwhile; or when S3 does not "
-        "answer at the start",
+        "not answered for so long, since the start or since its last answer: it may have ended "
+        "with the training meanwhile; or when S3 does not answer at the start",
     )
 
     @model_validator(mode="after")

@@ -167,8 +167,9 @@ class Following:
         self._closes = threading.Event()
         #: Whether the first shard is heard.
         self.is_connected = False
-        #: When it was heard last; None before it was.
-        self._heard_at: float | None = None
+        #: Whether it was ever heard, and when that was last, or else when this began.
+        self.has_heard = False
+        self._heard_at = time.monotonic()
         self.error: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="follow", daemon=True)
         self._thread.start()
@@ -180,10 +181,8 @@ class Following:
 
     @property
     def silence_s(self) -> float:
-        """For how long the first shard, which was heard before, is not heard any more."""
-        if self.is_connected or self._heard_at is None:
-            return 0.0
-        return time.monotonic() - self._heard_at
+        """For how long the first shard is not heard, since this began at most."""
+        return 0.0 if self.is_connected else time.monotonic() - self._heard_at
 
     def leave(self) -> None:
         """Let all shards save before this one ends, if the first one is there."""
@@ -231,7 +230,7 @@ class Following:
 
     def _noted(self, incarnation: int, position: int) -> Iterator[News]:
         for news in self._first.orders(incarnation, position):
-            self.is_connected = True
+            self.is_connected = self.has_heard = True
             yield news
 
 
@@ -244,7 +243,7 @@ def follow_until(following: Following, stop: Stop, give_up_s: float = math.inf) 
         if following.is_over:
             break
         if following.silence_s > give_up_s:
-            raise Abandoned("the first shard", give_up_s)
+            raise Abandoned("the first shard", give_up_s, following.has_heard)
     else:
         following.leave()
     if following.error is not None:

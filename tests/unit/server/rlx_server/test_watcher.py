@@ -79,4 +79,10 @@ def test_who_has_missed_the_end_gives_up_when_the_parameter_server_is_away_for_l
 
 def test_a_parameter_server_that_has_not_started_yet_is_waited_for():
     refusals = [BridgeError("away")] * 10
-    assert watch(*refusals, Phase.CLOSING, give_up_s=1e-9) == TRAINING_IS_OVER
+    assert watch(*refusals, Phase.CLOSING) == TRAINING_IS_OVER
+
+
+def test_who_has_never_had_an_answer_gives_up_when_that_lasts_for_long(caplog):
+    refusals = [BridgeError("away")] * 10_000
+    assert watch(*refusals, give_up_s=0.001) == PARAMETER_SERVER_IS_GONE
+    assert "did not answer within 0.001 s of the start (--give-up)" in caplog.text
