@@ -7,13 +7,15 @@
 ``expiry``           when certificates expire
 ``process_access``   what this process proves, and asks others to prove
 ``public_port``      refuses ports that anyone on a network could use
-``refusals``         counts and logs attempts that fail, for each address
+``refusals``         counts attempts that fail, and asks whether an address has shown too many
 ``refusal_limit``    how many wrong tokens an address may show, in memory that processes share
+``refusal_log``      the lines of such attempts: few, of all processes together
 """
 
 from relaax.access.process_access import Access, current_access, use_access
 from relaax.access.public_port import require_guarded
 from relaax.access.refusal_limit import RefusalLimit
+from relaax.access.refusal_log import RefusalLog
 from relaax.access.refusals import Refusals, Refused
 from relaax.access.roles import Right, Role
 from relaax.access.tls import TlsFiles
@@ -22,6 +24,7 @@ from relaax.access.tokens import TokenFile
 __all__ = [
     "Access",
     "RefusalLimit",
+    "RefusalLog",
     "Refusals",
     "Refused",
     "Right",

@@ -83,11 +83,11 @@ class RefusalLimit:
         return self._step_s - left_s if left_s < 0.999 * self._step_s else 0.0
 
     def _slot(self, address: str) -> int:
-        digest = blake2b(_network_of(address).encode(), digest_size=8, key=self._key).digest()
+        digest = blake2b(network_of(address).encode(), digest_size=8, key=self._key).digest()
         return int.from_bytes(digest, "little") % self._slots
 
 
-def _network_of(address: str) -> str:
+def network_of(address: str) -> str:
     """Return what shares a budget: an address of IPv4, a network of IPv6, or what is neither."""
     try:
         ip = ipaddress.ip_address(address.strip("[]").partition("%")[0])

@@ -1,6 +1,5 @@
 """Attempts without the right proof: counted, logged, and limited for each address."""
 
-import logging
 import math
 import threading
 import time
@@ -9,9 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from relaax.access.refusal_limit import Outcome, RefusalLimit
-from relaax.throttled_log import ThrottledLog
-
-_log = logging.getLogger(__name__)
+from relaax.access.refusal_log import Kind, RefusalLog
 
 
 @dataclass(frozen=True)
@@ -32,13 +29,18 @@ class Refusals:
     """Counts what was refused, at all ports of a process. For several threads.
 
     ``limit`` is that of wrong tokens, which all processes of a server share; None for no limit.
+    They share ``log``, too; without one this process has a log of its own when it needs it.
     """
 
     def __init__(
-        self, limit: RefusalLimit | None = None, clock: Callable[[], float] = time.monotonic
+        self,
+        limit: RefusalLimit | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        log: RefusalLog | None = None,
     ) -> None:
         self._limit = limit
-        self._log = ThrottledLog(_log, clock=clock)
+        self._log = log
+        self._clock = clock
         self._lock = threading.Lock()
         self._totals: Counter[str] = Counter()
 
@@ -52,11 +54,15 @@ class Refusals:
 
         ``port``: its kind, such as gRPC. ``address``: the caller's, without its own port.
         """
-        with self._lock:
-            self._totals[port] += 1
-            self._log.warning(
-                "refused at the %s port, from %s: %s", port, address, reason, kind=address
-            )
+        self._add(Kind.NOTHING_SHOWN, port, address, reason)
+
+    def say_left_out(self, *, ends: bool = False) -> None:
+        """Sum up in the log what it has left out and is due, or all of it where a process ends.
+
+        To be called once a second by one of the processes that share the log.
+        """
+        if self._log is not None:
+            self._log.say_left_out(ends=ends)
 
     def check(
         self,
@@ -79,12 +85,20 @@ class Refusals:
             outcome = limit.attempt(address, is_right, is_exempt=is_exempt)
         if outcome is Outcome.RIGHT:
             return None
-        refused = Refused(reason)
+        kind, refused = Kind.WRONG_TOKEN, Refused(reason)
         if limit is not None and outcome is Outcome.OVER_LIMIT:
+            kind = Kind.OVER_LIMIT
             refused = Refused(
                 f"its address has shown {limit.most} wrong tokens within a minute "
                 "(--max-refusals-per-address); try again later",
                 max(1, math.ceil(limit.refills_in_s(address))),
             )
-        self.add(port, address, refused.reason)
+        self._add(kind, port, address, refused.reason)
         return refused
+
+    def _add(self, kind: Kind, port: str, address: str, reason: str) -> None:
+        with self._lock:
+            self._totals[port] += 1
+            if self._log is None:
+                self._log = RefusalLog(self._clock)
+        self._log.add(kind, port, address, reason)

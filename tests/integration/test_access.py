@@ -1,5 +1,6 @@
 """Who may use a training: TLS, tokens and roles, on every port of every process."""
 
+import re
 import subprocess
 import time
 import urllib.error
@@ -419,10 +420,10 @@ def test_version_1_is_spoken_over_tls_with_a_token(guarded: Guarded) -> None:
 
 @pytest.mark.parametrize("training", ["connection", 2], indirect=True)
 def test_an_address_that_shows_many_wrong_tokens_is_refused_and_no_other(guarded: Guarded) -> None:
-    """The limit is one for all workers of a server, and all its ports."""
+    """The limit is one for all workers of a server, and all its ports; the log says all of it."""
     training = guarded.training
     guarded.configure(**{"max-refusals-per-address": MOST_REFUSALS})
-    guarded.start()
+    parameter_server, _, learner, rlx_server = guarded.start()
     token, url = guarded.token(Role.ENVIRONMENT), training.rlx_server_url
     with (
         calling_from("127.0.0.2", url) as guesser,
@@ -446,6 +447,30 @@ def test_an_address_that_shows_many_wrong_tokens_is_refused_and_no_other(guarded
     assert guarded.ask("rlx-server", "/metrics", guarded.token(Role.MONITOR))[0] == 200
     _require_a_limit_over_grpc(guarded)
     _require_a_limit_over_http(guarded)
+    _require_logged(rlx_server, "RLX", "127.0.0.2", wrong=MOST_REFUSALS, over_limit=4)
+    _require_logged(rlx_server, "HTTP", "127.0.0.2", wrong=0, over_limit=1)
+    _require_logged(parameter_server, "gRPC", "127.0.0.2", wrong=MOST_REFUSALS, over_limit=2)
+    _require_logged(learner, "HTTP", "127.0.0.4", wrong=MOST_REFUSALS, over_limit=2)
+
+
+def _require_logged(
+    process: Process, port: str, address: str, *, wrong: int, over_limit: int
+) -> None:
+    """Wait until the log has said of each refused token that it was, the first ones at once."""
+    begin = f"refused at the {port} port, from {address}: "
+
+    def said() -> list[int]:
+        """Return how many the lines of wrong tokens count, and those over the limit."""
+        counts = [0, 0]
+        for line in process.output().splitlines():
+            if begin in line:
+                times = re.search(r"\((\d+) times since the last such message\)", line)
+                is_over = "(--max-refusals-per-address)" in line
+                counts[is_over] += int(times[1]) if times else 1
+        return counts
+
+    expected = [wrong, over_limit]
+    wait_for(lambda: said() == expected, f"the log of {process.name}, {begin}{expected}")
 
 
 def _require_a_limit_over_grpc(guarded: Guarded) -> None:

@@ -3,6 +3,7 @@
 from relaax.access import (
     Access,
     RefusalLimit,
+    RefusalLog,
     Refusals,
     Role,
     TlsFiles,
@@ -34,7 +35,10 @@ def begin_access(options: AccessOptions, *, listens: bool = True) -> Access:
     access = Access(
         tls=files if files.paths else None,
         tokens=tokens,
-        refusals=Refusals(_limit(options) if listens and tokens is not None else None),
+        refusals=Refusals(
+            _limit(options) if listens and tokens is not None else None,
+            log=RefusalLog() if listens else None,
+        ),
         is_insecure=options.insecure or is_allowed_to_be_insecure(),
         environments_need_certificates=not getattr(
             options, "environments_without_certificate", False

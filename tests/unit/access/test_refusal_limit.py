@@ -7,7 +7,7 @@ import threading
 import pytest
 from clock import Clock
 
-from relaax.access.refusal_limit import SLOTS, WINDOW_S, Outcome, RefusalLimit, _network_of
+from relaax.access.refusal_limit import SLOTS, WINDOW_S, Outcome, RefusalLimit, network_of
 
 ADDRESS = "192.0.2.1"
 
@@ -93,8 +93,8 @@ def test_one_that_is_exempt_is_looked_at_and_its_wrong_tokens_count(clock):
         ("", "unix", False),
     ],
 )
-def test_a_budget_is_of_an_address_or_of_a_network_of_ipv6(one, other, is_shared):
-    assert (_network_of(one) == _network_of(other)) is is_shared
+def test_a_budget_is_of_an_address_or_of_anetwork_of_ipv6(one, other, is_shared):
+    assert (network_of(one) == network_of(other)) is is_shared
 
 
 def test_addresses_are_spread_over_the_slots_by_a_key_that_no_other_server_has():

@@ -17,6 +17,7 @@ from relaax.server.common.operators.certificates import Certificates
 from relaax.server.common.operators.families import counters
 from relaax.server.common.operators.http_server import HttpServer
 from relaax.server.common.operators.uploads import Uploads
+from relaax.server.common.periodic_tasks import Task, TasksThread
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
@@ -32,6 +33,9 @@ AWAY_S = 5.0
 
 #: How often the thread looks whether it should end.
 _POLL_S = 0.1
+
+#: How often it is looked whether refusals are to be summed up in the log.
+_SUM_UP_S = 1.0
 
 _PATHS = "/healthz, /readyz and /metrics are here"
 
@@ -66,11 +70,13 @@ class OperatorPort:
     - ``/metrics``: all figures, and those of the process ``pid``, for Prometheus.
 
     Without a listener it answers nothing: a server need not ask whether there is one. That
-    certificates expire is logged all the same.
+    certificates expire is logged all the same, and so is how many callers were refused, at any port
+    of the processes that share a log of that.
     """
 
     def __init__(self, listener: socket.socket | None, pid: Callable[[], int] = os.getpid) -> None:
         self._access = current_access()
+        self._pid = pid
         self._alive: list[Check] = []
         self._ready: list[Check] = []
         self._has_begun = False
@@ -86,10 +92,16 @@ class OperatorPort:
         self._server: HttpServer | None = None
         #: Whether anybody can ask.
         self.is_open = listener is not None
-        if listener is None:
-            return
+        if listener is not None:
+            self._listen(listener)
+        self._sums_up: TasksThread | None = None
+        if self._access.tokens is not None or self._access.tls is not None:
+            task = Task(_SUM_UP_S, self._access.refusals.say_left_out)
+            self._sums_up = TasksThread([task], "refusals")
+
+    def _listen(self, listener: socket.socket) -> None:
         registry = CollectorRegistry()
-        ProcessCollector(pid=pid, registry=registry)
+        ProcessCollector(pid=self._pid, registry=registry)
         registry.register(_Reading(self._read))
         self._answer_metrics: Callable[..., Iterable[bytes]] = make_wsgi_app(registry)
         self._server = HttpServer(listener, self._answer, _contexts(self._access))
@@ -125,6 +137,9 @@ class OperatorPort:
             self._server.shutdown()
             self._server.server_close()
             self._thread.join()
+        if self._sums_up is not None:
+            self._sums_up.close()
+            self._access.refusals.say_left_out(ends=True)
 
     def _refused(self) -> Iterable[Metric]:
         here = {"gRPC": 0, "HTTP": 0, **self._access.refusals.totals()}
