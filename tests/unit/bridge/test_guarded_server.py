@@ -10,12 +10,13 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection, reflection_pb2, reflection_pb2_grpc
 from processes import free_port
 
-from relaax.access import Access, RefusalLimit, Refusals, TokenFile
+from relaax.access import Access, RefusalLimit, Refusals, TlsFiles, TokenFile
 from relaax.access.process_access import access_while
 from relaax.algorithm_base import Phase
 from relaax.bridge import Bridge, bridge_pb2, bridge_pb2_grpc, guarded_server
 from relaax.bridge.guarded_server import GuardedServer
 from relaax.errors import ParameterServerAway
+from relaax.server.certificates.secrets_folder import SecretsFolder
 
 TOKEN, WRONG = "server-0123456789", "a-wrong-one-0123456789"
 DEADLINE_S = 20
@@ -213,6 +214,27 @@ def test_a_bridge_pauses_over_the_limit_and_does_not_flood(port):
     bridge = Bridge(port.address)
     assert bridge.phase() is Phase.TRAINING
     bridge.close()
+
+
+def test_callers_without_a_certificate_are_counted_and_logged_by_grpc_alone(
+    tokens, tmp_path, caplog, capfd
+):
+    """As docs/monitoring.md says: if this fails, it may say something better."""
+    folder = SecretsFolder(tmp_path / "secrets")
+    folder.sign(["127.0.0.1"], days=1, days_of_authority=1)
+    tls = TlsFiles(*(folder.path / name for name in ("server.crt", "server.key", "ca.crt")))
+    refusals = Refusals(RefusalLimit(MOST))
+    credentials = grpc.ssl_channel_credentials((folder.path / "ca.crt").read_bytes())
+    with (
+        access_while(Access(tls=tls, tokens=tokens, refusals=refusals)),
+        closing(Port(refusals)) as port,
+        grpc.secure_channel(port.address, credentials) as channel,
+    ):
+        assert port.ask(channel, TOKEN) is grpc.StatusCode.UNAVAILABLE
+        assert port.servicer.asked == 0
+    assert refusals.totals() == {}
+    assert "refused" not in caplog.text
+    assert "Handshake failed with error" in capfd.readouterr().err
 
 
 def test_only_so_many_connections_are_remembered(monkeypatch):
