@@ -6,10 +6,16 @@ from contextlib import contextmanager, suppress
 from typing import Protocol
 
 from relaax.address import Address
-from relaax.client.access import ClientAccess
+from relaax.client.access import TLS_CA, TLS_CERT, TLS_KEY, ClientAccess
+from relaax.errors import AccessDenied
 from relaax.protocol import FrameConnection, MessageConnection
-from relaax.protocol.tls_socket import TlsSocket
+from relaax.protocol.tls_socket import NoTls, TlsSocket
 from relaax.protocol.token_message import encode_token
+
+#: What to do where one end of a connection speaks TLS alone.
+_USE_IT_OR_NOT = (
+    f"start the server with --tls-cert and --tls-key, or unset {TLS_CA}, {TLS_CERT} and {TLS_KEY}"
+)
 
 
 class Transport(Protocol):
@@ -34,8 +40,8 @@ class TcpTransport:
     def connect(self, address: Address, timeout_s: float) -> MessageConnection:
         """Return a new connection; see ``Transport``.
 
-        AccessDenied for a server that does not prove what it is; ConfigurationError for a token or
-        certificates that cannot be used.
+        AccessDenied for a server that does not prove what it is, or answers TLS with anything
+        else; ConfigurationError for a token or certificates that cannot be used.
         """
         access = ClientAccess.of_environment() if self._access is None else self._access
         token, context = access.token_for(address), access.context()
@@ -44,7 +50,7 @@ class TcpTransport:
         try:
             if context is not None:
                 sock = TlsSocket(sock, context, server_name=address.host)
-                sock.shake_hands(timeout_s)
+                _shake_hands(sock, timeout_s)
             connection = FrameConnection(sock)
             if token is not None:
                 _show(token, connection, timeout_s)
@@ -52,6 +58,22 @@ class TcpTransport:
             sock.close()
             raise
         return connection
+
+
+def _shake_hands(sock: TlsSocket, timeout_s: float) -> None:
+    """Shake hands; AccessDenied where the server has answered without TLS.
+
+    One that closes, or says nothing, may do so as it has no room, or stops: that stays an OSError,
+    which says that TLS may be the reason.
+    """
+    try:
+        sock.shake_hands(timeout_s)
+    except NoTls as error:
+        raise AccessDenied(f"the server does not speak TLS: {_USE_IT_OR_NOT}") from error
+    except (ConnectionError, TimeoutError) as error:
+        raise type(error)(
+            f"{error} in the handshake of TLS; if the server speaks no TLS: {_USE_IT_OR_NOT}"
+        ) from error
 
 
 def _show(token: str, connection: FrameConnection, timeout_s: float) -> None:

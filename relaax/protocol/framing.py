@@ -25,6 +25,10 @@ _RECEIVE_BYTES_OF_A_BIG_FRAME = 1024 * 1024
 _WITHOUT_WAITING = socket.MSG_DONTWAIT
 
 
+class TlsPeer(ProtocolError):
+    """A peer speaks TLS where it is not spoken."""
+
+
 class FrameConnection(MessageConnection):
     """A connected stream socket that carries each message in a frame.
 
@@ -115,7 +119,7 @@ class FrameConnection(MessageConnection):
         """Return what has come of the next payload, and leave it there; nothing if none has.
 
         PeerClosed when the peer has closed before it; ProtocolError for a frame that is not
-        allowed.
+        allowed, TlsPeer where it is none but a hello of TLS.
         """
         with contextlib.suppress(BlockingIOError):
             chunk = self._sock.recv(self._bytes_to_receive(), _WITHOUT_WAITING)
@@ -290,7 +294,8 @@ class FrameConnection(MessageConnection):
 
 
 def _foreign(name: str) -> ProtocolError:
-    return ProtocolError(
+    kind = TlsPeer if name == "TLS" else ProtocolError
+    return kind(
         f"the peer speaks {name} instead of RLX: check the address that connects to the other, and "
         "that both ends use TLS or neither"
     )

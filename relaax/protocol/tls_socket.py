@@ -21,12 +21,17 @@ class PlainPeer(AccessDenied):
     """A peer speaks RLX without TLS, where TLS is spoken."""
 
 
+class NoTls(AccessDenied):
+    """A peer has answered without TLS: what has come is none."""
+
+
 class TlsSocket:
     """Wraps ``sock``, which it owns from then on; the handshake is a part of the first receiving.
 
-    ``server_name`` is whom a client expects the certificate to name; None of a server. AccessDenied
-    when the peer does not speak TLS, or its certificate is not accepted. PlainPeer to a server of
-    which the client begins with RLX: nothing has been read then, and ``without_tls`` goes on.
+    ``server_name`` is whom a client expects the certificate to name; None of a server. NoTls when
+    the peer does not speak TLS, AccessDenied when its certificate is not accepted. PlainPeer to a
+    server of which the client begins with RLX: nothing has been read then, and ``without_tls`` goes
+    on.
 
     What ``recv`` returns may be longer than asked for: nothing that has come is kept inside, where
     a poll of the descriptor does not see it.
@@ -136,6 +141,8 @@ class TlsSocket:
                 f"the peer's certificate is not accepted: {error.verify_message}"
             ) from error
         except ssl.SSLError as error:
+            if error.reason in _NO_TLS:
+                raise NoTls("the peer does not speak TLS") from error
             reason = _refusal(error)
             if reason is None:
                 raise ConnectionAbortedError(f"TLS: {error.reason or error}") from error
@@ -151,6 +158,9 @@ class TlsSocket:
         if is_plain_rlx(first):
             raise PlainPeer("this port speaks TLS, and the client does not (RELAAX_TLS_CA)")
 
+
+#: What OpenSSL calls bytes that are no record of TLS.
+_NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNEXPECTED_MESSAGE", "RECORD_LAYER_FAILURE")
 
 #: What a peer says of the certificate, the key or the version of TLS that it was shown.
 _ALERTS = {
@@ -183,11 +193,6 @@ _ALERTS = {
 
 def _refusal(error: ssl.SSLError) -> str | None:
     """Return in words what one end does not accept of the other; None for other errors."""
-    match error.reason:
-        case (
-            "WRONG_VERSION_NUMBER" | "HTTP_REQUEST" | "UNEXPECTED_MESSAGE" | "RECORD_LAYER_FAILURE"
-        ):
-            return "the peer does not speak TLS"
-        case "PEER_DID_NOT_RETURN_A_CERTIFICATE":
-            return "the peer has not shown a certificate"
+    if error.reason == "PEER_DID_NOT_RETURN_A_CERTIFICATE":
+        return "the peer has not shown a certificate"
     return _ALERTS.get(error.reason)

@@ -27,6 +27,7 @@ from relaax.client.transport import TcpTransport
 from relaax.errors import BridgeError, ParameterServerAway
 from relaax.protocol.binary import ErrorCode
 from relaax.replay.client.stub import ReplayStub
+from relaax.server.certificates.secrets_folder import SecretsFolder
 
 pytestmark = pytest.mark.integration
 
@@ -416,6 +417,27 @@ def test_version_1_is_spoken_over_tls_with_a_token(guarded: Guarded) -> None:
     stranger = Client(url, protocol=1, transport=TcpTransport(access), timeout_s=20)
     with stranger, pytest.raises(Failure, match="closed the connection"):
         stranger.init([0.0, 0.0, 0.0])
+
+
+def test_a_client_with_tls_hears_of_a_server_without_and_does_not_try_for_ever(
+    training: Training,
+) -> None:
+    training.start_parameter_server()
+    server = training.start_rlx_server()
+    folder = SecretsFolder(training.directory / "secrets")
+    folder.sign(["localhost"], days=1, days_of_authority=1)
+    access = ClientAccess(tls=TlsFiles(ca=folder.path / "ca.crt"))
+    client = Client(
+        training.rlx_server_url,
+        transport=TcpTransport(access),
+        reconnect=Backoff(attempts=1_000_000),
+        timeout_s=20,
+    )
+    with client, pytest.raises(Failure, match="does not speak TLS: start the server with --tls-c"):
+        client.init([0.0] * 4)
+    server.says("the peer speaks TLS instead of RLX")
+    with Client(training.rlx_server_url, timeout_s=60) as client:
+        assert client.init([0.0] * 4) is not None
 
 
 @pytest.mark.parametrize("training", ["connection", 2], indirect=True)

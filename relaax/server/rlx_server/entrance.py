@@ -11,6 +11,7 @@ from relaax.errors import AccessDenied, ProtocolError
 from relaax.protocol import FrameConnection, binary
 from relaax.protocol.binary import ErrorCode
 from relaax.protocol.foreign import JSON_BEGINS
+from relaax.protocol.framing import TlsPeer
 from relaax.protocol.tls_socket import PlainPeer
 from relaax.protocol.token_message import MAX_TOKEN_MESSAGE_BYTES, TOKEN_HEAD, shown_token
 
@@ -73,7 +74,8 @@ class Entrance:
         self._deadline = time.monotonic() + guard.hello_timeout_s
         self._has_shown_token = False
         self._denial: AccessDenied | OverLimit | None = None
-        #: Whether the client understands an error: it has begun with a hello of version 2.
+        #: Whether the client understands an error: it has begun with a hello of version 2. Or with
+        #: one of TLS: any answer without TLS says there that none is spoken, a close does not.
         self.knows_errors = False
 
     @property
@@ -135,6 +137,9 @@ class Entrance:
             self._deny(AccessDenied(str(error)))
             self.messages.go_on_without_tls()  # to find out whether it understands an error
             return self.messages.begun_now()
+        except TlsPeer:
+            self.knows_errors = True
+            raise
 
     def _takes_token(self) -> bool:
         """Check the token when all of it is there; return whether it is.

@@ -10,7 +10,7 @@ import pytest
 from relaax.access import TlsFiles
 from relaax.access.tls import server_context
 from relaax.address import Address
-from relaax.client import access, transport
+from relaax.client import Client, Failure, access, transport
 from relaax.client.access import ClientAccess
 from relaax.client.transport import TcpTransport
 from relaax.errors import AccessDenied, ConfigurationError
@@ -55,6 +55,51 @@ def test_a_file_that_has_no_token_for_seconds_is_refused(tmp_path, content, reas
         path.write_text(content)
     with pytest.raises(ConfigurationError, match=f"token: .*{reason}"):
         ClientAccess(token_file=path).token_for(LOCAL)
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_final", "reason"),
+    [
+        (
+            b"\7\0\0\0\6\0\1\0Oh.",
+            True,
+            "server does not speak TLS: start .* or unset RELAAX_TLS_CA",
+        ),
+        (b"HTTP/1.0 400 Bad Request\r\n\r\n", True, "does not speak TLS: start the server with"),
+        (b"", False, "in the handshake of TLS; if the server speaks no TLS: start the server"),
+        (None, False, "timed out in the handshake of TLS; if the server speaks no TLS"),
+    ],
+)
+def test_an_answer_without_tls_is_certain_and_a_close_or_silence_may_pass(
+    tmp_path, answer, is_final, reason
+):
+    """A server that closes, or is silent, may have no room, or start again."""
+    folder = SecretsFolder(tmp_path / "secrets")
+    folder.sign(["localhost"], days=1, days_of_authority=1)
+    access, has_heard = ClientAccess(tls=TlsFiles(ca=folder.path / "ca.crt")), threading.Event()
+
+    def serve():
+        sock, _ = listener.accept()
+        with sock:
+            sock.recv(64 * 1024)
+            if answer is None:
+                assert has_heard.wait(20)
+            else:
+                sock.sendall(answer)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = threading.Thread(target=serve)
+        server.start()
+        client = Client(
+            f"localhost:{listener.getsockname()[1]}",
+            transport=TcpTransport(access),
+            connect_timeout_s=20 if answer is not None else 0.1,
+        )
+        with pytest.raises(Failure, match=reason) as failed:
+            client.init([0.0])
+        has_heard.set()
+        server.join(20)
+    assert failed.value.is_final is is_final
 
 
 def test_a_server_that_accepts_no_certificate_and_closes_before_the_token_comes_is_heard(

@@ -7,6 +7,7 @@ import struct
 
 import pytest
 from served_worker import encoded
+from tls_hello import client_hello
 
 from relaax.access import RefusalLimit, Refusals, TlsFiles, TokenFile
 from relaax.access.tls import client_context, server_context
@@ -435,6 +436,18 @@ def test_a_flood_of_clients_without_tls_is_a_few_lines(encrypted, caplog):
         list(encrypted.lobby.proved())
     assert encrypted.lobby.denied() == 200
     assert caplog.text.count("this port speaks TLS") < 30
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_client_with_tls_is_answered_without_so_that_it_knows(open_street, caplog, at_once):
+    client, hello = open_street.connect(), client_hello()
+    for part in [hello] if at_once else [hello[:3], hello[3:]]:
+        client._sock.sendall(part)
+        assert list(open_street.lobby.proved()) == []
+    error = refusal(client)
+    assert error.code == ErrorCode.PROTOCOL
+    assert error.text.startswith("the peer speaks TLS instead of RLX")
+    assert caplog.text.count("the peer speaks TLS instead of RLX") == 1
 
 
 @pytest.mark.parametrize("first", [b"nonsense" * 4, b"GET / HTTP/1.1\r\n\r\n", frames(HELLO)[:3]])
