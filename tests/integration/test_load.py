@@ -129,3 +129,18 @@ def test_limits_of_an_address_of_messages_and_of_episodes(training: Training) ->
         return "sends more than 50 messages a second (--max-message-rate)" in loaded.server.output()
 
     wait_for(is_stopped, "the end of a flood")
+
+
+@BOTH
+def test_an_operator_sees_whose_metrics_wait(training: Training) -> None:
+    loaded = Loaded(training, **{"max-metric-rate": 20})
+    with Client(training.rlx_server_url, timeout_s=20) as client:
+        client.init(STATE)
+        for number in range(50):
+            client.metrics().scalar("speed", float(number))
+        client.send(1.0, STATE)
+        loaded.server.says(r"127\.0\.0\.1:\d+ has sent 20 metrics in a second.*--max-metric-rate")
+        wait_for(
+            lambda: figure(loaded.operators, "relaax_metric_rests_total") >= 2,
+            "the count of what waited",
+        )

@@ -20,6 +20,7 @@ from relaax.server.rlx_server.tally.row import (
     EPISODES,
     HISTOGRAMS,
     LOST,
+    RESTS,
     RETURNS,
     STEPS,
     TURNED_AWAY,
@@ -128,6 +129,11 @@ def figures(tally: Tally, has_parameter_server: bool = True) -> Iterable[Metric]
             "not proved": state[Cell.TURNED_AWAY] + totals[TURNED_AWAY],
             "no worker": state[Cell.REFUSED_WITHOUT_WORKER],
         },
+    )
+    yield counter(
+        "metric_rests",
+        "Times that a connection had sent all metrics that are read in a second, and waited",
+        totals[RESTS],
     )
     yield counters(
         "workers_lost",

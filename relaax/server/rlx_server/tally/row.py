@@ -32,7 +32,10 @@ TURNED_AWAY = 6
 #: Connections without a token or a certificate that counts.
 ACCESS_DENIED = 7
 
-_AFTER_COUNTS = 8
+#: Times that a connection had sent as many metrics as are read in a second.
+RESTS = 8
+
+_AFTER_COUNTS = 9
 
 
 def _places() -> dict[str, _Place]:
@@ -112,6 +115,10 @@ class WorkerRow:
     def count_denied(self, connections: int) -> None:
         """Count connections that had shown no token or certificate that counts."""
         self._cells[ACCESS_DENIED] += connections
+
+    def count_rest(self) -> None:
+        """Count that a connection is not read before the next second: it sends many metrics."""
+        self._cells[RESTS] += 1
 
     def note_served(self, connections: int, environments: int) -> None:
         """Take note of what is served now."""

@@ -43,7 +43,7 @@ def log_of_connections() -> ThrottledLog:
 
     A worker of its own for each connection would have a log of its own, too.
     """
-    kinds = ["lost", "unsaid", *(f"closed {code.name}" for code in ErrorCode)]
+    kinds = ["lost", "unsaid", "rests", *(f"closed {code.name}" for code in ErrorCode)]
     return ForkedThrottledLog(_log, kinds, LOGGED_AT_ONCE)
 
 
@@ -80,6 +80,7 @@ class Connection:
         self.metrics = 0
         #: Whether the connection is closed as soon as everything is sent.
         self.is_leaving = False
+        self._has_rested = False
         self._closes_at = None if timeout_s is None else time.monotonic() + timeout_s
         self._goodbye = "the connection has lasted as long as it may; connect again"
 
@@ -105,6 +106,18 @@ class Connection:
         if not self.knows_errors:
             return None
         return binary.encode_error(ErrorCode.GO_ELSEWHERE, self._goodbye)
+
+    def note_rest(self, metrics: float) -> None:
+        """Log, the first time, that no more is read within a second that began with ``metrics``."""
+        if not self._has_rested:
+            self._has_rested = True
+            self._log.warning(
+                "%s has sent %d metrics in a second: what else it sends waits for the next one, "
+                "steps too, then and whenever it does so again (--max-metric-rate)",
+                self.peer,
+                metrics,
+                kind="rests",
+            )
 
     def part(self, code: ErrorCode, text: str) -> None:
         """Close the connection; say why, unless the client has to be waited for."""

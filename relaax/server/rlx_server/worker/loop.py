@@ -257,6 +257,8 @@ class Worker:
 
     def _rest(self, connection: Connection) -> None:
         """Take no more from a connection before the next sweep; meanwhile TCP holds its client."""
+        self._row.count_rest()
+        connection.note_rest(self._limits.most_metrics)
         self._poll.unregister(connection.descriptor)
         self._resting.add(connection)
 

@@ -8,6 +8,7 @@ from served_worker import BinaryClient, Oracle, encoded, serve_batches
 from relaax.protocol import binary
 from relaax.protocol.binary import ErrorCode, Metric
 from relaax.server.rlx_server.limits import ClientLimits
+from relaax.server.rlx_server.tally.row import RESTS
 from relaax.server.rlx_server.worker import loop
 from relaax.steps import START
 
@@ -103,3 +104,28 @@ def test_no_more_than_some_metrics_of_a_connection_are_handled_in_a_turn(patient
         client.connection._sock.send(metrics(0, 40))
     patient.turn()
     assert len(counted(patient)) == 2 * loop._METRICS_A_TURN
+
+
+def test_an_operator_sees_who_sends_more_metrics_than_are_read(patient, caplog):
+    """The log once for a connection, a count each time."""
+    for client in (BinaryClient(patient), BinaryClient(patient)):
+        client.connection._sock.send(metrics(0, 90))
+    for _ in range(3):
+        patient.turn(20)
+        patient.worker._sweep_at = 0.0
+    assert len(counted(patient)) == 180
+    assert caplog.text.count("a test has sent 40 metrics in a second") == 2
+    assert caplog.text.count("(--max-metric-rate)") == 2
+    assert patient.worker._row._cells[RESTS] == 4
+
+
+def test_who_sends_fewer_metrics_is_not_named(patient, caplog):
+    client = BinaryClient(patient)
+    for _ in range(3):
+        client.connection._sock.send(metrics(0, 39))
+        patient.turn(20)
+        patient.worker._sweep_at = 0.0
+        patient.turn(1)
+    assert len(counted(patient)) == 3 * 39
+    assert "--max-metric-rate" not in caplog.text
+    assert patient.worker._row._cells[RESTS] == 0
