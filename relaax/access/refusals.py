@@ -15,6 +15,7 @@ from relaax.access.refusal_log import Kind, RefusalLog
 class Refused:
     """Why a caller is refused."""
 
+    #: What it is told.
     reason: str
     #: Seconds after which its token will be looked at; None if it has been, and is wrong.
     retry_after_s: int | None = None
@@ -85,16 +86,23 @@ class Refusals:
             outcome = limit.attempt(address, is_right, is_exempt=is_exempt)
         if outcome is Outcome.RIGHT:
             return None
-        kind, refused = Kind.WRONG_TOKEN, Refused(reason)
-        if limit is not None and outcome is Outcome.OVER_LIMIT:
-            kind = Kind.OVER_LIMIT
-            refused = Refused(
-                f"its address has shown {limit.most} wrong tokens within a minute "
-                "(--max-refusals-per-address); try again later",
-                max(1, math.ceil(limit.refills_in_s(address))),
-            )
-        self._add(kind, port, address, refused.reason)
-        return refused
+        if limit is None or outcome is not Outcome.OVER_LIMIT:
+            self._add(Kind.WRONG_TOKEN, port, address, reason)
+            return Refused(reason)
+        self._add(
+            Kind.OVER_LIMIT,
+            port,
+            address,
+            f"its address has shown {limit.most} wrong tokens within a minute "
+            "(--max-refusals-per-address)",
+        )
+        return Refused(
+            "the address of this machine, as the server sees it, has shown "
+            f"{limit.most} wrong tokens within a minute (--max-refusals-per-address), so that no "
+            "token from there is looked at: wait a minute, and look there for a program with a "
+            "wrong token",
+            max(1, math.ceil(limit.refills_in_s(address))),
+        )
 
     def _add(self, kind: Kind, port: str, address: str, reason: str) -> None:
         with self._lock:

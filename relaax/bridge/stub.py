@@ -39,6 +39,9 @@ _FIRST_WAIT_S = 2.0
 #: How long after a call that failed the next one is made: at first, and when many have.
 _PAUSE_S, _LONGEST_PAUSE_S = 0.1, 2.0
 
+#: Why calls wait is said when it changes, and so often while it does not.
+_SAY_AGAIN_S = 60.0
+
 #: How long a learner waits for the parameter server when it publishes.
 PUBLISH_TIMEOUT_S = 5.0
 
@@ -92,6 +95,9 @@ class Bridge(BridgeBase):
         self._sender = secrets.randbits(63) + 1
         self._counted = 0
         self._counting = threading.Lock()
+        #: Why calls wait that were refused or not answered, when that was said, and how long the
+        #: next one to fail pauses: calls of one way wait for the same.
+        self._waits_for, self._said_at, self._pause_s = "", 0.0, _PAUSE_S
         #: What was answered last.
         self._status: bridge_pb2.Status | None = None
 
@@ -136,7 +142,7 @@ class Bridge(BridgeBase):
         """Serve ``vector`` [size] at the parameter server.
 
         ParameterServerAway if it does not answer within some seconds: what is published later is
-        newer, so that a learner need not wait.
+        newer, so that a learner need not wait. It is no sooner that one is told which is refused.
         """
         info = bridge_pb2.Published(iteration=iteration, message=message)
         publication = WithVector(bridge_pb2.Publication(info=info), vector)
@@ -146,9 +152,10 @@ class Bridge(BridgeBase):
             )
         except grpc.RpcError as error:
             self._require_away(error)
+            if error.code() is grpc.StatusCode.UNAVAILABLE:  # it may say so at once
+                self._closed.wait(_LONGEST_PAUSE_S)
             raise ParameterServerAway(
-                f"parameter server {self._url} did not take what was published "
-                f"({error.code().name})"
+                f"parameter server {self._url} did not take what was published ({error.details()})"
             ) from error
 
     def fetch(self, wanted: Wanted, known_hash: str = "") -> Publication:
@@ -232,10 +239,12 @@ class Bridge(BridgeBase):
 
     def _with_retries(self, call: Callable[..., Any], message: Any) -> Any:
         deadline = time.monotonic() + self._retry_for_s
-        timeout_s, pause_s = min(self._call_timeout_s, _FIRST_WAIT_S), _PAUSE_S
+        timeout_s = min(self._call_timeout_s, _FIRST_WAIT_S)
         while True:
             try:
-                return call(message, timeout=timeout_s, wait_for_ready=True)
+                reply = call(message, timeout=timeout_s, wait_for_ready=True)
+                self._waits_for, self._pause_s = "", _PAUSE_S
+                return reply
             except (grpc.RpcError, ValueError) as error:
                 if self._closed.is_set():  # by another thread: then a channel says ValueError
                     raise ParameterServerAway(f"the way to {self._url} is closed") from error
@@ -248,10 +257,16 @@ class Bridge(BridgeBase):
                     raise ParameterServerAway(
                         f"parameter server {self._url} has not answered for {self._retry_for_s:g} s"
                     ) from error
-                _log.warning("waiting for parameter server %s (%s)", self._url, error.details())
+                self._say_what_is_waited_for(str(error.details()))
                 timeout_s = self._call_timeout_s
-                self._closed.wait(pause_s)  # it may say at once that it is not available
-                pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+                self._closed.wait(self._pause_s)  # it may say at once that it is not available
+                self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
+
+    def _say_what_is_waited_for(self, cause: str) -> None:
+        now = time.monotonic()
+        if cause != self._waits_for or now - self._said_at >= _SAY_AGAIN_S:
+            self._waits_for, self._said_at = cause, now
+            _log.warning("waiting for parameter server %s (%s)", self._url, cause)
 
     def _require_away(self, error: grpc.RpcError) -> None:
         if error.code() not in AWAY:

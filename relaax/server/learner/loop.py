@@ -82,6 +82,8 @@ class LearnerLoop:
         self._source = source
         self._publisher = publisher
         self._publish_clock = publish_clock
+        #: Why nothing is published, as it was said last.
+        self._complaint = ""
         #: How long it did what; any thread may look.
         self.measured = LearnerMeasurements(metrics)
         self._save = save
@@ -195,8 +197,11 @@ class LearnerLoop:
         require_finite(vector, self.iteration)
         try:
             self._publisher.publish_values(vector, self.iteration, "")
+            self._complaint = ""
         except ParameterServerAway as error:  # what is published next is newer
-            _log.warning("%s", error)
+            if str(error) != self._complaint:  # tried again, it would say the same
+                self._complaint = str(error)
+                _log.warning("%s", error)
         self._publish_clock.note(self.iteration)
 
     def _save_what_is_new(self) -> None:

@@ -195,12 +195,15 @@ def _connect(learner: LearnerBase, bridge: BridgeBase, stop: Stop, give_up_s: fl
     give_up_at = time.monotonic() + give_up_s
     if not learner.publishes:
         bridge.wait_at_most(SHARING_WAIT_S)  # for its steps, between which ``stop`` is looked at
+    complaint = ""
     while not stop.wait(0):
         try:
             learner.connected(bridge)
             return
         except ParameterServerAway as error:
-            _log.warning("%s", error)
+            if str(error) != complaint:  # asked again, it would say the same
+                complaint = str(error)
+                _log.warning("%s", error)
             if time.monotonic() > give_up_at:
                 raise Abandoned("the parameter server", give_up_s, has_answered=False) from error
 

@@ -183,11 +183,14 @@ def follow_when_there(
     Abandoned if the primary does not answer for ``give_up_s``.
     """
     give_up_at = time.monotonic() + give_up_s
+    complaint = ""
     while not stop.wait(0):
         try:
             return ReplicaService(primary)
         except BridgeError as error:
-            _log.warning("waiting for the primary: %s", error)
+            if str(error) != complaint:  # asked again, it would say the same
+                complaint = str(error)
+                _log.warning("waiting for the primary: %s", error)
             if time.monotonic() > give_up_at:
                 raise Abandoned("the primary", give_up_s, has_answered=False) from error
         stop.wait(INTERVAL_S)

@@ -4,23 +4,34 @@ import threading
 from contextlib import closing, contextmanager
 
 import grpc
+import numpy as np
 import pytest
 from another_address import calling_from
+from clock import Clock
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection, reflection_pb2, reflection_pb2_grpc
 from processes import free_port
 
 from relaax.access import Access, RefusalLimit, Refusals, TlsFiles, TokenFile
 from relaax.access.process_access import access_while
+from relaax.access.refusal_limit import WINDOW_S
 from relaax.algorithm_base import Phase
-from relaax.bridge import Bridge, bridge_pb2, bridge_pb2_grpc, guarded_server
+from relaax.bridge import Bridge, bridge_pb2, bridge_pb2_grpc, guarded_server, stub
 from relaax.bridge.guarded_server import GuardedServer
 from relaax.errors import ParameterServerAway
+from relaax.replay.client.stub import ReplayAway, ReplayStub
 from relaax.server.certificates.secrets_folder import SecretsFolder
 
 TOKEN, WRONG = "server-0123456789", "a-wrong-one-0123456789"
 DEADLINE_S = 20
 MOST = 3
+
+#: What a caller says that is refused since others have shown wrong tokens.
+OVER_LIMIT = (
+    "waiting for parameter server {} (the address of this machine, as the server sees it, has "
+    f"shown {MOST} wrong tokens within a minute (--max-refusals-per-address), so that no token "
+    "from there is looked at: wait a minute, and look there for a program with a wrong token)"
+)
 
 
 class Servicer(bridge_pb2_grpc.ParameterServerServicer):
@@ -37,11 +48,11 @@ class Servicer(bridge_pb2_grpc.ParameterServerServicer):
 class Port:
     """A guarded server, and how it is called."""
 
-    def __init__(self, refusals):
+    def __init__(self, refusals, address=None):
         self.refusals = refusals
         self.servicer = Servicer()
         self.health = health.HealthServicer()
-        self.address = f"127.0.0.1:{free_port()}"
+        self.address = address or f"127.0.0.1:{free_port()}"
         self._server = GuardedServer(4)
         bridge_pb2_grpc.add_ParameterServerServicer_to_server(self.servicer, self._server.grpc)
         health_pb2_grpc.add_HealthServicer_to_server(self.health, self._server.grpc)
@@ -214,6 +225,53 @@ def test_a_bridge_pauses_over_the_limit_and_does_not_flood(port):
     bridge = Bridge(port.address)
     assert bridge.phase() is Phase.TRAINING
     bridge.close()
+
+
+def test_over_the_limit_each_way_says_once_why_it_waits_and_what_helps(tokens, caplog):
+    clock = Clock()
+    refusals = Refusals(RefusalLimit(MOST, clock))
+    place = f"127.0.0.1:{free_port()}"
+
+    def waits(bridge):
+        """Return what is said by one that asks as an RLX server's watcher does."""
+        caplog.clear()
+        for _ in range(3):
+            with pytest.raises(ParameterServerAway):
+                bridge.phase()
+        return [each for each in caplog.messages if each.startswith("waiting")]
+
+    with (
+        access_while(Access(tokens=tokens, refusals=refusals)),
+        calling_from("127.0.0.2", place) as address,
+    ):
+        bridge = Bridge(address, retry_for_s=0.2)
+        with closing(Port(refusals, place)) as port:
+            use_up(port, address)
+            assert waits(bridge) == [OVER_LIMIT.format(address)]
+            assert waits(bridge) == []
+            clock.now += WINDOW_S
+            assert bridge.phase() is Phase.TRAINING
+        with closing(Port(refusals, place)) as port:  # to which it connects anew
+            use_up(port, address)
+            assert waits(bridge).count(OVER_LIMIT.format(address)) == 1
+        bridge.close()
+
+
+def test_over_the_limit_learners_and_those_that_call_a_replay_hear_why(port, monkeypatch):
+    monkeypatch.setattr(stub, "_LONGEST_PAUSE_S", 0.01)
+    reason = OVER_LIMIT.split("(", 1)[1].removesuffix(")")
+    with calling_from("127.0.0.2", port.address) as address:
+        use_up(port, address)
+        bridge, replay = Bridge(address), ReplayStub(address)
+        with pytest.raises(ParameterServerAway) as told:
+            bridge.publish_values(np.zeros(3, np.float32), 1)
+        assert address in str(told.value)
+        assert reason in str(told.value)
+        with pytest.raises(ReplayAway) as told:
+            replay.describe()
+        assert str(told.value) == f"the replay at {address}: {reason}"
+        bridge.close()
+        replay.close()
 
 
 def test_callers_without_a_certificate_are_counted_and_logged_by_grpc_alone(
