@@ -35,7 +35,7 @@ class InvalidState(ProtocolError):
 
 
 class AccessDenied(ProtocolError):
-    """A peer has not proved that it may connect, or refuses what it was shown."""
+    """The other end has not proved that it may connect, or does not accept this end's proof."""
 
 
 class CheckpointError(RelaaxError):

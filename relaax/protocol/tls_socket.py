@@ -162,18 +162,21 @@ class TlsSocket:
 #: What OpenSSL calls bytes that are no record of TLS.
 _NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNEXPECTED_MESSAGE", "RECORD_LAYER_FAILURE")
 
-#: What a peer says of the certificate, the key or the version of TLS that it was shown.
+#: What the peer, which is the other end, says of what this end has shown: both ends use these
+#: words, a server in its log of a client, and a client in its error of a server.
 _ALERTS = {
-    "TLSV1_ALERT_UNKNOWN_CA": "the peer does not accept the certificate that it was shown",
-    "SSLV3_ALERT_BAD_CERTIFICATE": "the peer does not accept the certificate that it was shown",
-    "SSLV3_ALERT_CERTIFICATE_UNKNOWN": "the peer does not accept the certificate that it was shown",
-    "TLSV1_ALERT_ACCESS_DENIED": "the peer does not accept the certificate that it was shown",
-    "SSLV3_ALERT_CERTIFICATE_EXPIRED": "the certificate that the peer was shown has expired",
-    "SSLV3_ALERT_CERTIFICATE_REVOKED": "the certificate that the peer was shown was revoked",
+    "TLSV1_ALERT_UNKNOWN_CA": "the peer does not accept the certificate of this end",
+    "SSLV3_ALERT_BAD_CERTIFICATE": "the peer does not accept the certificate of this end",
+    "SSLV3_ALERT_CERTIFICATE_UNKNOWN": "the peer does not accept the certificate of this end",
+    "TLSV1_ALERT_ACCESS_DENIED": "the peer does not accept the certificate of this end",
+    "SSLV3_ALERT_CERTIFICATE_EXPIRED": "the peer says that the certificate of this end has expired",
+    "SSLV3_ALERT_CERTIFICATE_REVOKED": "the peer says that the certificate of this end was revoked",
     "SSLV3_ALERT_UNSUPPORTED_CERTIFICATE": (
-        "the certificate that the peer was shown is for another purpose, or of another kind"
+        "the peer says that the certificate of this end is for another purpose, or of another kind"
     ),
-    "TLSV1_ALERT_DECRYPT_ERROR": "the peer was shown a certificate with the key of another one",
+    "TLSV1_ALERT_DECRYPT_ERROR": (
+        "the peer says that the certificate of this end has the key of another one"
+    ),
     "TLSV1_UNRECOGNIZED_NAME": "the server does not know the name by which it was reached",
     "TLSV13_ALERT_CERTIFICATE_REQUIRED": (
         "the server asks for a certificate, and this client has shown none"

@@ -71,7 +71,7 @@ def told_to_client(server_files, client_files):
 def test_a_client_whose_certificate_has_expired_is_told_so(folder, monkeypatch):
     expire(folder, monkeypatch)
     told, seen = told_to_client(files(folder, "server"), files(folder, "environment"))
-    assert told == "the certificate that the peer was shown has expired"
+    assert told == "the peer says that the certificate of this end has expired"
     assert seen == "the peer's certificate is not accepted: certificate has expired"
 
 
@@ -81,7 +81,7 @@ def test_a_client_of_another_authority_is_told_so(folder, tmp_path):
     told, _ = told_to_client(
         files(folder, "server"), files(other.path, "environment", authority_of=folder)
     )
-    assert told == "the peer does not accept the certificate that it was shown"
+    assert told == "the peer does not accept the certificate of this end"
 
 
 @pytest.mark.parametrize(
