@@ -1,11 +1,13 @@
 """Clients that ask for too much: what they cost, and what the others notice of it."""
 
 import contextlib
+import signal
 import socket
 import struct
 from collections.abc import Iterator
 
 import pytest
+from event_scalars import scalars
 from operators import figure, figures
 from processes import SMALL_DA3C, Process, Training, free_port, wait_for
 
@@ -144,3 +146,40 @@ def test_an_operator_sees_whose_metrics_wait(training: Training) -> None:
             lambda: figure(loaded.operators, "relaax_metric_rests_total") >= 2,
             "the count of what waited",
         )
+
+
+@pytest.mark.parametrize("training", [1], indirect=True)
+def test_metrics_of_many_names_are_dropped_and_the_others_stored(training: Training) -> None:
+    operators, metrics = f"127.0.0.1:{free_port()}", training.directory / "metrics"
+    training.configure(
+        SMALL_DA3C,
+        {
+            "metrics-dir": str(metrics),
+            "http-bind": operators,
+            "max-client-metric-names": 3,
+            "max-client-metric-rate": 2,
+        },
+    )
+    parameter_server = training.start_parameter_server()
+    training.start_rlx_server()
+    with Client(training.rlx_server_url, timeout_s=20) as client:
+        client.init(STATE)
+        for number in range(10):
+            client.metrics().scalar(f"name {number}", 1.0)
+        for _ in range(50):
+            client.metrics().scalar("name 0", 2.0)
+        client.send(1.0, STATE)
+        parameter_server.says("'client/name 3' is dropped: .*--max-client-metric-names")
+        parameter_server.says("'client/name 0' is dropped: .*--max-client-metric-rate")
+        wait_for(
+            lambda: figures(operators).get(("relaax_client_metrics_dropped_total", "names")) == 7,
+            "the count of names",
+        )
+        assert figures(operators)["relaax_client_metrics_dropped_total", "rate"] > 0
+    parameter_server.signal(signal.SIGTERM)
+    parameter_server.wait()
+    stored = scalars(metrics / training.yaml.stem)
+    assert {tag for tag in stored if tag.startswith("client/")} == {
+        f"client/name_{number}" for number in range(3)
+    }
+    assert "server/steps_per_second" in stored

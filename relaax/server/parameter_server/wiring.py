@@ -28,6 +28,7 @@ from relaax.server.common.operators import OperatorPort, SaveRecord
 from relaax.server.common.operators.scalars import NewestScalars
 from relaax.server.common.saver import CheckpointSaver
 from relaax.server.parameter_server.metrics import (
+    ClientMetricLimits,
     EpisodeReturns,
     EvaluationScores,
     EventWriter,
@@ -199,7 +200,11 @@ def _metrics(
         )
         resources.callback(wandb.close)
         places.append(wandb)
-    return SeveralMetrics(places)
+    limited = ClientMetricLimits(
+        SeveralMetrics(places), options.max_client_metric_names, options.max_client_metric_rate
+    )
+    operators.show(limited.figures)
+    return limited
 
 
 def _event_files(

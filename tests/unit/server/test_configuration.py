@@ -90,6 +90,8 @@ class TestValues:
             "run_name": None,
             "metrics_aws_s3": None,
             "wandb_project": None,
+            "max_client_metric_names": 1000,
+            "max_client_metric_rate": 1000,
             "aws_keys": None,
             "aws_endpoint_url": None,
             "aws_spool": None,

@@ -88,6 +88,13 @@ class ParameterServerOptions(AccessOptions):
         "hand the metrics to this project of Weights & Biases, too; nothing is sent with the "
         "environment variable WANDB_MODE=offline",
     )
+    max_client_metric_names: CountOption = option(
+        1000, "how many names environments may give to metrics since the start; others are dropped"
+    )
+    max_client_metric_rate: CountOption = option(
+        1000,
+        "how many of these metrics are stored in a second, of all environments; others are dropped",
+    )
     aws_keys: FileOption | None = option(
         None,
         "YAML file with the keys 'access' and 'secret' for AWS S3; without it boto3 looks where "

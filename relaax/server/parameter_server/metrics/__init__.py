@@ -2,6 +2,7 @@
 
 ``queued_metrics``     hands metrics to a log, on a thread of its own
 ``several``            metrics that go to several places
+``client_metric_limits``  how many of those that clients name are stored
 ``event_writer``       writes metrics to TensorBoard event files
 ``wandb_log``          hands them to Weights & Biases
 ``event_log``          goes on with a new event file after a failure, such as a full disk
@@ -14,6 +15,7 @@
 ``without_torch``      keeps tensorboardX from importing PyTorch
 """
 
+from relaax.server.parameter_server.metrics.client_metric_limits import ClientMetricLimits
 from relaax.server.parameter_server.metrics.episode_returns import EpisodeReturns
 from relaax.server.parameter_server.metrics.evaluation_scores import EvaluationScores
 from relaax.server.parameter_server.metrics.event_writer import EventWriter
@@ -24,6 +26,7 @@ from relaax.server.parameter_server.metrics.wandb_log import WandbWriter
 from relaax.server.parameter_server.metrics.worker_count import WorkerCount
 
 __all__ = [
+    "ClientMetricLimits",
     "EpisodeReturns",
     "EvaluationScores",
     "EventWriter",

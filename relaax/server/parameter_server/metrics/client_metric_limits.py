@@ -1,0 +1,95 @@
+"""How many metrics clients may store, by name and in time: each takes room on the disk."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable
+
+from relaax.metrics import OF_CLIENT, OF_EVALUATING_CLIENT, Metrics
+from relaax.server.common.operators import Metric
+from relaax.server.common.operators.families import counters
+from relaax.throttled_log import ThrottledLog
+
+_log = logging.getLogger(__name__)
+
+_OF_CLIENTS = (OF_CLIENT, OF_EVALUATING_CLIENT)
+
+#: What was not sent for so long may come at once: episodes of many environments end together.
+BURST_S = 10.0
+
+
+class ClientMetricLimits(Metrics):
+    """Passes scalars on to ``metrics``; of those that clients name, not more than is allowed.
+
+    They may have ``most_names`` names since the start, and there may be ``most_per_s`` in a second,
+    of all clients together, on average: a token bucket of ``BURST_S`` seconds. What is beyond a
+    limit is dropped, counted, and logged now and then with the option that sets the limit. Many
+    threads may call it at once.
+    """
+
+    def __init__(
+        self,
+        metrics: Metrics,
+        most_names: int,
+        most_per_s: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._metrics = metrics
+        self._most_names = most_names
+        self._most_per_s = most_per_s
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._names: set[str] = set()
+        self._left = most_per_s * BURST_S
+        self._filled_at = clock()
+        self._dropped = {"names": 0, "rate": 0}
+        self._warnings = ThrottledLog(_log, clock=clock)
+
+    def scalar(self, name: str, y: float, x: float | None = None) -> None:
+        """Pass ``y`` on, unless it is a client's and beyond a limit."""
+        if not name.startswith(_OF_CLIENTS) or self._allows(name):
+            self._metrics.scalar(name, y, x)
+
+    def figures(self) -> Iterable[Metric]:
+        """Return how many were dropped, by the limit."""
+        with self._lock:
+            dropped = {reason: float(number) for reason, number in self._dropped.items()}
+        means = "Metrics that clients sent, and that were beyond a limit"
+        return [counters("client_metrics_dropped", means, "limit", dropped)]
+
+    def _allows(self, name: str) -> bool:
+        with self._lock:
+            return self._knows(name) and self._has_room_for(name)
+
+    def _knows(self, name: str) -> bool:
+        if name in self._names:
+            return True
+        if len(self._names) < self._most_names:
+            self._names.add(name)
+            return True
+        self._dropped["names"] += 1
+        self._warnings.warning(
+            "the metric %r is dropped: environments have named %d others since the start "
+            "(--max-client-metric-names)",
+            name,
+            self._most_names,
+            kind="names",
+        )
+        return False
+
+    def _has_room_for(self, name: str) -> bool:
+        now = self._clock()
+        refilled = self._left + (now - self._filled_at) * self._most_per_s
+        self._left, self._filled_at = min(refilled, self._most_per_s * BURST_S), now
+        if self._left >= 1:
+            self._left -= 1
+            return True
+        self._dropped["rate"] += 1
+        self._warnings.warning(
+            "the metric %r is dropped: environments send more than %d in a second "
+            "(--max-client-metric-rate)",
+            name,
+            self._most_per_s,
+            kind="rate",
+        )
+        return False

@@ -1,0 +1,94 @@
+"""What clients name takes no more room than it may; all else is stored."""
+
+import threading
+
+import pytest
+from clock import Clock
+from stored_metrics import StoredMetrics
+
+from relaax.server.parameter_server.metrics import ClientMetricLimits
+from relaax.server.parameter_server.metrics.client_metric_limits import BURST_S
+
+
+class Limited:
+    """Metrics with limits, a clock, and what is behind them."""
+
+    def __init__(self, most_names=3, most_per_s=100):
+        self.clock, self.stored = Clock(), StoredMetrics()
+        self.metrics = ClientMetricLimits(self.stored, most_names, most_per_s, self.clock)
+
+    def count(self, name):
+        return len(self.stored.values.get(name, []))
+
+    def dropped(self, limit):
+        (family,) = self.metrics.figures()
+        return {tuple(each.labels.values()): each.value for each in family.samples}[limit,]
+
+
+def test_a_name_beyond_the_limit_is_dropped_and_those_before_it_go_on(caplog):
+    limited = Limited(most_names=2)
+    names = ["client/a", "client/b", "client/a", "client/c", "evaluation/client d", "client/b"]
+    for name in names:
+        limited.metrics.scalar(name, 1.0, 7)
+    assert limited.stored.values == {"client/a": [(1.0, 7)] * 2, "client/b": [(1.0, 7)] * 2}
+    assert (limited.dropped("names"), limited.dropped("rate")) == (2, 0)
+    assert "the metric 'client/c' is dropped: environments have named 2 others" in caplog.text
+    assert "(--max-client-metric-names)" in caplog.text
+
+
+def test_names_of_the_service_have_no_limit():
+    limited = Limited(most_names=1, most_per_s=1)
+    for number in range(1000):
+        limited.metrics.scalar(f"learner/{number}", 1.0)
+    assert len(limited.stored.values) == 1000
+    assert (limited.dropped("names"), limited.dropped("rate")) == (0, 0)
+
+
+@pytest.mark.parametrize("prefix", ["client/", "evaluation/client "])
+def test_what_all_clients_send_beyond_the_rate_is_dropped_and_later_stored_again(prefix, caplog):
+    limited = Limited(most_per_s=100)
+    most = int(100 * BURST_S)
+    for _ in range(most + 5):
+        limited.metrics.scalar(f"{prefix}a", 1.0)
+    assert limited.count(f"{prefix}a") == most
+    assert limited.dropped("rate") == 5
+    assert "environments send more than 100 in a second (--max-client-metric-rate)" in caplog.text
+    limited.clock.now += 0.5
+    for _ in range(60):
+        limited.metrics.scalar(f"{prefix}a", 1.0)
+    assert limited.count(f"{prefix}a") == most + 50
+
+
+def test_time_without_metrics_allows_no_more_at_once_than_the_burst():
+    limited = Limited(most_per_s=10)
+    limited.clock.now += 1000 * BURST_S
+    for _ in range(1000):
+        limited.metrics.scalar("client/a", 1.0)
+    assert limited.count("client/a") == 10 * BURST_S
+
+
+def test_a_flood_of_names_is_one_line_of_the_log_that_says_how_many(caplog):
+    limited = Limited(most_names=1)
+    for number in range(1001):
+        limited.metrics.scalar(f"client/{number}", 1.0)
+    limited.clock.now += 60
+    limited.metrics.scalar("client/another", 1.0)
+    assert caplog.text.count("--max-client-metric-names") == 2
+    assert "(1000 times since the last such message)" in caplog.text
+
+
+def test_many_threads_store_exactly_as_many_as_they_may():
+    limited = Limited(most_names=8, most_per_s=5)
+
+    def send():
+        for number in range(160):
+            limited.metrics.scalar(f"client/{number % 16}", 1.0)
+
+    threads = [threading.Thread(target=send) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert sum(limited.count(name) for name in limited.stored.values) == 5 * BURST_S
+    assert len(limited.stored.values) <= 8
+    assert limited.dropped("names") == 4 * 80
