@@ -1,5 +1,7 @@
 """Guards a process as its options say."""
 
+from pathlib import Path
+
 from relaax.access import (
     Access,
     RefusalLimit,
@@ -13,7 +15,10 @@ from relaax.access import (
 from relaax.access.process_access import is_allowed_to_be_insecure
 from relaax.access.tls import client_context, server_context
 from relaax.errors import ConfigurationError
+from relaax.server.common.configuration.access_file import FILES
 from relaax.server.common.configuration.option_base import AccessOptions
+
+_FIELDS = {option.removeprefix("--").replace("-", "_") for option in FILES}
 
 
 def begin_access(options: AccessOptions, *, listens: bool = True) -> Access:
@@ -21,6 +26,7 @@ def begin_access(options: AccessOptions, *, listens: bool = True) -> Access:
 
     ConfigurationError for files that cannot be used.
     """
+    _require_files(options)
     files = TlsFiles(options.tls_cert, options.tls_key, options.tls_ca)
     if (files.cert is None) != (files.key is None):
         raise ConfigurationError("give --tls-cert and --tls-key, both or none")
@@ -46,6 +52,21 @@ def begin_access(options: AccessOptions, *, listens: bool = True) -> Access:
     )
     use_access(access)
     return access
+
+
+def _require_files(options: AccessOptions) -> None:
+    """Raise ConfigurationError, with all that a path may mean, for a file that cannot be read."""
+    for option, path in options.model_dump(by_alias=True, include=_FIELDS).items():
+        if path is None:
+            continue
+        try:
+            path.open("rb").close()
+        except OSError as error:
+            raise ConfigurationError(
+                f"{option}: {path.absolute()} cannot be read: {error.strerror}; a relative path in "
+                "a YAML file is one in the folder of that file, or else in the folder where this "
+                f"was started, {Path.cwd()}"
+            ) from error
 
 
 def _limit(options: AccessOptions) -> RefusalLimit | None:

@@ -41,3 +41,15 @@ def test_an_address_may_show_as_many_wrong_tokens_as_the_option_says(path, most,
     refusals = current_access().refusals
     refused = [refusals.check("RLX", "192.0.2.1", lambda: False, "wrong") for _ in range(50)]
     assert [each.is_over_limit for each in refused].count(False) == looked_at
+
+
+@pytest.mark.parametrize("option", ["--auth-token-file", "--tls-cert", "--tls-key", "--tls-ca"])
+def test_a_file_that_is_missing_is_named_with_its_option_and_where_it_was_looked_for(
+    path, tmp_path, monkeypatch, option
+):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigurationError) as refused:
+        begin_access(AccessOptions.model_validate({option: "secrets/missing"}))
+    told = str(refused.value)
+    assert told.startswith(f"{option}: {tmp_path}/secrets/missing cannot be read: No such file")
+    assert told.endswith(f"or else in the folder where this was started, {tmp_path}")

@@ -605,6 +605,43 @@ class TestAccessFile:
         for load in (load_parameter_server, load_rlx_server, load_learner, load_replay_server):
             assert load(["--config", "sub/my.yaml"]).options.insecure
 
+    def test_what_it_names_is_in_its_own_folder(self, yaml, tmp_path):
+        for folder in ("sub", "sub/own"):
+            (tmp_path / folder).mkdir()
+        for name in ("tokens", "sub/tokens", "sub/own/tokens"):
+            (tmp_path / name).touch()
+        (tmp_path / "sub" / "own" / "access.yaml").write_text("--auth-token-file: tokens\n")
+        (tmp_path / "sub" / "my.yaml").write_text(f"access: own/access.yaml\n{NAMED}")
+        for load in (load_parameter_server, load_rlx_server, load_learner, load_replay_server):
+            found = load(["--config", "sub/my.yaml"]).options.auth_token_file
+            assert found == tmp_path / "sub" / "own" / "tokens"
+
+    @pytest.mark.parametrize("section", ["access", "relaax-rlx-server"])
+    def test_what_a_section_names_is_beside_the_yaml_file(self, yaml, tmp_path, section):
+        (tmp_path / "sub" / "s").mkdir(parents=True)
+        (tmp_path / "sub" / "s" / "ca.crt").touch()
+        (tmp_path / "sub" / "my.yaml").write_text(f"{section}: {{--tls-ca: s/ca.crt}}\n{NAMED}")
+        found = load_rlx_server(["--config", "sub/my.yaml"]).options.tls_ca
+        assert found == tmp_path / "sub" / "s" / "ca.crt"
+
+    def test_a_file_in_the_working_directory_alone_is_taken(self, yaml, tmp_path):
+        (tmp_path / "sub").mkdir()
+        (tmp_path / "tokens").touch()
+        (tmp_path / "sub" / "my.yaml").write_text(
+            f"access: {{--auth-token-file: tokens, --tls-ca: missing}}\n{NAMED}"
+        )
+        found = load_rlx_server(["--config", "sub/my.yaml"]).options
+        assert found.auth_token_file == Path("tokens")
+        assert found.tls_ca == tmp_path / "sub" / "missing"
+
+    def test_a_path_of_a_flag_is_one_of_the_working_directory(self, yaml, tmp_path):
+        (tmp_path / "sub").mkdir()
+        for name in ("tokens", "sub/tokens"):
+            (tmp_path / name).touch()
+        (tmp_path / "sub" / "my.yaml").write_text(NAMED)
+        flags = ["--config", "sub/my.yaml", "--auth-token-file", "tokens"]
+        assert load_rlx_server(flags).options.auth_token_file == Path("tokens")
+
     def test_one_that_is_missing_is_named(self, yaml):
         message = refusal_of_text(yaml, f"access: other.yaml\n{NAMED}")
         assert message == "cannot read other.yaml: No such file or directory"

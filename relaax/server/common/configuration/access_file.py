@@ -5,19 +5,43 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from relaax.server.common.configuration.option_kinds import can_be_a_path
 from relaax.server.common.configuration.yaml_reader import read_yaml
 
 #: The section with options of all servers.
 ACCESS = "access"
 
+#: Its keys that name files; they may be in a server's own section, too.
+FILES = ("--auth-token-file", "--tls-cert", "--tls-key", "--tls-ca")
+
 
 def with_access_file(content: Mapping[str, Any], source: Path) -> dict[str, Any]:
     """Return what the YAML file ``source`` holds, with the keys of the file that ``access`` names.
 
-    That file's path is relative to the folder of ``source``. ConfigurationError if it cannot be
-    read.
+    That file's path is relative to the folder of ``source``. Paths of tokens and certificates are
+    whole, in all sections: a relative one is in the folder of the file that has it, or in the
+    working directory if a file is there and none in that folder. ConfigurationError if the file
+    cannot be read.
     """
+    whole = {name: _with_files_beside(source, section) for name, section in content.items()}
     written = content.get(ACCESS)
-    if not isinstance(written, str):
-        return dict(content)
-    return {**content, ACCESS: read_yaml(source.parent / os.path.expanduser(written))}
+    if isinstance(written, str):
+        file = source.parent / os.path.expanduser(written)
+        whole[ACCESS] = _with_files_beside(file, read_yaml(file))
+    return whole
+
+
+def _with_files_beside(source: Path, section: Any) -> Any:
+    if not isinstance(section, Mapping):
+        return section  # which is refused later, where it has to be one
+    beside = {key: _beside(source.parent, section[key]) for key in FILES if key in section}
+    return {**section, **beside}
+
+
+def _beside(folder: Path, written: Any) -> Any:
+    if not isinstance(written, str) or not written or not can_be_a_path(written):
+        return written  # which is refused later
+    here = folder / os.path.expanduser(written)
+    if os.path.isfile(written) and not os.path.isfile(here):
+        return written
+    return str(here.absolute())

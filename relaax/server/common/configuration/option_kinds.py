@@ -114,19 +114,19 @@ def _url(value: Any) -> Any:
 
 
 def _path(value: Any) -> Any:
-    if not isinstance(value, (str, Path)) or not str(value) or not _can_be_a_path(str(value)):
+    if not isinstance(value, (str, Path)) or not str(value) or not can_be_a_path(str(value)):
         raise ValueError("must be a path")
     return Path(os.path.expanduser(value))  # leaves an unknown ~user alone, where Path raises
 
 
 def _name(value: Any) -> Any:
     is_name = isinstance(value, str) and value not in ("", "..") and Path(value).name == value
-    if not is_name or not _can_be_a_path(value):
+    if not is_name or not can_be_a_path(value):
         raise ValueError("must be a name for a directory, without '/'")
     return value
 
 
-def _can_be_a_path(text: str) -> bool:
+def can_be_a_path(text: str) -> bool:
     """Return whether a file may be called so: YAML may hold zeros and halves of characters."""
     try:
         return b"\0" not in os.fsencode(text)

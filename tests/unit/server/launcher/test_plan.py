@@ -162,6 +162,15 @@ def test_the_copy_of_a_file_has_the_access_that_it_names(lines, tmp_path):
     assert files_of(ps)["access"] == {"--insecure": True}
 
 
+@pytest.mark.parametrize("section", ["access", "relaax-parameter-server"])
+def test_the_copy_of_a_file_finds_the_certificates_beside_the_file(lines, tmp_path, section):
+    (tmp_path / "ca.crt").touch()
+    keys = {**CONFIGURATION.get(section, {}), "--tls-ca": "ca.crt"}
+    (tmp_path / "my.yaml").write_text(yaml.safe_dump({**CONFIGURATION, section: keys}))
+    ps = told(planned(lines, {"rlx": 2}), PLACES, tmp_path / "job")[0]
+    assert files_of(ps)[section]["--tls-ca"] == str(tmp_path / "ca.crt")
+
+
 def test_a_file_that_cannot_be_replaced_is_an_error(lines, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     lines = {"ps": r"exec relaax-parameter-server --config m\y.yaml"}
