@@ -43,7 +43,13 @@ def log_of_connections() -> ThrottledLog:
 
     A worker of its own for each connection would have a log of its own, too.
     """
-    kinds = ["lost", "unsaid", "rests", *(f"closed {code.name}" for code in ErrorCode)]
+    kinds = [
+        "lost",
+        "unsaid",
+        "rests",
+        "token ended",
+        *(f"closed {code.name}" for code in ErrorCode),
+    ]
     return ForkedThrottledLog(_log, kinds, LOGGED_AT_ONCE)
 
 
