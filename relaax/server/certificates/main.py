@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from relaax import __version__
-from relaax.server.certificates.secrets_folder import SecretsFolder
+from relaax.server.certificates.secrets_folder import TOKENS, SecretsFolder
 from relaax.server.common.configuration import run_command
 from relaax.whole_numbers import positive
 
@@ -67,6 +67,12 @@ def _make(argv: list[str]) -> int:
     print(f"they hold for {arguments.days} days, the servers' for {', '.join(folder.hosts())}")
     if not has_tokens:
         print("the tokens stay the same: --renew-tokens makes new ones")
+        for file in folder.refused_tokens():
+            print(
+                f"{file}: servers refuse this token, whose line is not in {folder.path / TOKENS} "
+                f"any more; run relaax-certificates {folder.path} --renew-tokens, and copy both",
+                file=sys.stderr,
+            )
     elif not is_new and arguments.renew_tokens:
         print(
             "the tokens that were shown until now still count: they end when tokens are renewed "

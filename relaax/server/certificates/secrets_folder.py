@@ -28,6 +28,9 @@ _TOKEN_BYTES = 32
 #: shown, and one that others may still show.
 _GENERATIONS = 3
 
+#: The roles whose token has a file of its own, too, for those who show it.
+_OF_CLIENTS = (Role.ENVIRONMENT, Role.MONITOR)
+
 _HEADER = "# ROLE TOKEN, the newest first: all count, the second of a role is shown."
 
 
@@ -86,9 +89,19 @@ class SecretsFolder:
         before = roles_of_lines(file) if file.exists() else [(_HEADER, None)]
         self._write({TOKENS: "\n".join([*_renewed(before), ""]).encode()})
         tokens = TokenFile(file)
-        for role in (Role.ENVIRONMENT, Role.MONITOR):
-            self._write({f"{role.value}.token": f"{tokens.own(role)}\n".encode()})
+        for role in _OF_CLIENTS:
+            self._write({_file_of(role): f"{tokens.own(role)}\n".encode()})
         return True
+
+    def refused_tokens(self) -> list[Path]:
+        """Return the files for clients whose token is not in that of the servers any more."""
+        tokens = TokenFile(self.path / TOKENS)
+        files = {role: self.path / _file_of(role) for role in _OF_CLIENTS}
+        return [
+            file
+            for role, file in files.items()
+            if file.exists() and tokens.role_of(file.read_bytes().strip()) is not role
+        ]
 
     def _authority(self) -> Authority | None:
         certificate, key = self.path / f"{CA}.crt", self.path / f"{CA}.key"
@@ -151,6 +164,10 @@ def _renewed(before: Sequence[tuple[str, Role | None]]) -> Iterator[str]:
         if seen[role] < _GENERATIONS:
             yield line
     yield from (_new_line(role) for role in Role if not seen[role])
+
+
+def _file_of(role: Role) -> str:
+    return f"{role.value}.token"
 
 
 def _new_line(role: Role) -> str:

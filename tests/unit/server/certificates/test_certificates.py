@@ -185,6 +185,50 @@ def test_the_command_says_what_to_do_next(tmp_path, monkeypatch, capsys):
         assert path.read_text().strip() not in said
 
 
+def run(monkeypatch, capsys, *words):
+    """Run the command; return what it says, and what of that on the standard error."""
+    monkeypatch.setattr("sys.argv", ["relaax-certificates", *map(str, words)])
+    assert main() == 0
+    said = capsys.readouterr()
+    return said.out + said.err, said.err
+
+
+@pytest.mark.parametrize("renewals", [0, 1, 3])
+@pytest.mark.parametrize("role", [Role.ENVIRONMENT, Role.MONITOR])
+def test_a_stolen_token_whose_line_was_deleted_is_noticed_until_tokens_are_renewed(
+    folder, monkeypatch, capsys, renewals, role
+):
+    for _ in range(renewals):
+        folder.write_tokens(renew=True)
+    path, file = folder.path / "tokens", folder.path / f"{role.value}.token"
+    assert run(monkeypatch, capsys, folder.path)[1] == ""
+    stolen = file.read_text().strip()
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(line for line in lines if stolen not in line))
+    said, warned = run(monkeypatch, capsys, folder.path)
+    assert warned.startswith(f"{file}: servers refuse this token, whose line is not in {path} any")
+    assert f"run relaax-certificates {folder.path} --renew-tokens" in warned
+    assert stolen not in said
+    assert run(monkeypatch, capsys, folder.path, "--renew-tokens")[1] == ""
+    assert run(monkeypatch, capsys, folder.path)[1] == ""
+    tokens = TokenFile(path)
+    assert tokens.role_of(stolen) is None
+    assert tokens.role_of(file.read_text().strip()) is role
+
+
+def test_a_token_with_another_role_than_its_file_is_noticed(folder, monkeypatch, capsys):
+    environment = (folder.path / "environment.token").read_text()
+    (folder.path / "monitor.token").write_text(environment)
+    warned = run(monkeypatch, capsys, folder.path)[1]
+    assert warned.startswith(f"{folder.path}/monitor.token: servers refuse this token")
+    assert environment.strip() not in warned
+
+
+def test_a_file_for_clients_that_was_taken_away_is_not_missed(folder, monkeypatch, capsys):
+    (folder.path / "monitor.token").unlink()
+    assert run(monkeypatch, capsys, folder.path)[1] == ""
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
