@@ -75,8 +75,8 @@ def _make(argv: list[str]) -> int:
             )
     elif not is_new and arguments.renew_tokens:
         print(
-            "the tokens that were shown until now still count: they end when tokens are renewed "
-            "once or twice more"
+            "the tokens that were there still count: each does until tokens have been renewed "
+            "three times since it was made"
         )
     if is_new:
         print(f"\n{_NEXT.format(folder=arguments.folder)}")
@@ -113,8 +113,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--renew-tokens",
         action="store_true",
-        help="make new tokens, too, which are shown when this is done the next time; what was "
-        "shown before counts for one time more",
+        help="make new tokens, too, which are shown when this is done the next time; each counts "
+        "until it has been done three times since it was made",
     )
     return parser
 

@@ -81,7 +81,7 @@ class SecretsFolder:
         """Write a token for each role, unless they are there; return whether there are new ones.
 
         To ``renew`` them, new ones are written above those that are there. A token is shown to
-        others when one that is newer is there, and counts until there are three.
+        others when one that is newer is there, and counts until there are three that are newer.
         """
         file = self.path / TOKENS
         if file.exists() and not renew:

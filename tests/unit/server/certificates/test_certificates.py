@@ -143,6 +143,22 @@ def test_a_renewed_token_is_shown_when_the_next_one_is_there(folder):
         assert shown[-1] == before[0]
 
 
+@pytest.mark.parametrize("role", Role)
+def test_a_token_counts_until_tokens_have_been_renewed_three_times_since_it_was_made(
+    folder, monkeypatch, capsys, role
+):
+    path, made = folder.path / "tokens", []
+    for renewals in range(6):
+        if renewals:
+            assert "renewed three times since it was made" in run(
+                monkeypatch, capsys, folder.path, "--renew-tokens"
+            )[0].replace("\n", " ")
+        lines = [line.split() for line in path.read_text().splitlines()]
+        made.append(next(line[1] for line in lines if line[0] == role))
+        counting = [token for token in made if TokenFile(path).role_of(token) is role]
+        assert counting == made[-3:]
+
+
 def test_renewing_keeps_tokens_and_comments_however_they_are_written(folder):
     path = folder.path / "tokens"
     tokens = {role: f"{role.value}-token-written-by-hand" for role in Role}
