@@ -17,6 +17,7 @@ The words that all layers share:
 ``relaax.kept_counts``       counts that others can read, also after the process was killed
 ``relaax.live_lines``        what a process says of itself in one line that is shown live
 ``relaax.address``           HOST:PORT
+``relaax.tls_refusals``      what errors of TLS say, in words
 ``relaax.whole_numbers``     whole numbers on a command line
 ``relaax.yaml_limits``       YAML that does not grow when it is read
 ``relaax.shard``             which of several processes of a parameter server one is

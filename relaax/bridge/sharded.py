@@ -17,6 +17,7 @@ import numpy as np
 from relaax.algorithm_base import BridgeBase, Evaluations, FloatVector, Phase, Values, Version
 from relaax.bridge import shards_pb2
 from relaax.bridge.channels import open_channel
+from relaax.bridge.reachability import Reachability
 from relaax.bridge.shard_messages import SERVICE_NAME, SLICES, STAGED_SLICES
 from relaax.bridge.stub import AWAY, Bridge
 from relaax.bridge.vectors import WithVector
@@ -88,6 +89,7 @@ class _ShardStub:
 
     def __init__(self, url: str) -> None:
         self.url = url
+        self.reachability = Reachability(url)
         self._channel = open_channel(url)
         self._stage = self._method("Stage", STAGED_SLICES.encode, shards_pb2.Staged.FromString)
         self._commit = self._method(
@@ -335,6 +337,8 @@ class ShardedBridge(BridgeBase):
                 if isinstance(error, grpc.RpcError) and error.code() not in AWAY:
                     refused = refused or f"parameter server {shard.url}: {error.details()}"
                 else:
+                    if not self._is_closed:
+                        shard.reachability.look()
                     details = error.details() if isinstance(error, grpc.RpcError) else str(error)
                     away = away or f"parameter server {shard.url} ({details})"
         if refused:

@@ -23,6 +23,7 @@ from relaax.algorithm_base import (
 from relaax.bridge import bridge_pb2, bridge_pb2_grpc
 from relaax.bridge.channels import open_channel
 from relaax.bridge.metrics_sender import MetricsSender
+from relaax.bridge.reachability import Reachability
 from relaax.bridge.vectors import GRADIENTS, PUBLICATIONS, SERVICE_NAME, VALUES, WithVector
 from relaax.errors import BridgeError, ParameterServerAway
 from relaax.failpoints import passing
@@ -74,6 +75,7 @@ class Bridge(BridgeBase):
         self._call_timeout_s = call_timeout_s
         self._retry_for_s = retry_for_s
         self._channel = open_channel(parameter_server_url)
+        self._reachability = Reachability(parameter_server_url)
         self._stub = bridge_pb2_grpc.ParameterServerStub(self._channel)
         self._apply_gradients = self._channel.unary_unary(
             f"/{SERVICE_NAME}/ApplyGradients", GRADIENTS.encode, VALUES.decode
@@ -257,7 +259,8 @@ class Bridge(BridgeBase):
                     raise ParameterServerAway(
                         f"parameter server {self._url} has not answered for {self._retry_for_s:g} s"
                     ) from error
-                self._say_what_is_waited_for(str(error.details()))
+                cause = self._reachability.cause or str(error.details())
+                self._say_what_is_waited_for(cause)
                 timeout_s = self._call_timeout_s
                 self._closed.wait(self._pause_s)  # it may say at once that it is not available
                 self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
@@ -271,6 +274,8 @@ class Bridge(BridgeBase):
     def _require_away(self, error: grpc.RpcError) -> None:
         if error.code() not in AWAY:
             raise BridgeError(f"parameter server {self._url}: {error.details()}") from error
+        if not self._closed.is_set():
+            self._reachability.look()
 
 
 def _known_message(known: Version | None) -> bridge_pb2.Known:

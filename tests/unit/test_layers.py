@@ -14,8 +14,8 @@ WORDS = (
     "relaax.failpoints", "relaax.failure_log", "relaax.forked_memory", "relaax.hints",
     "relaax.interval_metrics",
     "relaax.kept_counts", "relaax.live_lines", "relaax.metrics", "relaax.observations",
-    "relaax.shard", "relaax.spaces", "relaax.steps", "relaax.throttled_log", "relaax.whole_numbers",
-    "relaax.yaml_limits",
+    "relaax.shard", "relaax.spaces", "relaax.steps", "relaax.throttled_log", "relaax.tls_refusals",
+    "relaax.whole_numbers", "relaax.yaml_limits",
     "relaax.__version__",
 )  # fmt: skip
 

@@ -12,6 +12,7 @@ import grpc
 from relaax.algorithm_base import Checkpoint, Shard, Slice
 from relaax.bridge import shards_pb2
 from relaax.bridge.channels import open_channel
+from relaax.bridge.reachability import Reachability
 from relaax.bridge.shard_messages import SERVICE_NAME
 from relaax.errors import Abandoned, BridgeError, ConfigurationError, DamagedCheckpoint
 from relaax.server.common.checkpoint_place import saver_of
@@ -105,6 +106,7 @@ class FirstStub:
         self._address = address
         self._size = part.size
         self._channel = open_channel(url)
+        self._reachability = Reachability(url)
         self._follow = self._channel.unary_stream(
             f"/{SERVICE_NAME}/Follow",
             shards_pb2.Member.SerializeToString,
@@ -155,6 +157,8 @@ class FirstStub:
             return BridgeError(f"the way to {self.url} is closed")
         if error.code() is grpc.StatusCode.INVALID_ARGUMENT:
             return ConfigurationError(f"the first shard at {self.url} refuses: {error.details()}")
+        if error.code() is not grpc.StatusCode.CANCELLED:  # by ``close``
+            self._reachability.look()
         return BridgeError(f"the first shard at {self.url}: {error.details()}")
 
 

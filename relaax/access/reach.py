@@ -1,0 +1,102 @@
+"""Looks at an address: whether a server is there, and whether the TLS of both ends fits."""
+
+import socket
+import ssl
+import time
+
+from relaax.access.tls import TlsFiles, client_context
+from relaax.address import Address
+from relaax.errors import ConfigurationError
+from relaax.tls_refusals import refusal_in_words, speaks_no_tls
+
+#: OpenSSL's numbers (``x509_vfy.h``) for a certificate whose signer is not known: it is its own,
+#: so is the last one of its chain, or there is none.
+_UNKNOWN_SIGNERS = (18, 19, 20, 21)
+
+#: What gRPC speaks within TLS: a server may refuse those that do not offer it.
+_PROTOCOLS = ["h2"]
+
+
+def why_not_reached(address: Address, tls: TlsFiles | None, timeout_s: float) -> str | None:
+    """Return in words why a server of gRPC at ``address`` is not reached; None if nothing is seen.
+
+    ``tls``: what this process proves and asks for; None if it speaks no TLS. A handshake is tried
+    then, too, to see whether the server does: only messages of TLS are ever sent. Takes some
+    ``timeout_s`` at most, and longer while a name is looked up.
+    """
+    deadline = time.monotonic() + timeout_s
+    try:
+        context = _context(tls)
+        with socket.create_connection((address.host, address.port), timeout_s) as sock:
+            sock.settimeout(_left_s(deadline))
+            return _why_no_tls(sock, context, address.host, tls, deadline)
+    except ConfigurationError as error:
+        return str(error)
+    except OSError as error:
+        return error.strerror or str(error)
+
+
+def _context(tls: TlsFiles | None) -> ssl.SSLContext:
+    if tls is None:  # it is only asked whether there is TLS
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    else:
+        context = client_context(tls)
+    context.set_alpn_protocols(_PROTOCOLS)
+    return context
+
+
+def _why_no_tls(
+    sock: socket.socket, context: ssl.SSLContext, host: str, tls: TlsFiles | None, deadline: float
+) -> str | None:
+    """Shake hands, and wait for the first byte: a server refuses a certificate after that."""
+    try:
+        with context.wrap_socket(sock, server_hostname=host) as connection:
+            return _why_unprotected() if tls is None else _why_closed(connection, tls, deadline)
+    except ssl.SSLCertVerificationError as error:
+        return None if tls is None else _why_not_accepted(error, tls)
+    except (ssl.SSLEOFError, ssl.SSLZeroReturnError, ConnectionError, TimeoutError):
+        return None  # a server that is silent, or full, says nothing of TLS
+    except ssl.SSLError as error:
+        if tls is None:
+            return None if speaks_no_tls(error) else _why_unprotected()
+        if speaks_no_tls(error):
+            return (
+                "it does not speak TLS, and this process does: give --tls-cert and --tls-key to "
+                "both, or to neither"
+            )
+        return f"{refusal_in_words(error) or error.reason} (--tls-ca, --tls-cert)"
+
+
+def _why_unprotected() -> str:
+    return "it speaks TLS, and this process does not: give it --tls-ca, --tls-cert and --tls-key"
+
+
+def _why_not_accepted(error: ssl.SSLCertVerificationError, tls: TlsFiles) -> str:
+    if error.verify_code not in _UNKNOWN_SIGNERS:
+        return f"its certificate is not accepted: {error.verify_message}"
+    if tls.ca is None:
+        return "its certificate is signed by no authority that this machine knows: give --tls-ca"
+    return f"its certificate is not signed by an authority in {tls.ca} (--tls-ca)"
+
+
+def _why_closed(connection: ssl.SSLSocket, tls: TlsFiles, deadline: float) -> str | None:
+    """Return why the server closes the connection at once; None if it does not."""
+    connection.settimeout(_left_s(deadline))
+    try:
+        if connection.recv(1):
+            return None
+    except ConnectionError:
+        pass  # the same
+    if tls.cert is None:
+        return "it asks for a certificate, and there is none: give --tls-cert and --tls-key"
+    return (
+        f"it does not accept the certificate in {tls.cert} (--tls-cert): perhaps its --tls-ca is "
+        "of another authority"
+    )
+
+
+def _left_s(deadline: float) -> float:
+    """Return how long to wait; not zero, which would not wait for what has come."""
+    return max(deadline - time.monotonic(), 0.001)

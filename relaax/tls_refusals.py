@@ -1,0 +1,51 @@
+"""What errors of TLS say, in words."""
+
+import ssl
+
+#: What begins a connection that is not one of TLS.
+_NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNEXPECTED_MESSAGE", "RECORD_LAYER_FAILURE")
+
+#: What the peer, which is the other end, says of what this end has shown: both ends use these
+#: words, a server in its log of a client, and a client in its error of a server.
+_ALERTS = {
+    "TLSV1_ALERT_UNKNOWN_CA": "the peer does not accept the certificate of this end",
+    "SSLV3_ALERT_BAD_CERTIFICATE": "the peer does not accept the certificate of this end",
+    "SSLV3_ALERT_CERTIFICATE_UNKNOWN": "the peer does not accept the certificate of this end",
+    "TLSV1_ALERT_ACCESS_DENIED": "the peer does not accept the certificate of this end",
+    "SSLV3_ALERT_CERTIFICATE_EXPIRED": "the peer says that the certificate of this end has expired",
+    "SSLV3_ALERT_CERTIFICATE_REVOKED": "the peer says that the certificate of this end was revoked",
+    "SSLV3_ALERT_UNSUPPORTED_CERTIFICATE": (
+        "the peer says that the certificate of this end is for another purpose, or of another kind"
+    ),
+    "TLSV1_ALERT_DECRYPT_ERROR": (
+        "the peer says that the certificate of this end has the key of another one"
+    ),
+    "TLSV1_UNRECOGNIZED_NAME": "the server does not know the name by which it was reached",
+    "TLSV13_ALERT_CERTIFICATE_REQUIRED": (
+        "the server asks for a certificate, and this client has shown none"
+    ),
+    **dict.fromkeys(
+        (
+            "SSLV3_ALERT_HANDSHAKE_FAILURE",
+            "TLSV1_ALERT_PROTOCOL_VERSION",
+            "TLSV1_ALERT_INSUFFICIENT_SECURITY",
+            "UNSUPPORTED_PROTOCOL",
+            "NO_SHARED_CIPHER",
+        ),
+        "the peer speaks no version or cipher of TLS that is spoken here",
+    ),
+}
+
+
+def refusal_in_words(error: ssl.SSLError) -> str | None:
+    """Return in words what one end does not accept of the other; None for other errors."""
+    if speaks_no_tls(error):
+        return "the peer does not speak TLS"
+    if error.reason == "PEER_DID_NOT_RETURN_A_CERTIFICATE":
+        return "the peer has not shown a certificate"
+    return _ALERTS.get(error.reason)
+
+
+def speaks_no_tls(error: ssl.SSLError) -> bool:
+    """Return whether what the peer has sent is no TLS."""
+    return error.reason in _NO_TLS
