@@ -39,8 +39,6 @@ _ALERTS = {
 
 def refusal_in_words(error: ssl.SSLError) -> str | None:
     """Return in words what one end does not accept of the other; None for other errors."""
-    if speaks_no_tls(error):
-        return "the peer does not speak TLS"
     if error.reason == "PEER_DID_NOT_RETURN_A_CERTIFICATE":
         return "the peer has not shown a certificate"
     return _ALERTS.get(error.reason)

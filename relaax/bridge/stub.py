@@ -28,6 +28,7 @@ from relaax.bridge.vectors import GRADIENTS, PUBLICATIONS, SERVICE_NAME, VALUES,
 from relaax.errors import BridgeError, ParameterServerAway
 from relaax.failpoints import passing
 from relaax.metrics import Metrics
+from relaax.repeated_warning import RepeatedWarning
 
 _log = logging.getLogger(__name__)
 
@@ -97,9 +98,9 @@ class Bridge(BridgeBase):
         self._sender = secrets.randbits(63) + 1
         self._counted = 0
         self._counting = threading.Lock()
-        #: Why calls wait that were refused or not answered, when that was said, and how long the
-        #: next one to fail pauses: calls of one way wait for the same.
-        self._waits_for, self._said_at, self._pause_s = "", 0.0, _PAUSE_S
+        #: Why calls wait that were refused or not answered, and how long the next one to fail
+        #: pauses: calls of one way wait for the same.
+        self._complaint, self._pause_s = RepeatedWarning(_log, _SAY_AGAIN_S), _PAUSE_S
         #: What was answered last.
         self._status: bridge_pb2.Status | None = None
 
@@ -245,7 +246,8 @@ class Bridge(BridgeBase):
         while True:
             try:
                 reply = call(message, timeout=timeout_s, wait_for_ready=True)
-                self._waits_for, self._pause_s = "", _PAUSE_S
+                self._complaint.forget()
+                self._pause_s = _PAUSE_S
                 return reply
             except (grpc.RpcError, ValueError) as error:
                 if self._closed.is_set():  # by another thread: then a channel says ValueError
@@ -259,17 +261,11 @@ class Bridge(BridgeBase):
                     raise ParameterServerAway(
                         f"parameter server {self._url} has not answered for {self._retry_for_s:g} s"
                     ) from error
-                cause = self._reachability.cause or str(error.details())
-                self._say_what_is_waited_for(cause)
+                cause = self._reachability.cause or error.details()
+                self._complaint.say(f"waiting for parameter server {self._url} ({cause})")
                 timeout_s = self._call_timeout_s
                 self._closed.wait(self._pause_s)  # it may say at once that it is not available
                 self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
-
-    def _say_what_is_waited_for(self, cause: str) -> None:
-        now = time.monotonic()
-        if cause != self._waits_for or now - self._said_at >= _SAY_AGAIN_S:
-            self._waits_for, self._said_at = cause, now
-            _log.warning("waiting for parameter server %s (%s)", self._url, cause)
 
     def _require_away(self, error: grpc.RpcError) -> None:
         if error.code() not in AWAY:

@@ -12,9 +12,10 @@ REPOSITORY = Path(__file__).parent.parent.parent
 WORDS = (
     "relaax.address", "relaax.allocator", "relaax.errors", "relaax.evaluation",
     "relaax.failpoints", "relaax.failure_log", "relaax.forked_memory", "relaax.hints",
-    "relaax.interval_metrics",
-    "relaax.kept_counts", "relaax.live_lines", "relaax.metrics", "relaax.observations",
-    "relaax.shard", "relaax.spaces", "relaax.steps", "relaax.throttled_log", "relaax.tls_refusals",
+    "relaax.interval_metrics", "relaax.kept_counts", "relaax.live_lines",
+    "relaax.metrics", "relaax.observations",
+    "relaax.repeated_warning", "relaax.shard", "relaax.spaces", "relaax.steps",
+    "relaax.throttled_log", "relaax.tls_refusals",
     "relaax.whole_numbers", "relaax.yaml_limits",
     "relaax.__version__",
 )  # fmt: skip

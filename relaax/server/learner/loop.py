@@ -14,6 +14,7 @@ import numpy.typing as npt
 from relaax.algorithm_base import LearnerBase, Publisher
 from relaax.errors import LearningDiverged, ParameterServerAway
 from relaax.interval_metrics import IntervalMetrics
+from relaax.repeated_warning import RepeatedWarning
 from relaax.replay.replay import NotReady
 from relaax.replay.table import Sample
 from relaax.server.common.stop_signal import Stop
@@ -82,8 +83,8 @@ class LearnerLoop:
         self._source = source
         self._publisher = publisher
         self._publish_clock = publish_clock
-        #: Why nothing is published, as it was said last.
-        self._complaint = ""
+        #: Why nothing is published.
+        self._complaint = RepeatedWarning(_log)
         #: How long it did what; any thread may look.
         self.measured = LearnerMeasurements(metrics)
         self._save = save
@@ -197,11 +198,9 @@ class LearnerLoop:
         require_finite(vector, self.iteration)
         try:
             self._publisher.publish_values(vector, self.iteration, "")
-            self._complaint = ""
+            self._complaint.forget()
         except ParameterServerAway as error:  # what is published next is newer
-            if str(error) != self._complaint:  # tried again, it would say the same
-                self._complaint = str(error)
-                _log.warning("%s", error)
+            self._complaint.say(str(error))
         self._publish_clock.note(self.iteration)
 
     def _save_what_is_new(self) -> None:

@@ -15,6 +15,7 @@ from relaax.allocator import keep_memory
 from relaax.errors import Abandoned, BridgeError, ConfigurationError, ParameterServerAway
 from relaax.live_lines import LiveLineWriter
 from relaax.metrics import Metrics
+from relaax.repeated_warning import RepeatedWarning
 from relaax.replay.specs import ReplaySpec
 from relaax.server.common.access import begin_access
 from relaax.server.common.algorithm_loader import load_algorithm, make_config
@@ -195,15 +196,13 @@ def _connect(learner: LearnerBase, bridge: BridgeBase, stop: Stop, give_up_s: fl
     give_up_at = time.monotonic() + give_up_s
     if not learner.publishes:
         bridge.wait_at_most(SHARING_WAIT_S)  # for its steps, between which ``stop`` is looked at
-    complaint = ""
+    complaint = RepeatedWarning(_log)
     while not stop.wait(0):
         try:
             learner.connected(bridge)
             return
         except ParameterServerAway as error:
-            if str(error) != complaint:  # asked again, it would say the same
-                complaint = str(error)
-                _log.warning("%s", error)
+            complaint.say(str(error))
             if time.monotonic() > give_up_at:
                 raise Abandoned("the parameter server", give_up_s, has_answered=False) from error
 

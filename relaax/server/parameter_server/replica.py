@@ -22,6 +22,7 @@ from relaax.algorithm_base import (
 )
 from relaax.errors import Abandoned, BridgeError
 from relaax.metrics import EVALUATION_REWARD_OF
+from relaax.repeated_warning import RepeatedWarning
 from relaax.server.common.stop_signal import Stop
 
 _log = logging.getLogger(__name__)
@@ -183,14 +184,12 @@ def follow_when_there(
     Abandoned if the primary does not answer for ``give_up_s``.
     """
     give_up_at = time.monotonic() + give_up_s
-    complaint = ""
+    complaint = RepeatedWarning(_log)
     while not stop.wait(0):
         try:
             return ReplicaService(primary)
         except BridgeError as error:
-            if str(error) != complaint:  # asked again, it would say the same
-                complaint = str(error)
-                _log.warning("waiting for the primary: %s", error)
+            complaint.say(f"waiting for the primary: {error}")
             if time.monotonic() > give_up_at:
                 raise Abandoned("the primary", give_up_s, has_answered=False) from error
         stop.wait(INTERVAL_S)

@@ -5,6 +5,7 @@ import time
 
 from relaax.algorithm_base import Phase
 from relaax.errors import Abandoned, BridgeError
+from relaax.repeated_warning import RepeatedWarning
 from relaax.server.rlx_server.tally.state import Cell, ServerState
 from relaax.server.rlx_server.worker.settings import WorkerSettings
 
@@ -33,7 +34,7 @@ def watch_parameter_server(settings: WorkerSettings, state: ServerState) -> int:
     """
     stub = settings.stub()
     stub.wait_at_most(WAIT_S)
-    complaint, started_at = "", time.monotonic()
+    complaint, started_at = RepeatedWarning(_log), time.monotonic()
     while True:
         try:
             if stub.phase() is Phase.CLOSING:
@@ -42,9 +43,7 @@ def watch_parameter_server(settings: WorkerSettings, state: ServerState) -> int:
             state.note_now(Cell.PARAMETER_SERVER_ANSWERED)
         except BridgeError as error:
             state.note_now(Cell.PARAMETER_SERVER_WAS_AWAY)
-            if str(error) != complaint:  # asked again, it would say the same
-                complaint = str(error)
-                _log.warning("%s", error)
+            complaint.say(str(error))
             heard_at = state[Cell.PARAMETER_SERVER_ANSWERED]
             if time.monotonic() - (heard_at or started_at) > settings.give_up_s:
                 _log.error(

@@ -257,7 +257,8 @@ def test_the_codes_of_errors_on_the_page_are_those_of_the_code() -> None:
         ),
         binary.ErrorCode.GO_ELSEWHERE: (
             "go elsewhere: `--timeout` has passed, the server stops, has no room for more "
-            "connections, or does not look at tokens of this address for a while"
+            "connections, or does not look at tokens of this address for a while; or the token was "
+            "renewed or deleted: show the one that you have now"
         ),
         binary.ErrorCode.SERVER: "the server failed",
         binary.ErrorCode.VERSION: "this version is not spoken here",
