@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from processes import COMMANDS, SMALL_DA3C, Training, free_port, wait_for
+from processes import COMMANDS, REPOSITORY, SMALL_DA3C, Training, free_port, wait_for
 from terminal_screen import on_screen
 
 from relaax.server.common.algorithm_loader import load_algorithm
@@ -72,10 +72,9 @@ def _procfile(tmp_path: Path):
     return write
 
 
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [TRAIN, *map(str, arguments)], capture_output=True, text=True, timeout=60, check=False
-    )
+def run(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [TRAIN, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=cwd)
 
 
 def test_the_first_process_to_end_gives_the_status_and_the_others_are_stopped(procfile):
@@ -441,6 +440,29 @@ def test_a_procfile_that_cannot_be_used_is_named(tmp_path: Path, content, reason
     assert "Traceback" not in completed.stderr
     assert reason in completed.stderr.splitlines()[-1]
     assert str(path) in completed.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("arguments", [(), ("--serial",)])
+def test_a_procfile_of_the_checkout_that_is_started_elsewhere_says_where_to_start_it(
+    tmp_path: Path, arguments
+):
+    path = REPOSITORY / "Procfiles" / "cartpole.Procfile"
+    completed = run(*arguments, path, cwd=tmp_path)
+    assert completed.returncode == 2
+    (said,) = completed.stderr.splitlines()
+    assert "names config/da3c_cartpole.yaml, which is not below this folder" in said
+    assert f"after 'cd {REPOSITORY}'" in said
+    assert "relaax-new" in said
+    assert completed.stdout == ""
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_procfile_that_is_not_here_says_where_those_of_relaax_are(tmp_path: Path):
+    completed = run("Procfiles/cartpole.Procfile", cwd=tmp_path)
+    assert completed.returncode == 2
+    (said,) = completed.stderr.splitlines()
+    assert "RELAAX's checkout" in said
+    assert "relaax-new" in said
 
 
 class TestANewAlgorithm:

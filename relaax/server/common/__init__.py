@@ -7,6 +7,7 @@
 ``space_check``         checks the spaces that the algorithm gives
 ``checkpoint_list``     prints which checkpoints there are
 ``checkpoint_place``    where a process keeps its checkpoints
+``start_folder``        whether a Procfile is started where its files are
 ``store_wait``          waits until that place can be reached
 ``checkpoint_sets``     a checkpoint of which each shard of a parameter server saves a part
 ``exploitation``        what a checkpoint holds, for what acts without a parameter server

@@ -35,6 +35,7 @@ from relaax.errors import ConfigurationError
 from relaax.live_lines import ASKED_BY
 from relaax.server.common.configuration import run_command
 from relaax.server.common.configuration.exit_status import USAGE
+from relaax.server.common.start_folder import require_start_folder
 from relaax.server.launcher.engines.local import on_this_machine
 from relaax.server.launcher.engines.needs import Needs, Placement
 from relaax.server.launcher.engines.plan import Planned, as_written, planned
@@ -83,6 +84,7 @@ def main() -> int:
         parser.error("--steps is for --serial")
     procfile = _procfile(parser, arguments.procfile)
     try:
+        require_start_folder(arguments.procfile, procfile.processes.values())
         processes = as_written(procfile.processes)
         if arguments.concurrency or arguments.on is not None:
             processes = planned(procfile.processes, arguments.concurrency)
@@ -210,6 +212,11 @@ _WITHOUT_PROCFILE = (
     "to start from"
 )
 
+#: The same to those that have named one.
+_PROCFILE_ELSEWHERE = (
+    "; those in Procfiles/ are of RELAAX's checkout: start them in that folder" + _WITHOUT_PROCFILE
+)
+
 
 def _refuse(parser: argparse.ArgumentParser, reason: str) -> NoReturn:
     """End with a line that says what is wrong with a file; no usage helps there."""
@@ -220,7 +227,9 @@ def _procfile(parser: argparse.ArgumentParser, path: Path) -> Procfile:
     try:
         procfile = parse_procfile(path.read_text(encoding="utf-8"))
     except OSError as error:
-        hint = _WITHOUT_PROCFILE if path == _DEFAULT_PROCFILE else ""
+        hint = ""
+        if isinstance(error, FileNotFoundError):
+            hint = _WITHOUT_PROCFILE if path == _DEFAULT_PROCFILE else _PROCFILE_ELSEWHERE
         _refuse(parser, f"cannot read {path}: {error.strerror}{hint}")
     except UnicodeDecodeError as error:
         _refuse(parser, f"{path} is not UTF-8 text: {error.reason}")

@@ -9,6 +9,7 @@ from pathlib import Path
 from honcho.environ import parse_procfile
 
 from relaax.errors import ConfigurationError
+from relaax.server.common.start_folder import require_start_folder
 from relaax.server.serial.program import Program
 
 PARAMETER_SERVER, RLX_SERVER = "relaax-parameter-server", "relaax-rlx-server"
@@ -63,6 +64,7 @@ def _processes_of(procfile: Path) -> Processes:
         lines: dict[str, str] = dict(parse_procfile(procfile.read_text("utf-8")).processes)
     except (OSError, UnicodeDecodeError, AssertionError) as error:
         raise ConfigurationError(f"cannot read {procfile}: {error}") from error
+    require_start_folder(procfile, lines.values())
     servers: dict[str, list[str]] = {}
     programs: dict[str, Program] = {}
     for name, command in lines.items():
