@@ -14,7 +14,7 @@
 """
 
 from relaax.access.process_access import Access, current_access, use_access
-from relaax.access.public_port import require_guarded
+from relaax.access.public_port import refuse_unguarded, require_guarded
 from relaax.access.refusal_limit import RefusalLimit
 from relaax.access.refusal_log import RefusalLog
 from relaax.access.refusals import Refusals, Refused
@@ -33,6 +33,7 @@ __all__ = [
     "TlsFiles",
     "TokenFile",
     "current_access",
+    "refuse_unguarded",
     "require_guarded",
     "use_access",
 ]

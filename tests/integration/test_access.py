@@ -564,20 +564,30 @@ def _failure(guarded: Guarded, url: str, token: str, protocol: int | None = None
         ("relaax-rlx-server", ["--bind", "0.0.0.0:0"]),
         ("relaax-rlx-server", ["--http-bind", "[::]:0"]),
         ("relaax-replay-server", ["--bind", "0.0.0.0:0"]),
+        ("relaax-replay-server", ["--http-bind", "0.0.0.0:0"]),
         ("relaax-learner", ["--bind", "0.0.0.0:0"]),
+        ("relaax-learner", ["--http-bind", "0.0.0.0:0"]),
     ],
 )
 def test_no_port_is_open_to_a_network_without_guards(
     training: Training, command: str, flags: list[str]
 ) -> None:
     training.configure(SMALL_SAC)
-    if command == "relaax-learner":
-        training.start_parameter_server()
-    process = training.start_command(command, *flags)
+    process = training.start_command(command, "--log-level", "INFO", *flags)
     assert process.wait() == 2
-    said = process.output()
-    assert f"{command}: error: {flags[0]}: cannot listen at" in said
+    (said,) = process.output().splitlines()  # before anything is done
+    assert said.startswith(f"{command}: error: {flags[0]}: cannot listen at ")
     assert "relaax-certificates FOLDER HOST" in said
+    assert not training.checkpoints.exists()
+
+
+def test_the_checkpoints_of_a_server_that_may_not_listen_are_listed(training: Training) -> None:
+    training.configure(SMALL_SAC)
+    training.checkpoints.mkdir()
+    process = training.start_command(
+        "relaax-parameter-server", "--bind", "0.0.0.0:0", "--list-checkpoints"
+    )
+    assert process.wait() == 0
 
 
 def test_what_is_insecure_says_so(training: Training) -> None:

@@ -1,12 +1,26 @@
 """Sockets that listen where an option says."""
 
+import contextlib
 import socket
+from collections.abc import Iterator
 
-from relaax.access import current_access, require_guarded
+from relaax.access import current_access, refuse_unguarded, require_guarded
 from relaax.address import Address
 from relaax.errors import ConfigurationError
 
 BACKLOG = 1024
+
+
+def require_allowed(**places: Address | None) -> None:
+    """Raise ConfigurationError for an address that this process may not listen at.
+
+    ``places``: by the option that gives it, with an underscore for a dash. Called before all work:
+    nothing is opened.
+    """
+    for option, address in places.items():
+        if address is not None:
+            with _naming(f"--{option.replace('_', '-')}"):
+                refuse_unguarded(address, current_access())
 
 
 def listen_as_told(address: Address, option: str) -> socket.socket:
@@ -14,10 +28,8 @@ def listen_as_told(address: Address, option: str) -> socket.socket:
 
     ConfigurationError, which names the ``option`` that gave it, if that is impossible.
     """
-    try:
+    with _naming(option):
         require_guarded(address, current_access())
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{option}: {error}") from error
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     place = (address.host, address.port)
     try:
@@ -33,3 +45,12 @@ def listen_as_told(address: Address, option: str) -> socket.socket:
         raise ConfigurationError(f"{option}: cannot listen at {address}: {reason}") from error
     listener.setblocking(False)
     return listener
+
+
+@contextlib.contextmanager
+def _naming(option: str) -> Iterator[None]:
+    """Say which option a refusal is about."""
+    try:
+        yield
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{option}: {error}") from error

@@ -31,6 +31,7 @@ from relaax.server.common.configuration import (
     require_none_of,
     run_command,
 )
+from relaax.server.common.listening import require_allowed
 from relaax.server.common.logs import start_logging
 from relaax.server.common.open_files import allow_many_files
 from relaax.server.common.operators import OperatorPort, SaveRecord, operator_listener
@@ -75,6 +76,7 @@ def _serve(arguments: list[str]) -> int:
     allow_many_files()
     if options.list_checkpoints:
         return print_checkpoints(options.checkpoint_dir, options.checkpoint_aws_s3, options.aws)
+    _require_agreement(options)
     stop = StopSignal()
     os.nice(options.nice)  # before it has threads
     keep_memory()  # every batch is made of arrays of the same sizes
@@ -164,6 +166,36 @@ def _loop(
     return loop, watch, experience
 
 
+def _require_agreement(options: LearnerOptions) -> None:
+    """Raise ConfigurationError for options that cannot hold, whatever the learner is.
+
+    Before all work: a checkpoint may take long to be read.
+    """
+    if options.publish_every is not None:
+        require_none_of(
+            options,
+            ("publish_interval",),
+            "with --publish-every the learner publishes by its steps, and not by the clock",
+        )
+    if options.replay_servers is not None:
+        if options.save_replay:
+            raise ConfigurationError(
+                "--save-replay: replay servers hold the steps: give these --checkpoint-dir or "
+                "--checkpoint-aws-s3"
+            )
+        require_none_of(
+            options,
+            ("evict_after", "evict_interval", "lease"),
+            "replay servers hold the steps: give it to these",
+        )
+        require_allowed(http_bind=options.http_bind)
+        return
+    require_interval_of_eviction(options)
+    if options.save_replay and options.checkpoint_dir is None and options.checkpoint_aws_s3 is None:
+        raise ConfigurationError("--save-replay needs --checkpoint-dir or --checkpoint-aws-s3")
+    require_allowed(bind=options.bind, http_bind=options.http_bind)
+
+
 def _require_effect(options: LearnerOptions, learner: LearnerBase) -> None:
     """Raise ConfigurationError for options that mean nothing to this learner."""
     if learner.is_on_policy:
@@ -179,12 +211,6 @@ def _require_effect(options: LearnerOptions, learner: LearnerBase) -> None:
             ("publish_interval", "publish_every"),
             "this learner shares gradients: the parameter server applies them, and nothing is "
             "published",
-        )
-    if options.publish_every is not None:
-        require_none_of(
-            options,
-            ("publish_interval",),
-            "with --publish-every the learner publishes by its steps, and not by the clock",
         )
 
 
@@ -219,16 +245,6 @@ def _experience(
     """Return replay servers, if they are named, or else a replay in this process."""
     if options.replay_servers is None:
         return _own_replay(options, spec, random, metrics, resources, operators)
-    if options.save_replay:
-        raise ConfigurationError(
-            "--save-replay: replay servers hold the steps: give these --checkpoint-dir or "
-            "--checkpoint-aws-s3"
-        )
-    require_none_of(
-        options,
-        ("evict_after", "evict_interval", "lease"),
-        "replay servers hold the steps: give it to these",
-    )
     return ReplayServers(options.replay_servers, table, spec, random, metrics)
 
 
@@ -241,11 +257,11 @@ def _own_replay(
     operators: OperatorPort,
 ) -> OwnReplay:
     """Return a replay in this process, with what was saved of it."""
-    require_interval_of_eviction(options)
     replay, contents = spec.make(random, options.lease), None
     tasks = []
-    if options.save_replay:
-        contents = restored_contents(replay, spec, _place_of_replay(options, resources, operators))
+    place = _place_of_replay(options, resources, operators) if options.save_replay else None
+    if place is not None:
+        contents = restored_contents(replay, spec, place)
         tasks.append(Task(options.checkpoint_interval, contents.save_or_warn))
     if options.evict_after is not None:
         tasks.append(Task(options.evict_interval, partial(replay.evict, options.evict_after)))
@@ -254,19 +270,16 @@ def _own_replay(
 
 def _place_of_replay(
     options: LearnerOptions, resources: ExitStack, operators: OperatorPort
-) -> BlobStore:
+) -> BlobStore | None:
     """Return where the stored steps are saved: beside the checkpoints."""
     directory, s3 = options.checkpoint_dir, options.checkpoint_aws_s3
-    store = store_of(
+    return store_of(
         None if directory is None else directory / REPLAY,
         None if s3 is None else S3Location(s3.bucket, f"{s3.key}/{REPLAY}"),
         options.aws,
         resources,
         operators,
     )
-    if store is None:
-        raise ConfigurationError("--save-replay needs --checkpoint-dir or --checkpoint-aws-s3")
-    return store
 
 
 if __name__ == "__main__":

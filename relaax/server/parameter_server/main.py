@@ -18,6 +18,7 @@ from relaax.server.common.configuration import (
     load_parameter_server,
     run_command,
 )
+from relaax.server.common.listening import require_allowed
 from relaax.server.common.logs import start_logging
 from relaax.server.common.open_files import allow_many_files
 from relaax.server.common.operators import OperatorPort, gauge, operator_listener
@@ -49,6 +50,7 @@ def _serve(arguments: list[str]) -> int:
     allow_many_files()
     if options.list_checkpoints:
         return print_checkpoints(options.checkpoint_dir, options.checkpoint_aws_s3, options.aws)
+    require_allowed(bind=options.place, http_bind=options.http_bind)
     stop = StopSignal()
     with closing(OperatorPort(operator_listener(options.http_bind))) as operators:
         # Every update makes and frees vectors of the network's size, in one of many threads.

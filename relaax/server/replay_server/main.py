@@ -28,6 +28,7 @@ from relaax.server.common.configuration import (
     run_command,
 )
 from relaax.server.common.directory_lock import owned
+from relaax.server.common.listening import require_allowed
 from relaax.server.common.logs import start_logging
 from relaax.server.common.open_files import allow_many_files
 from relaax.server.common.operators import OperatorPort, SaveRecord, operator_listener
@@ -61,6 +62,7 @@ def _serve(arguments: list[str]) -> int:
     begin_access(options)
     allow_many_files()
     require_interval_of_eviction(options)
+    require_allowed(bind=options.bind, http_bind=options.http_bind)
     stop = StopSignal()
     with ExitStack() as resources:
         operators = resources.enter_context(

@@ -27,7 +27,7 @@ def _serve(arguments: list[str]) -> int:
     from relaax.access import current_access
     from relaax.errors import ConfigurationError
     from relaax.server.common.access import begin_access
-    from relaax.server.common.listening import listen_as_told
+    from relaax.server.common.listening import listen_as_told, require_allowed
     from relaax.server.common.logs import start_logging
     from relaax.server.common.open_files import allow_many_files
     from relaax.server.rlx_server.wiring import rlx_server
@@ -37,6 +37,7 @@ def _serve(arguments: list[str]) -> int:
     begin_access(options)
     if not hasattr(select, "epoll"):
         raise ConfigurationError("relaax-rlx-server needs Linux; clients run anywhere")
+    require_allowed(http_bind=options.http_bind)  # --bind is the next one
     listener = listen_as_told(options.bind, "--bind")
     allow_many_files()
     try:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from relaax.access import Access, TlsFiles, TokenFile, require_guarded
+from relaax.access import Access, TlsFiles, TokenFile, refuse_unguarded, require_guarded
 from relaax.address import Address, is_loopback
 from relaax.errors import ConfigurationError
 
@@ -46,6 +46,13 @@ def test_a_public_address_needs_both(host, tokens):
 def test_the_user_may_allow_it_and_is_reminded(caplog):
     require_guarded(Address("0.0.0.0", 7001), Access(is_insecure=True))  # noqa: S104
     assert "--insecure: everybody who reaches 0.0.0.0:7001 may use it" in caplog.text
+
+
+def test_what_the_user_allows_is_not_refused_and_said_when_the_port_is_opened(caplog):
+    refuse_unguarded(Address("0.0.0.0", 7001), Access(is_insecure=True))  # noqa: S104
+    assert not caplog.text
+    with pytest.raises(ConfigurationError, match=r"cannot listen at 0\.0\.0\.0:7001"):
+        refuse_unguarded(Address("0.0.0.0", 7001), Access())  # noqa: S104
 
 
 def test_this_machine_needs_nothing(caplog):

@@ -8,7 +8,7 @@ from relaax.access import Access
 from relaax.access.process_access import access_while
 from relaax.address import Address, peer_of
 from relaax.errors import ConfigurationError
-from relaax.server.common.listening import listen_as_told
+from relaax.server.common.listening import listen_as_told, require_allowed
 
 IPV4, IPV6 = "127.0.0.1", "::1"
 ALL_OF_IPV4 = "0.0.0.0"  # noqa: S104 - what is tested
@@ -42,6 +42,14 @@ def test_a_socket_listens_where_it_was_asked_to_alone(host, reached):
                 accepted, address = listener.accept()
                 accepted.close()
                 assert peer_of(address) == f"{each}:{client.getsockname()[1]}"
+
+
+def test_an_address_that_is_not_allowed_is_refused_with_its_option_before_it_is_used():
+    require_allowed(bind=Address(IPV4, 7001), http_bind=None)
+    with pytest.raises(
+        ConfigurationError, match=r"--http-bind: cannot listen at 0\.0\.0\.0:7101: "
+    ):
+        require_allowed(bind=Address(IPV4, 7001), http_bind=Address(ALL_OF_IPV4, 7101))
 
 
 def test_an_address_in_use_is_named_with_its_option():
