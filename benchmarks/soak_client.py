@@ -5,12 +5,11 @@ python benchmarks/soak_client.py URL FILE SEED STEPS_A_SECOND
 
 import mmap
 import random
-import signal
 import sys
-import threading
 from pathlib import Path
 
 from relaax.client import Backoff, Client, Failure
+from relaax.server.common.stop_signal import Stop, StopSignal
 
 EPISODE_STEPS = 20
 
@@ -43,13 +42,12 @@ class ClientCounts:
 
 def main() -> None:
     url, path, seed, rate = sys.argv[1:]
-    stop = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    stop = StopSignal()
     counts = ClientCounts(Path(path))
     numbers = random.Random(int(seed))  # noqa: S311 - no secret
     backoff = Backoff(initial_s=0.1, max_s=1.0, attempts=1_000_000)
     with Client(url, timeout_s=TIMEOUT_S, reconnect=backoff, wait=stop.wait) as client:
-        while not stop.is_set():
+        while not stop.wait(0):
             try:
                 _play(client, counts, numbers, stop, 1 / float(rate))
             except Failure as failure:
@@ -63,7 +61,7 @@ def _play(
     client: Client,
     counts: ClientCounts,
     numbers: random.Random,
-    stop: threading.Event,
+    stop: Stop,
     pause_s: float,
 ) -> None:
     """Play an episode; a step is counted as sent before it is."""
