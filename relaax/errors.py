@@ -9,6 +9,7 @@ RelaaxError
 │   ├── DamagedCheckpoint   its bytes do not match its manifest
 │   └── CheckpointMismatch  it belongs to another network or algorithm
 ├── BridgeError             the parameter server refused a call
+│   ├── TokenRefused        it does not know the token that it was shown
 │   └── ParameterServerAway  it did not answer for a long time
 ├── Abandoned               the parameter server was away for very long: one line, exit status 1
 ├── LearningDiverged        what a learner has reached is no number: one line, exit status 1
@@ -54,6 +55,10 @@ class BridgeError(RelaaxError):
     """The parameter server refused a call; repeating it will not help."""
 
 
+class TokenRefused(BridgeError):
+    """Another server does not know the token that this process shows: their files differ."""
+
+
 class ParameterServerAway(BridgeError):
     """The parameter server did not answer for so long that a worker waits no longer."""
 
@@ -61,18 +66,20 @@ class ParameterServerAway(BridgeError):
 class Abandoned(RelaaxError):
     """The parameter server was away for so long that a training may be over without it.
 
-    ``has_answered``: whether it was ever heard since this process has started.
+    ``away``: who that is. ``reason``: why it could not be used last. ``has_answered``: whether it
+    was ever of use since this process has started.
     """
 
-    def __init__(self, away: str, give_up_s: float, has_answered: bool) -> None:
+    def __init__(
+        self, away: str, give_up_s: float, reason: str = "", *, has_answered: bool
+    ) -> None:
         if has_answered:
-            message = (
-                f"{away} was away for {give_up_s:g} s (--give-up): it may have ended with the "
-                "training"
-            )
+            message = f"{away} was away for {give_up_s:g} s (--give-up)"
+            meaning = "it may have ended with the training"
         else:
-            message = f"{away} did not answer within {give_up_s:g} s of the start (--give-up)"
-        super().__init__(message)
+            message = f"{away} could not be used within {give_up_s:g} s of the start (--give-up)"
+            meaning = ""
+        super().__init__(": ".join(part for part in (message, reason or meaning) if part))
 
 
 class LearningDiverged(RelaaxError):

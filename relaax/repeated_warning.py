@@ -22,7 +22,7 @@ class RepeatedWarning:
         self._said_at = 0.0
 
     def say(self, text: str) -> None:
-        """Log ``text``, unless nobody would learn anything from it."""
+        """Log ``text``, unless it was the last one, and within ``every_s``."""
         now = self._clock()
         if text != self._said or now - self._said_at >= self._every_s:
             self._said, self._said_at = text, now

@@ -127,9 +127,11 @@ def _reports(call: ast.Call) -> bool:
         case "print":
             return any(ast.unparse(each) == "file=sys.stderr" for each in call.keywords)
     called = call.func
-    return isinstance(called, ast.Attribute) and (
-        called.attr in _LOGGED and _name(called.value) in ("_log", "logger", "parser")
-    )
+    if not isinstance(called, ast.Attribute):
+        return False
+    if called.attr == "say":  # of a RepeatedWarning
+        return _name(called.value) in ("complaint", "_complaint")
+    return called.attr in _LOGGED and _name(called.value) in ("_log", "logger", "parser")
 
 
 def _checks(trees: Iterable[ast.Module]) -> set[str]:

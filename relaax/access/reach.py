@@ -32,6 +32,8 @@ def why_not_reached(address: Address, tls: TlsFiles | None, timeout_s: float) ->
             return _why_no_tls(sock, context, address.host, tls, deadline)
     except ConfigurationError as error:
         return str(error)
+    except UnicodeError:  # before it is asked for
+        return f"{address.host} cannot be the name of a machine"
     except OSError as error:
         return error.strerror or str(error)
 

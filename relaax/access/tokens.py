@@ -74,9 +74,12 @@ class TokenFile:
                 found = entry.role
         return found
 
-    def own(self, role: Role) -> str:
-        """Return the token that shows others a role; ConfigurationError if there is none."""
-        tokens = self._of(role, self._file.content())
+    def own(self, role: Role, *, looks: bool = False) -> str:
+        """Return the token that shows others a role; ConfigurationError if there is none.
+
+        ``looks``: whether to read what has changed within the last second, too.
+        """
+        tokens = self._of(role, self._file.content(looks=looks))
         return tokens[min(1, len(tokens) - 1)]
 
     def _read(self) -> list[_Entry]:

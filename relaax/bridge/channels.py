@@ -1,6 +1,7 @@
 """Opens gRPC channels: guarded as the access of this process says."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import grpc
@@ -42,7 +43,7 @@ def _with_tokens(channel: grpc.Channel, access: Access) -> grpc.Channel:
     tokens = access.tokens
     if tokens is None:
         return channel
-    return grpc.intercept_channel(channel, _ShowToken(lambda: tokens.own(Role.SERVER)))
+    return grpc.intercept_channel(channel, _ShowToken(partial(tokens.own, Role.SERVER)))
 
 
 def _credentials(files: TlsFiles) -> grpc.ChannelCredentials:
@@ -82,29 +83,42 @@ class _ShowToken(
     grpc.StreamUnaryClientInterceptor,
     grpc.StreamStreamClientInterceptor,
 ):
-    """Puts a token into the metadata of each call."""
+    """Puts a token into the metadata of each call.
 
-    def __init__(self, token: Callable[[], str]) -> None:
+    One that waits for its answer, and is refused, is made again if there is a newer token than that
+    which it has shown: the server may have looked into the same file a second before.
+    """
+
+    def __init__(self, token: Callable[..., str]) -> None:
         self._token = token
 
     def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:
-        return continuation(self._with_token(details), request)
+        shown = self._token()
+        call = continuation(_with_token(details, shown), request)
+        # It is no error yet where nobody waits for it.
+        if not isinstance(call, grpc.RpcError):
+            return call
+        if call.code() is not grpc.StatusCode.UNAUTHENTICATED:
+            return call
+        newest = self._token(looks=True)
+        return call if newest == shown else continuation(_with_token(details, newest), request)
 
     def intercept_unary_stream(self, continuation: Any, details: Any, request: Any) -> Any:
-        return continuation(self._with_token(details), request)
+        return continuation(_with_token(details, self._token()), request)
 
     def intercept_stream_unary(self, continuation: Any, details: Any, requests: Any) -> Any:
-        return continuation(self._with_token(details), requests)
+        return continuation(_with_token(details, self._token()), requests)
 
     def intercept_stream_stream(self, continuation: Any, details: Any, requests: Any) -> Any:
-        return continuation(self._with_token(details), requests)
+        return continuation(_with_token(details, self._token()), requests)
 
-    def _with_token(self, details: Any) -> _CallDetailsOfGrpc:
-        return _CallDetailsOfGrpc(
-            details.method,
-            details.timeout,
-            [*(details.metadata or ()), (AUTHORIZATION, BEARER + self._token())],
-            details.credentials,
-            details.wait_for_ready,
-            details.compression,
-        )
+
+def _with_token(details: Any, token: str) -> _CallDetailsOfGrpc:
+    return _CallDetailsOfGrpc(
+        details.method,
+        details.timeout,
+        [*(details.metadata or ()), (AUTHORIZATION, BEARER + token)],
+        details.credentials,
+        details.wait_for_ready,
+        details.compression,
+    )

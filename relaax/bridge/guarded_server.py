@@ -140,7 +140,7 @@ class _AskForToken(grpc.ServerInterceptor):
         else:
             context.abort(
                 grpc.StatusCode.UNAUTHENTICATED,
-                "this server asks for the token of a server: see --auth-token-file",
+                "this server asks for the token of a server that is in its own --auth-token-file",
             )
 
     def _refused(self, token: str, host: str, *, is_exempt: bool) -> Refused | None:

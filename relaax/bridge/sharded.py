@@ -17,12 +17,14 @@ import numpy as np
 from relaax.algorithm_base import BridgeBase, Evaluations, FloatVector, Phase, Values, Version
 from relaax.bridge import shards_pb2
 from relaax.bridge.channels import open_channel
+from relaax.bridge.patience import SAY_AGAIN_S
 from relaax.bridge.reachability import Reachability
 from relaax.bridge.shard_messages import SERVICE_NAME, SLICES, STAGED_SLICES
-from relaax.bridge.stub import AWAY, Bridge
+from relaax.bridge.stub import AWAY, Bridge, refusal_of
 from relaax.bridge.vectors import WithVector
 from relaax.errors import BridgeError, ParameterServerAway
 from relaax.metrics import Metrics
+from relaax.repeated_warning import RepeatedWarning
 
 _log = logging.getLogger(__name__)
 
@@ -141,6 +143,7 @@ class ShardedBridge(BridgeBase):
         self._sequence = 0
         self._unsettled = _Unsettled()
         self._is_closed = False
+        self._complaint = RepeatedWarning(_log, SAY_AGAIN_S)
         #: Guards what follows.
         self._lock = threading.Lock()
         #: The latest slice of each shard, and where all but the first begin.
@@ -212,11 +215,12 @@ class ShardedBridge(BridgeBase):
     def _read(self, at_least: int = 0) -> None:
         """Read what is new of all shards; wait for those that are away, and until all agree."""
         deadline = time.monotonic() + self._retry_for_s
-        timeout_s, say_at = min(self._call_timeout_s, _FIRST_WAIT_S), 0.0
+        timeout_s = min(self._call_timeout_s, _FIRST_WAIT_S)
         while True:
             latest, away = self._read_once(at_least, timeout_s)
             if latest is not None and len({each.incarnation for each in latest}) == 1:
                 self._latest = latest
+                self._complaint.forget()
                 self._unsettled.have_seen(
                     latest[0].incarnation, min(each.number for each in latest)
                 )
@@ -227,9 +231,8 @@ class ShardedBridge(BridgeBase):
                 raise ParameterServerAway(
                     f"the parameter server has not answered for {self._retry_for_s:g} s: {away}"
                 )
-            if away and time.monotonic() >= say_at:
-                _log.warning("waiting for %s", away)
-                say_at = time.monotonic() + self._call_timeout_s
+            if away:
+                self._complaint.say(f"waiting for {away}")
             timeout_s = self._call_timeout_s
             time.sleep(_PAUSE_S if not away else min(_PAUSE_AWAY_S, timeout_s))
 
@@ -328,22 +331,35 @@ class ShardedBridge(BridgeBase):
         """
         calls = [_begun(begin) for begin in begins]
         replies: list[Any] = []
-        away, refused = "", ""
+        away = ""
+        refused: BridgeError | None = None
         for shard, call in zip(self._shards, calls, strict=False):
             try:
                 replies.append(call.result())
             except (grpc.RpcError, grpc.FutureCancelledError, ValueError) as error:
                 replies.append(None)
                 if isinstance(error, grpc.RpcError) and error.code() not in AWAY:
-                    refused = refused or f"parameter server {shard.url}: {error.details()}"
+                    refused = refused or refusal_of(error, shard.url)
                 else:
                     if not self._is_closed:
                         shard.reachability.look()
-                    details = error.details() if isinstance(error, grpc.RpcError) else str(error)
-                    away = away or f"parameter server {shard.url} ({details})"
-        if refused:
-            raise BridgeError(refused)
+                    away = away or f"parameter server {shard.url} ({_cause_of(error, shard)})"
+        if refused is not None:
+            raise refused
         return replies, away
+
+
+def _cause_of(error: Exception, shard: _ShardStub) -> str:
+    """Return why a call has failed; one that has waited in vain does not know what was in its way.
+
+    Nobody waits for the look at the shard: the next call knows what it has found.
+    """
+    if not isinstance(error, grpc.RpcError):
+        return str(error)
+    details = str(error.details())
+    if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
+        return shard.reachability.cause or details
+    return details
 
 
 def _begun(begin: Callable[[], Any]) -> Any:

@@ -4,7 +4,9 @@ import logging
 import secrets
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import grpc
@@ -23,12 +25,12 @@ from relaax.algorithm_base import (
 from relaax.bridge import bridge_pb2, bridge_pb2_grpc
 from relaax.bridge.channels import open_channel
 from relaax.bridge.metrics_sender import MetricsSender
+from relaax.bridge.patience import LONGEST_PAUSE_S, Patience
 from relaax.bridge.reachability import Reachability
 from relaax.bridge.vectors import GRADIENTS, PUBLICATIONS, SERVICE_NAME, VALUES, WithVector
-from relaax.errors import BridgeError, ParameterServerAway
+from relaax.errors import BridgeError, ParameterServerAway, TokenRefused
 from relaax.failpoints import passing
 from relaax.metrics import Metrics
-from relaax.repeated_warning import RepeatedWarning
 
 _log = logging.getLogger(__name__)
 
@@ -37,12 +39,6 @@ AWAY = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.Sta
 
 #: An RLX server that is started alone says so after this time.
 _FIRST_WAIT_S = 2.0
-
-#: How long after a call that failed the next one is made: at first, and when many have.
-_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 2.0
-
-#: Why calls wait is said when it changes, and so often while it does not.
-_SAY_AGAIN_S = 60.0
 
 #: How long a learner waits for the parameter server when it publishes.
 PUBLISH_TIMEOUT_S = 5.0
@@ -98,9 +94,10 @@ class Bridge(BridgeBase):
         self._sender = secrets.randbits(63) + 1
         self._counted = 0
         self._counting = threading.Lock()
-        #: Why calls wait that were refused or not answered, and how long the next one to fail
-        #: pauses: calls of one way wait for the same.
-        self._complaint, self._pause_s = RepeatedWarning(_log, _SAY_AGAIN_S), _PAUSE_S
+        #: Of each method.
+        self._patience: defaultdict[Callable[..., Any], Patience] = defaultdict(
+            partial(Patience, _log)
+        )
         #: What was answered last.
         self._status: bridge_pb2.Status | None = None
 
@@ -145,7 +142,8 @@ class Bridge(BridgeBase):
         """Serve ``vector`` [size] at the parameter server.
 
         ParameterServerAway if it does not answer within some seconds: what is published later is
-        newer, so that a learner need not wait. It is no sooner that one is told which is refused.
+        newer, so that a learner need not wait. A call that is refused at once takes as long as two
+        seconds: a learner that publishes after each step would make thousands.
         """
         info = bridge_pb2.Published(iteration=iteration, message=message)
         publication = WithVector(bridge_pb2.Publication(info=info), vector)
@@ -156,7 +154,7 @@ class Bridge(BridgeBase):
         except grpc.RpcError as error:
             self._require_away(error)
             if error.code() is grpc.StatusCode.UNAVAILABLE:  # it may say so at once
-                self._closed.wait(_LONGEST_PAUSE_S)
+                self._closed.wait(LONGEST_PAUSE_S)
             raise ParameterServerAway(
                 f"parameter server {self._url} did not take what was published ({error.details()})"
             ) from error
@@ -242,12 +240,11 @@ class Bridge(BridgeBase):
 
     def _with_retries(self, call: Callable[..., Any], message: Any) -> Any:
         deadline = time.monotonic() + self._retry_for_s
-        timeout_s = min(self._call_timeout_s, _FIRST_WAIT_S)
+        timeout_s, patience = min(self._call_timeout_s, _FIRST_WAIT_S), self._patience[call]
         while True:
             try:
                 reply = call(message, timeout=timeout_s, wait_for_ready=True)
-                self._complaint.forget()
-                self._pause_s = _PAUSE_S
+                patience.is_rewarded()
                 return reply
             except (grpc.RpcError, ValueError) as error:
                 if self._closed.is_set():  # by another thread: then a channel says ValueError
@@ -261,17 +258,29 @@ class Bridge(BridgeBase):
                     raise ParameterServerAway(
                         f"parameter server {self._url} has not answered for {self._retry_for_s:g} s"
                     ) from error
-                cause = self._reachability.cause or error.details()
-                self._complaint.say(f"waiting for parameter server {self._url} ({cause})")
                 timeout_s = self._call_timeout_s
-                self._closed.wait(self._pause_s)  # it may say at once that it is not available
-                self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
+                # It may say at once that it is not available.
+                patience.wait(self._why_it_waits(error), self._closed)
+
+    def _why_it_waits(self, error: grpc.RpcError) -> str:
+        """Return why; a call that has waited in vain does not know what was in its way."""
+        cause = error.details()
+        if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
+            cause = self._reachability.cause or cause
+        return f"waiting for parameter server {self._url} ({cause})"
 
     def _require_away(self, error: grpc.RpcError) -> None:
         if error.code() not in AWAY:
-            raise BridgeError(f"parameter server {self._url}: {error.details()}") from error
+            raise refusal_of(error, self._url) from error
         if not self._closed.is_set():
             self._reachability.look()
+
+
+def refusal_of(error: grpc.RpcError, url: str) -> BridgeError:
+    """Return what it means that the parameter server at ``url`` refuses a call."""
+    is_not_known = error.code() is grpc.StatusCode.UNAUTHENTICATED
+    kind = TokenRefused if is_not_known else BridgeError
+    return kind(f"parameter server {url}: {error.details()}")
 
 
 def _known_message(known: Version | None) -> bridge_pb2.Known:

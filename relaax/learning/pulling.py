@@ -14,6 +14,7 @@ from relaax.algorithm_base import (
     Version,
 )
 from relaax.errors import BridgeError
+from relaax.repeated_warning import RepeatedWarning
 
 _log = logging.getLogger(__name__)
 
@@ -49,16 +50,15 @@ class PolicyPuller:
             self._thread.join(_CLOSE_S)
 
     def _run(self) -> None:
-        known, is_refused = None, False
+        known, complaint = None, RepeatedWarning(_log)
         while not self._closes.wait(self._interval_s):
             try:
                 values = self._source.get(known)
             except BridgeError as error:
-                if not is_refused:  # once, and not ten times a second
-                    _log.warning("acting with the parameters before: %s", error)
-                is_refused = True
+                complaint.say(f"acting with the parameters before: {error}")
                 continue
-            known, is_refused = values.version, False
+            known = values.version
+            complaint.forget()
             self._sink.publish(values)
 
 

@@ -33,5 +33,5 @@ def test_what_never_hears_of_its_parameter_server_gives_up(
     training.configure(algorithm)
     process = training.start_command(command, "--give-up", "1", *flags)
     assert process.wait() == 1
-    assert f"{awaited} did not answer within 1 s of the start (--give-up)" in process.output()
+    assert f"{awaited} could not be used within 1 s of the start (--give-up)" in process.output()
     assert "Traceback" not in process.output()

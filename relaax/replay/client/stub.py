@@ -7,7 +7,7 @@ import grpc
 import numpy.typing as npt
 
 from relaax.bridge.channels import open_channel
-from relaax.errors import BridgeError, ConfigurationError
+from relaax.errors import BridgeError, ConfigurationError, TokenRefused
 from relaax.replay import replay_pb2
 from relaax.replay.client.shared_samples import SharedSamples
 from relaax.replay.replay import NotReady, ReplayState
@@ -164,4 +164,5 @@ class ReplayStub:
             return MissingSteps(details)
         if code is grpc.StatusCode.FAILED_PRECONDITION:
             return ConfigurationError(f"the replay at {self.url}: {details}")
-        return BridgeError(f"the replay at {self.url}: {details}")
+        kind = TokenRefused if code is grpc.StatusCode.UNAUTHENTICATED else BridgeError
+        return kind(f"the replay at {self.url}: {details}")

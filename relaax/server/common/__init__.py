@@ -8,6 +8,7 @@
 ``checkpoint_list``     prints which checkpoints there are
 ``checkpoint_place``    where a process keeps its checkpoints
 ``start_folder``        whether a Procfile is started where its files are
+``first_answer``        waits for another server that may not have started yet
 ``store_wait``          waits until that place can be reached
 ``checkpoint_sets``     a checkpoint of which each shard of a parameter server saves a part
 ``exploitation``        what a checkpoint holds, for what acts without a parameter server

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from relaax.algorithm_base import BridgeBase, Phase
 from relaax.errors import Abandoned, BridgeError
+from relaax.repeated_warning import RepeatedWarning
 
 _log = logging.getLogger(__name__)
 
@@ -52,6 +53,8 @@ class TrainingWatch:
         self._phase = Phase.TRAINING
         self._heard_at = time.monotonic()
         self._has_heard = False
+        #: Why the parameter server could not be used last.
+        self._reason = ""
         self._closes = threading.Event()
         self._thread = threading.Thread(target=self._run, name="training watch", daemon=True)
         self._thread.start()
@@ -74,7 +77,12 @@ class TrainingWatch:
     def require_known(self) -> None:
         """Raise Abandoned if nobody knows whether the training goes on."""
         if self.is_abandoned:
-            raise Abandoned("the parameter server", self._give_up_s, self._has_heard)
+            raise Abandoned(
+                "the parameter server",
+                self._give_up_s,
+                self._reason,
+                has_answered=self._has_heard,
+            )
 
     def silence_s(self) -> float:
         """Return for how long the parameter server has not answered, since the start at most."""
@@ -86,6 +94,7 @@ class TrainingWatch:
         self._thread.join(_CLOSE_S)
 
     def _run(self) -> None:
+        complaint = RepeatedWarning(_log)
         while not self._closes.wait(INTERVAL_S):
             try:
                 self._begin()
@@ -93,9 +102,11 @@ class TrainingWatch:
                 self._take_scores()
                 self._phase = self._bridge.phase()
                 self._heard_at, self._has_heard = time.monotonic(), True
+                complaint.forget()
             except BridgeError as error:  # all is tried again
+                self._reason = str(error)
                 if not self._closes.is_set():
-                    _log.warning("%s", error)
+                    complaint.say(self._reason)
 
     def _begin(self) -> None:
         if self._on_begin is not None:

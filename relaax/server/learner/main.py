@@ -3,7 +3,6 @@
 import logging
 import os
 import sys
-import time
 from contextlib import ExitStack, closing
 from functools import partial
 from typing import NoReturn
@@ -12,10 +11,9 @@ import numpy as np
 
 from relaax.algorithm_base import BridgeBase, LearnerBase
 from relaax.allocator import keep_memory
-from relaax.errors import Abandoned, BridgeError, ConfigurationError, ParameterServerAway
+from relaax.errors import BridgeError, ConfigurationError, ParameterServerAway
 from relaax.live_lines import LiveLineWriter
 from relaax.metrics import Metrics
-from relaax.repeated_warning import RepeatedWarning
 from relaax.replay.specs import ReplaySpec
 from relaax.server.common.access import begin_access
 from relaax.server.common.algorithm_loader import load_algorithm, make_config
@@ -31,6 +29,7 @@ from relaax.server.common.configuration import (
     require_none_of,
     run_command,
 )
+from relaax.server.common.first_answer import first_answer
 from relaax.server.common.listening import require_allowed
 from relaax.server.common.logs import start_logging
 from relaax.server.common.open_files import allow_many_files
@@ -219,18 +218,15 @@ def _connect(learner: LearnerBase, bridge: BridgeBase, stop: Stop, give_up_s: fl
 
     Abandoned if it does not answer for ``give_up_s``.
     """
-    give_up_at = time.monotonic() + give_up_s
     if not learner.publishes:
         bridge.wait_at_most(SHARING_WAIT_S)  # for its steps, between which ``stop`` is looked at
-    complaint = RepeatedWarning(_log)
-    while not stop.wait(0):
-        try:
-            learner.connected(bridge)
-            return
-        except ParameterServerAway as error:
-            complaint.say(str(error))
-            if time.monotonic() > give_up_at:
-                raise Abandoned("the parameter server", give_up_s, has_answered=False) from error
+    first_answer(
+        partial(learner.connected, bridge),
+        "the parameter server",
+        stop,
+        give_up_s,
+        waits_for=ParameterServerAway,
+    )
 
 
 def _experience(

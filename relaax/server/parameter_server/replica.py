@@ -6,6 +6,7 @@ import threading
 import time
 from collections import OrderedDict
 from dataclasses import replace
+from functools import partial
 
 from relaax.algorithm_base import (
     BridgeBase,
@@ -23,6 +24,7 @@ from relaax.algorithm_base import (
 from relaax.errors import Abandoned, BridgeError
 from relaax.metrics import EVALUATION_REWARD_OF
 from relaax.repeated_warning import RepeatedWarning
+from relaax.server.common.first_answer import first_answer
 from relaax.server.common.stop_signal import Stop
 
 _log = logging.getLogger(__name__)
@@ -183,17 +185,9 @@ def follow_when_there(
 
     Abandoned if the primary does not answer for ``give_up_s``.
     """
-    give_up_at = time.monotonic() + give_up_s
-    complaint = RepeatedWarning(_log)
-    while not stop.wait(0):
-        try:
-            return ReplicaService(primary)
-        except BridgeError as error:
-            complaint.say(f"waiting for the primary: {error}")
-            if time.monotonic() > give_up_at:
-                raise Abandoned("the primary", give_up_s, has_answered=False) from error
-        stop.wait(INTERVAL_S)
-    return None
+    return first_answer(
+        partial(ReplicaService, primary), "the primary", stop, give_up_s, INTERVAL_S
+    )
 
 
 def keep_up(
@@ -203,19 +197,17 @@ def keep_up(
 
     Then say so to all that ask, for a while. Abandoned if the primary is away for ``give_up_s``.
     """
-    is_away = False
+    complaint = RepeatedWarning(_log)
     while not stop.wait(INTERVAL_S):
         try:
             service.refresh()
             phase = service.phase()
         except BridgeError as error:
-            if not is_away:
-                _log.warning("serving the values before: %s", error)
-            is_away = True
+            complaint.say(f"serving the values before: {error}")
             if service.age_s() > give_up_s:
-                raise Abandoned("the primary", give_up_s, has_answered=True) from error
+                raise Abandoned("the primary", give_up_s, str(error), has_answered=True) from error
             continue
-        is_away = False
+        complaint.forget()
         port.set_phase(phase)
         if phase is Phase.CLOSING:
             until = time.monotonic() + LINGER_S

@@ -14,6 +14,7 @@ from relaax.server.rlx_server.tally import Tally, WorkerRow
 from relaax.server.rlx_server.worker.process import (
     ALGORITHM_HAS_FAILED,
     CONFIGURATION_IS_WRONG,
+    TOKEN_IS_REFUSED,
 )
 
 _log = logging.getLogger(__name__)
@@ -138,15 +139,18 @@ class SharedWorkers:
                 worker.note_exit()
                 if exited.exit_code == CONFIGURATION_IS_WRONG:
                     return CONFIGURATION_IS_WRONG
-                if exited.exit_code == ALGORITHM_HAS_FAILED and not was_ready:
-                    return self._status_after_a_failed_start()
+                if exited.exit_code in (ALGORITHM_HAS_FAILED, TOKEN_IS_REFUSED) and not was_ready:
+                    return self._status_after_a_failed_start(exited.exit_code)
         return None
 
-    def _status_after_a_failed_start(self) -> int | None:
+    def _status_after_a_failed_start(self, exit_code: int) -> int | None:
         """Return 1 where no worker has ever served: the next start would fail, too."""
         if self._have_been_ready:
             return None
-        _log.error("the algorithm cannot be started: the RLX server stops")
+        if exit_code == TOKEN_IS_REFUSED:
+            _log.error("its own token is refused (--auth-token-file): the RLX server stops")
+        else:
+            _log.error("the algorithm cannot be started: the RLX server stops")
         return 1
 
 

@@ -41,6 +41,7 @@ def watch_parameter_server(settings: WorkerSettings, state: ServerState) -> int:
                 stub.close()
                 return TRAINING_IS_OVER
             state.note_now(Cell.PARAMETER_SERVER_ANSWERED)
+            complaint.forget()
         except BridgeError as error:
             state.note_now(Cell.PARAMETER_SERVER_WAS_AWAY)
             complaint.say(str(error))
@@ -48,7 +49,12 @@ def watch_parameter_server(settings: WorkerSettings, state: ServerState) -> int:
             if time.monotonic() - (heard_at or started_at) > settings.give_up_s:
                 _log.error(
                     "%s: the RLX server stops",
-                    Abandoned("the parameter server", settings.give_up_s, heard_at > 0),
+                    Abandoned(
+                        "the parameter server",
+                        settings.give_up_s,
+                        str(error),
+                        has_answered=heard_at > 0,
+                    ),
                 )
                 return PARAMETER_SERVER_IS_GONE
         time.sleep(WATCH_INTERVAL_S)

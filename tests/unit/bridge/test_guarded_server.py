@@ -258,7 +258,7 @@ def test_over_the_limit_each_way_says_once_why_it_waits_and_what_helps(tokens, c
 
 
 def test_over_the_limit_learners_and_those_that_call_a_replay_hear_why(port, monkeypatch):
-    monkeypatch.setattr(stub, "_LONGEST_PAUSE_S", 0.01)
+    monkeypatch.setattr(stub, "LONGEST_PAUSE_S", 0.01)
     reason = OVER_LIMIT.split("(", 1)[1].removesuffix(")")
     with calling_from("127.0.0.2", port.address) as address:
         use_up(port, address)

@@ -141,5 +141,5 @@ def test_a_training_is_abandoned_when_the_parameter_server_never_answers():
     bridge.is_away = True
     with closing(TrainingWatch(bridge, lambda: 1, give_up_s=0.01)) as watch:
         wait_until_abandoned(watch)
-        with pytest.raises(Abandoned, match=r"did not answer within 0\.01 s of the start"):
+        with pytest.raises(Abandoned, match=r"could not be used within 0\.01 s of the start"):
             watch.require_known()

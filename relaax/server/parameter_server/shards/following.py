@@ -247,7 +247,7 @@ def follow_until(following: Following, stop: Stop, give_up_s: float = math.inf) 
         if following.is_over:
             break
         if following.silence_s > give_up_s:
-            raise Abandoned("the first shard", give_up_s, following.has_heard)
+            raise Abandoned("the first shard", give_up_s, has_answered=following.has_heard)
     else:
         following.leave()
     if following.error is not None:

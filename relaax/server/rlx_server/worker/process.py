@@ -10,7 +10,7 @@ from typing import Any
 
 from relaax.algorithm_base import BridgeBase
 from relaax.allocator import keep_memory, spare_memory
-from relaax.errors import BridgeError, ConfigurationError, ParameterServerAway
+from relaax.errors import BridgeError, ConfigurationError, ParameterServerAway, TokenRefused
 from relaax.failure_log import FailureLog, in_words
 from relaax.protocol import FrameConnection
 from relaax.protocol.binary import ErrorCode
@@ -36,6 +36,13 @@ CONFIGURATION_IS_WRONG = 2
 #: Exit status of a worker whose algorithm raised an exception, here or at the parameter server. If
 #: that happened before it served its first client, starting it again would not help either.
 ALGORITHM_HAS_FAILED = 3
+
+#: Exit status of a worker that another server does not know by its token. Before it has served its
+#: first client, starting it again would not help; later the files of tokens agree in a moment.
+TOKEN_IS_REFUSED = 4
+
+#: What clients are told of that: the reason is for the operators of the server.
+_REFUSED = "the server is refused by its own parameter server or replay; its log says why"
 
 #: The network is made ready for batches of up to so many environments before any client comes.
 WARMED_ENVIRONMENTS = 128
@@ -87,7 +94,7 @@ def _run(worker: Worker, failures: FailureLog) -> int:
     except (BridgeError, ConfigurationError) as error:
         _log.error("the worker ends: %s", error)
         _log.debug("the worker ends", exc_info=error)
-        return _part(worker, str(error), error)
+        return _part(worker, _REFUSED if isinstance(error, TokenRefused) else str(error), error)
     except MemoryError:
         raise
     except Exception as error:  # whatever an algorithm's own code raises
@@ -103,6 +110,8 @@ def _part(worker: Worker, reason: str, error: Exception) -> int:
     match error:
         case ParameterServerAway():
             code, status = ErrorCode.SERVER, PARAMETER_SERVER_IS_AWAY
+        case TokenRefused():
+            code, status = ErrorCode.SERVER, TOKEN_IS_REFUSED
         case ConfigurationError():
             code, status = ErrorCode.ALGORITHM, CONFIGURATION_IS_WRONG
         case _:

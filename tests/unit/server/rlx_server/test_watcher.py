@@ -85,4 +85,4 @@ def test_a_parameter_server_that_has_not_started_yet_is_waited_for():
 def test_who_has_never_had_an_answer_gives_up_when_that_lasts_for_long(caplog):
     refusals = [BridgeError("away")] * 10_000
     assert watch(*refusals, give_up_s=0.001) == PARAMETER_SERVER_IS_GONE
-    assert "did not answer within 0.001 s of the start (--give-up)" in caplog.text
+    assert "could not be used within 0.001 s of the start (--give-up)" in caplog.text
