@@ -22,6 +22,7 @@ How a program plays many simulators, each in a process:
 
 ``simulator``, ``simulator_runner``                 what it hands over; playing its episodes
 ``simulator_task``, ``run_options``                 the program, and what each process does; options
+``act_latency``                                     how long answers take, as a metric
 ``area_average``                                    smaller pictures
 ``run_environments``                                the whole run, from start to exit status
 ``environment_processes``, ``child_process``        both ends of a process

@@ -4,8 +4,10 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias
 
+from relaax.client.act_latency import ActLatency
 from relaax.client.failure import Failure
 from relaax.client.observer import EpisodeSummary, RunObserver
 from relaax.client.rlx_client import Client
@@ -30,9 +32,11 @@ class SimulatorRunner:
         *,
         observer: RunObserver | None = None,
         stop: StopCondition | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._simulator = simulator
         self._client = client
+        self._latency = ActLatency(client.metrics(), clock)
         self._observer = observer or RunObserver()
         self._is_stopped = _as_callable(stop)
         self._was_connected = False
@@ -61,7 +65,7 @@ class SimulatorRunner:
                 continue
             if not is_over:
                 return STOPPED
-            self._report(episode)
+            self._observer.on_episode(episode.summary())
             played += 1
         return RunResult(RunOutcome.FINISHED, f"{played} episodes are over")
 
@@ -90,17 +94,8 @@ class SimulatorRunner:
             if step.is_truncated:
                 self._client.truncate(step.reward, step.state)
                 return True
-            asked = time.perf_counter()
-            action = self._client.send(step.reward, step.state)
-            episode.add_latency(time.perf_counter() - asked)
+            action = self._latency.timed(partial(self._client.send, step.reward, step.state))
         return False
-
-    def _report(self, episode: "_Episode") -> None:
-        summary = episode.summary()
-        if episode.sends:
-            latency_s = episode.latency_s / episode.sends
-            self._client.metrics().scalar("act latency", latency_s)
-        self._observer.on_episode(summary)
 
 
 @dataclass
@@ -110,16 +105,10 @@ class _Episode:
     began: float = field(default_factory=time.perf_counter)
     episode_return: float = 0.0
     length: int = 0
-    sends: int = 0
-    latency_s: float = 0.0
 
     def add_step(self, reward: float) -> None:
         self.episode_return += reward
         self.length += 1
-
-    def add_latency(self, latency_s: float) -> None:
-        self.sends += 1
-        self.latency_s += latency_s
 
     def summary(self) -> EpisodeSummary:
         seconds = time.perf_counter() - self.began

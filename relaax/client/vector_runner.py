@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
+from relaax.client.act_latency import ActLatency
 from relaax.client.failure import Failure
 from relaax.client.gymnasium_actions import vector_action_decoder
 from relaax.client.gymnasium_factory import Environments
@@ -38,6 +39,7 @@ class VectorRunner:
         seed: int | None = None,
         observer: RunObserver | None = None,
         is_stopped: Callable[[], bool] = lambda: False,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         mode = environments.metadata.get("autoreset_mode")
         if mode not in (AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP):
@@ -47,6 +49,7 @@ class VectorRunner:
             )
         self._environments = environments
         self._client = client
+        self._timed = ActLatency(client.metrics(), clock).timed
         self._seed = seed
         self._observer = observer or RunObserver()
         self._is_stopped = is_stopped
@@ -89,9 +92,6 @@ class VectorRunner:
         self._lengths = np.zeros(self._count, np.int64)
         self._began = np.full(self._count, time.perf_counter())
         self._has_ended = np.zeros(self._count, np.bool_)
-        self._latency_s = 0.0
-        self._asked = 0
-        self._latency_due = time.monotonic() + 1.0
 
     def _play(self, actions: Array) -> RunResult:
         self._actions = actions
@@ -141,19 +141,6 @@ class VectorRunner:
         actions = self._actions.copy()
         if len(answered):
             actions[~self._has_ended] = answered
-        return actions
-
-    def _timed(self, ask: Callable[[], Array]) -> Array:
-        """Return the actions that ``ask`` returns, and report every second how long it takes."""
-        asked = time.perf_counter()
-        actions = ask()
-        self._latency_s += time.perf_counter() - asked
-        self._asked += 1
-        if time.monotonic() >= self._latency_due:
-            latency_s = self._latency_s / self._asked
-            self._client.metrics().scalar("act latency", latency_s)
-            self._latency_s, self._asked = 0.0, 0
-            self._latency_due = time.monotonic() + 1.0
         return actions
 
     def _count_steps(self, rewards: Array, stepped: Array, is_over: Array) -> None:

@@ -4,12 +4,16 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+from client_servers import HandMadeServer
+from clock import Clock
 
 from relaax.client import Backoff, Client
+from relaax.client.environment_runner import GymnasiumSimulator
 from relaax.client.gymnasium_numbers import UnusableAction
 from relaax.client.gymnasium_runner import GymnasiumRunner
 from relaax.client.observer import EpisodeSummary, RunObserver
 from relaax.client.run_result import RunOutcome
+from relaax.client.simulator_runner import SimulatorRunner
 from relaax.protocol import binary
 from relaax.protocol.binary import ErrorCode
 from relaax.steps import START, Steps
@@ -94,22 +98,39 @@ def test_truncated_episodes_end_with_their_last_state_and_the_next_act(start_ser
     assert without_metrics(server.messages) == episode * 2
 
 
-def test_each_episode_reports_the_latency_of_its_actions(start_server) -> None:
-    server = start_server()
+class Timed(Corridor):
+    """Each step takes a quarter of a second of ``clock``."""
+
+    def __init__(self, clock: Clock, length: int = 3) -> None:
+        super().__init__(length)
+        self.clock = clock
+
+    def step(self, action: int) -> Any:
+        self.clock.now += 0.25
+        return super().step(action)
+
+
+def play_timed(server: HandMadeServer, length: int, episodes: int) -> list[list[Any]]:
+    """Play; return the metrics that the server was sent."""
+    clock = Clock()
     with Client(server.url) as client:
-        GymnasiumRunner(Corridor(), client).run(episodes=2)
+        simulator = GymnasiumSimulator(Timed(clock, length), "Timed", None)
+        SimulatorRunner(simulator, client, clock=clock).run(episodes)
         client.init(0)  # answered after the metrics were received
-    metrics = [message for message in server.messages if message[0] == "scalar_metric"]
-    assert [m[1] for m in metrics] == ["act latency"] * 2
+    return [message for message in server.messages if message[0] == "scalar_metric"]
+
+
+@pytest.mark.parametrize(("length", "episodes"), [(3, 5), (15, 1)])
+def test_the_latency_of_actions_is_reported_once_a_second_however_long_an_episode_is(
+    start_server, length: int, episodes: int
+) -> None:
+    metrics = play_timed(start_server(), length, episodes)  # 3.75 s
+    assert [name for _, name, _ in metrics] == ["act latency"] * 3
     assert all(latency > 0 for _, _, latency in metrics)
 
 
-def test_an_episode_without_sends_has_no_latency(start_server) -> None:
-    server = start_server()
-    with Client(server.url) as client:
-        GymnasiumRunner(Corridor(1), client).run(episodes=1)
-        client.init(0)
-    assert [m[1] for m in server.messages if m[0] == "scalar_metric"] == []
+def test_episodes_without_sends_have_no_latency(start_server) -> None:
+    assert play_timed(start_server(), length=1, episodes=12) == []
 
 
 def test_only_the_first_reset_is_seeded(start_server) -> None:

@@ -3,6 +3,7 @@
 import gymnasium
 import numpy as np
 import pytest
+from clock import Clock
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from relaax.client import Backoff, VectorClient
@@ -86,6 +87,28 @@ def test_environments_that_take_a_step_to_start_again(server):
     ]
     assert notes.returns == [(3.0, 2), (6.0, 3), (3.0, 2)]
     assert notes.steps == 8
+
+
+class Timed(Corridor):
+    """Each step takes a quarter of a second of ``clock``."""
+
+    def __init__(self, clock):
+        super().__init__(3, "terminated")
+        self.clock = clock
+
+    def step(self, action):
+        self.clock.now += 0.25
+        return super().step(action)
+
+
+def test_the_latency_of_actions_is_reported_once_a_second(server):
+    clock = Clock()
+    environments = SyncVectorEnv([lambda: Timed(clock)], autoreset_mode=AutoresetMode.SAME_STEP)
+    with VectorClient(server.url, 1) as client:
+        VectorRunner(environments, client, clock=clock).run(episodes=5)  # 3.75 s
+        client.init(np.float32([[0]]))  # answered after the metrics were received
+    assert [each.name for each in server.metrics] == ["act latency"] * 3
+    assert all(each.y > 0 for each in server.metrics)
 
 
 def test_environments_that_do_not_start_again_are_refused(server):
