@@ -1,10 +1,13 @@
 """Lines of the log that strangers can cause: a few at once, and then one now and then."""
 
 import logging
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from relaax.forked_memory import ForkedMemory
 
@@ -26,11 +29,23 @@ class _Kind:
     arguments: tuple[object, ...] = ()
 
 
+class _Line(NamedTuple):
+    """A line that is due."""
+
+    level: int
+    text: str
+    arguments: tuple[object, ...]
+
+    def write(self, log: logging.Logger) -> None:
+        """Log it. The lock is free by now: whoever reads the log may be slow."""
+        log.log(self.level, self.text, *self.arguments)
+
+
 class ThrottledLog:
     """Writes to ``log``: of each kind ``at_once`` lines, and then one in ``EVERY_S`` seconds.
 
-    A line that follows some that were left out says how many of the kind there were. Not for
-    several threads at once.
+    A line that follows some that were left out says how many of the kind there were. For several
+    threads: one that writes keeps no other waiting.
     """
 
     def __init__(
@@ -44,6 +59,7 @@ class ThrottledLog:
         self._clock = clock
         #: By name, those that came up last at the end.
         self._kinds: OrderedDict[str, _Kind] = OrderedDict()
+        self._lock = threading.Lock()
 
     def info(self, text: str, *arguments: object, kind: str) -> None:
         """Log a line of a kind, if one may be written."""
@@ -62,29 +78,45 @@ class ThrottledLog:
 
         Whoever calls this once a second leaves out nothing for longer than ``EVERY_S``.
         """
-        for kind in self._kinds.values():
-            if kind.left_out and kind.text and self._may_write(kind):
-                self._write(kind, kind.level, kind.text, kind.arguments)
+        with self._alone():
+            lines = [
+                self._line(kind, kind.level, kind.text, kind.arguments)
+                for kind in self._kinds.values()
+                if kind.left_out and kind.text and self._may_write(kind)
+            ]
+        for line in lines:
+            line.write(self._log)
 
     def _add(self, name: str, level: int, text: str, arguments: tuple[object, ...]) -> None:
+        with self._alone():
+            line = self._due(name, level, text, arguments)
+        if line is not None:
+            line.write(self._log)
+
+    def _alone(self) -> AbstractContextManager[object]:
+        """Keep out all others meanwhile."""
+        return self._lock
+
+    def _due(self, name: str, level: int, text: str, arguments: tuple[object, ...]) -> _Line | None:
+        """Return the line if it may be written now, or take note of it."""
         kind = self._kinds.setdefault(name, _Kind())
         self._kinds.move_to_end(name)
         if len(self._kinds) > MOST_KINDS:
             self._kinds.popitem(last=False)
         kind.left_out += 1
         if self._may_write(kind):
-            self._write(kind, level, text, arguments)
-        else:
-            kind.level, kind.text, kind.arguments = level, text, arguments
+            return self._line(kind, level, text, arguments)
+        kind.level, kind.text, kind.arguments = level, text, arguments
+        return None
 
     def _may_write(self, kind: _Kind) -> bool:
         return self._clock() >= kind.used_until - self._ahead_s
 
-    def _write(self, kind: _Kind, level: int, text: str, arguments: tuple[object, ...]) -> None:
+    def _line(self, kind: _Kind, level: int, text: str, arguments: tuple[object, ...]) -> _Line:
         kind.used_until = max(kind.used_until, self._clock()) + EVERY_S
         times, kind.left_out = kind.left_out, 0
         more = f" ({times} times since the last such message)" if times > 1 else ""
-        self._log.log(level, f"{text}%s", *arguments, more)
+        return _Line(level, f"{text}%s", (*arguments, more))
 
 
 class _ForkedKind(_Kind):
@@ -131,11 +163,5 @@ class ForkedThrottledLog(ThrottledLog):
         for place, kind in enumerate(kinds):
             self._kinds[kind] = _ForkedKind(numbers[2 * place : 2 * place + 2])
 
-    def say_left_out(self) -> None:
-        """See ThrottledLog."""
-        with self._memory.alone():
-            super().say_left_out()
-
-    def _add(self, name: str, level: int, text: str, arguments: tuple[object, ...]) -> None:
-        with self._memory.alone():
-            super()._add(name, level, text, arguments)
+    def _alone(self) -> AbstractContextManager[object]:
+        return self._memory.alone()

@@ -1,6 +1,7 @@
 """A flood of lines becomes a few, and none of those left out is forgotten."""
 
 import logging
+import threading
 
 import forking_programs
 import pytest
@@ -76,6 +77,46 @@ def test_only_so_many_kinds_are_remembered(make, monkeypatch):
     for number in range(1000):
         log.warning("closed", kind=str(number))
         assert len(log._kinds) <= 10
+
+
+def test_a_thread_that_writes_keeps_no_other_waiting(make, caplog, monkeypatch):
+    is_written_to, may_go_on = threading.Event(), threading.Event()
+
+    def slow(*_, **__):
+        is_written_to.set()
+        may_go_on.wait(20)
+
+    log = make()
+    monkeypatch.setattr(logging.getLogger("a test"), "_log", slow)
+    writing, other = (
+        threading.Thread(target=log.info, args=("lost",), kwargs={"kind": "a"}) for _ in "12"
+    )
+    writing.start()
+    assert is_written_to.wait(20)
+    other.start()
+    other.join(5)
+    waits = other.is_alive()
+    may_go_on.set()
+    for thread in (writing, other):
+        thread.join(20)
+    assert not waits
+
+
+def test_threads_that_write_at_once_forget_none(make, clock, said):
+    log = make()
+
+    def flood():
+        for _ in range(200):
+            log.info("lost", kind="a")
+
+    threads = [threading.Thread(target=flood) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    clock.now += EVERY_S
+    log.say_left_out()
+    assert said() == ["lost", "lost (799 times since the last such message)"]
 
 
 FORKED = """

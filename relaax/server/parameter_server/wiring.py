@@ -131,6 +131,7 @@ def training_monitor(
         curve=curve,
         saves=saves,
         senders=senders,
+        on_check=writer.say_left_out,
     )
     operators.show(lambda: figures(parameter_server, monitor.progress()))
     if store is not None:
@@ -179,7 +180,7 @@ def _metrics(
     global_step: _GlobalStep,
     resources: ExitStack,
     operators: OperatorPort,
-) -> Metrics:
+) -> ClientMetricLimits:
     options = configuration.options
     places: list[Metrics] = []
     if operators.is_open:

@@ -1,5 +1,6 @@
 """What clients name takes no more room than it may; all else is stored."""
 
+import logging
 import threading
 
 import pytest
@@ -91,4 +92,74 @@ def test_many_threads_store_exactly_as_many_as_they_may():
         thread.join(20)
     assert sum(limited.count(name) for name in limited.stored.values) == 5 * BURST_S
     assert len(limited.stored.values) <= 8
-    assert limited.dropped("names") == 4 * 80
+    assert limited.dropped("names") + limited.dropped("rate") == 4 * 160 - 5 * BURST_S
+
+
+def test_a_name_of_which_nothing_is_stored_takes_no_place():
+    limited = Limited(most_names=2, most_per_s=1)
+    for _ in range(int(BURST_S)):
+        limited.metrics.scalar("client/a", 1.0)
+    for name in ("client/b", "client/c", "client/d"):
+        limited.metrics.scalar(name, 1.0)
+    assert (limited.dropped("names"), limited.dropped("rate")) == (0, 3)
+    limited.clock.now += BURST_S
+    limited.metrics.scalar("client/d", 1.0)
+    assert limited.count("client/d") == 1
+
+
+def test_a_name_beyond_the_limit_uses_up_nothing_of_the_rate():
+    limited = Limited(most_names=1, most_per_s=1)
+    limited.metrics.scalar("client/a", 1.0)
+    for number in range(100):
+        limited.metrics.scalar(f"client/{number}", 1.0)
+    for _ in range(int(BURST_S) - 1):
+        limited.metrics.scalar("client/a", 1.0)
+    assert (limited.count("client/a"), limited.dropped("rate")) == (BURST_S, 0)
+
+
+def test_a_burst_that_stops_is_summed_up(caplog):
+    limited = Limited(most_names=1)
+    for number in range(1001):
+        limited.metrics.scalar(f"client/{number}", 1.0)
+    limited.metrics.say_left_out()
+    assert caplog.text.count("--max-client-metric-names") == 1
+    limited.clock.now += 60
+    limited.metrics.say_left_out()
+    assert "'client/1000' is dropped" in caplog.text
+    assert "(999 times since the last such message)" in caplog.text
+
+
+class SlowLog(logging.Handler):
+    """Keeps who writes waiting until ``may_go_on``."""
+
+    def __init__(self):
+        super().__init__()
+        self.is_written_to, self.may_go_on = threading.Event(), threading.Event()
+
+    def handle(self, record):
+        self.is_written_to.set()
+        return self.may_go_on.wait(20)
+
+
+def test_what_is_allowed_does_not_wait_for_the_log(request):
+    log, slow = logging.getLogger("relaax"), SlowLog()
+    log.addHandler(slow)
+    request.addfinalizer(lambda: log.removeHandler(slow))
+    limited = Limited(most_names=1)
+    limited.metrics.scalar("client/a", 1.0)
+    writing = threading.Thread(target=limited.metrics.scalar, args=("client/b", 1.0))
+    writing.start()
+    assert slow.is_written_to.wait(20)
+    send = [
+        threading.Thread(target=limited.metrics.scalar, args=(f"client/{name}", 1.0))
+        for name in "ab"
+    ]
+    for thread in send:
+        thread.start()
+    for thread in send:
+        thread.join(5)
+    waits = [thread.is_alive() for thread in send]
+    slow.may_go_on.set()
+    writing.join(20)
+    assert waits == [False, False]
+    assert limited.count("client/a") == 2

@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
+from enum import Enum
 
 from relaax.metrics import OF_CLIENT, OF_EVALUATING_CLIENT, Metrics
 from relaax.server.common.operators import Metric
@@ -18,13 +19,21 @@ _OF_CLIENTS = (OF_CLIENT, OF_EVALUATING_CLIENT)
 BURST_S = 10.0
 
 
+class _Limit(Enum):
+    """What a metric is beyond; the value is how figures and the log name the kind."""
+
+    NAMES = "names"
+    RATE = "rate"
+
+
 class ClientMetricLimits(Metrics):
     """Passes scalars on to ``metrics``; of those that clients name, not more than is allowed.
 
     They may have ``most_names`` names since the start, and there may be ``most_per_s`` in a second,
     of all clients together, on average: a token bucket of ``BURST_S`` seconds. What is beyond a
-    limit is dropped, counted, and logged now and then with the option that sets the limit. Many
-    threads may call it at once.
+    limit is dropped, counted, and logged now and then with the option that sets the limit. A name
+    counts once a value of it is passed on. Many threads may call it at once, and what is allowed
+    never waits for the log.
     """
 
     def __init__(
@@ -42,7 +51,7 @@ class ClientMetricLimits(Metrics):
         self._names: set[str] = set()
         self._left = most_per_s * BURST_S
         self._filled_at = clock()
-        self._dropped = {"names": 0, "rate": 0}
+        self._dropped = dict.fromkeys(_Limit, 0)
         self._warnings = ThrottledLog(_log, clock=clock)
 
     def scalar(self, name: str, y: float, x: float | None = None) -> None:
@@ -53,43 +62,50 @@ class ClientMetricLimits(Metrics):
     def figures(self) -> Iterable[Metric]:
         """Return how many were dropped, by the limit."""
         with self._lock:
-            dropped = {reason: float(number) for reason, number in self._dropped.items()}
+            dropped = {limit.value: float(number) for limit, number in self._dropped.items()}
         means = "Metrics that clients sent, and that were beyond a limit"
         return [counters("client_metrics_dropped", means, "limit", dropped)]
 
+    def say_left_out(self) -> None:
+        """Log what was dropped last and is not said yet, if a line may be written by now.
+
+        Whoever calls this once a second leaves out nothing for longer than the log's ``EVERY_S``.
+        """
+        self._warnings.say_left_out()
+
     def _allows(self, name: str) -> bool:
         with self._lock:
-            return self._knows(name) and self._has_room_for(name)
-
-    def _knows(self, name: str) -> bool:
-        if name in self._names:
+            limit = self._limit_of(name)
+            if limit is not None:
+                self._dropped[limit] += 1
+        if limit is None:
             return True
-        if len(self._names) < self._most_names:
-            self._names.add(name)
-            return True
-        self._dropped["names"] += 1
-        self._warnings.warning(
-            "the metric %r is dropped: environments have named %d others since the start "
-            "(--max-client-metric-names)",
-            name,
-            self._most_names,
-            kind="names",
-        )
+        self._warn(limit, name)
         return False
 
-    def _has_room_for(self, name: str) -> bool:
+    def _limit_of(self, name: str) -> _Limit | None:
+        """Return what keeps a metric out; if nothing does, it is counted as passed on."""
         now = self._clock()
         refilled = self._left + (now - self._filled_at) * self._most_per_s
         self._left, self._filled_at = min(refilled, self._most_per_s * BURST_S), now
-        if self._left >= 1:
-            self._left -= 1
-            return True
-        self._dropped["rate"] += 1
-        self._warnings.warning(
+        if self._left < 1:
+            return _Limit.RATE
+        if name not in self._names and len(self._names) >= self._most_names:
+            return _Limit.NAMES
+        self._left -= 1
+        self._names.add(name)
+        return None
+
+    def _warn(self, limit: _Limit, name: str) -> None:
+        if limit is _Limit.NAMES:
+            text = (
+                "the metric %r is dropped: environments have named %d others since the start "
+                "(--max-client-metric-names)"
+            )
+            self._warnings.warning(text, name, self._most_names, kind=limit.value)
+            return
+        text = (
             "the metric %r is dropped: environments send more than %d in a second "
-            "(--max-client-metric-rate)",
-            name,
-            self._most_per_s,
-            kind="rate",
+            "(--max-client-metric-rate)"
         )
-        return False
+        self._warnings.warning(text, name, self._most_per_s, kind=limit.value)
