@@ -3,13 +3,21 @@
 import os
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from relaax.errors import ConfigurationError
+from relaax.server.common.configuration.access_file import FILES
 
 #: Such a line chooses its folder itself.
 _GOES_ELSEWHERE = re.compile(r"\bcd\b")
+
+#: Options of servers whose values are files that are read. Others are written, or may be missing.
+_READ = ("--config", "--aws-keys", *FILES)
+
+_BEFORE_A_PROGRAM = ("exec", "env")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_PYTHON = re.compile(r"python[\d.]*")
 
 
 def require_start_folder(procfile: Path, commands: Iterable[str]) -> None:
@@ -32,14 +40,44 @@ def require_start_folder(procfile: Path, commands: Iterable[str]) -> None:
 
 
 def _files(command: str) -> Iterator[str]:
-    """Yield the words of a command that may be files of the folder that it is started in."""
+    """Yield the relative paths that a command reads, and without which it cannot start."""
     if _GOES_ELSEWHERE.search(command):
         return
     try:
         words = shlex.split(command)
     except ValueError:  # the shell will say what is wrong
         return
-    for word in words:
-        name = word.rpartition("=")[2]
-        if ("/" in name or Path(name).suffix) and not os.path.isabs(name):
+    for name in (*_program(words), *_values(words)):
+        if not os.path.isabs(name):
             yield name
+
+
+def _program(words: Sequence[str]) -> Iterator[str]:
+    """Yield the file that is run, if it is one: a name without a folder is looked up elsewhere."""
+    following = iter(words)
+    for word in following:
+        if word in _BEFORE_A_PROGRAM or _ASSIGNMENT.match(word):
+            continue
+        if "/" in word:
+            yield word
+        if _PYTHON.fullmatch(Path(word).name):
+            yield from _script(following)
+        return
+
+
+def _script(arguments: Iterator[str]) -> Iterator[str]:
+    """Yield the file that Python is told to run; it may be told a module instead, or code."""
+    for word in arguments:
+        if not word.startswith("-"):
+            yield word
+            return
+        if word in ("-m", "-c", "-"):
+            return
+
+
+def _values(words: Sequence[str]) -> Iterator[str]:
+    """Yield the values of options that name a file which is read."""
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        option, has_value, value = word.partition("=")
+        if option in _READ:
+            yield value if has_value else following
