@@ -114,7 +114,10 @@ class Connection:
         return binary.encode_error(ErrorCode.GO_ELSEWHERE, self._goodbye)
 
     def note_rest(self, metrics: float) -> None:
-        """Log, the first time, that no more is read within a second that began with ``metrics``."""
+        """Log, the first time, that no more is read within a second that began with ``metrics``.
+
+        Where many connections rest at once, a few lines name some of them, and say how many.
+        """
         if not self._has_rested:
             self._has_rested = True
             self._log.warning(
