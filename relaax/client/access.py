@@ -3,9 +3,10 @@
 import os
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from relaax.access import TlsFiles
 from relaax.access.process_access import INSECURE
@@ -18,8 +19,10 @@ from relaax.errors import ConfigurationError
 TOKEN, TOKEN_FILE = "RELAAX_TOKEN", "RELAAX_TOKEN_FILE"
 TLS_CA, TLS_CERT, TLS_KEY = "RELAAX_TLS_CA", "RELAAX_TLS_CERT", "RELAAX_TLS_KEY"
 
-#: A file of a token that is empty, or cannot be read, may just be written: it is read again for so
-#: long, with such pauses.
+_Read = TypeVar("_Read")
+
+#: A file of a token that is empty, or cannot be read, may just be written, and of a certificate and
+#: its key one may be copied: they are read again for so long, with such pauses.
 _WRITTEN_WITHIN_S, _PAUSE_S = 2.0, 0.1
 
 #: In the place of a file: the certificates of the system.
@@ -30,10 +33,10 @@ SYSTEM = "system"
 class ClientAccess:
     """What a client shows a server, and what that has to show.
 
-    A token comes from ``token``, or from a file that is read at each connection, and again for two
-    seconds where it has none: it may just be copied. With ``tls``, the
-    server must show a certificate that is signed by ``tls.ca``, or by those that the system knows,
-    and names the host that was connected to; the client shows ``tls.cert``, if there is one. A
+    A token comes from ``token``, or from a file. With ``tls``, the server must show a certificate
+    that is signed by ``tls.ca``, or by those that the system knows, and names the host that was
+    connected to; the client shows ``tls.cert``, if there is one. All files are read at each
+    connection, and again for two seconds where they cannot be used: they may just be copied. A
     token goes over a network only with TLS, unless it ``is_insecure``.
     """
 
@@ -61,8 +64,12 @@ class ClientAccess:
         )
 
     def context(self) -> ssl.SSLContext | None:
-        """Return what connections are made with; None without TLS."""
-        return None if self.tls is None else client_context(self.tls)
+        """Return what connections are made with; None without TLS.
+
+        ConfigurationError for files of no use.
+        """
+        tls = self.tls
+        return None if tls is None else _once_written(lambda: client_context(tls))
 
     def token_for(self, address: Address) -> str | None:
         """Return the token to show at ``address``, if there is one.
@@ -80,15 +87,16 @@ class ClientAccess:
     def _token(self) -> str | None:
         if self.token is not None:
             return require_token(self.token, TOKEN)
-        return None if self.token_file is None else _written_token(self.token_file)
+        file = self.token_file
+        return None if file is None else _once_written(lambda: _token_in(file))
 
 
-def _written_token(file: Path) -> str:
-    """Return the token of a file that others may be writing; ConfigurationError if none comes."""
+def _once_written(read: Callable[[], _Read]) -> _Read:
+    """Return what is read of files that others may be writing; ConfigurationError if none comes."""
     deadline = time.monotonic() + _WRITTEN_WITHIN_S
     while True:
         try:
-            return _token_in(file)
+            return read()
         except ConfigurationError:
             if time.monotonic() >= deadline:
                 raise

@@ -1,4 +1,4 @@
-"""The token that a client shows: of a file that may be replaced while it is read."""
+"""What a client shows: of files that may be replaced while they are read."""
 
 import contextlib
 import socket
@@ -55,6 +55,51 @@ def test_a_file_that_has_no_token_for_seconds_is_refused(tmp_path, content, reas
         path.write_text(content)
     with pytest.raises(ConfigurationError, match=f"token: .*{reason}"):
         ClientAccess(token_file=path).token_for(LOCAL)
+
+
+@pytest.fixture(name="renewed")
+def _renewed(tmp_path):
+    """Two pairs of a certificate and its key, of one authority."""
+    folder, pairs = SecretsFolder(tmp_path / "secrets"), []
+    for _ in range(2):
+        folder.sign(["localhost"], days=1, days_of_authority=1)
+        pairs.append([(folder.path / f"environment.{end}").read_bytes() for end in ("crt", "key")])
+    return pairs
+
+
+@pytest.fixture(name="pair")
+def _pair(tmp_path, renewed):
+    """The files of a client while they are renewed: the certificate is copied, the key is not."""
+    files = TlsFiles(tmp_path / "my.crt", tmp_path / "my.key", tmp_path / "secrets/ca.crt")
+    (_, old_key), (new_certificate, _) = renewed
+    files.cert.write_bytes(new_certificate)
+    files.key.write_bytes(old_key)
+    return files
+
+
+def test_a_certificate_whose_key_is_just_copied_is_read_again(pair, renewed, later):
+    later += [lambda: None, lambda: pair.key.write_bytes(renewed[1][1])]
+    assert isinstance(ClientAccess(tls=pair).context(), ssl.SSLContext)
+    assert not later
+
+
+@pytest.mark.parametrize("name", ["cert", "key", "ca"])
+def test_a_file_of_tls_that_is_missing_while_it_is_replaced_is_read_again(
+    pair, renewed, later, name
+):
+    pair.key.write_bytes(renewed[1][1])
+    path = getattr(pair, name)
+    content = path.read_bytes()
+    path.unlink()
+    later += [path.touch, lambda: path.write_bytes(content)]
+    assert isinstance(ClientAccess(tls=pair).context(), ssl.SSLContext)
+    assert not later
+
+
+@pytest.mark.usefixtures("later")
+def test_a_certificate_with_the_key_of_another_is_refused_after_seconds(pair):
+    with pytest.raises(ConfigurationError, match=r"my\.crt and .*my\.key: are no certificate and"):
+        ClientAccess(tls=pair).context()
 
 
 @pytest.mark.parametrize(
