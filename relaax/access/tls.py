@@ -2,12 +2,15 @@
 
 import logging
 import ssl
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from relaax.access.file_stamp import FromFiles
 from relaax.errors import ConfigurationError
+
+_Made = TypeVar("_Made")
 
 _log = logging.getLogger(__name__)
 
@@ -63,13 +66,22 @@ class ServerContexts:
     """The context of a server whose files may be replaced while it runs."""
 
     def __init__(self, files: TlsFiles, clients_need_certificates: bool) -> None:
-        self._contexts = FromFiles(
-            files.paths, lambda: server_context(files, clients_need_certificates), _complain
+        self._contexts = shown_by_server(
+            files, lambda: server_context(files, clients_need_certificates)
         )
 
     def newest(self) -> ssl.SSLContext:
         """Return the context of the files as they are."""
         return self._contexts.content()
+
+
+def shown_by_server(files: TlsFiles, make: Callable[[], _Made]) -> FromFiles[_Made]:
+    """Return what ``make`` makes of a server's files, which may be replaced while it runs.
+
+    It raises ConfigurationError for files of no use. While they change, that is logged once for
+    each change, and what was made before is kept.
+    """
+    return FromFiles(files.paths, make, _complain)
 
 
 def _complain(error: Exception) -> None:

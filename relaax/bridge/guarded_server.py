@@ -17,6 +17,7 @@ from relaax.access import (
     current_access,
     require_guarded,
 )
+from relaax.access.tls import server_context, shown_by_server
 from relaax.address import Address, host_of
 from relaax.bridge import channel_options
 from relaax.bridge.channels import AUTHORIZATION, BEARER
@@ -89,14 +90,20 @@ class GuardedServer:
 
 
 def _credentials(files: TlsFiles) -> grpc.ServerCredentials:
-    """Return credentials whose files are read again for each connection."""
+    """Return credentials whose files are read again once they have changed.
+
+    gRPC asks for them at each connection. It keeps the pair before, without a word, if it is given
+    a certificate and the key of another one; so they are looked at before.
+    """
 
     def configuration() -> Any:
+        server_context(files, clients_need_certificates=True)  # raises what is wrong with them
         key, cert = files.read(files.key), files.read(files.cert)
         return grpc.ssl_server_certificate_configuration([(key, cert)], files.read(files.ca))
 
+    shown = shown_by_server(files, configuration)
     return grpc.dynamic_ssl_server_credentials(
-        configuration(), configuration, require_client_authentication=files.ca is not None
+        shown.content(), shown.content, require_client_authentication=files.ca is not None
     )
 
 

@@ -1,5 +1,6 @@
 """Calls that need a token, over real gRPC on the loopback interface."""
 
+import ssl
 import threading
 from contextlib import closing, contextmanager
 
@@ -12,9 +13,10 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection, reflection_pb2, reflection_pb2_grpc
 from processes import free_port
 
-from relaax.access import Access, RefusalLimit, Refusals, TlsFiles, TokenFile
+from relaax.access import Access, RefusalLimit, Refusals, TlsFiles, TokenFile, file_stamp
 from relaax.access.process_access import access_while
 from relaax.access.refusal_limit import WINDOW_S
+from relaax.address import Address
 from relaax.algorithm_base import Phase
 from relaax.bridge import Bridge, bridge_pb2, bridge_pb2_grpc, guarded_server, stub
 from relaax.bridge.guarded_server import GuardedServer
@@ -293,6 +295,59 @@ def test_callers_without_a_certificate_are_counted_and_logged_by_grpc_alone(
     assert refusals.totals() == {}
     assert "refused" not in caplog.text
     assert "Handshake failed with error" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["server.crt", "server.key", "ca.crt"])
+def test_a_renewed_file_of_no_use_is_logged_once_and_the_pair_before_is_shown(
+    tokens, tmp_path, monkeypatch, caplog, name
+):
+    monkeypatch.setattr(file_stamp, "FRESH_S", 0.0)
+    folder = SecretsFolder(tmp_path / "secrets")
+    folder.sign(["127.0.0.1"], days=1, days_of_authority=1)
+    tls = TlsFiles(*(folder.path / each for each in ("server.crt", "server.key", "ca.crt")))
+    files = [tls.ca, folder.path / "environment.key", folder.path / "environment.crt"]
+    credentials = grpc.ssl_channel_credentials(*(path.read_bytes() for path in files))
+
+    def is_answered():
+        options = [("grpc.use_local_subchannel_pool", 1)]
+        with grpc.secure_channel(port.address, credentials, options) as channel:
+            return port.ask(channel, TOKEN) is grpc.StatusCode.OK
+
+    refusals = Refusals(RefusalLimit(MOST))
+    with (
+        access_while(Access(tls=tls, tokens=tokens, refusals=refusals)),
+        closing(Port(refusals)) as port,
+    ):
+        assert is_answered()
+        content = (folder.path / name).read_bytes()
+        for number in range(1, 3):
+            damaged = content.replace(b"BEGIN", b"BEGINS", number)
+            if name == "server.key":  # that of another certificate
+                damaged = (folder.path / f"{('environment', 'ca')[number - 1]}.key").read_bytes()
+            (folder.path / name).write_bytes(damaged)
+            assert [is_answered() for _ in range(3)] == [True] * 3
+            assert caplog.text.count("the certificate read before is still shown: ") == number
+        (folder.path / name).write_bytes(content)
+        assert is_answered()
+    assert caplog.text.count("the certificate read before is still shown: ") == 2
+
+
+def test_a_renewed_certificate_is_shown_by_a_server_that_runs(tokens, tmp_path, monkeypatch):
+    monkeypatch.setattr(file_stamp, "FRESH_S", 0.0)
+    folder = SecretsFolder(tmp_path / "secrets")
+    folder.sign(["127.0.0.1"], days=1, days_of_authority=1)
+    tls = TlsFiles(folder.path / "server.crt", folder.path / "server.key")
+    refusals = Refusals(RefusalLimit(MOST))
+    with (
+        access_while(Access(tls=tls, tokens=tokens, refusals=refusals)),
+        closing(Port(refusals)) as port,
+    ):
+        place = Address.parse(port.address)
+        shown = [ssl.get_server_certificate((place.host, place.port))]
+        folder.sign(["127.0.0.1"], days=1, days_of_authority=1)
+        shown.append(ssl.get_server_certificate((place.host, place.port)))
+    assert shown[0] != shown[1]
+    assert shown[1].split() == tls.cert.read_text().split()
 
 
 def test_only_so_many_connections_are_remembered(monkeypatch):
