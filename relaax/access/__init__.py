@@ -2,6 +2,7 @@
 
 ``roles``            what each role may do
 ``file_stamp``       notices that files have changed
+``said``             says once, of all processes of a server, that a file was renewed
 ``tokens``           the tokens of a file, read again when it changes
 ``tls``              certificates and keys, and what both ends of a connection make of them
 ``reach``            whether a server is there, and the TLS of both ends fits

@@ -25,7 +25,7 @@ class FromFiles(Generic[Content]):
 
     ``read`` runs at once, and raises what it raises. Later, what cannot be read leaves the content
     as it was, and is tried again until it is read; ``complain`` is called with the error, once for
-    each change.
+    each change. ``announce`` is called with what is read later, each time.
     """
 
     def __init__(
@@ -33,10 +33,12 @@ class FromFiles(Generic[Content]):
         files: Sequence[Path],
         read: Callable[[], Content],
         complain: Callable[[Exception], None],
+        announce: Callable[[Content], None] = lambda _: None,
     ) -> None:
         self._files = files
         self._read = read
         self._complain = complain
+        self._announce = announce
         #: Of what was read, and of what could not be.
         self._stamp = self._stamp_now()
         self._failed_stamp: list[_Stamp | None] | None = None
@@ -73,6 +75,7 @@ class FromFiles(Generic[Content]):
         else:
             self._stamp, self._failed_stamp = stamp, None
             self._generation += 1
+            self._announce(self._content)
 
     def _stamp_now(self) -> list[_Stamp | None]:
         return [_stamp_of(file) for file in self._files]

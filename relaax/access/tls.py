@@ -3,11 +3,13 @@
 import logging
 import ssl
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
 from relaax.access.file_stamp import FromFiles
+from relaax.access.said import said_of
 from relaax.errors import ConfigurationError
 
 _Made = TypeVar("_Made")
@@ -79,9 +81,25 @@ def shown_by_server(files: TlsFiles, make: Callable[[], _Made]) -> FromFiles[_Ma
     """Return what ``make`` makes of a server's files, which may be replaced while it runs.
 
     It raises ConfigurationError for files of no use. While they change, that is logged once for
-    each change, and what was made before is kept.
+    each change, and what was made before is kept. A renewed certificate is logged, too: once, of
+    all ports of a process and those that are forked from it.
     """
-    return FromFiles(files.paths, make, _complain)
+    _is_new(files)
+    return FromFiles(files.paths, make, _complain, lambda _: _announce(files))
+
+
+def _announce(files: TlsFiles) -> None:
+    if _is_new(files):
+        _log.info("callers are shown the renewed certificate from now on: %s", files.cert)
+
+
+def _is_new(files: TlsFiles) -> bool:
+    """Return whether a certificate has not been announced; not if it is gone again meanwhile."""
+    if files.cert is None:
+        return False
+    with suppress(ConfigurationError):
+        return said_of(files.cert).is_new(files.read(files.cert) or b"")
+    return False
 
 
 def _complain(error: Exception) -> None:

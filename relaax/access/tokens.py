@@ -5,12 +5,14 @@ import hashlib
 import hmac
 import logging
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from relaax.access.file_stamp import FromFiles
 from relaax.access.roles import RIGHTS, Right, Role
+from relaax.access.said import Said
 from relaax.errors import ConfigurationError
 
 _log = logging.getLogger(__name__)
@@ -37,15 +39,19 @@ class TokenFile:
     Lines that begin with ``#`` are comments. Of each role there may be several, the newest first:
     all are accepted, and this process shows the second one, since others may not know the newest
     yet. So tokens are replaced without a restart: a new one is written on top, and what stands
-    below the second one is deleted. The file is read again within two seconds. ConfigurationError,
-    which never shows a token, if it cannot be used; so is a file without a token of the role that
-    this process ``shows``.
+    below the second one is deleted. The file is read again within two seconds, which is logged: how
+    many tokens there are, once of this process and those that are forked from it.
+
+    ConfigurationError, which never shows a token, if the file cannot be used; so is one without a
+    token of the role that this process ``shows``.
     """
 
     def __init__(self, path: Path, shows: Role | None = None) -> None:
         self._path = path
         self._shows = shows
-        self._file = FromFiles([path], self._read, self._complain)
+        self._said = Said()
+        self._file = FromFiles([path], self._read, self._complain, self._announce)
+        self._is_new(self._file.content())
 
     def allows(self, token: str | bytes | None, right: Right) -> bool:
         """Return whether a caller that shows ``token`` has a right.
@@ -93,6 +99,16 @@ class TokenFile:
         if not tokens:
             raise ConfigurationError(f"{self._path}: has no token for the role {role.value}")
         return tokens
+
+    def _announce(self, entries: Sequence[_Entry]) -> None:
+        if not self._is_new(entries):
+            return
+        roles = Counter(entry.role for entry in entries)
+        many = ", ".join(f"{number} of {role.value}" for role, number in roles.items())
+        _log.info("the tokens in %s count from now on: %s", self._path, many)
+
+    def _is_new(self, entries: Sequence[_Entry]) -> bool:
+        return self._said.is_new(b"".join(entry.role.encode() + entry.digest for entry in entries))
 
     def _complain(self, error: Exception) -> None:
         _log.error("the tokens read before still hold: %s", error)

@@ -81,6 +81,23 @@ def test_the_generation_is_another_one_when_the_file_was_read_again(path):
     assert found[2] == found[3] == found[4]
 
 
+def test_a_file_that_was_read_anew_is_logged_once_and_without_a_token(path, caplog):
+    caplog.set_level(logging.INFO)
+    tokens = TokenFile(path)
+    tokens.role_of(PLAYER)
+    path.write_text(LINES)  # as it was
+    tokens.role_of(PLAYER)
+    assert not caplog.text
+    path.write_text(f"{LINES}environment {PLAYER[::-1]}\n")
+    for _ in range(3):
+        tokens.role_of(PLAYER)
+    said = f"the tokens in {path} count from now on: 1 of server, 2 of environment, 1 of monitor"
+    assert [record.message for record in caplog.records] == [said]
+    path.write_text(f"server {SERVER}\n")
+    tokens.role_of(PLAYER)
+    assert caplog.records[-1].message.endswith("count from now on: 1 of server")
+
+
 @pytest.mark.parametrize("content", [None, "", "nonsense", f"king {SERVER}\n"])
 def test_a_file_that_is_damaged_later_leaves_the_tokens_as_they_were(path, content, caplog):
     tokens = TokenFile(path)

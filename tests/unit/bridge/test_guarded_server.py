@@ -1,5 +1,6 @@
 """Calls that need a token, over real gRPC on the loopback interface."""
 
+import logging
 import ssl
 import threading
 from contextlib import closing, contextmanager
@@ -16,6 +17,7 @@ from processes import free_port
 from relaax.access import Access, RefusalLimit, Refusals, TlsFiles, TokenFile, file_stamp
 from relaax.access.process_access import access_while
 from relaax.access.refusal_limit import WINDOW_S
+from relaax.access.tls import ServerContexts
 from relaax.address import Address
 from relaax.algorithm_base import Phase
 from relaax.bridge import Bridge, bridge_pb2, bridge_pb2_grpc, guarded_server, stub
@@ -332,20 +334,27 @@ def test_a_renewed_file_of_no_use_is_logged_once_and_the_pair_before_is_shown(
     assert caplog.text.count("the certificate read before is still shown: ") == 2
 
 
-def test_a_renewed_certificate_is_shown_by_a_server_that_runs(tokens, tmp_path, monkeypatch):
+def test_a_renewed_certificate_is_shown_by_a_server_that_runs_which_says_so_once(
+    tokens, tmp_path, monkeypatch, caplog
+):
+    caplog.set_level(logging.INFO)
     monkeypatch.setattr(file_stamp, "FRESH_S", 0.0)
     folder = SecretsFolder(tmp_path / "secrets")
     folder.sign(["127.0.0.1"], days=1, days_of_authority=1)
     tls = TlsFiles(folder.path / "server.crt", folder.path / "server.key")
-    refusals = Refusals(RefusalLimit(MOST))
+    refusals, of_another_port = Refusals(RefusalLimit(MOST)), ServerContexts(tls, False)
     with (
         access_while(Access(tls=tls, tokens=tokens, refusals=refusals)),
         closing(Port(refusals)) as port,
     ):
         place = Address.parse(port.address)
         shown = [ssl.get_server_certificate((place.host, place.port))]
+        assert "from now on" not in caplog.text
         folder.sign(["127.0.0.1"], days=1, days_of_authority=1)
-        shown.append(ssl.get_server_certificate((place.host, place.port)))
+        shown += [ssl.get_server_certificate((place.host, place.port)) for _ in range(2)]
+        of_another_port.newest()
+    said = f"callers are shown the renewed certificate from now on: {tls.cert}"
+    assert [record.message for record in caplog.records].count(said) == 1
     assert shown[0] != shown[1]
     assert shown[1].split() == tls.cert.read_text().split()
 
