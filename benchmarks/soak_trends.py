@@ -8,6 +8,9 @@ import numpy as np
 #: A run of so many minutes is long.
 LONG_MINUTES = 20.0
 
+#: What counts as flat in short runs: a share of the memory, or so much in all, where that is more.
+SMALL_SHARE, SMALL_MIB = 0.02, 1.0
+
 #: What memory may grow by in long runs: caches and the heap of a server still settle.
 MOST_MIB_AN_HOUR = 16.0
 
@@ -26,11 +29,13 @@ class Trend:
     def is_flat(self) -> bool:
         """Whether the slope is within twice its error, or small.
 
-        In a short run, what comes to 2% of the memory in all is small; in a long one, that hides a
-        leak, and ``MOST_MIB_AN_HOUR`` counts.
+        In a short run, what comes to 2% of the memory in all is small, or to 1 MiB of a process of
+        few; in a long one, that hides a leak, and ``MOST_MIB_AN_HOUR`` counts.
         """
-        is_long = self.minutes >= LONG_MINUTES
-        small = MOST_MIB_AN_HOUR if is_long else 0.02 * self.mib * 60 / self.minutes
+        if self.minutes >= LONG_MINUTES:
+            small = MOST_MIB_AN_HOUR
+        else:
+            small = max(SMALL_SHARE * self.mib, SMALL_MIB) * 60 / self.minutes
         return self.mib_an_hour <= max(2 * self.error, small)
 
 

@@ -9,6 +9,7 @@
 ``expiry``           when certificates expire
 ``process_access``   what this process proves, and asks others to prove
 ``public_port``      refuses ports that anyone on a network could use
+``grpc_connections``  how many connections of TLS have begun at gRPC ports, and what of it came
 ``refusals``         counts attempts that fail, and asks whether an address has shown too many
 ``refusal_limit``    how many wrong tokens an address may show, in memory that processes share
 ``refusal_log``      the lines of such attempts: few, of all processes together

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from relaax.access.grpc_connections import GrpcConnections
 from relaax.access.refusals import Refusals
 from relaax.access.tls import TlsFiles
 from relaax.access.tokens import TokenFile
@@ -24,6 +25,8 @@ class Access:
     environments_need_certificates: bool = True
     #: What was refused at all ports.
     refusals: Refusals = field(default_factory=Refusals, compare=False)
+    #: What has come to gRPC ports over TLS.
+    grpc_connections: GrpcConnections = field(default_factory=GrpcConnections, compare=False)
 
 
 #: A variable of the environment that allows what --insecure does, for programs without options.

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import grpc
 
 from relaax.access import (
-    Refusals,
+    Access,
     Refused,
     Right,
     TlsFiles,
@@ -17,6 +17,7 @@ from relaax.access import (
     current_access,
     require_guarded,
 )
+from relaax.access.grpc_connections import BEGUN, PROVED, GrpcConnections
 from relaax.access.tls import server_context, shown_by_server
 from relaax.address import Address, host_of
 from relaax.bridge import channel_options
@@ -51,7 +52,7 @@ class GuardedServer:
         self._access = current_access()
         interceptors = []
         if self._access.tokens is not None:
-            interceptors.append(_AskForToken(self._access.tokens, self._access.refusals))
+            interceptors.append(_AskForToken(self._access.tokens, self._access))
         self.grpc = grpc.server(
             ThreadPoolExecutor(threads),
             handlers=handlers,
@@ -81,7 +82,9 @@ class GuardedServer:
             if tls is None or tls.cert is None:
                 self.grpc.add_insecure_port(str(taken))
             else:
-                self.grpc.add_secure_port(str(taken), _credentials(tls))
+                self.grpc.add_secure_port(
+                    str(taken), _credentials(tls, self._access.grpc_connections)
+                )
 
     def stop(self, grace_s: float) -> threading.Event:
         """Refuse new calls; what is returned is set when the running ones are done."""
@@ -89,11 +92,12 @@ class GuardedServer:
         return ended
 
 
-def _credentials(files: TlsFiles) -> grpc.ServerCredentials:
+def _credentials(files: TlsFiles, connections: GrpcConnections) -> grpc.ServerCredentials:
     """Return credentials whose files are read again once they have changed.
 
-    gRPC asks for them at each connection. It keeps the pair before, without a word, if it is given
-    a certificate and the key of another one; so they are looked at before.
+    gRPC asks for them at each connection, by which that is counted. It keeps the pair before,
+    without a word, if it is given a certificate and the key of another one; so they are looked at
+    before.
     """
 
     def configuration() -> Any:
@@ -101,9 +105,13 @@ def _credentials(files: TlsFiles) -> grpc.ServerCredentials:
         key, cert = files.read(files.key), files.read(files.cert)
         return grpc.ssl_server_certificate_configuration([(key, cert)], files.read(files.ca))
 
+    def for_a_connection() -> Any:
+        connections.add(BEGUN)
+        return shown.content()
+
     shown = shown_by_server(files, configuration)
     return grpc.dynamic_ssl_server_credentials(
-        shown.content(), shown.content, require_client_authentication=files.ca is not None
+        shown.content(), for_a_connection, require_client_authentication=files.ca is not None
     )
 
 
@@ -114,9 +122,10 @@ class _AskForToken(grpc.ServerInterceptor):
     of it; nothing of a message is waited for or read before that has let the call pass.
     """
 
-    def __init__(self, tokens: TokenFile, refusals: Refusals) -> None:
+    def __init__(self, tokens: TokenFile, access: Access) -> None:
         self._tokens = tokens
-        self._refusals = refusals
+        self._refusals = access.refusals
+        self._connections = access.grpc_connections if access.tls is not None else None
         self._peers = _ProvedPeers()
         #: Made once for each method, of which a server has a few.
         self._guarded = lru_cache(_MOST_METHODS)(partial(_guarded, self._require))
@@ -142,6 +151,8 @@ class _AskForToken(grpc.ServerInterceptor):
         refused = self._refused(token, host_of(address_of(context)), is_exempt=is_exempt)
         if refused is None:
             self._peers.add(peer)
+            if self._connections is not None and not is_exempt:
+                self._connections.add(PROVED)
         elif refused.is_over_limit:
             context.abort(grpc.StatusCode.UNAVAILABLE, refused.reason)
         else:

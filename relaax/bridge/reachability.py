@@ -3,18 +3,20 @@
 import logging
 import threading
 import time
+from collections.abc import Callable
 
 from relaax.access import current_access
 from relaax.access.reach import why_not_reached
 from relaax.address import Address
+from relaax.repeated_warning import RepeatedWarning
 
 _log = logging.getLogger(__name__)
 
 #: How often it is looked, at most.
 EVERY_S = 10.0
 
-#: An outage is a new one when no call has failed for so many times as long.
-NEW_AFTER = 3
+#: An outage is a new one when no call has failed for so long.
+NEW_AFTER_S = 30.0
 
 #: How long one look takes.
 LOOK_S = 2.0
@@ -23,19 +25,24 @@ LOOK_S = 2.0
 class Reachability:
     """Looks at the server at ``url``, as this process reaches it, when a call has failed.
 
-    Each look is a connection of its own, on a thread that ends with it: no call waits for it. For
-    several threads. A socket's path is not looked at.
+    Each look is a connection of its own, on a thread that ends with it: no call waits for it. The
+    first one comes when calls have failed for ``patience_s``: a server that starts a moment later
+    is not worth a warning. For several threads. A socket's path is not looked at.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(
+        self, url: str, patience_s: float = 0.0, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._url = url
         self._address = None if url.startswith("unix:") else Address.parse(url)
+        self._patience_s = patience_s
+        self._clock = clock
         self._tls = current_access().tls
         self._lock = threading.Lock()
-        self._looked_at = float("-inf")
+        #: When this outage began, when a call failed last, and when it was looked last.
+        self._began_at = self._failed_at = self._looked_at = float("-inf")
         self._cause: str | None = None
-        #: The cause that was logged last in this outage.
-        self._said: str | None = None
+        self._complaint = RepeatedWarning(_log)
 
     @property
     def cause(self) -> str | None:
@@ -44,22 +51,27 @@ class Reachability:
 
     def look(self) -> None:
         """Begin to look, unless that was lately; log a cause that was not logged yet."""
-        with self._lock:
-            now = time.monotonic()
-            since_s = now - self._looked_at
-            if self._address is None or since_s < EVERY_S:
-                return
-            self._looked_at = now
-            if since_s > NEW_AFTER * EVERY_S:  # calls have succeeded meanwhile
-                self._cause = self._said = None
+        if self._address is None or not self._is_due():
+            return
         threading.Thread(
             target=self._look, args=(self._address,), name="reachability", daemon=True
         ).start()
 
-    def _look(self, address: Address) -> None:
-        cause = why_not_reached(address, self._tls, LOOK_S)
+    def _is_due(self) -> bool:
         with self._lock:
-            is_new = cause != self._said
-            self._cause = self._said = cause
-        if is_new and cause is not None:
-            _log.warning("no connection to %s: %s", self._url, cause)
+            now = self._clock()
+            if now - self._failed_at > NEW_AFTER_S:  # calls have succeeded meanwhile
+                self._began_at, self._cause = now, None
+                self._complaint.forget()
+            self._failed_at = now
+            if now - self._began_at < self._patience_s or now - self._looked_at < EVERY_S:
+                return False
+            self._looked_at = now
+            return True
+
+    def _look(self, address: Address) -> None:
+        self._cause = cause = why_not_reached(address, self._tls, LOOK_S)
+        if cause is None:
+            self._complaint.forget()
+        else:
+            self._complaint.say(f"no connection to {self._url}: {cause}")

@@ -11,3 +11,9 @@
 ``relaax.server.serial``            all of them in one process, for a debugger
 ``relaax.server.common``            what all servers share
 """
+
+import os
+
+# gRPC writes lines of its own to standard error, which strangers cause, in any number and with
+# words of their choice, before they have shown anything. It reads this when it is imported.
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")

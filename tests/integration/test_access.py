@@ -1,6 +1,9 @@
 """Who may use a training: TLS, tokens and roles, on every port of every process."""
 
+import contextlib
 import re
+import socket
+import ssl
 import subprocess
 import time
 import urllib.error
@@ -19,6 +22,7 @@ from processes import COMMANDS, SMALL_SAC, Process, Training, free_port, wait_fo
 from relaax.access import Access, Role, TlsFiles, TokenFile
 from relaax.access.process_access import access_while
 from relaax.access.tls import client_context
+from relaax.address import Address
 from relaax.algorithm_base import Wanted
 from relaax.bridge import Bridge
 from relaax.client import Backoff, Client, Failure
@@ -144,6 +148,7 @@ def test_a_guarded_training_goes_on_and_tells_strangers_nothing(guarded: Guarded
     _wait_for_updates(guarded, 0)
     _require_nothing_over_rlx(guarded)
     _require_nothing_over_grpc(guarded)
+    _require_no_line_of_a_stranger(guarded)
     _require_nothing_over_http(guarded)
     _require_no_secrets_shown(guarded)
 
@@ -206,6 +211,27 @@ def _require_nothing_over_grpc(guarded: Guarded) -> None:
         with pytest.raises(ParameterServerAway):
             bridge.get_values()
         bridge.close()
+
+
+def _require_no_line_of_a_stranger(guarded: Guarded) -> None:
+    """Ask for a name that no server has, and that would be a line of its own in a log."""
+    context = ssl.create_default_context(cafile=str(guarded.folder / "ca.crt"))
+    context.check_hostname = False
+    context.set_alpn_protocols(["h2"])
+    place = Address.parse(guarded.training.parameter_server_url)
+    with (
+        socket.create_connection((place.host, place.port), 20) as sock,
+        contextlib.suppress(OSError),  # TLS 1.3 says after the handshake what it lacks
+        context.wrap_socket(sock, server_hostname="x\nFORGED") as connection,
+    ):
+        connection.recv(1)
+    answer = guarded.ask("parameter-server", "/metrics", guarded.token(Role.MONITOR))
+    begun, proved = (
+        parsed(answer[1])["relaax_grpc_connections_total", how_far]
+        for how_far in ("begun", "proved")
+    )
+    assert 0 < proved < begun
+    assert not any("FORGED" in process.output() for process in guarded.training.processes)
 
 
 def _channel(guarded: Guarded, files: TlsFiles, url: str | None = None) -> grpc.Channel:

@@ -14,7 +14,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection, reflection_pb2, reflection_pb2_grpc
 from processes import free_port
 
-from relaax.access import Access, RefusalLimit, Refusals, TlsFiles, TokenFile, file_stamp
+from relaax.access import Access, RefusalLimit, Refusals, Role, TlsFiles, TokenFile, file_stamp
 from relaax.access.process_access import access_while
 from relaax.access.refusal_limit import WINDOW_S
 from relaax.access.tls import ServerContexts
@@ -22,7 +22,7 @@ from relaax.address import Address
 from relaax.algorithm_base import Phase
 from relaax.bridge import Bridge, bridge_pb2, bridge_pb2_grpc, guarded_server, stub
 from relaax.bridge.guarded_server import GuardedServer
-from relaax.errors import ParameterServerAway
+from relaax.errors import ParameterServerAway, TokenRefused
 from relaax.replay.client.stub import ReplayAway, ReplayStub
 from relaax.server.certificates.secrets_folder import SecretsFolder
 
@@ -278,25 +278,82 @@ def test_over_the_limit_learners_and_those_that_call_a_replay_hear_why(port, mon
         replay.close()
 
 
-def test_callers_without_a_certificate_are_counted_and_logged_by_grpc_alone(
-    tokens, tmp_path, caplog, capfd
-):
-    """As docs/monitoring.md says: if this fails, it may say something better."""
+def test_connections_are_counted_that_begin_and_those_that_show_a_right_token(tokens, tmp_path):
     folder = SecretsFolder(tmp_path / "secrets")
     folder.sign(["127.0.0.1"], days=1, days_of_authority=1)
-    tls = TlsFiles(*(folder.path / name for name in ("server.crt", "server.key", "ca.crt")))
+    names = ("server.crt", "server.key", "ca.crt")
+    cert, key, ca = ((folder.path / name).read_bytes() for name in names)
     refusals = Refusals(RefusalLimit(MOST))
-    credentials = grpc.ssl_channel_credentials((folder.path / "ca.crt").read_bytes())
-    with (
-        access_while(Access(tls=tls, tokens=tokens, refusals=refusals)),
-        closing(Port(refusals)) as port,
-        grpc.secure_channel(port.address, credentials) as channel,
-    ):
-        assert port.ask(channel, TOKEN) is grpc.StatusCode.UNAVAILABLE
-        assert port.servicer.asked == 0
-    assert refusals.totals() == {}
-    assert "refused" not in caplog.text
-    assert "Handshake failed with error" in capfd.readouterr().err
+    access = Access(
+        tls=TlsFiles(*(folder.path / name for name in names)), tokens=tokens, refusals=refusals
+    )
+    answers = []
+    with access_while(access), closing(Port(refusals)) as port:
+        for credentials, token in (
+            (grpc.ssl_channel_credentials(ca), TOKEN),
+            (grpc.ssl_channel_credentials(ca, key, cert), WRONG),
+            (grpc.ssl_channel_credentials(ca, key, cert), TOKEN),
+        ):
+            options = [("grpc.use_local_subchannel_pool", 1), ("grpc.enable_retries", 0)]
+            before = access.grpc_connections.totals()["begun"]
+            with grpc.secure_channel(port.address, credentials, options) as channel:
+                answers.append(port.ask(channel, token))
+            assert access.grpc_connections.totals()["begun"] > before
+        assert port.servicer.asked == 1
+    assert answers == [
+        grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.OK
+    ]  # fmt: skip
+    assert access.grpc_connections.totals()["proved"] == 1
+    assert refusals.totals() == {"gRPC": 1}
+
+
+def test_a_call_that_is_refused_is_made_again_if_its_file_has_a_newer_token(tmp_path):
+    path = tmp_path / "tokens"
+    path.touch(mode=0o600)
+    path.write_text(f"server {TOKEN[::-1]}\n")
+    callers = TokenFile(path)
+    assert callers.own(Role.SERVER) == TOKEN[::-1]
+    path.write_text(f"server {TOKEN}\n")  # which the server has seen, and the caller not yet
+    refusals = Refusals(RefusalLimit(MOST))
+    with access_while(Access(tokens=TokenFile(path), refusals=refusals)):
+        port = Port(refusals)
+    with closing(port):
+        with access_while(Access(tokens=callers)), closing(Bridge(port.address)) as bridge:
+            assert bridge.phase() is Phase.TRAINING
+        assert refusals.totals() == {"gRPC": 1}
+        path.write_text(f"server {TOKEN[::-1]}\n")
+        with (
+            access_while(Access(tokens=TokenFile(path))),
+            closing(Bridge(port.address)) as bridge,
+            pytest.raises(TokenRefused, match="the token of a server that is in its own"),
+        ):
+            bridge.phase()
+
+
+def test_one_method_waits_in_its_own_time_while_another_one_is_answered(tokens, caplog):
+    class Half(Servicer):
+        def IncrementGlobalT(self, request, context):  # noqa: N802 - gRPC calls it so
+            context.abort(grpc.StatusCode.UNAVAILABLE, "not now")
+
+    address = f"127.0.0.1:{free_port()}"
+    server = GuardedServer(4)
+    bridge_pb2_grpc.add_ParameterServerServicer_to_server(Half(), server.grpc)
+    server.start(address)
+
+    def count():
+        with pytest.raises(ParameterServerAway):
+            bridge.increment_global_t()
+
+    with closing(Bridge(address, retry_for_s=1.0)) as bridge:
+        counting = threading.Thread(target=count)
+        counting.start()
+        while counting.is_alive():
+            assert bridge.phase() is Phase.TRAINING
+        counting.join()
+    server.stop(0).wait()
+    assert [each for each in caplog.messages if each.startswith("waiting")] == [
+        f"waiting for parameter server {address} (not now)"
+    ]
 
 
 @pytest.mark.parametrize("name", ["server.crt", "server.key", "ca.crt"])

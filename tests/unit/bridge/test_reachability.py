@@ -2,13 +2,15 @@
 
 import logging
 import socket
+import threading
 from contextlib import closing
 
 import pytest
+from clock import Clock
 from processes import free_port, wait_for
 
 from relaax.bridge import Bridge, reachability
-from relaax.bridge.reachability import Reachability
+from relaax.bridge.reachability import EVERY_S, NEW_AFTER_S, Reachability
 from relaax.errors import ParameterServerAway
 
 REFUSED = "Connection refused"
@@ -23,27 +25,60 @@ def said(caplog):
     return [each.getMessage() for each in caplog.records if "no connection" in each.getMessage()]
 
 
-def test_the_cause_is_logged_once_however_often_a_call_fails(nowhere, monkeypatch, caplog):
-    monkeypatch.setattr(reachability, "EVERY_S", 0.001)
-    watched = Reachability(nowhere)
-    looks = 0
+class Looks:
+    """Looks at a server that a test lets be there or not, by the test's own clock."""
 
-    def look(*_):
-        nonlocal looks
-        looks += 1
-        return REFUSED
+    def __init__(self, url, monkeypatch, patience_s=0.0):
+        self.clock, self.found, self.number = Clock(), REFUSED, 0
+        monkeypatch.setattr(reachability, "why_not_reached", self._why)
+        self.watched = Reachability(url, patience_s, clock=self.clock)
 
-    monkeypatch.setattr(reachability, "why_not_reached", look)
-    monkeypatch.setattr(reachability, "NEW_AFTER", 1e9)
-    wait_for(lambda: watched.look() or looks > 5, "some looks")
-    wait_for(lambda: watched.cause == REFUSED, "a cause")
-    assert said(caplog) == [f"no connection to {nowhere}: {REFUSED}"]
+    def _why(self, *_):
+        self.number += 1
+        return self.found
+
+    def fails(self, after_s, looks=1):
+        """Let a call fail; ``looks`` is how often it is looked because of that."""
+        before, self.clock.now = self.number, self.clock.now + after_s
+        self.watched.look()
+        wait_for(lambda: not threads("reachability"), "the end of the look")
+        assert self.number - before == looks
 
 
-def test_the_cause_of_a_later_outage_is_logged_again(nowhere, monkeypatch, caplog):
-    monkeypatch.setattr(reachability, "EVERY_S", 0.0)
-    watched = Reachability(nowhere)
-    wait_for(lambda: watched.look() or len(said(caplog)) > 1, "the cause, twice")
+def threads(name):
+    return [each for each in threading.enumerate() if each.name == name]
+
+
+def test_the_cause_is_logged_once_in_an_outage_however_often_it_is_looked(monkeypatch, caplog):
+    looks = Looks("there:1", monkeypatch)
+    for _ in range(5):
+        looks.fails(after_s=EVERY_S)
+    assert said(caplog) == [f"no connection to there:1: {REFUSED}"]
+    assert looks.watched.cause == REFUSED
+
+
+def test_the_cause_of_a_later_outage_is_logged_again(monkeypatch, caplog):
+    looks = Looks("there:1", monkeypatch)
+    looks.fails(after_s=0)
+    looks.fails(after_s=NEW_AFTER_S + 1)
+    assert said(caplog) == [f"no connection to there:1: {REFUSED}"] * 2
+
+
+def test_a_cause_that_is_gone_is_forgotten(monkeypatch, caplog):
+    looks = Looks("there:1", monkeypatch)
+    looks.fails(after_s=0)
+    looks.found = None
+    looks.fails(after_s=EVERY_S)
+    assert looks.watched.cause is None
+
+
+def test_a_server_that_starts_a_moment_later_is_not_looked_at(monkeypatch, caplog):
+    looks = Looks("there:1", monkeypatch, patience_s=2.0)
+    looks.fails(after_s=0, looks=0)
+    looks.fails(after_s=1.5, looks=0)
+    looks.fails(after_s=1.0)
+    looks.fails(after_s=NEW_AFTER_S + 1, looks=0)
+    assert said(caplog) == [f"no connection to there:1: {REFUSED}"]
 
 
 def test_it_is_not_looked_again_at_once(nowhere, caplog):

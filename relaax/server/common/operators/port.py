@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry, Metric, ProcessCollector, make_
 from prometheus_client.registry import Collector
 
 from relaax.access import Access, Refused, Right, TlsFiles, current_access
+from relaax.access.grpc_connections import BEGUN
 from relaax.access.tls import ServerContexts
 from relaax.address import Address
 from relaax.server.common.listening import listen_as_told
@@ -87,6 +88,7 @@ class OperatorPort:
         self._figures: list[Figures] = [
             self.uploads.figures,
             self._refused,
+            self._grpc_connections,
             self._certificates.figures,
         ]
         self._server: HttpServer | None = None
@@ -147,6 +149,14 @@ class OperatorPort:
         yield counters(
             "refused", "Callers without the right token, or over the limit of such", "port", totals
         )
+
+    def _grpc_connections(self) -> Iterable[Metric]:
+        if self._access.tls is None:
+            return
+        totals = self._access.grpc_connections.totals()
+        if self._access.tokens is None:
+            totals = {BEGUN: totals[BEGUN]}  # nobody has to prove more than a certificate
+        yield counters("grpc_connections", "Connections of TLS to gRPC ports", "how_far", totals)
 
     def _read(self) -> Iterable[Metric]:
         for figures in self._figures:

@@ -42,6 +42,9 @@ _KEEP_ALL = 10**9
 
 _WHAT = {said: getattr(shards_pb2.MemberReport, said.name) for said in Said}
 
+#: Shards that are started together find each other within so long.
+START_S = 2.0
+
 
 class SavedParts:
     """A shard's parts of checkpoints, in a store of its own; see ``Parts``."""
@@ -106,7 +109,7 @@ class FirstStub:
         self._address = address
         self._size = part.size
         self._channel = open_channel(url)
-        self._reachability = Reachability(url)
+        self._reachability = Reachability(url, START_S)
         self._follow = self._channel.unary_stream(
             f"/{SERVICE_NAME}/Follow",
             shards_pb2.Member.SerializeToString,
