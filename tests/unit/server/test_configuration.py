@@ -646,7 +646,33 @@ class TestAccessFile:
         message = refusal_of_text(yaml, f"access: other.yaml\n{NAMED}")
         assert message == "cannot read other.yaml: No such file or directory"
 
-    def test_a_key_that_does_not_exist_is_refused(self, yaml):
-        Path("other.yaml").write_text("--tls-certificate: x\n")
+    @pytest.mark.parametrize(
+        ("keys", "reason"),
+        [
+            ("--tls-certificate: x", "--tls-certificate: no such key; "),
+            (
+                "--max-refusals-per-address: many",
+                "--max-refusals-per-address: must be an integer, is 'many'",
+            ),
+            ("--insecure: 1.5", "--insecure: must be "),
+        ],
+    )
+    def test_a_mistake_is_named_where_it_stands(self, yaml, keys, reason):
+        Path("other.yaml").write_text(f"{keys}\n")
+        for load in (load_parameter_server, load_rlx_server):
+            message = refusal_of_text(yaml, f"access: other.yaml\n{NAMED}", load)
+            assert message.startswith(f"other.yaml: {reason}")
+            message = refusal_of_text(yaml, f"access: {{{keys}}}\n{NAMED}", load)
+            assert message.startswith(f"da3c.yaml: access: {reason}")
+
+    @pytest.mark.parametrize("content", ["", "# not guarded\n", "{}\n"])
+    def test_one_that_is_empty_guards_nothing(self, yaml, content):
+        Path("other.yaml").write_text(content)
+        yaml.write_text(f"access: other.yaml\n{NAMED}")
+        found = load_parameter_server(["--config", str(yaml)]).options
+        assert {name: getattr(found, name) for name in NO_ACCESS} == NO_ACCESS
+
+    def test_one_without_keys_is_refused(self, yaml):
+        Path("other.yaml").write_text("secrets/tokens\n")
         message = refusal_of_text(yaml, f"access: other.yaml\n{NAMED}")
-        assert message.startswith("da3c.yaml: access: --tls-certificate: no such key; ")
+        assert message == "other.yaml holds no keys, such as --tls-cert"

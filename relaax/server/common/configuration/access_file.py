@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from relaax.server.common.configuration.option_kinds import can_be_a_path
-from relaax.server.common.configuration.yaml_reader import read_yaml
+from relaax.server.common.configuration.yaml_reader import read_keys
 
 #: The section with options of all servers.
 ACCESS = "access"
@@ -24,11 +24,25 @@ def with_access_file(content: Mapping[str, Any], source: Path) -> dict[str, Any]
     cannot be read.
     """
     whole = {name: _with_files_beside(source, section) for name, section in content.items()}
-    written = content.get(ACCESS)
-    if isinstance(written, str):
-        file = source.parent / os.path.expanduser(written)
-        whole[ACCESS] = _with_files_beside(file, read_yaml(file))
+    file = _access_file(content, source)
+    if file is not None:
+        whole[ACCESS] = _with_files_beside(file, read_keys(file, "--tls-cert"))
     return whole
+
+
+def place_of_access(content: Mapping[str, Any], source: Path) -> str:
+    """Return, for messages, where the keys of ``access`` stand: in a file of their own, or not.
+
+    ``content`` is what ``source`` holds, as it is written.
+    """
+    return str(_access_file(content, source) or f"{source}: {ACCESS}")
+
+
+def _access_file(content: Mapping[str, Any], source: Path) -> Path | None:
+    written = content.get(ACCESS)
+    if not isinstance(written, str):
+        return None
+    return source.parent / os.path.expanduser(written)
 
 
 def _with_files_beside(source: Path, section: Any) -> Any:

@@ -12,7 +12,11 @@ from pydantic import BaseModel, ValidationError
 from relaax.errors import ConfigurationError
 from relaax.hints import did_you_mean
 from relaax.server.common.algorithm_location import locate_algorithm
-from relaax.server.common.configuration.access_file import ACCESS, with_access_file
+from relaax.server.common.configuration.access_file import (
+    ACCESS,
+    place_of_access,
+    with_access_file,
+)
 from relaax.server.common.configuration.command_line import build_parser
 from relaax.server.common.configuration.commands import (
     ACTOR,
@@ -181,14 +185,18 @@ def _load(
     section, options = command.name, command.options
     path: Path = flags.pop("config")
     _follow_log_level(flags)
-    content = with_access_file(read_yaml(path), path)
+    written = read_yaml(path)
+    content = with_access_file(written, path)
     if "--log-level" not in flags:
         _follow_log_level(content.get(section))
     _refuse_unknown(content, _SECTIONS, f"{path}: ")
     from_file = _section(content, section, path)
     known = [str(field.alias) for field in options.model_fields.values()]
     _refuse_unknown(from_file, known, f"{path}: {section}: ")
-    from_file = {**_of_access(content, known, path), **from_file}
+    place = place_of_access(written, path)
+    of_access = _of_access(_section(content, ACCESS, path), known, place)
+    _validate(options, of_access, f"{place}: ", strict=True)
+    from_file = {**of_access, **from_file}
     if REPLAY_SERVERS in known and REPLAY_SERVERS in _section(content, LEARNER.name, path):
         from_file = {REPLAY_SERVERS: content[LEARNER.name][REPLAY_SERVERS], **from_file}
     if SHARDS_FOR in known and SHARDS in _section(content, PARAMETER_SERVER.name, path):
@@ -208,10 +216,9 @@ def _load(
     )
 
 
-def _of_access(content: Mapping[str, Any], known: Collection[str], path: Path) -> dict[str, Any]:
+def _of_access(section: Mapping[str, Any], known: Collection[str], place: str) -> dict[str, Any]:
     """Return what the section of all servers says of options that a command knows."""
-    section = _section(content, ACCESS, path)
-    _refuse_unknown(section, _OF_ACCESS, f"{path}: {ACCESS}: ")
+    _refuse_unknown(section, _OF_ACCESS, f"{place}: ")
     return {key: value for key, value in section.items() if key in known}
 
 

@@ -49,9 +49,31 @@ _Loader.add_implicit_resolver(_FLOAT_TAG, _FLOAT, list("-+.0123456789"))
 
 def read_yaml(path: Path) -> dict[str, Any]:
     """Return the mapping in a file; ConfigurationError names the file and the wrong line."""
+    content = _read(path)
+    if not isinstance(content, dict):
+        raise ConfigurationError(
+            f"{path} holds no sections, such as relaax-parameter-server and algorithm"
+        )
+    return content
+
+
+def read_keys(path: Path, example: str) -> dict[str, Any]:
+    """Return the same of a file with the keys of one section, which may be empty.
+
+    ``example`` is one of these keys, for the message.
+    """
+    content = _read(path)
+    if content is None:
+        return {}
+    if not isinstance(content, dict):
+        raise ConfigurationError(f"{path} holds no keys, such as {example}")
+    return content
+
+
+def _read(path: Path) -> Any:
     try:
         with path.open(encoding="utf-8") as file:
-            content = yaml.load(file, _Loader)  # noqa: S506 - a subclass of SafeLoader
+            return yaml.load(file, _Loader)  # noqa: S506 - a subclass of SafeLoader
     except OSError as error:
         raise ConfigurationError(f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -63,8 +85,3 @@ def read_yaml(path: Path) -> dict[str, Any]:
         raise ConfigurationError(f"{path}: {error}") from error
     except ConfigurationError as error:
         raise ConfigurationError(f"{path}, {error}") from error
-    if not isinstance(content, dict):
-        raise ConfigurationError(
-            f"{path} holds no sections, such as relaax-parameter-server and algorithm"
-        )
-    return content
