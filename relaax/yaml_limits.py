@@ -14,6 +14,15 @@ MAX_LEVELS = 64
 #: How many values a file may stand for. The largest configuration here has 200.
 MAX_VALUES = 10_000
 
+#: What PyYAML says as the second half of a sentence, whose first half is of another line.
+_IN_WHOLE = {
+    "but found another document": (
+        "a second document begins here, with '---', and a file has one: delete this line, or write "
+        "what stands above it below it"
+    ),
+    "second occurrence": "an anchor (&name) of this name stands above already",
+}
+
 
 class LimitedLoader(yaml.SafeLoader):
     """Raises MarkedYAMLError, with the line, where a file goes beyond the limits."""
@@ -50,6 +59,11 @@ class LimitedLoader(yaml.SafeLoader):
 def load_yaml(text: str) -> Any:
     """Return what a text holds; yaml.YAMLError, or ValueError for an impossible date or number."""
     return yaml.load(text, LimitedLoader)  # noqa: S506 - a subclass of SafeLoader
+
+
+def mistake_of(error: yaml.MarkedYAMLError) -> str:
+    """Return what is wrong with a file, in words that stand alone behind the number of a line."""
+    return _IN_WHOLE.get(str(error.problem), str(error.problem))
 
 
 def _refusal(problem: str, mark: yaml.Mark) -> yaml.MarkedYAMLError:

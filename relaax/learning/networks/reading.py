@@ -20,7 +20,7 @@ from relaax.learning.networks.description import Encoder, Head, Network
 from relaax.learning.networks.encoders import default_encoder
 from relaax.learning.networks.layers import KINDS, LSTM, Layer
 from relaax.observations import Shape, Shapes, flattened
-from relaax.yaml_limits import load_yaml
+from relaax.yaml_limits import load_yaml, mistake_of
 
 _SECTIONS = ("encoders", "layers", "heads")
 
@@ -206,6 +206,6 @@ def _loaded(path: Path, place: str) -> Any:
         raise ValueError(f"{place}: values lie in each other on too many levels") from error
     except yaml.MarkedYAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise ValueError(f"{place}{line}: {error.problem}") from error
+        raise ValueError(f"{place}{line}: {mistake_of(error)}") from error
     except (UnicodeDecodeError, yaml.YAMLError) as error:
         raise ValueError(f"{place}: is not UTF-8 text of JSON or YAML") from error

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from relaax.errors import ConfigurationError
-from relaax.yaml_limits import LimitedLoader
+from relaax.yaml_limits import LimitedLoader, mistake_of
 
 #: PyYAML follows YAML 1.1, where 1e8 and 7e-4 are text, because they have no dot. Here a float has
 #: a dot or an exponent. 08 has neither and stays text.
@@ -80,7 +80,7 @@ def _read(path: Path) -> Any:
         raise ConfigurationError(f"{path} is not UTF-8 text: {error.reason}") from error
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise ConfigurationError(f"{path}, line {line}: {error.problem}") from error
+        raise ConfigurationError(f"{path}, line {line}: {mistake_of(error)}") from error
     except (yaml.YAMLError, ValueError) as error:  # ValueError: an impossible date
         raise ConfigurationError(f"{path}: {error}") from error
     except ConfigurationError as error:
