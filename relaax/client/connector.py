@@ -11,7 +11,7 @@ from relaax.address import Address
 from relaax.client.failure import Failure
 from relaax.client.retry_policy import RetryPolicy
 from relaax.client.server_connection import ServerConnection
-from relaax.client.transport import Transport
+from relaax.client.transport import TcpTransport, Transport
 from relaax.errors import AccessDenied, ConfigurationError
 from relaax.evaluation import Evaluation
 from relaax.protocol import binary
@@ -111,6 +111,14 @@ class Connector:
             # Not while it is handled: Ctrl-C in the pause would show its traceback, too.
             self._retry.pause_after_attempt(last)
 
+    def why_no_answer(self) -> str:
+        """Return in words what may be the reason where OldServer was raised, besides its age."""
+        another_port = "or this is another port, such as that of gRPC or --http-bind"
+        transport = self._transport
+        if isinstance(transport, TcpTransport) and not transport.speaks_tls():
+            return f"if it speaks TLS: RELAAX_TLS_CA; {another_port}"
+        return another_port
+
     def close(self) -> None:
         """Close the connection, if there is one, and forget how it was lost."""
         connection, self._connection = self._connection, None
@@ -146,7 +154,8 @@ class Connector:
             _LONG_S,
             _log.warning,
             ("the RLX server at %s accepts connections, but has not answered a hello for %g s: it "
-             "starts, is busy, or waits for its parameter server", self._address, _LONG_S),
+             "starts, is busy, or waits for its parameter server; or this is another port, such as "
+             "that of gRPC or --http-bind", self._address, _LONG_S),
         )  # fmt: skip
         timer.daemon = True
         timer.start()

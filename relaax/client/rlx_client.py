@@ -185,10 +185,13 @@ class Client:
                 return BinarySession(self._connector.greet(hello))
             except OldServer as closed:
                 if self._protocol == 2:
-                    raise Failure("the RLX server closed the connection at the hello") from closed
+                    raise Failure(
+                        "the RLX server closed the connection at the hello: it has no room, or "
+                        "this is another port, such as that of gRPC or --http-bind"
+                    ) from closed
                 _log.warning(
-                    "the RLX server does not answer a hello; speaking version 1 with it (if it "
-                    "speaks TLS: RELAAX_TLS_CA)"
+                    "the RLX server does not answer a hello; speaking version 1 with it (%s)",
+                    self._connector.why_no_answer(),
                 )
         return JsonSession(self._connector.connect())
 

@@ -100,7 +100,7 @@ class ServerConnection:
         try:
             reply = self._exchanged(payload)
         except ConnectionError as error:
-            raise _ClosedWithoutAWord(self._lost(error)) from error
+            raise _ClosedWithoutAWord(f"{self._lost(error)}{self._hint()}") from error
         except OSError as error:
             raise Failure(self._lost(error)) from error
         except AccessDenied as error:
@@ -111,6 +111,7 @@ class ServerConnection:
         if reply is None:
             raise _ClosedWithoutAWord(
                 f"{self._server} closed the connection and gave no reason; its log may say why"
+                f"{self._hint()}"
             )
         return reply
 
@@ -135,8 +136,16 @@ class ServerConnection:
         return f"lost {self._server}: {error}"
 
     def _broken(self, error: ProtocolError) -> Failure:
-        hint = "" if self._was_understood else f"; is {self._address} the port of an RLX server?"
-        return Failure(f"{self._server} broke the protocol: {error}{hint}")
+        return Failure(f"{self._server} broke the protocol: {error}{self._hint()}")
+
+    def _hint(self) -> str:
+        """Return what may be wrong while the server has answered nothing that was understood."""
+        if self._was_understood:
+            return ""
+        return (
+            f"; is {self._address} the port of an RLX server, and not another one, such as that of "
+            "gRPC or --http-bind?"
+        )
 
 
 class StepsSession:

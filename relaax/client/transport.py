@@ -43,7 +43,7 @@ class TcpTransport:
         AccessDenied for a server that does not prove what it is, or answers TLS with anything
         else; ConfigurationError for a token or certificates that cannot be used.
         """
-        access = ClientAccess.of_environment() if self._access is None else self._access
+        access = self._access_now()
         token, context = access.token_for(address), access.context()
         sock: socket.socket | TlsSocket
         sock = socket.create_connection((address.host, address.port), timeout_s)
@@ -58,6 +58,13 @@ class TcpTransport:
             sock.close()
             raise
         return connection
+
+    def speaks_tls(self) -> bool:
+        """Return whether connections are made with TLS; ConfigurationError as ``connect``."""
+        return self._access_now().tls is not None
+
+    def _access_now(self) -> ClientAccess:
+        return ClientAccess.of_environment() if self._access is None else self._access
 
 
 def _shake_hands(sock: TlsSocket, timeout_s: float) -> None:

@@ -193,7 +193,8 @@ class VectorClient:
         except OldServer as closed:
             raise Failure(
                 "the RLX server closed the connection at the hello: it has no room, or it is too "
-                "old for many environments on one connection"
+                "old for many environments on one connection, or this is another port, such as "
+                "that of gRPC or --http-bind"
             ) from closed
 
     def _open_session(self) -> StepsSession:

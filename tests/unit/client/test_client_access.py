@@ -4,13 +4,17 @@ import contextlib
 import socket
 import ssl
 import threading
+from functools import partial
 
 import pytest
+from processes import free_port
 
-from relaax.access import TlsFiles
+from relaax.access import Access, TlsFiles
+from relaax.access.process_access import access_while
 from relaax.access.tls import server_context
 from relaax.address import Address
-from relaax.client import Client, Failure, access, transport
+from relaax.bridge.guarded_server import GuardedServer
+from relaax.client import Client, Failure, VectorClient, access, transport
 from relaax.client.access import ClientAccess
 from relaax.client.transport import TcpTransport
 from relaax.errors import AccessDenied, ConfigurationError
@@ -176,3 +180,48 @@ def test_a_server_that_accepts_no_certificate_and_closes_before_the_token_comes_
         with pytest.raises(AccessDenied, match="asks for a certificate, and this client has shown"):
             connects.connect(place, 20.0).receive(20.0)
         server.join(20)
+
+
+@pytest.fixture(name="grpc_port")
+def _grpc_port(tmp_path):
+    """Yield the address of a gRPC port that speaks TLS, and what a client needs for it."""
+    folder = SecretsFolder(tmp_path / "secrets")
+    folder.sign(["localhost"], days=1, days_of_authority=1)
+    files = TlsFiles(folder.path / "server.crt", folder.path / "server.key")
+    address = f"localhost:{free_port()}"
+    with access_while(Access(tls=files)):
+        server = GuardedServer(1)
+        server.start(address)
+    yield address, TlsFiles(ca=folder.path / "ca.crt")
+    server.stop(0).wait()
+
+
+ANOTHER_PORT = "another port, such as that of gRPC or --http-bind"
+
+
+@pytest.mark.parametrize("speaks_tls", [True, False])
+def test_a_client_at_a_grpc_port_says_that_it_may_be_one(grpc_port, caplog, speaks_tls):
+    address, files = grpc_port
+    access = ClientAccess(tls=files if speaks_tls else None)
+    client = Client(address, transport=TcpTransport(access), timeout_s=20)
+    with pytest.raises(Failure, match="and not another one, such as that of gRPC") as failed:
+        client.init([0.0])
+    assert not failed.value.is_final
+    (warned,) = [each.message for each in caplog.records if "speaking version 1" in each.message]
+    assert ANOTHER_PORT in warned
+    assert ("RELAAX_TLS_CA" in warned) is not speaks_tls
+
+
+@pytest.mark.parametrize(
+    ("client", "state"),
+    [(partial(Client, protocol=2), [0.0]), (partial(VectorClient, environments=1), [[0.0]])],
+)
+def test_a_client_of_version_two_at_a_grpc_port_says_that_it_may_be_one(grpc_port, client, state):
+    address, files = grpc_port
+    transport = TcpTransport(ClientAccess(tls=files))
+    with (
+        client(address, transport=transport, timeout_s=20) as playing,
+        pytest.raises(Failure, match=ANOTHER_PORT) as failed,
+    ):
+        playing.init(state)
+    assert not failed.value.is_final
