@@ -1,6 +1,7 @@
 """Access: how processes prove to one another what they are, and that nobody listens.
 
 ``roles``            what each role may do
+``file_mode``        whether others may read a file
 ``file_stamp``       notices that files have changed
 ``said``             says once, of all processes of a server, that a file was renewed
 ``tokens``           the tokens of a file, read again when it changes

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
+from relaax.access.file_mode import is_open_to_others
 from relaax.access.file_stamp import FromFiles
 from relaax.access.said import said_of
 from relaax.errors import ConfigurationError
@@ -82,13 +83,24 @@ def shown_by_server(files: TlsFiles, make: Callable[[], _Made]) -> FromFiles[_Ma
 
     It raises ConfigurationError for files of no use. While they change, that is logged once for
     each change, and what was made before is kept. A renewed certificate is logged, too: once, of
-    all ports of a process and those that are forked from it.
+    all ports of a process and those that are forked from it. So is a key that others may read.
     """
+    made = FromFiles(files.paths, make, _complain, lambda _: _announce(files))
+    _warn_of_open_key(files)
     _is_new(files)
-    return FromFiles(files.paths, make, _complain, lambda _: _announce(files))
+    return made
+
+
+def _warn_of_open_key(files: TlsFiles) -> None:
+    if files.key is None:
+        return
+    is_open = is_open_to_others(files.key)
+    if said_of(files.key).is_new(b"open" if is_open else b"") and is_open:
+        _log.warning("%s: all users of this machine may read this key; chmod 600 it", files.key)
 
 
 def _announce(files: TlsFiles) -> None:
+    _warn_of_open_key(files)
     if _is_new(files):
         _log.info("callers are shown the renewed certificate from now on: %s", files.cert)
 

@@ -1,6 +1,5 @@
 """Tokens: secrets that say in which role a process calls."""
 
-import contextlib
 import hashlib
 import hmac
 import logging
@@ -10,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from relaax.access.file_mode import is_open_to_others
 from relaax.access.file_stamp import FromFiles
 from relaax.access.roles import RIGHTS, Right, Role
 from relaax.access.said import Said
@@ -145,15 +145,9 @@ def _entries(path: Path) -> list[_Entry]:
     entries = [entry for _, entry in _lines(path) if entry is not None]
     if not entries:
         raise ConfigurationError(f"{path}: has no token; {_LINE}")
-    if _is_open_to_others(path):
+    if is_open_to_others(path):
         _log.warning("%s: all users of this machine may read the tokens; chmod 600 it", path)
     return entries
-
-
-def _is_open_to_others(path: Path) -> bool:
-    with contextlib.suppress(OSError):  # it is gone again: the next reading will say so
-        return bool(path.stat().st_mode & 0o007)
-    return False
 
 
 def _lines(path: Path) -> list[tuple[str, _Entry | None]]:
