@@ -30,18 +30,18 @@ class ForkedMemory:
         self._lock = threading.Lock()
 
     @contextlib.contextmanager
-    def alone(self, begin: int = 0, size: int = 0) -> Iterator[None]:
+    def alone(self, begin: int = 0, size: int = 0, tries: int = _TRIES) -> Iterator[None]:
         """Keep out other threads meanwhile, and other processes of these bytes; 0 for all."""
         with self._lock:
-            is_locked = self._locks(begin, size)
+            is_locked = self._locks(begin, size, tries)
             try:
                 yield
             finally:
                 if is_locked:
                     fcntl.lockf(self._file, fcntl.LOCK_UN, size, begin)
 
-    def _locks(self, begin: int, size: int) -> bool:
-        for _ in range(_TRIES):
+    def _locks(self, begin: int, size: int, tries: int) -> bool:
+        for _ in range(tries):
             with contextlib.suppress(BlockingIOError):
                 fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, size, begin)
                 return True

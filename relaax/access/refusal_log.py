@@ -24,6 +24,9 @@ EVERY_S = 10.0
 #: So many addresses, at one port each, have lines of their own at a time, of each kind.
 MOST_ADDRESSES = 10
 
+#: How often the memory is tried: event loops wait for it, and a line that is lost does no harm.
+_TRIES = 5
+
 #: What is remembered of them: a digest, when a line may be written, how many were left out, and how
 #: long the text of the last one of these is, which follows.
 _HEAD = struct.Struct("=QdQH")
@@ -48,20 +51,23 @@ class _Line(NamedTuple):
     reason: str
     #: Whether it is of all addresses that have no line of their own.
     is_common: bool
+    #: Whether it comes later than what it tells of.
+    is_late: bool
 
     def write(self) -> None:
         """Log it. The lock is free by now: whoever reads the log may be slow."""
+        times = "once" if self.times == 1 else f"{self.times} times"
         if self.is_common:
             _log.warning(
-                "refused %d times since the last such message, from more addresses than have lines "
+                "refused %s since the last such message, from more addresses than have lines "
                 "of their own; the last one at the %s port, from %s: %s",
-                self.times,
+                times,
                 self.port,
                 self.address,
                 self.reason,
             )
             return
-        more = f" ({self.times} times since the last such message)" if self.times > 1 else ""
+        more = f" ({times} since the last such message)" if self.times > 1 or self.is_late else ""
         why = self.reason + more
         _log.warning("refused at the %s port, from %s: %s", self.port, self.address, why)
 
@@ -85,7 +91,7 @@ class RefusalLog:
     def add(self, kind: Kind, port: str, address: str, reason: str) -> None:
         """Log that a caller is refused, or take note of it until a line may be written."""
         digest = self._digest(f"{port} {network_of(address)} {reason}")
-        with self._memory.alone():
+        with self._memory.alone(tries=_TRIES):
             slot = self._slot(kind, digest)
             slot.take_note(port, address, reason)
             line = slot.line(self._clock(), self._clock() + EVERY_S)
@@ -99,7 +105,7 @@ class RefusalLog:
         Whoever calls this once a second leaves out nothing for longer than ``EVERY_S``.
         """
         lines = []
-        with self._memory.alone():
+        with self._memory.alone(tries=_TRIES):
             now = float("inf") if ends else self._clock()
             for slot in (slot for kind in Kind for slot in self._slots_of(kind)):
                 line = slot.line(now, self._clock() + EVERY_S)
@@ -159,7 +165,7 @@ class _Slot:
             begin = self._begin + _HEAD.size
             text = self._memory[begin : begin + self._length]
         port, address, reason = (*text.decode(errors="replace").split("\0", 2), "", "")[:3]
-        line = _Line(self.left_out, port, address, reason, self._is_common)
+        line = _Line(self.left_out, port, address, reason, self._is_common, self._text is None)
         self.left_out, self.due = 0, next_due
         return line
 

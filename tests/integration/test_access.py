@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+import signal
 import socket
 import ssl
 import subprocess
@@ -332,14 +333,17 @@ def test_actors_say_once_that_a_certificate_expires(guarded: Guarded) -> None:
     guarded.training.start_parameter_server()
     guarded.training.start_replay_server(guarded.replay_url)
     actors = guarded.training.start_actors(2, env="Pendulum-v1")
-    wait_for(lambda: guarded.ask("replay-server", "/readyz")[0] == 200, "a replay server")
-    wait_for(lambda: _stored(guarded) > 0, "a step")
-    assert actors.output().count("server.crt: this certificate expires in 9 days") == 1
+    said = "server.crt: this certificate expires in 9 days"
+    actors.says(said)
+    wait_for(lambda: _writers(guarded) == 2, "two actors that play")
+    actors.signal(signal.SIGTERM)
+    assert actors.wait() == 0
+    assert actors.output().count(said) == 1
 
 
-def _stored(guarded: Guarded) -> float:
+def _writers(guarded: Guarded) -> float:
     answer = guarded.ask("replay-server", "/metrics", guarded.token(Role.MONITOR))
-    return parsed(answer[1])["relaax_replay_steps_stored_total",]
+    return parsed(answer[1])["relaax_replay_writers",]
 
 
 def _wait_for_updates(guarded: Guarded, above: float) -> None:

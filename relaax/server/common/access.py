@@ -55,18 +55,14 @@ def begin_access(options: AccessOptions, *, listens: bool = True) -> Access:
 
 
 def _require_files(options: AccessOptions) -> None:
-    """Raise ConfigurationError, with all that a path may mean, for a file that cannot be read."""
+    """Raise ConfigurationError, with where a path was looked up, for a file that is not there."""
     for option, path in options.model_dump(by_alias=True, include=_FIELDS).items():
-        if path is None:
-            continue
-        try:
-            path.open("rb").close()
-        except OSError as error:
+        if path is not None and not path.exists():
             raise ConfigurationError(
-                f"{option}: {path.absolute()} cannot be read: {error.strerror}; a relative path in "
-                "a YAML file is one in the folder of that file, or else in the folder where this "
-                f"was started, {Path.cwd()}"
-            ) from error
+                f"{option}: {path.absolute()} is not there; a relative path in a YAML file is one "
+                "in the folder of that file, or else in the folder where this was started, "
+                f"{Path.cwd()}"
+            )
 
 
 def _limit(options: AccessOptions) -> RefusalLimit | None:

@@ -50,7 +50,8 @@ def _serve(arguments: list[str]) -> int:
     allow_many_files()
     if options.list_checkpoints:
         return print_checkpoints(options.checkpoint_dir, options.checkpoint_aws_s3, options.aws)
-    require_allowed(bind=options.place, http_bind=options.http_bind)
+    placed_by = "bind" if options.place is options.bind else "shards"
+    require_allowed(**{placed_by: options.place}, http_bind=options.http_bind)
     stop = StopSignal()
     with closing(OperatorPort(operator_listener(options.http_bind))) as operators:
         # Every update makes and frees vectors of the network's size, in one of many threads.

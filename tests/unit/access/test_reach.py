@@ -85,8 +85,10 @@ def test_nothing_listens():
     assert why_not_reached(address, None, TIMEOUT_S) == "Connection refused"
 
 
-def test_a_name_is_not_known():
-    assert why_not_reached(Address("nowhere.invalid", 1), None, TIMEOUT_S)
+@pytest.mark.parametrize("host", ["two..dots", "label" * 13])
+def test_a_name_that_no_machine_can_have_is_not_looked_up(host):
+    said = f"{host} cannot be the name of a machine"
+    assert why_not_reached(Address(host, 1), None, TIMEOUT_S) == said
 
 
 def test_an_authority_that_is_not_the_servers_is_named(folders):

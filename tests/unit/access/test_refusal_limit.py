@@ -93,7 +93,7 @@ def test_one_that_is_exempt_is_looked_at_and_its_wrong_tokens_count(clock):
         ("", "unix", False),
     ],
 )
-def test_a_budget_is_of_an_address_or_of_anetwork_of_ipv6(one, other, is_shared):
+def test_a_budget_is_of_an_address_or_of_a_network_of_ipv6(one, other, is_shared):
     assert (network_of(one) == network_of(other)) is is_shared
 
 

@@ -43,6 +43,14 @@ def test_a_burst_that_stops_is_summed_up(log, clock, said):
     assert len(said()) == 2
 
 
+def test_one_that_is_told_of_later_is_no_new_one(log, clock, said):
+    for _ in range(2):
+        log.add(Kind.WRONG_TOKEN, "RLX", ADDRESS, WRONG)
+    clock.now += EVERY_S
+    log.say_left_out()
+    assert said()[1].endswith("its token is wrong (once since the last such message)")
+
+
 def test_the_first_of_another_reason_or_port_is_not_hidden(log, said):
     for _ in range(3):
         log.add(Kind.WRONG_TOKEN, "RLX", ADDRESS, WRONG)
@@ -66,7 +74,7 @@ def test_of_many_addresses_a_few_have_lines_and_all_others_one_together(log, clo
         for number in range(MOST_ADDRESSES)
     ]
     assert others == [
-        "refused 1 times since the last such message, from more addresses than have lines of their "
+        "refused once since the last such message, from more addresses than have lines of their "
         f"own; the last one at the RLX port, from 192.0.0.{MOST_ADDRESSES}: its token is wrong"
     ]
     clock.now += EVERY_S
