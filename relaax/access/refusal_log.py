@@ -24,9 +24,6 @@ EVERY_S = 10.0
 #: So many addresses, at one port each, have lines of their own at a time, of each kind.
 MOST_ADDRESSES = 10
 
-#: How often the memory is tried: event loops wait for it, and a line that is lost does no harm.
-_TRIES = 5
-
 #: What is remembered of them: a digest, when a line may be written, how many were left out, and how
 #: long the text of the last one of these is, which follows.
 _HEAD = struct.Struct("=QdQH")
@@ -91,7 +88,7 @@ class RefusalLog:
     def add(self, kind: Kind, port: str, address: str, reason: str) -> None:
         """Log that a caller is refused, or take note of it until a line may be written."""
         digest = self._digest(f"{port} {network_of(address)} {reason}")
-        with self._memory.alone(tries=_TRIES):
+        with self._memory.alone():
             slot = self._slot(kind, digest)
             slot.take_note(port, address, reason)
             line = slot.line(self._clock(), self._clock() + EVERY_S)
@@ -105,7 +102,7 @@ class RefusalLog:
         Whoever calls this once a second leaves out nothing for longer than ``EVERY_S``.
         """
         lines = []
-        with self._memory.alone(tries=_TRIES):
+        with self._memory.alone():
             now = float("inf") if ends else self._clock()
             for slot in (slot for kind in Kind for slot in self._slots_of(kind)):
                 line = slot.line(now, self._clock() + EVERY_S)
