@@ -300,6 +300,8 @@ def test_tokens_are_replaced_without_a_restart(guarded: Guarded) -> None:
     new = guarded.token(Role.ENVIRONMENT)
     assert new != old
     assert (guarded.folder / "environment.token").read_text().strip() == new
+    for process in training.processes:
+        process.says(f"the tokens in {guarded.folder / 'tokens'} count from now on: ")
     _renew(guarded)
     wait_for(lambda: not _plays(guarded, old, files), "the end of the old token")
     assert _plays(guarded, new, files)
