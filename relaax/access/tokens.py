@@ -74,11 +74,12 @@ class TokenFile:
         return self._role_of(digest_of(token)) if token else None
 
     def _role_of(self, digest: bytes) -> Role | None:
-        found = None
-        for entry in self._file.content():  # all of them, so that time tells nothing
-            if hmac.compare_digest(digest, entry.digest):
-                found = entry.role
-        return found
+        """Return the role; before a token is refused, whatever has just changed is read, too.
+
+        Another process may have read its new token from the same file a moment ago.
+        """
+        found = _role_in(self._file.content(), digest)
+        return _role_in(self._file.content(looks=True), digest) if found is None else found
 
     def own(self, role: Role, *, looks: bool = False) -> str:
         """Return the token that shows others a role; ConfigurationError if there is none.
@@ -112,6 +113,14 @@ class TokenFile:
 
     def _complain(self, error: Exception) -> None:
         _log.error("the tokens read before still hold: %s", error)
+
+
+def _role_in(entries: Sequence[_Entry], digest: bytes) -> Role | None:
+    found = None
+    for entry in entries:  # all of them, so that time tells nothing
+        if hmac.compare_digest(digest, entry.digest):
+            found = entry.role
+    return found
 
 
 def digest_of(token: str | bytes) -> bytes:

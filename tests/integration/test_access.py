@@ -410,6 +410,26 @@ def test_open_connections_end_with_their_token_and_not_before(guarded: Guarded) 
             assert refused.value.is_final
 
 
+@pytest.mark.parametrize("training", [1], indirect=True)
+def test_clients_go_on_while_the_token_of_servers_is_replaced_as_after_a_theft(guarded: Guarded):
+    """As docs/security.md says: servers read the file one after the other, within seconds."""
+    guarded.start()
+    path = guarded.folder / "tokens"
+    with _follows(guarded) as client:
+        client.init([0.0, 0.0, 0.0])
+        lines = path.read_text().splitlines(keepends=True)
+        path.write_text("".join(line for line in lines if not line.startswith("server ")))
+        _renew(guarded)
+        until = time.monotonic() + READ_AGAIN_S
+        while time.monotonic() < until:
+            failure = _lost(client)
+            if failure is not None:
+                assert not failure.is_final, failure
+                client.init([0.0, 0.0, 0.0])
+        _play_on(client)
+    assert all(process.is_running() for process in guarded.training.processes)
+
+
 def _follows(guarded: Guarded) -> Client:
     """Return a client that shows whatever token its file has, as programs do from the README."""
     access = ClientAccess(

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.algorithm_base import LearnerBase, Publisher
-from relaax.errors import LearningDiverged, ParameterServerAway
+from relaax.errors import LearningDiverged, ParameterServerAway, TokenRefused
 from relaax.interval_metrics import IntervalMetrics
 from relaax.repeated_warning import RepeatedWarning
 from relaax.replay.replay import NotReady
@@ -199,7 +199,7 @@ class LearnerLoop:
         try:
             self._publisher.publish_values(vector, self.iteration, "")
             self._complaint.forget()
-        except ParameterServerAway as error:  # what is published next is newer
+        except (ParameterServerAway, TokenRefused) as error:  # what is published next is newer
             self._complaint.say(str(error))
         self._publish_clock.note(self.iteration)
 

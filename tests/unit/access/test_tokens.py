@@ -81,6 +81,14 @@ def test_the_generation_is_another_one_when_the_file_was_read_again(path):
     assert found[2] == found[3] == found[4]
 
 
+def test_a_token_that_was_written_a_moment_ago_is_not_refused(path, monkeypatch):
+    monkeypatch.setattr(file_stamp, "FRESH_S", 3600.0)
+    tokens = TokenFile(path)
+    assert tokens.role_of(PLAYER[::-1]) is None
+    path.write_text(f"{LINES}environment {PLAYER[::-1]}\n")
+    assert tokens.role_of(PLAYER[::-1]) is Role.ENVIRONMENT
+
+
 def test_a_file_that_was_read_anew_is_logged_once_and_without_a_token(path, caplog):
     caplog.set_level(logging.INFO)
     tokens = TokenFile(path)

@@ -51,5 +51,5 @@ def test_a_file_that_is_missing_is_named_with_its_option_and_where_it_was_looked
     with pytest.raises(ConfigurationError) as refused:
         begin_access(AccessOptions.model_validate({option: "secrets/missing"}))
     told = str(refused.value)
-    assert told.startswith(f"{option}: {tmp_path}/secrets/missing cannot be read: No such file")
+    assert told.startswith(f"{option}: {tmp_path}/secrets/missing is not there; ")
     assert told.endswith(f"or else in the folder where this was started, {tmp_path}")
