@@ -321,9 +321,11 @@ def test_a_call_that_is_refused_is_made_again_if_its_file_has_a_newer_token(tmp_
         with access_while(Access(tokens=callers)), closing(Bridge(port.address)) as bridge:
             assert bridge.phase() is Phase.TRAINING
         assert refusals.totals() == {"gRPC": 1}
-        path.write_text(f"server {TOKEN[::-1]}\n")
+        other = path.with_name("others")
+        other.touch(mode=0o600)
+        other.write_text(f"server {TOKEN[::-1]}\n")
         with (
-            access_while(Access(tokens=TokenFile(path))),
+            access_while(Access(tokens=TokenFile(other))),
             closing(Bridge(port.address)) as bridge,
             pytest.raises(TokenRefused, match="the token of a server that is in its own"),
         ):
