@@ -29,8 +29,8 @@ class ForkedMemory:
         weakref.finalize(self, os.close, self._file)
         os.ftruncate(self._file, size)
         self.bytes = mmap.mmap(self._file, 0)
-        #: Where the last wait was in vain, and when the next one there may be.
-        self._in_vain_at, self._waits_again_at = -1, 0.0
+        #: By the place where a wait was in vain: when the next one may be.
+        self._waits_again_at: dict[int, float] = {}
         #: Of threads: the file's lock is one of processes.
         self._lock = threading.Lock()
 
@@ -46,14 +46,14 @@ class ForkedMemory:
                     fcntl.lockf(self._file, fcntl.LOCK_UN, size, begin)
 
     def _locks(self, begin: int, size: int) -> bool:
-        waits = self._in_vain_at != begin or time.monotonic() >= self._waits_again_at
+        waits = time.monotonic() >= self._waits_again_at.get(begin, 0.0)
         for pause_s in [0.0, *[_PAUSE_S] * _TRIES] if waits else [0.0]:
             if pause_s:
                 time.sleep(pause_s)
             with contextlib.suppress(BlockingIOError):
                 fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, size, begin)
-                self._in_vain_at = -1
+                self._waits_again_at.pop(begin, None)
                 return True
         if waits:
-            self._in_vain_at, self._waits_again_at = begin, time.monotonic() + _IN_VAIN_S
+            self._waits_again_at[begin] = time.monotonic() + _IN_VAIN_S
         return False

@@ -11,6 +11,9 @@ Content = TypeVar("Content")
 #: How long what was read is taken for what is there.
 FRESH_S = 1.0
 
+#: Those who want to know better wait so long for the next look: strangers may cause it.
+LOOK_PAUSE_S = 0.02
+
 
 class _Stamp(NamedTuple):
     inode: int
@@ -46,13 +49,14 @@ class FromFiles(Generic[Content]):
         #: How often it was read.
         self._generation = 1
         self._look_at = time.monotonic() + FRESH_S
+        self._looks_again_at = 0.0
 
     def content(self, *, looks: bool = False) -> Content:
         """Return what the files hold, or held a second ago unless this ``looks``."""
         now = time.monotonic()
-        if now < self._look_at and not looks:
+        if now < (self._looks_again_at if looks else self._look_at):
             return self._content
-        self._look_at = now + FRESH_S
+        self._look_at, self._looks_again_at = now + FRESH_S, now + LOOK_PAUSE_S
         stamp = self._stamp_now()
         if stamp == self._stamp:
             self._failed_stamp = None

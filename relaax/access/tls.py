@@ -87,7 +87,7 @@ def shown_by_server(files: TlsFiles, make: Callable[[], _Made]) -> FromFiles[_Ma
     """
     made = FromFiles(files.paths, make, _complain, lambda _: _announce(files))
     _warn_of_open_key(files)
-    _is_new(files)
+    _begin(files)
     return made
 
 
@@ -95,7 +95,7 @@ def _warn_of_open_key(files: TlsFiles) -> None:
     if files.key is None:
         return
     is_open = is_open_to_others(files.key)
-    if said_of(files.key).is_new(b"open" if is_open else b"") and is_open:
+    if said_of(files.key, "mode").is_new(b"open" if is_open else b"") and is_open:
         _log.warning("%s: all users of this machine may read this key; chmod 600 it", files.key)
 
 
@@ -105,12 +105,19 @@ def _announce(files: TlsFiles) -> None:
         _log.info("callers are shown the renewed certificate from now on: %s", files.cert)
 
 
+def _begin(files: TlsFiles) -> None:
+    """Let the certificate of the first port of this process be no news."""
+    if files.cert is not None:
+        with suppress(ConfigurationError):
+            said_of(files.cert, "certificate").begin_with(files.read(files.cert) or b"")
+
+
 def _is_new(files: TlsFiles) -> bool:
     """Return whether a certificate has not been announced; not if it is gone again meanwhile."""
     if files.cert is None:
         return False
     with suppress(ConfigurationError):
-        return said_of(files.cert).is_new(files.read(files.cert) or b"")
+        return said_of(files.cert, "certificate").is_new(files.read(files.cert) or b"")
     return False
 
 

@@ -18,7 +18,7 @@ An algorithm uses it unless it exports a ``BridgeControl`` of its own; the objec
 ``metrics_sender``   sends a worker's metrics without making it wait
 ``channels``         opens channels, with the token and certificate of this process
 ``renewed_channel``  a channel of which the certificate may be renewed while it is used
-``patience``         how calls wait for a server that is away
+``retry_pause``      how calls wait for a server that is away
 ``reachability``     says in the log why a server is not reached
 ``guarded_server``   a gRPC server that asks callers for theirs
 ``free_address``     whether an address is free, and how gRPC takes it and no other

@@ -95,8 +95,8 @@ class _ShowToken(
     def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:
         shown = self._token()
         call = continuation(_with_token(details, shown), request)
-        # It is no error yet where nobody waits for it.
-        if not isinstance(call, grpc.RpcError):
+        # Those that nobody waits for yet have not ended, and to ask why would wait for it.
+        if not isinstance(call, grpc.RpcError) or not call.done():
             return call
         if call.code() is not grpc.StatusCode.UNAUTHENTICATED:
             return call

@@ -125,7 +125,9 @@ class _AskForToken(grpc.ServerInterceptor):
     def __init__(self, tokens: TokenFile, access: Access) -> None:
         self._tokens = tokens
         self._refusals = access.refusals
-        self._connections = access.grpc_connections if access.tls is not None else None
+        self._connections: GrpcConnections | None = None
+        if access.tls is not None and access.tls.cert is not None:
+            self._connections = access.grpc_connections
         self._peers = _ProvedPeers()
         #: Made once for each method, of which a server has a few.
         self._guarded = lru_cache(_MOST_METHODS)(partial(_guarded, self._require))
@@ -147,13 +149,13 @@ class _AskForToken(grpc.ServerInterceptor):
     def _require_anew(
         self, token: str, peer: str, context: grpc.ServicerContext, *, is_exempt: bool
     ) -> None:
-        self._peers.discard(peer)  # another caller may have its port by now
         refused = self._refused(token, host_of(address_of(context)), is_exempt=is_exempt)
         if refused is None:
-            self._peers.add(peer)
-            if self._connections is not None and not is_exempt:
+            if self._peers.add(peer) and self._connections is not None:
                 self._connections.add(PROVED)
-        elif refused.is_over_limit:
+            return
+        self._peers.discard(peer)  # another caller may have its port by now
+        if refused.is_over_limit:
             context.abort(grpc.StatusCode.UNAVAILABLE, refused.reason)
         else:
             context.abort(
@@ -182,12 +184,14 @@ class _ProvedPeers(dict[str, None]):
         super().__init__()
         self._lock = threading.Lock()
 
-    def add(self, peer: str) -> None:
-        """Take note of a connection."""
+    def add(self, peer: str) -> bool:
+        """Take note of a connection; return whether it is a new one."""
         with self._lock:
+            is_new = peer not in self
             self[peer] = None
             if len(self) > _MOST_PROVED_PEERS:
                 del self[next(iter(self))]
+            return is_new
 
     def discard(self, peer: str) -> None:
         """Forget a connection, if it is known."""

@@ -17,8 +17,8 @@ import numpy as np
 from relaax.algorithm_base import BridgeBase, Evaluations, FloatVector, Phase, Values, Version
 from relaax.bridge import shards_pb2
 from relaax.bridge.channels import open_channel
-from relaax.bridge.patience import SAY_AGAIN_S
 from relaax.bridge.reachability import Reachability
+from relaax.bridge.retry_pause import SAY_AGAIN_S
 from relaax.bridge.shard_messages import SERVICE_NAME, SLICES, STAGED_SLICES
 from relaax.bridge.stub import AWAY, Bridge, refusal_of
 from relaax.bridge.vectors import WithVector

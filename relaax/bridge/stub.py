@@ -25,8 +25,8 @@ from relaax.algorithm_base import (
 from relaax.bridge import bridge_pb2, bridge_pb2_grpc
 from relaax.bridge.channels import open_channel
 from relaax.bridge.metrics_sender import MetricsSender
-from relaax.bridge.patience import LONGEST_PAUSE_S, Patience
 from relaax.bridge.reachability import Reachability
+from relaax.bridge.retry_pause import LONGEST_PAUSE_S, RetryPause
 from relaax.bridge.vectors import GRADIENTS, PUBLICATIONS, SERVICE_NAME, VALUES, WithVector
 from relaax.errors import BridgeError, ParameterServerAway, TokenRefused
 from relaax.failpoints import passing
@@ -39,6 +39,9 @@ AWAY = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.Sta
 
 #: An RLX server that is started alone says so after this time.
 _FIRST_WAIT_S = 2.0
+
+#: How long a token is not shown that was refused, where one was refused before within so long.
+_REFUSED_PAUSE_S, _REFUSED_AGAIN_S = 5.0, 60.0
 
 #: How long a learner waits for the parameter server when it publishes.
 PUBLISH_TIMEOUT_S = 5.0
@@ -95,9 +98,10 @@ class Bridge(BridgeBase):
         self._counted = 0
         self._counting = threading.Lock()
         #: Of each method.
-        self._patience: defaultdict[Callable[..., Any], Patience] = defaultdict(
-            partial(Patience, _log)
+        self._pauses: defaultdict[Callable[..., Any], RetryPause] = defaultdict(
+            partial(RetryPause, _log)
         )
+        self._refused_at = float("-inf")
         #: What was answered last.
         self._status: bridge_pb2.Status | None = None
 
@@ -142,8 +146,8 @@ class Bridge(BridgeBase):
         """Serve ``vector`` [size] at the parameter server.
 
         ParameterServerAway if it does not answer within some seconds: what is published later is
-        newer, so that a learner need not wait. A call that is refused at once takes as long as two
-        seconds: a learner that publishes after each step would make thousands.
+        newer, so that a learner need not wait. A call that is refused at once takes some seconds
+        all the same: a learner that publishes after each step would make thousands.
         """
         info = bridge_pb2.Published(iteration=iteration, message=message)
         publication = WithVector(bridge_pb2.Publication(info=info), vector)
@@ -152,9 +156,9 @@ class Bridge(BridgeBase):
                 self._publish(publication, timeout=PUBLISH_TIMEOUT_S, wait_for_ready=True)
             )
         except grpc.RpcError as error:
-            self._require_away(error)
             if error.code() is grpc.StatusCode.UNAVAILABLE:  # it may say so at once
                 self._closed.wait(LONGEST_PAUSE_S)
+            self._require_away(error)
             raise ParameterServerAway(
                 f"parameter server {self._url} did not take what was published ({error.details()})"
             ) from error
@@ -240,11 +244,11 @@ class Bridge(BridgeBase):
 
     def _with_retries(self, call: Callable[..., Any], message: Any) -> Any:
         deadline = time.monotonic() + self._retry_for_s
-        timeout_s, patience = min(self._call_timeout_s, _FIRST_WAIT_S), self._patience[call]
+        timeout_s, pause = min(self._call_timeout_s, _FIRST_WAIT_S), self._pauses[call]
         while True:
             try:
                 reply = call(message, timeout=timeout_s, wait_for_ready=True)
-                patience.is_rewarded()
+                pause.reset()
                 return reply
             except (grpc.RpcError, ValueError) as error:
                 if self._closed.is_set():  # by another thread: then a channel says ValueError
@@ -260,7 +264,7 @@ class Bridge(BridgeBase):
                     ) from error
                 timeout_s = self._call_timeout_s
                 # It may say at once that it is not available.
-                patience.wait(self._why_it_waits(error), self._closed)
+                pause.wait(self._why_it_waits(error), self._closed)
 
     def _why_it_waits(self, error: grpc.RpcError) -> str:
         """Return why; a call that has waited in vain does not know what was in its way."""
@@ -271,9 +275,20 @@ class Bridge(BridgeBase):
 
     def _require_away(self, error: grpc.RpcError) -> None:
         if error.code() not in AWAY:
-            raise refusal_of(error, self._url) from error
+            refusal = refusal_of(error, self._url)
+            if isinstance(refusal, TokenRefused):
+                self._pause_before_the_next_token()
+            raise refusal from error
         if not self._closed.is_set():
             self._reachability.look()
+
+    def _pause_before_the_next_token(self) -> None:
+        """Wait unless it is the first that is refused: each uses up attempts of this address."""
+        now = time.monotonic()
+        is_first = now - self._refused_at > _REFUSED_AGAIN_S
+        self._refused_at = now
+        if not is_first:
+            self._closed.wait(_REFUSED_PAUSE_S)
 
 
 def refusal_of(error: grpc.RpcError, url: str) -> BridgeError:

@@ -15,8 +15,10 @@ os.waitpid(child, os.WUNTRACED)
 pauses = []
 time.sleep = pauses.append
 for _ in range(3):
-    with memory.alone():
+    with memory.alone(0, 1):
         memory.bytes[0] += 1
+    with memory.alone(1, 1):
+        memory.bytes[1] += 1
     print(len(pauses))
 os.kill(child, signal.SIGCONT)
 os.waitpid(child, 0)

@@ -57,12 +57,20 @@ def begin_access(options: AccessOptions, *, listens: bool = True) -> Access:
 def _require_files(options: AccessOptions) -> None:
     """Raise ConfigurationError, with where a path was looked up, for a file that is not there."""
     for option, path in options.model_dump(by_alias=True, include=_FIELDS).items():
-        if path is not None and not path.exists():
+        if path is None:
+            continue
+        try:
+            path.stat()
+        except (FileNotFoundError, NotADirectoryError):
             raise ConfigurationError(
                 f"{option}: {path.absolute()} is not there; a relative path in a YAML file is one "
                 "in the folder of that file, or else in the folder where this was started, "
                 f"{Path.cwd()}"
-            )
+            ) from None
+        except OSError as error:
+            raise ConfigurationError(
+                f"{option}: {path.absolute()} cannot be read: {error.strerror}"
+            ) from error
 
 
 def _limit(options: AccessOptions) -> RefusalLimit | None:

@@ -18,8 +18,9 @@ def first_answer(
     ask: Callable[[], Answer],
     whom: str,
     stop: Stop,
+    *,
     give_up_s: float,
-    pause_s: float = 0.0,
+    pause_s: float,
     waits_for: type[BridgeError] = BridgeError,
 ) -> Answer | None:
     """Return what ``ask`` does, as soon as that raises nothing; None if ``stop`` is set before.

@@ -68,6 +68,9 @@ def _program(words: Sequence[str]) -> Iterator[str]:
 def _script(arguments: Iterator[str]) -> Iterator[str]:
     """Yield the file that Python is told to run; it may be told a module instead, or code."""
     for word in arguments:
+        if word in ("-W", "-X"):
+            next(arguments, None)
+            continue
         if not word.startswith("-"):
             yield word
             return

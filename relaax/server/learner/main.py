@@ -224,7 +224,8 @@ def _connect(learner: LearnerBase, bridge: BridgeBase, stop: Stop, give_up_s: fl
         partial(learner.connected, bridge),
         "the parameter server",
         stop,
-        give_up_s,
+        give_up_s=give_up_s,
+        pause_s=0.0,  # the bridge has waited
         waits_for=ParameterServerAway,
     )
 

@@ -186,7 +186,11 @@ def follow_when_there(
     Abandoned if the primary does not answer for ``give_up_s``.
     """
     return first_answer(
-        partial(ReplicaService, primary), "the primary", stop, give_up_s, INTERVAL_S
+        partial(ReplicaService, primary),
+        "the primary",
+        stop,
+        give_up_s=give_up_s,
+        pause_s=INTERVAL_S,
     )
 
 

@@ -21,6 +21,16 @@ def test_what_one_process_has_said_no_other_says_again():
 
 
 def test_the_ports_of_a_process_say_together_what_they_say_of_a_file(tmp_path):
-    assert said_of(tmp_path / "server.crt").is_new(b"a")
-    assert not said_of(tmp_path / "server.crt").is_new(b"a")
-    assert said_of(tmp_path / "other.crt").is_new(b"a")
+    assert said_of(tmp_path / "server.crt", "certificate").is_new(b"a")
+    assert not said_of(tmp_path / "server.crt", "certificate").is_new(b"a")
+    assert said_of(tmp_path / "other.crt", "certificate").is_new(b"a")
+
+
+def test_matters_of_a_file_are_told_apart_and_what_it_begins_with_is_no_news(tmp_path):
+    path = tmp_path / "both.pem"
+    said = said_of(path, "certificate")
+    said.begin_with(b"a")
+    assert said_of(path, "mode").is_new(b"a")
+    assert not said.is_new(b"a")
+    said.begin_with(b"b")  # a port that is made later
+    assert said.is_new(b"b")

@@ -83,6 +83,7 @@ def test_the_generation_is_another_one_when_the_file_was_read_again(path):
 
 def test_a_token_that_was_written_a_moment_ago_is_not_refused(path, monkeypatch):
     monkeypatch.setattr(file_stamp, "FRESH_S", 3600.0)
+    monkeypatch.setattr(file_stamp, "LOOK_PAUSE_S", 0.0)
     tokens = TokenFile(path)
     assert tokens.role_of(PLAYER[::-1]) is None
     path.write_text(f"{LINES}environment {PLAYER[::-1]}\n")

@@ -21,6 +21,7 @@ from relaax.access.tls import ServerContexts
 from relaax.address import Address
 from relaax.algorithm_base import Phase
 from relaax.bridge import Bridge, bridge_pb2, bridge_pb2_grpc, guarded_server, stub
+from relaax.bridge.channels import open_channel
 from relaax.bridge.guarded_server import GuardedServer
 from relaax.errors import ParameterServerAway, TokenRefused
 from relaax.replay.client.stub import ReplayAway, ReplayStub
@@ -305,6 +306,26 @@ def test_connections_are_counted_that_begin_and_those_that_show_a_right_token(to
     ]  # fmt: skip
     assert access.grpc_connections.totals()["proved"] == 1
     assert refusals.totals() == {"gRPC": 1}
+
+
+def test_calls_that_nobody_waits_for_yet_go_on_side_by_side(tokens):
+    meet = threading.Barrier(2)
+
+    class Both(Servicer):
+        def GetStatus(self, request, context):  # noqa: N802 - gRPC calls it so
+            meet.wait(DEADLINE_S)
+            return bridge_pb2.Status(phase=bridge_pb2.Status.TRAINING)
+
+    address = f"127.0.0.1:{free_port()}"
+    with access_while(Access(tokens=tokens, refusals=Refusals(RefusalLimit(MOST)))):
+        server = GuardedServer(4)
+        bridge_pb2_grpc.add_ParameterServerServicer_to_server(Both(), server.grpc)
+        server.start(address)
+        with open_channel(address) as channel:
+            ask = bridge_pb2_grpc.ParameterServerStub(channel).GetStatus
+            calls = [ask.future(bridge_pb2.Nothing(), timeout=DEADLINE_S) for _ in range(2)]
+            assert [call.result().phase for call in calls] == [bridge_pb2.Status.TRAINING] * 2
+    server.stop(0).wait()
 
 
 def test_a_call_that_is_refused_is_made_again_if_its_file_has_a_newer_token(tmp_path):

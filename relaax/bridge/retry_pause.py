@@ -12,7 +12,7 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 2.0
 SAY_AGAIN_S = 60.0
 
 
-class Patience:
+class RetryPause:
     """Pauses between the calls of one method, which fail until the server is back.
 
     Each pause is longer than the one before, also where a caller has given up meanwhile and calls
@@ -23,7 +23,7 @@ class Patience:
         self._complaint = RepeatedWarning(log, SAY_AGAIN_S)
         self._pause_s = FIRST_PAUSE_S
 
-    def is_rewarded(self) -> None:
+    def reset(self) -> None:
         """Take note of an answer."""
         self._complaint.forget()
         self._pause_s = FIRST_PAUSE_S
