@@ -188,8 +188,12 @@ def test_what_is_called_with_each_look_is_called_while_the_result_is_served_too(
             case.stop.set()
 
     case = Case(Counting(last=50), keeps=True, on_check=look)
+    at_last = threading.Timer(20, case.stop.set)
+    at_last.start()
     assert case.run() is EndOfTraining.STEPS
+    at_last.cancel()
     assert looks["training"] > 0
+    assert looks["serving"] >= 2
 
 
 def test_checkpoints_are_written_at_intervals():
