@@ -32,7 +32,10 @@ OF_EVALUATIONS = {"relaax_mean_evaluation"}
 OF_S3 = {"relaax_files_waiting"}
 
 #: Of a training with TLS alone.
-OF_TLS = {"relaax_certificate_expires_timestamp_seconds"}
+OF_TLS = {
+    "relaax_certificate_expires_timestamp_seconds",
+    "relaax_grpc_connections_total",
+}
 
 
 class Prometheus:
