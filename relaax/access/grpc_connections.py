@@ -4,7 +4,7 @@ import threading
 from collections import Counter
 from collections.abc import Mapping
 
-#: A handshake has begun; and a call has shown the right token.
+#: A connection is accepted, before its handshake; and a call has shown the right token.
 BEGUN, PROVED = "begun", "proved"
 
 
