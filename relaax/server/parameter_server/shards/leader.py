@@ -189,7 +189,8 @@ class Leader:
             if away:
                 raise CheckpointError(f"nothing is saved: {away} is away")
             checkpoint = self._part.checkpoint()
-            self._orders.add(Save(set_id, checkpoint.global_t, tuple(kept)))
+            orders, position = self._orders, self._orders.end
+            orders.add(Save(set_id, checkpoint.global_t, tuple(kept)))
             self._changed.notify_all()
             self._wait_for_parts(set_id, self.incarnation, deadline_s)
             self._is_writing = True
@@ -200,6 +201,8 @@ class Leader:
             self._note_written(None)
             raise
         self._note_written((checkpoint, set_id))
+        with self._changed:
+            orders.forget_before(position)  # who has saved has followed them all
         return True
 
     def dismiss(self) -> None:

@@ -337,6 +337,21 @@ def test_a_step_is_saved_once(shards_of, tmp_path):
         assert shards.others[2].follower.saves == 2
 
 
+def test_what_all_have_saved_is_forgotten(shards_of, tmp_path):
+    """The first shard's memory does not grow with the updates of a training."""
+    shards = shards_of(2, INITIAL, OPTIMIZERS["sgd"], tmp_path)
+    with shards.bridge() as bridge:
+        for _ in range(3):
+            for gradient in random_vectors(5, SIZE):
+                bridge.synchronize(gradient, 10)
+            shards.first.save_checkpoint()
+            assert len(shards.leader._orders.orders) == 1  # the save itself
+        bridge.synchronize(INITIAL, 10)
+        shards.stop_other(2)  # what all have not saved is lost with it
+        shards.start_other(2)
+        assert bridge.get_values().global_t == 150
+
+
 def test_the_parameter_server_is_away_while_any_shard_is(shards_of):
     shards = shards_of(2, INITIAL, OPTIMIZERS["sgd"])
     with shards.bridge(retry_for_s=20.0) as bridge:
@@ -360,13 +375,16 @@ def test_a_bridge_that_is_closed_says_so(shards_of):
         bridge.synchronize(INITIAL, 1, values.version)
 
 
-def test_a_shard_that_was_cut_off_goes_on_where_it_was(shards_of):
-    shards = shards_of(2, INITIAL, OPTIMIZERS["adam"])
+@pytest.mark.parametrize("saves", [False, True], ids=["", "after a checkpoint"])
+def test_a_shard_that_was_cut_off_goes_on_where_it_was(shards_of, tmp_path, saves):
+    shards = shards_of(2, INITIAL, OPTIMIZERS["adam"], tmp_path)
     gradients = random_vectors(8, SIZE)
     with shards.bridge() as bridge:
         version = bridge.get_values().version
         for gradient in gradients[:4]:
             version = bridge.synchronize(gradient, 10, version).version
+        if saves:
+            shards.first.save_checkpoint()
         with shards.leader._changed:
             shards.leader._members.disconnect(2, 1)  # its stream ends, as a network's fault would
         for gradient in gradients[4:]:
