@@ -33,7 +33,7 @@ SMALL_COLUMNS = Columns(
 
 def unpack(vector):
     """Parameters of ``SMALL``, without TensorFlow."""
-    return Parameters(SMALL.manifest.unpack(vector), ())
+    return Parameters(SMALL.manifest.unpack(vector))
 
 
 def small_values(number=0, seed=5):

@@ -6,6 +6,9 @@ from typing import Any, NamedTuple
 
 import grpc
 
+# grpc imports it with the first channel: here, so that forked workers share it.
+import grpc._channel
+
 from relaax.access import Access, Role, TlsFiles, current_access
 from relaax.access.tls import client_context
 from relaax.address import Address, is_loopback

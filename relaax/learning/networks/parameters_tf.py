@@ -26,13 +26,13 @@ class ParameterTensors:
         self._splits_in_graph = not network.has_convolutions
 
     def unpack(self, vector: FloatVector) -> Parameters:
-        """Return the tensors of a flat vector [size]; do it once for each new version.
+        """Return the parameters in a flat vector [size]; do it once for each new version.
 
         The vector must not be changed after that.
         """
         views = self._manifest.unpack(vector)
         parts = [vector] if self._splits_in_graph else list(views.values())
-        return Parameters(views, tuple(self._to_tensor(part) for part in parts))
+        return Parameters(views, lambda: tuple(self._to_tensor(part) for part in parts))
 
     def by_name(self, parts: Sequence[tf.Tensor]) -> Tensors:
         """Return the tensors of ``Parameters.tensors`` by name, inside a graph."""

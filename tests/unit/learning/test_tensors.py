@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from relaax.learning.arrays import ALIGNMENT_BYTES, aligned_empty, padded_batch
 from relaax.learning.networks.compiled_tf import CompiledFunction, tensor_of
+from relaax.learning.networks.parameters import Parameters
 from relaax.replay.array_bytes import address_of
 
 
@@ -57,3 +58,18 @@ def test_a_padded_batch_is_aligned_and_ends_in_zeros():
     assert padded.tolist() == [[0, 1], [2, 3], [4, 5], [0, 0]]
     assert address_of(padded) % ALIGNMENT_BYTES == 0
     assert padded_batch(array, 3) is array
+
+
+def test_tensors_of_parameters_are_made_once_and_when_they_are_used():
+    """A worker that chooses with numpy alone starts nothing of TensorFlow."""
+    made = []
+
+    def make():
+        made.append(tf.zeros(3))
+        return tuple(made)
+
+    parameters = Parameters({"bias": np.zeros(3, np.float32)}, make)
+    assert parameters.arrays["bias"].tolist() == [0, 0, 0]
+    assert not made
+    assert parameters.tensors is parameters.tensors
+    assert len(made) == 1
