@@ -11,6 +11,7 @@ import pytest
 from processes import REPOSITORY, Training, wait_for
 
 from relaax.bridge import Bridge
+from relaax.failpoints import failpoints
 from relaax.server.common.algorithm_loader import load_algorithm
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -18,6 +19,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 # A shell that starts the tests in the background lets them ignore SIGINT, and with them all
 # processes that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Read now, when nothing is set: what a test sets is for the processes that it starts alone.
+failpoints()
 
 
 @pytest.fixture(scope="session")
