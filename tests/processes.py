@@ -16,6 +16,8 @@ from typing import Any
 import psutil
 import yaml
 
+from relaax.algorithm_base import BridgeBase
+
 REPOSITORY = Path(__file__).parent.parent
 COMMANDS = Path(sys.executable).parent
 DEADLINE_S = 120.0
@@ -45,6 +47,14 @@ SMALL_SAC = {
     "action_low": -2, "action_high": 2, "hidden_layers": [8], "batch_size": 16,
     "learning_starts": 20, "updates_per_step": 0.25, "replay_size": 10_000, "seed": 1,
 }  # fmt: skip
+
+
+def count_up(bridge: BridgeBase, steps: int) -> int:
+    """Count steps, one after the other, and return the global step after the last of them."""
+    for _ in range(steps):
+        global_t = bridge.increment_global_t(1)
+        time.sleep(0.005)
+    return global_t
 
 
 def wait_for(condition: Callable[[], Any], what: str, deadline_s: float = DEADLINE_S) -> Any:

@@ -20,6 +20,9 @@ class Phase(Enum):
     """What the parameter server is doing."""
 
     TRAINING = "training"
+    #: This process is about to exit, and the next one goes on: what would change the training is
+    #: refused, and comes again. Callers are told that it is ``TRAINING``.
+    STOPPING = "stopping"
     #: The training is over; values are served on.
     SERVING = "serving"
     #: The training is over; the parameter server is about to exit.

@@ -74,6 +74,8 @@ class GrpcParameterServer:
     def set_phase(self, phase: Phase) -> None:
         """Answer every caller with it from now on."""
         self._servicer.phase = phase
+        if phase is Phase.STOPPING:
+            self._servicer.refuse_changes()
 
     def all_know(self) -> bool:
         """Return whether all who asked lately have been told the phase."""

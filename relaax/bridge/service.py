@@ -25,6 +25,7 @@ from relaax.algorithm_base import (
 )
 from relaax.bridge import bridge_pb2, bridge_pb2_grpc
 from relaax.bridge.counted_steps import CountedSteps, require_possible
+from relaax.bridge.gate import Gate
 from relaax.bridge.listeners import Listeners
 from relaax.bridge.refusals import address_of, unary
 from relaax.bridge.sender_totals import SenderTotals
@@ -39,6 +40,7 @@ _log = logging.getLogger(__name__)
 
 _PHASES = {
     Phase.TRAINING: bridge_pb2.Status.TRAINING,
+    Phase.STOPPING: bridge_pb2.Status.TRAINING,
     Phase.SERVING: bridge_pb2.Status.SERVING,
     Phase.CLOSING: bridge_pb2.Status.CLOSING,
 }
@@ -48,6 +50,9 @@ _WANTED = {
     bridge_pb2.Query.PARAMETER: Wanted.PARAMETER,
     bridge_pb2.Query.BOTH: Wanted.BOTH,
 }
+
+#: Calls that are being answered change what they change within so long, when it is about to stop.
+_CALL_S = 5.0
 
 #: A checkpoint keeps the learner's count of its steps in 64 bits, one of them for the sign.
 _MOST_ITERATIONS = 2**63 - 1
@@ -96,6 +101,7 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
         #: Steps without a gradient, since the start; a reader may outlive this process.
         self._kept = KeptCounts(["counted"]).row()
         self._steps = CountedSteps(service.add, partial(self._kept.add, "counted"), senders)
+        self._gate = Gate()
         self._listeners = Listeners()
         self._incarnation = secrets.randbits(63) + 1
         self._began_with = _step_of(service)
@@ -153,6 +159,10 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
         """Say whether the training goes on."""
         return self._answer(context, lambda: self._status(context.peer()))
 
+    def refuse_changes(self) -> None:
+        """Answer no more calls that change the training: what they bring would not be saved."""
+        self._gate.close(_CALL_S)
+
     def all_know_the_phase(self) -> bool:
         """Return whether all who asked for it lately have been told the phase that it is now."""
         return self._listeners.all_know(self.phase)
@@ -173,7 +183,9 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
         """Return what ``call`` returns; what it raises is logged, and the answer."""
         try:
             return call()
-        except ParameterServerAway as error:  # of a replica, whose callers try again
+        except (
+            ParameterServerAway
+        ) as error:  # of a replica, or of one that stops: callers try again
             context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
             raise AssertionError("abort raises") from error
         except Exception as error:  # whatever an algorithm's own code raises
@@ -181,9 +193,11 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
             _refuse(context, error)
 
     def _count(self, request: bridge_pb2.Steps) -> int:
-        global_t = self._steps.count(request.count, request.sender, request.total)
-        if request.count:  # with none, it is asked how far the training is
-            passing("bridge.counted")
+        if not request.count:  # it is asked how far the training is
+            return self._steps.count(0, request.sender, request.total)
+        with self._gate.passing():
+            global_t = self._steps.count(request.count, request.sender, request.total)
+        passing("bridge.counted")
         return global_t
 
     def _evaluations(self, request: bridge_pb2.EvaluationQuery) -> bridge_pb2.Evaluations:
@@ -207,7 +221,8 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
                 return self._values_message(self._service.get())
         gradients = _NOTHING if request.vector is None else request.vector
         passing("bridge.apply")
-        values = self._service.apply(gradients, fields.steps, computed_with)
+        with self._gate.passing():
+            values = self._service.apply(gradients, fields.steps, computed_with)
         passing("bridge.applied")
         if not fields.want_values:
             return WithVector(bridge_pb2.Values(incarnation=self._incarnation), None)
@@ -223,7 +238,8 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
         if info.iteration > _MOST_ITERATIONS:
             raise ValueError(f"iteration {info.iteration} is above {_MOST_ITERATIONS}")
         vector = _NOTHING if request.vector is None else request.vector
-        published = self._service.publish_values(vector, info.iteration, info.message)
+        with self._gate.passing():
+            published = self._service.publish_values(vector, info.iteration, info.message)
         return published_message(published)
 
     def _fetch(self, request: bridge_pb2.Query) -> WithVector[bridge_pb2.Publication]:

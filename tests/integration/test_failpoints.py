@@ -9,7 +9,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from processes import REPOSITORY, SMALL_SAC, Process, Training, free_port, wait_for
+from processes import REPOSITORY, SMALL_SAC, Process, Training, count_up, free_port, wait_for
 from safetensors.numpy import load_file
 
 from relaax.bridge import Bridge, stub
@@ -77,6 +77,25 @@ class TestParameterServer:
                 assert third.result() == 30
             assert another.increment_global_t(10) == 40
             assert worker.increment_global_t(10) == 50
+
+    def test_no_step_is_lost_while_one_that_is_stopped_saves(
+        self, training: Training, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setenv(VARIABLE, "saver.data=wait:1.5")
+        server = training.start_parameter_server("--checkpoint-interval", "600")
+        monkeypatch.delenv(VARIABLE)
+        with (
+            closing(Bridge(training.parameter_server_url)) as worker,
+            closing(Bridge(training.parameter_server_url)) as another,
+            ThreadPoolExecutor(1) as thread,
+        ):
+            steps = thread.submit(count_up, worker, 200)
+            wait_for(lambda: another.increment_global_t(0) > 10, "steps")
+            server.signal(signal.SIGTERM)
+            assert server.wait() == 0
+            restored = training.start_parameter_server().says(r"global step is (\d+)\n")
+            assert 10 < int(restored[1]) < 200
+            assert steps.result() == 200
 
     def test_a_gradient_is_applied_at_most_once_whenever_it_or_the_worker_is_killed(
         self, training: Training, start, monkeypatch: pytest.MonkeyPatch

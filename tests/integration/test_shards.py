@@ -8,7 +8,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 from operators import figure
-from processes import REPOSITORY, SMALL_DA3C, Training, free_port, wait_for
+from processes import REPOSITORY, SMALL_DA3C, Training, count_up, free_port, wait_for
 
 from relaax.algorithm_base import Values, Version
 from relaax.bridge import stub
@@ -122,6 +122,21 @@ def test_steps_that_all_save_and_the_first_has_not_answered_when_it_is_killed_co
             shards.start(1).says("global step is 20\n")
             assert second.result() == 20
         assert worker.increment_global_t(10) == 30
+
+
+def test_no_step_is_lost_while_the_first_shard_that_is_stopped_saves(
+    training: Training, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv(VARIABLE, "shards.set=wait:1.5")
+    shards = Shards(training, 2, **{"checkpoint-interval": 600})
+    monkeypatch.delenv(VARIABLE)
+    with closing(ShardedBridge(shards.urls)) as worker, ThreadPoolExecutor(1) as thread:
+        steps = thread.submit(count_up, worker, 200)
+        wait_for(lambda: shards.step() > 10, "steps")
+        shards.processes[0].signal(signal.SIGTERM)
+        assert shards.processes[0].wait() == 0
+        shards.start(1)
+        assert steps.result() == 200
 
 
 def test_a_shard_ends_where_the_first_one_does_not_come_back(training: Training):

@@ -160,7 +160,7 @@ class TrainingMonitor:
 
     def finish(self, end: EndOfTraining) -> None:
         """Learn no more, save, and say why the training has ended."""
-        self._stop_training()
+        self._stop_training(end.is_final)
         if end.is_final:  # after a signal, workers wait for the next start
             self._bridge.set_phase(Phase.SERVING if self._keeps_serving else Phase.CLOSING)
         self._note_return()
@@ -203,15 +203,23 @@ class TrainingMonitor:
         try:
             return self._train(stop)
         except Exception:  # whatever an algorithm's own code raises: what was reached is not lost
-            self._stop_training()
+            self._stop_training(is_final=False)
             if self._has_taken_steps():
                 _log.error("the parameter server failed; saving what was reached")
                 self._save_or_warn()
             raise
 
-    def _stop_training(self) -> None:
+    def _stop_training(self, is_final: bool) -> None:
+        """Let nothing change any more; what comes is for the next start, where there will be one.
+
+        Else it is answered, and ignored: all hear that the training is over.
+        """
         try:
-            self._parameter_server.stop_training()
+            try:
+                if not is_final:
+                    self._bridge.set_phase(Phase.STOPPING)
+            finally:
+                self._parameter_server.stop_training()
         except Exception:  # whatever an algorithm's own code raises
             _log.exception("stop_training failed: what is saved now may still change")
 

@@ -3,6 +3,7 @@
 import re
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import grpc
 import numpy as np
@@ -299,6 +300,45 @@ def test_the_phase_of_the_training_is_told(serve, bridge):
     assert bridge.phase() is Phase.TRAINING
     server.set_phase(Phase.CLOSING)
     assert bridge.phase() is Phase.CLOSING
+
+
+def test_what_would_change_one_that_is_about_to_stop_is_refused(serve, bridge, address, caplog):
+    """It comes again to the next one; what does not change anything is answered."""
+    server = serve(service := Service())
+    version = bridge.get_values().version
+    assert bridge.increment_global_t(5) == 5
+    server.set_phase(Phase.STOPPING)
+    bridge.wait_at_most(0.0)
+    refused = f"parameter server {address} has not answered for 0 s"
+    with pytest.raises(ParameterServerAway, match=refused):
+        bridge.increment_global_t(5)
+    assert bridge.synchronize(np.ones(3, np.float32), 5, version).vector is None
+    assert "a gradient may be lost" in caplog.text
+    assert bridge.increment_global_t(0) == 5
+    assert bridge.phase() is Phase.TRAINING
+    assert (service.version, service.global_t) == (0, 5)
+
+
+def test_one_that_is_about_to_stop_waits_for_what_it_is_changing(serve, bridge):
+    server = serve(service := Service())
+    goes_on = threading.Event()
+    count = service.increment_global_t
+
+    def count_late(steps=1):
+        if steps:
+            goes_on.wait(DEADLINE_S)
+        return count(steps)
+
+    service.increment_global_t = count_late
+    with ThreadPoolExecutor(2) as threads:
+        counted = threads.submit(bridge.increment_global_t, 5)
+        wait_for(lambda: server._servicer._gate._inside == 1)
+        stopped = threads.submit(server.set_phase, Phase.STOPPING)
+        time.sleep(0.05)
+        assert not stopped.done()
+        goes_on.set()
+        stopped.result()
+        assert service.global_t == counted.result() == 5
 
 
 def test_a_port_in_use_is_an_error(serve, address):

@@ -10,7 +10,7 @@ from relaax.algorithm_base import Checkpoint, FloatVector, Shard, Slice
 from relaax.errors import CheckpointError, CheckpointMismatch
 from relaax.failpoints import passing
 from relaax.server.common.checkpoint_sets import new_set
-from relaax.server.parameter_server.shards.members import MemberInfo, Members, Said
+from relaax.server.parameter_server.shards.members import MemberInfo, Members, NotWhole, Said
 from relaax.server.parameter_server.shards.orders import (
     Beginning,
     End,
@@ -58,6 +58,8 @@ class Leader:
         #: Whether all parts of a set are there but this shard's.
         self._is_writing = False
         self._is_closed = False
+        #: Whether this shard is about to end, and the training is not.
+        self._is_stopping = False
         #: Whether the training is over: the next checkpoint is the last one.
         self.is_over = False
         #: Why the shards cannot begin, and whether that is for a part that is not whole.
@@ -92,7 +94,7 @@ class Leader:
         """Keep a slice; return the present incarnation: if it is another, nothing was kept."""
         self._part.require_fitting(gradient)
         with self._changed:
-            self._members.require_whole()
+            self._require_all()
             if incarnation == self.incarnation:
                 self._staging.put(worker, sequence, gradient, settled)
             return self.incarnation
@@ -106,7 +108,7 @@ class Leader:
         where nothing was staged.
         """
         with self._changed:
-            self._members.require_whole()
+            self._require_all()
             if incarnation == self.incarnation:
                 self._commit(worker, sequence, steps)
             _, number, global_t = self._part.read()
@@ -211,6 +213,11 @@ class Leader:
             self._members.dismiss()
             self._changed.notify_all()
 
+    def refuse_updates(self) -> None:
+        """Apply nothing more: it would not be saved any more."""
+        with self._changed:
+            self._is_stopping = True
+
     def end(self) -> None:
         """Say that the training is over, and that all others may end."""
         with self._changed:
@@ -227,6 +234,12 @@ class Leader:
         """Return in words which shard is away, or has not begun; empty if none is."""
         with self._changed:
             return self._members.missing()
+
+    def _require_all(self) -> None:
+        """Raise NotWhole while a shard is away, or about to end: what is applied would be lost."""
+        self._members.require_whole()
+        if self._is_stopping:
+            raise NotWhole(f"{self._members.name(1)} is about to end")
 
     def _begin(self) -> OrderLog:
         """Return a log that begins with what this shard has."""

@@ -231,6 +231,8 @@ class _FirstPort:
     def set_phase(self, phase: Phase) -> None:
         """See ``RunningParameterServer``."""
         self._leader.is_over = phase is Phase.CLOSING
+        if phase is Phase.STOPPING:
+            self._leader.refuse_updates()
         self._port.set_phase(phase)
 
     def all_know(self) -> bool:
