@@ -51,8 +51,9 @@ _WANTED = {
     bridge_pb2.Query.BOTH: Wanted.BOTH,
 }
 
-#: Calls that are being answered change what they change within so long, when it is about to stop.
-_CALL_S = 5.0
+#: One that is about to stop waits so long for calls that change something: far longer than any
+#: takes but that of a learner which waits for others, whose calls are refused by then.
+_CALL_S = 1.0
 
 #: A checkpoint keeps the learner's count of its steps in 64 bits, one of them for the sign.
 _MOST_ITERATIONS = 2**63 - 1
