@@ -184,9 +184,7 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
         """Return what ``call`` returns; what it raises is logged, and the answer."""
         try:
             return call()
-        except (
-            ParameterServerAway
-        ) as error:  # of a replica, or of one that stops: callers try again
+        except ParameterServerAway as error:  # of a replica, or at the end: try again
             context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
             raise AssertionError("abort raises") from error
         except Exception as error:  # whatever an algorithm's own code raises

@@ -80,7 +80,7 @@ def needs_axis(state_size: Shape) -> bool:
 
 def length_alone(history_len: int | Mapping[str, int]) -> int:
     """Return the length of the history of a state without names; ValueError if it has names."""
-    if not isinstance(history_len, int):
+    if isinstance(history_len, Mapping):
         raise ValueError(f"history_len names {', '.join(history_len)}, and state_size has no names")
     return history_len
 
@@ -92,7 +92,7 @@ def lengths_by_name(
 
     ValueError for a name that ``state_size`` has not.
     """
-    if isinstance(history_len, int):
+    if not isinstance(history_len, Mapping):
         return dict.fromkeys(state_size, history_len)
     for name in history_len:
         if name not in state_size:

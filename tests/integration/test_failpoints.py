@@ -40,13 +40,13 @@ def test_an_unknown_failpoint_is_refused_in_one_line_when_a_server_starts(
 
 
 class TestParameterServer:
-    """It saves ten times a second, and the test is its worker."""
+    """It saves ten times a second, if not said otherwise, and the test is its worker."""
 
     @pytest.fixture(name="start")
     def _start(self, training: Training, monkeypatch: pytest.MonkeyPatch):
-        def start(failpoints: str = "") -> Process:
+        def start(failpoints: str = "", interval_s: float = 0.1) -> Process:
             monkeypatch.setenv(VARIABLE, failpoints)
-            return training.start_parameter_server("--checkpoint-interval", "0.1")
+            return training.start_parameter_server("--checkpoint-interval", str(interval_s))
 
         return start
 
@@ -78,12 +78,8 @@ class TestParameterServer:
             assert another.increment_global_t(10) == 40
             assert worker.increment_global_t(10) == 50
 
-    def test_no_step_is_lost_while_one_that_is_stopped_saves(
-        self, training: Training, monkeypatch: pytest.MonkeyPatch
-    ):
-        monkeypatch.setenv(VARIABLE, "saver.data=wait:1.5")
-        server = training.start_parameter_server("--checkpoint-interval", "600")
-        monkeypatch.delenv(VARIABLE)
+    def test_no_step_is_lost_while_one_that_is_stopped_saves(self, training: Training, start):
+        server = start("saver.data=wait:1.5", interval_s=600)
         with (
             closing(Bridge(training.parameter_server_url)) as worker,
             closing(Bridge(training.parameter_server_url)) as another,
@@ -93,7 +89,7 @@ class TestParameterServer:
             wait_for(lambda: another.increment_global_t(0) > 10, "steps")
             server.signal(signal.SIGTERM)
             assert server.wait() == 0
-            restored = training.start_parameter_server().says(r"global step is (\d+)\n")
+            restored = start().says(r"global step is (\d+)\n")
             assert 10 < int(restored[1]) < 200
             assert steps.result() == 200
 

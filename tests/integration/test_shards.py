@@ -61,6 +61,13 @@ class Shards:
         return sorted(int(path.stem[3:]) for path in self.training.checkpoints.glob("cp-*.json"))
 
 
+def failing_shards(training: Training, fault: str, interval_s: float) -> Shards:
+    """Two shards with a failpoint; one that is started later has none."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv(VARIABLE, fault)
+        return Shards(training, 2, **{"checkpoint-interval": interval_s})
+
+
 def test_a_training_with_three_shards_ends_as_any_other(training: Training):
     shards = Shards(training, 3, {"max_global_step": 2000})
     training.start_rlx_server()
@@ -110,9 +117,7 @@ def test_steps_that_all_save_and_the_first_has_not_answered_when_it_is_killed_co
     training: Training, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(stub, "_FIRST_WAIT_S", 60.0)  # no repetition before the kill
-    monkeypatch.setenv(VARIABLE, "bridge.counted=wait:600@2")
-    shards = Shards(training, 2, **{"checkpoint-interval": 0.1})
-    monkeypatch.delenv(VARIABLE)
+    shards = failing_shards(training, "bridge.counted=wait:600@2", interval_s=0.1)
     with closing(ShardedBridge(shards.urls)) as worker:
         assert worker.increment_global_t(10) == 10
         with ThreadPoolExecutor(1) as thread:
@@ -125,11 +130,9 @@ def test_steps_that_all_save_and_the_first_has_not_answered_when_it_is_killed_co
 
 
 def test_no_step_is_lost_while_the_first_shard_that_is_stopped_saves(
-    training: Training, monkeypatch: pytest.MonkeyPatch
+    training: Training,
 ):
-    monkeypatch.setenv(VARIABLE, "shards.set=wait:1.5")
-    shards = Shards(training, 2, **{"checkpoint-interval": 600})
-    monkeypatch.delenv(VARIABLE)
+    shards = failing_shards(training, "shards.set=wait:1.5", interval_s=600)
     with closing(ShardedBridge(shards.urls)) as worker, ThreadPoolExecutor(1) as thread:
         steps = thread.submit(count_up, worker, 200)
         wait_for(lambda: shards.step() > 10, "steps")
@@ -195,11 +198,9 @@ def test_a_checkpoint_of_which_a_part_is_missing_is_refused_by_the_shard_s_name(
 
 @pytest.mark.parametrize(("fault", "victim"), [("shards.part=kill@2", 2), ("shards.set=kill@2", 1)])
 def test_a_shard_that_is_killed_while_all_save_goes_on_from_the_last_whole_set(
-    training: Training, monkeypatch: pytest.MonkeyPatch, fault, victim
+    training: Training, fault, victim
 ):
-    monkeypatch.setenv(VARIABLE, fault)
-    shards = Shards(training, 2, **{"checkpoint-interval": 0.2})
-    monkeypatch.delenv(VARIABLE)
+    shards = failing_shards(training, fault, interval_s=0.2)
     killed = shards.processes[victim - 1]
     with closing(ShardedBridge(shards.urls)) as worker:
         values = worker.get_values()
@@ -217,11 +218,9 @@ def test_a_shard_that_is_killed_while_all_save_goes_on_from_the_last_whole_set(
 
 
 def test_a_gradient_whose_worker_got_no_answer_of_the_first_shard_is_applied_at_most_once(
-    training: Training, monkeypatch: pytest.MonkeyPatch
+    training: Training,
 ):
-    monkeypatch.setenv(VARIABLE, "shards.committed=kill@2")
-    shards = Shards(training, 2, **{"checkpoint-interval": 0.2})
-    monkeypatch.delenv(VARIABLE)
+    shards = failing_shards(training, "shards.committed=kill@2", interval_s=0.2)
     with closing(ShardedBridge(shards.urls)) as worker, ThreadPoolExecutor(1) as thread:
         values = worker.get_values()
         gradient = np.ones_like(values.vector)
