@@ -5,6 +5,9 @@ import ssl
 #: What begins a connection that is not one of TLS.
 _NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNEXPECTED_MESSAGE", "RECORD_LAYER_FAILURE")
 
+#: What a server says from TLS 1.3 on, if a client has no certificate.
+CERTIFICATE_REQUIRED = "TLSV13_ALERT_CERTIFICATE_REQUIRED"
+
 #: What the peer, which is the other end, says of what this end has shown: both ends use these
 #: words, a server in its log of a client, and a client in its error of a server.
 _ALERTS = {
@@ -21,8 +24,9 @@ _ALERTS = {
         "the peer says that the certificate of this end has the key of another one"
     ),
     "TLSV1_UNRECOGNIZED_NAME": "the server does not know the name by which it was reached",
-    "TLSV13_ALERT_CERTIFICATE_REQUIRED": (
-        "the server asks for a certificate, and this client has shown none"
+    CERTIFICATE_REQUIRED: (
+        "the server asks for a certificate, and this client has shown none (RELAAX_TLS_CERT, "
+        "RELAAX_TLS_KEY)"
     ),
     **dict.fromkeys(
         (

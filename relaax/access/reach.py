@@ -7,7 +7,7 @@ import time
 from relaax.access.tls import TlsFiles, client_context
 from relaax.address import Address
 from relaax.errors import ConfigurationError
-from relaax.tls_refusals import refusal_in_words, speaks_no_tls
+from relaax.tls_refusals import CERTIFICATE_REQUIRED, refusal_in_words, speaks_no_tls
 
 #: OpenSSL's numbers (``x509_vfy.h``) for a certificate whose signer is not known: it is its own,
 #: so is the last one of its chain, or there is none.
@@ -15,6 +15,8 @@ _UNKNOWN_SIGNERS = (18, 19, 20, 21)
 
 #: What gRPC speaks within TLS: a server may refuse those that do not offer it.
 _PROTOCOLS = ["h2"]
+
+_NO_CERTIFICATE = "it asks for a certificate, and there is none: give --tls-cert and --tls-key"
 
 
 def why_not_reached(address: Address, tls: TlsFiles | None, timeout_s: float) -> str | None:
@@ -68,11 +70,20 @@ def _why_no_tls(
                 "it does not speak TLS, and this process does: give --tls-cert and --tls-key to "
                 "both, or to neither"
             )
-        return f"{refusal_in_words(error) or error.reason} (--tls-ca, --tls-cert)"
+        return _why_refused(error, tls)
+
+
+def _why_refused(error: ssl.SSLError, tls: TlsFiles) -> str:
+    if tls.cert is None and error.reason == CERTIFICATE_REQUIRED:
+        return _NO_CERTIFICATE
+    return f"{refusal_in_words(error) or error.reason} (--tls-ca, --tls-cert)"
 
 
 def _why_unprotected() -> str:
-    return "it speaks TLS, and this process does not: give it --tls-ca, --tls-cert and --tls-key"
+    return (
+        "it speaks TLS, and this process does not: give it --tls-ca, --tls-cert and --tls-key, and "
+        "--auth-token-file if tokens are asked for; or the section access of the YAML file"
+    )
 
 
 def _why_not_accepted(error: ssl.SSLCertVerificationError, tls: TlsFiles) -> str:
@@ -92,7 +103,7 @@ def _why_closed(connection: ssl.SSLSocket, tls: TlsFiles, deadline: float) -> st
     except ConnectionError:
         pass  # the same
     if tls.cert is None:
-        return "it asks for a certificate, and there is none: give --tls-cert and --tls-key"
+        return _NO_CERTIFICATE
     return (
         f"it does not accept the certificate in {tls.cert} (--tls-cert): perhaps its --tls-ca is "
         "of another authority"

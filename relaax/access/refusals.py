@@ -69,26 +69,32 @@ class Refusals:
         self,
         port: str,
         address: str,
-        is_right: Callable[[], bool],
-        reason: str,
+        why_wrong: Callable[[], str | None],
         *,
         is_exempt: bool = False,
     ) -> Refused | None:
         """Return why a caller that shows a token is refused; None if it is not.
 
-        ``reason`` says what is wrong with a token of which ``is_right`` returns False. That is not
-        asked where the address has shown too many such, unless the caller ``is_exempt``.
+        ``why_wrong`` returns what is wrong with the token, or None. It is not asked where the
+        address has shown too many wrong ones, unless the caller ``is_exempt``.
         """
-        limit = self._limit
+        limit, wrong = self._limit, None
+
+        def is_right() -> bool:
+            nonlocal wrong
+            wrong = why_wrong()
+            return wrong is None
+
         if limit is None:
-            outcome = Outcome.RIGHT if is_right() else Outcome.WRONG
-        else:
-            outcome = limit.attempt(address, is_right, is_exempt=is_exempt)
-        if outcome is Outcome.RIGHT:
+            is_right()
+        elif limit.attempt(address, is_right, is_exempt=is_exempt) is Outcome.OVER_LIMIT:
+            return self._over_limit(limit, port, address)
+        if wrong is None:
             return None
-        if limit is None or outcome is not Outcome.OVER_LIMIT:
-            self._add(Kind.WRONG_TOKEN, port, address, reason)
-            return Refused(reason)
+        self._add(Kind.WRONG_TOKEN, port, address, wrong)
+        return Refused(wrong)
+
+    def _over_limit(self, limit: RefusalLimit, port: str, address: str) -> Refused:
         self._add(
             Kind.OVER_LIMIT,
             port,

@@ -1,6 +1,6 @@
 """What the processes of a training, and those who look at it, may do."""
 
-from enum import Enum, StrEnum, auto
+from enum import Enum, StrEnum
 
 
 class Role(StrEnum):
@@ -15,14 +15,14 @@ class Role(StrEnum):
 
 
 class Right(Enum):
-    """What a caller asks for."""
+    """What a caller asks for, in words of what its role may do."""
 
     #: To get actions for an environment, over RLX.
-    PLAY = auto()
+    PLAY = "play environments"
     #: To read and change parameters, steps and experience, over gRPC.
-    SYNCHRONIZE = auto()
+    SYNCHRONIZE = "call servers"
     #: To read how a server is, and its figures, over HTTP.
-    OBSERVE = auto()
+    OBSERVE = "read figures"
 
 
 RIGHTS = {

@@ -62,8 +62,16 @@ class TokenFile:
 
     def allows_digest(self, digest: bytes, right: Right) -> bool:
         """Return the same of a token that was shown before, of which the digest was kept."""
+        return self.why_refused(digest, right) is None
+
+    def why_refused(self, digest: bytes, right: Right) -> str | None:
+        """Return why a token of this digest does not give a right; None if it does."""
         role = self._role_of(digest)
-        return role is not None and right in RIGHTS[role]
+        if role is None:
+            return "the token that was shown is not in the --auth-token-file of this server"
+        if right in RIGHTS[role]:
+            return None
+        return f"the token that was shown is of the role {role}, which may not {right.value}"
 
     def generation(self) -> int:
         """Return a number that is another one once what is allowed may be."""

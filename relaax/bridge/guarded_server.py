@@ -19,6 +19,7 @@ from relaax.access import (
 )
 from relaax.access.grpc_connections import BEGUN, PROVED, GrpcConnections
 from relaax.access.tls import server_context, shown_by_server
+from relaax.access.tokens import digest_of
 from relaax.address import Address, host_of
 from relaax.bridge import channel_options
 from relaax.bridge.channels import AUTHORIZATION, BEARER
@@ -165,14 +166,13 @@ class _AskForToken(grpc.ServerInterceptor):
 
     def _refused(self, token: str, host: str, *, is_exempt: bool) -> Refused | None:
         if not token:
-            reason = "it has shown no token (--auth-token-file)"
+            reason = "no token was shown (--auth-token-file)"
             self._refusals.add("gRPC", host, reason)
             return Refused(reason)
         return self._refusals.check(
             "gRPC",
             host,
-            lambda: self._tokens.allows(token, Right.SYNCHRONIZE),
-            "it has not the token of a server (--auth-token-file)",
+            lambda: self._tokens.why_refused(digest_of(token), Right.SYNCHRONIZE),
             is_exempt=is_exempt,
         )
 

@@ -69,7 +69,14 @@ class ClientAccess:
         ConfigurationError for files of no use.
         """
         tls = self.tls
-        return None if tls is None else _once_written(lambda: client_context(tls))
+        if tls is None:
+            return None
+        try:
+            return _once_written(lambda: client_context(tls))
+        except ConfigurationError as error:
+            given = {TLS_CA: tls.ca, TLS_CERT: tls.cert, TLS_KEY: tls.key}
+            names = ", ".join(name for name, path in given.items() if path is not None)
+            raise ConfigurationError(f"{error} ({names})") from error
 
     def token_for(self, address: Address) -> str | None:
         """Return the token to show at ``address``, if there is one.
@@ -104,7 +111,10 @@ def _once_written(read: Callable[[], _Read]) -> _Read:
 
 
 def _token_in(file: Path) -> str:
+    where = f"{TOKEN_FILE}: {file}"
     try:
-        return require_token(file.read_text().strip(), str(file))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{file}: cannot be read: {error}") from error
+        return require_token(file.read_text(encoding="utf-8").strip(), where)
+    except OSError as error:
+        raise ConfigurationError(f"{where}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"{where}: is no text in UTF-8") from None

@@ -157,9 +157,9 @@ def test_a_guarded_training_goes_on_and_tells_strangers_nothing(guarded: Guarded
 def _require_nothing_over_rlx(guarded: Guarded) -> None:
     environment, server = guarded.files("environment"), guarded.files("server")
     for token, files, reason in (
-        (None, environment, "it has shown no token"),
-        (WRONG, environment, "its token does not allow it to play"),
-        (guarded.token(Role.MONITOR), environment, "its token does not allow it to play"),
+        (None, environment, "no token was shown"),
+        (WRONG, environment, "is not in the --auth-token-file of this server"),
+        (guarded.token(Role.MONITOR), environment, "is of the role monitor, which may not play"),
         (guarded.token(Role.ENVIRONMENT), TlsFiles(ca=server.ca), "has shown none"),
         (guarded.token(Role.ENVIRONMENT), None, "this port speaks TLS, and the client does not"),
     ):
@@ -406,7 +406,7 @@ def test_open_connections_end_with_their_token_and_not_before(guarded: Guarded) 
             failure = wait_for(lambda: _lost(follower), "the end of a connection")
             follower.init([0.0, 0.0, 0.0])  # with the newest token
             _play_on(third, follower)
-            with pytest.raises(Failure, match="its token does not allow it to play") as refused:
+            with pytest.raises(Failure, match="is not in the --auth-token-file") as refused:
                 second.init([0.0, 0.0, 0.0])  # it knows but the old one
             assert refused.value.is_final
 

@@ -148,7 +148,7 @@ def test_a_guarded_training_across_containers(cluster: Cluster):
         rlx_server.process.says("serving at ")
         variables = _variables()
         for shown, status, reason in (
-            ({**variables, "RELAAX_TOKEN_FILE": ""}, 2, "it has shown no token"),
+            ({**variables, "RELAAX_TOKEN_FILE": ""}, 2, "no token was shown"),
             ({}, 2, "this port speaks TLS, and the client does not"),
         ):
             with cluster.environments(shown) as stranger:

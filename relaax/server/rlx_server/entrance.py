@@ -118,7 +118,7 @@ class Entrance:
         if begun.startswith(TOKEN_HEAD) and not self._has_shown_token:
             return self._takes_token() and self._has_begun()
         if self._guard.tokens is not None and not self._has_shown_token:
-            self._deny(AccessDenied("it has shown no token (RELAAX_TOKEN)"))
+            self._deny(AccessDenied("no token was shown (RELAAX_TOKEN, RELAAX_TOKEN_FILE)"))
         self.knows_errors = binary.is_hello(begun)
         if self._denial is not None:
             raise self._denial
@@ -158,8 +158,7 @@ class Entrance:
             refused = self._guard.refusals.check(
                 "RLX",
                 host_of(self.peer),
-                lambda: tokens.allows_digest(digest, Right.PLAY),
-                "its token does not allow it to play",
+                lambda: tokens.why_refused(digest, Right.PLAY),
             )
             if refused is None:
                 self.token_digest = digest

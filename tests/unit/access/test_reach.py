@@ -143,10 +143,7 @@ def test_a_refusal_that_the_server_explains_is_handed_on(folders):
     own, other = folders
     with served(with_tls(files(own, own))) as address:
         why = why_not_reached(address, TlsFiles(None, None, own / "ca.crt"), TIMEOUT_S)
-        assert why == (
-            "the server asks for a certificate, and this client has shown none "
-            "(--tls-ca, --tls-cert)"
-        )
+        assert why == "it asks for a certificate, and there is none: give --tls-cert and --tls-key"
         why = why_not_reached(address, files(other, own), TIMEOUT_S)
         assert "does not accept the certificate" in why
 

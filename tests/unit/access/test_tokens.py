@@ -41,6 +41,21 @@ def test_a_token_has_the_rights_of_its_role(path, token, rights):
     assert {right for right in Right if tokens.allows(token, right)} == rights
 
 
+@pytest.mark.parametrize(
+    ("token", "right", "why"),
+    [
+        (SERVER, Right.SYNCHRONIZE, None),
+        (SERVER[:-1], Right.PLAY, "is not in the --auth-token-file of this server"),
+        (WATCHER, Right.PLAY, "is of the role monitor, which may not play environments"),
+        (PLAYER, Right.SYNCHRONIZE, "is of the role environment, which may not call servers"),
+        (PLAYER, Right.OBSERVE, "is of the role environment, which may not read figures"),
+    ],
+)
+def test_why_a_token_is_refused_is_said_and_the_token_is_not(path, token, right, why):
+    refused = TokenFile(path).why_refused(digest_of(token), right)
+    assert refused == (why and f"the token that was shown {why}")
+
+
 def test_all_of_a_role_are_accepted_and_the_second_is_shown(path):
     others = [f"{SERVER}-{number}" for number in range(3)]
     tokens = TokenFile(path)

@@ -57,7 +57,7 @@ def test_a_file_that_has_no_token_for_seconds_is_refused(tmp_path, content, reas
     path = tmp_path / "token"
     if content is not None:
         path.write_text(content)
-    with pytest.raises(ConfigurationError, match=f"token: .*{reason}"):
+    with pytest.raises(ConfigurationError, match=f"RELAAX_TOKEN_FILE: .*token.*{reason}"):
         ClientAccess(token_file=path).token_for(LOCAL)
 
 
@@ -102,8 +102,17 @@ def test_a_file_of_tls_that_is_missing_while_it_is_replaced_is_read_again(
 
 @pytest.mark.usefixtures("later")
 def test_a_certificate_with_the_key_of_another_is_refused_after_seconds(pair):
-    with pytest.raises(ConfigurationError, match=r"my\.crt and .*my\.key: are no certificate and"):
+    with pytest.raises(
+        ConfigurationError,
+        match=r"my\.crt and .*my\.key: are no certificate and .* \(RELAAX_TLS_CA, RELAAX_TLS_C",
+    ):
         ClientAccess(tls=pair).context()
+
+
+@pytest.mark.usefixtures("later")
+def test_a_file_of_tls_that_stays_away_is_named_with_its_variable(tmp_path):
+    with pytest.raises(ConfigurationError, match=r"ca\.crt: cannot be read: .* \(RELAAX_TLS_CA\)"):
+        ClientAccess(tls=TlsFiles(ca=tmp_path / "ca.crt")).context()
 
 
 @pytest.mark.parametrize(

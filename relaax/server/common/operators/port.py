@@ -12,6 +12,7 @@ from prometheus_client.registry import Collector
 from relaax.access import Access, Refused, Right, TlsFiles, current_access
 from relaax.access.grpc_connections import BEGUN
 from relaax.access.tls import ServerContexts
+from relaax.access.tokens import digest_of
 from relaax.address import Address
 from relaax.server.common.listening import listen_as_told
 from relaax.server.common.operators.certificates import Certificates
@@ -41,8 +42,7 @@ _SUM_UP_S = 1.0
 _PATHS = "/healthz, /readyz and /metrics are here"
 
 _UNAUTHORIZED = "a token of the role monitor or server is needed: Authorization: Bearer TOKEN"
-_SHOWN_NONE = "it has shown no token for this"
-_SHOWN_ANOTHER = "its token is not that of the role monitor or server"
+_SHOWN_NONE = "no token was shown, and what is asked for needs one"
 _BEARER = ("WWW-Authenticate", "Bearer")
 
 
@@ -192,7 +192,7 @@ class OperatorPort:
         if tokens is None or not token:
             return None
         return self._access.refusals.check(
-            "HTTP", host, lambda: tokens.allows(token, Right.OBSERVE), _SHOWN_ANOTHER
+            "HTTP", host, lambda: tokens.why_refused(digest_of(token), Right.OBSERVE)
         )
 
     def _deny(
