@@ -28,6 +28,7 @@ class RepeatedWarning:
             self._said, self._said_at = text, now
             self._log.warning("%s", text)
 
-    def forget(self) -> None:
-        """Let the next warning be new, whatever it says: meanwhile all was well."""
-        self._said = ""
+    def forget(self) -> bool:
+        """Let the next warning be new: meanwhile all was well; return whether there was one."""
+        had_said, self._said = bool(self._said), ""
+        return had_said

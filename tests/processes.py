@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -49,12 +50,13 @@ SMALL_SAC = {
 }  # fmt: skip
 
 
-def count_up(bridge: BridgeBase, steps: int) -> int:
-    """Count steps, one after the other, and return the global step after the last of them."""
-    for _ in range(steps):
-        global_t = bridge.increment_global_t(1)
-        time.sleep(0.005)
-    return global_t
+def count_until(bridge: BridgeBase, is_done: threading.Event) -> int:
+    """Count one step after the other, and return how many were counted."""
+    steps = 0
+    while not is_done.wait(0.005):
+        bridge.increment_global_t(1)
+        steps += 1
+    return steps
 
 
 def wait_for(condition: Callable[[], Any], what: str, deadline_s: float = DEADLINE_S) -> Any:

@@ -67,6 +67,10 @@ class Shards:
     def stop_other(self, index):
         self.others.pop(index).close()
 
+    def refuse_calls(self):
+        """Let the first shard be about to stop."""
+        self._port.refuse_calls()
+
     def stop_first(self):
         self._port.stop(0.5)
 

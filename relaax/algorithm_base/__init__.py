@@ -26,6 +26,7 @@ from relaax.algorithm_base.bridge_base import (
     BridgeBase,
     BridgeControlBase,
     Phase,
+    RefusesCalls,
     RunningParameterServer,
 )
 from relaax.algorithm_base.checkpoint import (
@@ -90,6 +91,7 @@ __all__ = [
     "Publication",
     "PublishedInfo",
     "Publisher",
+    "RefusesCalls",
     "RunningParameterServer",
     "Saver",
     "Section",

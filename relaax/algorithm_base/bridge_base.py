@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from enum import Enum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from relaax.algorithm_base.roles import (
     Evaluations,
@@ -20,9 +20,6 @@ class Phase(Enum):
     """What the parameter server is doing."""
 
     TRAINING = "training"
-    #: This process is about to exit, and the next one goes on: what would change the training is
-    #: refused, and comes again. Callers are told that it is ``TRAINING``.
-    STOPPING = "stopping"
     #: The training is over; values are served on.
     SERVING = "serving"
     #: The training is over; the parameter server is about to exit.
@@ -124,6 +121,17 @@ class RunningParameterServer(Protocol):
 
     def stop(self, grace_s: float) -> None:
         """Refuse new calls, give running ones ``grace_s`` seconds and close."""
+
+
+@runtime_checkable
+class RefusesCalls(Protocol):
+    """A ``RunningParameterServer`` that can be as if it were away while its process saves.
+
+    One that cannot lets calls in until it stops; what these change then is not saved.
+    """
+
+    def refuse_calls(self) -> None:
+        """Answer no more calls of workers and learners, once those that have begun are over."""
 
 
 class BridgeControlBase(ABC):

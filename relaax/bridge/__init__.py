@@ -9,7 +9,7 @@ An algorithm uses it unless it exports a ``BridgeControl`` of its own; the objec
 ``service``          the parameter server's end; it calls roles
 ``counted_steps``    counts steps once, however often they are sent
 ``sender_totals``    what was counted of each sender, now and in a checkpoint
-``gate``             keeps out what would be lost because the parameter server is about to stop
+``gate``             keeps calls out of a parameter server that is about to stop
 ``refusals``         refuses a call, and says who has made it
 ``listeners``        who has been told that the training is over
 ``traffic``          counts its calls and their bytes

@@ -74,8 +74,10 @@ class GrpcParameterServer:
     def set_phase(self, phase: Phase) -> None:
         """Answer every caller with it from now on."""
         self._servicer.phase = phase
-        if phase is Phase.STOPPING:
-            self._servicer.refuse_changes()
+
+    def refuse_calls(self) -> None:
+        """Answer no more calls of the bridge, as if it were away; ``others`` are answered."""
+        self._servicer.refuse_calls()
 
     def all_know(self) -> bool:
         """Return whether all who asked lately have been told the phase."""

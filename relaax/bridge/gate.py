@@ -1,10 +1,16 @@
-"""Keeps out calls that would change something, from the moment on when that would be lost."""
+"""Keeps calls out of a parameter server that is about to stop."""
 
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from relaax.errors import ParameterServerAway
+
+_IT_STOPS = "the parameter server is about to stop"
+
+#: The time that it waits is divided into so many parts. A process that is stopped meanwhile, and
+#: goes on later, has lost one of them, and not all.
+_PARTS = 10
 
 
 class Gate:
@@ -14,13 +20,19 @@ class Gate:
         self._changed = threading.Condition()
         self._inside = 0
         self._is_closed = False
+        #: Whether it waits no more for those that are inside.
+        self._has_given_up = False
 
     @contextmanager
     def passing(self) -> Iterator[None]:
-        """Be inside; ParameterServerAway where it is closed."""
+        """Be inside; ParameterServerAway where it is closed.
+
+        Also for one that leaves when nobody waits for it any more: what it has changed may not be
+        saved.
+        """
         with self._changed:
             if self._is_closed:
-                raise ParameterServerAway("the parameter server is about to stop")
+                raise ParameterServerAway(_IT_STOPS)
             self._inside += 1
         try:
             yield
@@ -28,9 +40,15 @@ class Gate:
             with self._changed:
                 self._inside -= 1
                 self._changed.notify_all()
+        if self._has_given_up:
+            raise ParameterServerAway(_IT_STOPS)
 
     def close(self, deadline_s: float) -> None:
         """Let no more in, and wait until all are out, for no longer than ``deadline_s``."""
+        left = _PARTS
         with self._changed:
             self._is_closed = True
-            self._changed.wait_for(lambda: not self._inside, deadline_s)
+            while self._inside and left:
+                if not self._changed.wait(deadline_s / _PARTS):
+                    left -= 1
+            self._has_given_up = True

@@ -23,10 +23,10 @@ class RetryPause:
         self._complaint = RepeatedWarning(log, SAY_AGAIN_S)
         self._pause_s = FIRST_PAUSE_S
 
-    def reset(self) -> None:
-        """Take note of an answer."""
-        self._complaint.forget()
+    def reset(self) -> bool:
+        """Take note of an answer; return whether it was said before that there is none."""
         self._pause_s = FIRST_PAUSE_S
+        return self._complaint.forget()
 
     def wait(self, why: str, until: threading.Event) -> None:
         """Say why the call has failed, if that is new, and pause, or ``until`` that is set."""

@@ -40,7 +40,6 @@ _log = logging.getLogger(__name__)
 
 _PHASES = {
     Phase.TRAINING: bridge_pb2.Status.TRAINING,
-    Phase.STOPPING: bridge_pb2.Status.TRAINING,
     Phase.SERVING: bridge_pb2.Status.SERVING,
     Phase.CLOSING: bridge_pb2.Status.CLOSING,
 }
@@ -51,8 +50,8 @@ _WANTED = {
     bridge_pb2.Query.BOTH: Wanted.BOTH,
 }
 
-#: One that is about to stop waits so long for calls that change something: far longer than any
-#: takes but that of a learner which waits for others, whose calls are refused by then.
+#: One that is about to stop waits so long for calls: far longer than any takes but that of a
+#: learner which waits for others, and these are refused by then.
 _CALL_S = 1.0
 
 #: A checkpoint keeps the learner's count of its steps in 64 bits, one of them for the sign.
@@ -160,8 +159,8 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
         """Say whether the training goes on."""
         return self._answer(context, lambda: self._status(context.peer()))
 
-    def refuse_changes(self) -> None:
-        """Answer no more calls that change the training: what they bring would not be saved."""
+    def refuse_calls(self) -> None:
+        """Answer no more calls: what they bring would not be saved. Callers call again."""
         self._gate.close(_CALL_S)
 
     def all_know_the_phase(self) -> bool:
@@ -183,7 +182,8 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
     def _answer(self, context: grpc.ServicerContext, call: Callable[[], Reply]) -> Reply:
         """Return what ``call`` returns; what it raises is logged, and the answer."""
         try:
-            return call()
+            with self._gate.passing():
+                return call()
         except ParameterServerAway as error:  # of a replica, or at the end: try again
             context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
             raise AssertionError("abort raises") from error
@@ -192,10 +192,7 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
             _refuse(context, error)
 
     def _count(self, request: bridge_pb2.Steps) -> int:
-        if not request.count:  # it is asked how far the training is
-            return self._steps.count(0, request.sender, request.total)
-        with self._gate.passing():
-            global_t = self._steps.count(request.count, request.sender, request.total)
+        global_t = self._steps.count(request.count, request.sender, request.total)
         passing("bridge.counted")
         return global_t
 
@@ -220,8 +217,7 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
                 return self._values_message(self._service.get())
         gradients = _NOTHING if request.vector is None else request.vector
         passing("bridge.apply")
-        with self._gate.passing():
-            values = self._service.apply(gradients, fields.steps, computed_with)
+        values = self._service.apply(gradients, fields.steps, computed_with)
         passing("bridge.applied")
         if not fields.want_values:
             return WithVector(bridge_pb2.Values(incarnation=self._incarnation), None)
@@ -237,8 +233,7 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
         if info.iteration > _MOST_ITERATIONS:
             raise ValueError(f"iteration {info.iteration} is above {_MOST_ITERATIONS}")
         vector = _NOTHING if request.vector is None else request.vector
-        with self._gate.passing():
-            published = self._service.publish_values(vector, info.iteration, info.message)
+        published = self._service.publish_values(vector, info.iteration, info.message)
         return published_message(published)
 
     def _fetch(self, request: bridge_pb2.Query) -> WithVector[bridge_pb2.Publication]:

@@ -220,7 +220,8 @@ class ShardedBridge(BridgeBase):
             latest, away = self._read_once(at_least, timeout_s)
             if latest is not None and len({each.incarnation for each in latest}) == 1:
                 self._latest = latest
-                self._complaint.forget()
+                if self._complaint.forget():
+                    _log.warning("all shards of the parameter server answer now")
                 self._unsettled.have_seen(
                     latest[0].incarnation, min(each.number for each in latest)
                 )
@@ -293,7 +294,7 @@ class ShardedBridge(BridgeBase):
             for shard, (begin, end) in zip(self._shards, bounds, strict=True)
         )
         if away:
-            _log.warning("a gradient is lost: %s", away)
+            _log.warning("a gradient is lost, and %d steps with it: %s", steps, away)
             return None
         if any(reply.incarnation != incarnation for reply in staged):
             self._warn_of_refusal(steps)
@@ -308,7 +309,7 @@ class ShardedBridge(BridgeBase):
             [partial(self._shards[0].commit, commitment, self._call_timeout_s)]
         )
         if away:
-            _log.warning("a gradient may be lost: %s", away)
+            _log.warning("a gradient may be lost, and %d steps with it: %s", steps, away)
             self._unsettled.add(self._sequence, incarnation, None)
             return None
         if reply.incarnation != incarnation:

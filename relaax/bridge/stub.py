@@ -228,9 +228,11 @@ class Bridge(BridgeBase):
         except grpc.RpcError as error:
             self._require_away(error)
             _log.warning(
-                "a gradient may be lost: parameter server %s did not answer (%s)",
+                "a gradient may be lost, and %d steps with it: parameter server %s did not answer "
+                "(%s)",
+                message.fields.steps,
                 self._url,
-                error.code().name,
+                error.details(),
             )
             return None
         if computed_with is not None and reply.fields.incarnation != computed_with.incarnation:
@@ -248,7 +250,8 @@ class Bridge(BridgeBase):
         while True:
             try:
                 reply = call(message, timeout=timeout_s, wait_for_ready=True)
-                pause.reset()
+                if pause.reset():
+                    _log.warning("parameter server %s answers now", self._url)
                 return reply
             except (grpc.RpcError, ValueError) as error:
                 if self._closed.is_set():  # by another thread: then a channel says ValueError
@@ -270,7 +273,7 @@ class Bridge(BridgeBase):
         """Return why; a call that has waited in vain does not know what was in its way."""
         cause = error.details()
         if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
-            cause = self._reachability.cause or cause
+            cause = self._reachability.cause or "it does not answer"
         return f"waiting for parameter server {self._url} ({cause})"
 
     def _require_away(self, error: grpc.RpcError) -> None:

@@ -4,12 +4,13 @@ import json
 import signal
 import sys
 import textwrap
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import numpy as np
 import pytest
-from processes import REPOSITORY, SMALL_SAC, Process, Training, count_up, free_port, wait_for
+from processes import REPOSITORY, SMALL_SAC, Process, Training, count_until, free_port, wait_for
 from safetensors.numpy import load_file
 
 from relaax.bridge import Bridge, stub
@@ -79,19 +80,46 @@ class TestParameterServer:
             assert worker.increment_global_t(10) == 50
 
     def test_no_step_is_lost_while_one_that_is_stopped_saves(self, training: Training, start):
+        server, is_done = start("saver.data=wait:1.5", interval_s=600), threading.Event()
+        with (
+            closing(Bridge(training.parameter_server_url)) as worker,
+            closing(Bridge(training.parameter_server_url)) as another,
+            ThreadPoolExecutor(1) as thread,
+        ):
+            counting = thread.submit(count_until, worker, is_done)
+            wait_for(lambda: another.increment_global_t(0) > 10, "steps")
+            server.signal(signal.SIGTERM)
+            assert server.wait() == 0
+            restored = int(start().says(r"global step is (\d+)\n")[1])
+            wait_for(lambda: another.increment_global_t(0) > restored, "steps behind those saved")
+            is_done.set()
+            assert counting.result() == another.increment_global_t(0) > restored > 10
+
+    def test_a_gradient_that_comes_while_one_that_is_stopped_saves_is_lost_with_a_warning(
+        self, training: Training, start, caplog: pytest.LogCaptureFixture
+    ):
+        lost = "a gradient may be lost, and 20 steps with it"
+
+        def send() -> int:
+            values, sent = worker.get_values(), 0
+            while lost not in caplog.text:
+                gradient = np.zeros(size, np.float32)
+                values, sent = worker.synchronize(gradient, 20, values.version), sent + 1
+            return sent
+
         server = start("saver.data=wait:1.5", interval_s=600)
         with (
             closing(Bridge(training.parameter_server_url)) as worker,
             closing(Bridge(training.parameter_server_url)) as another,
             ThreadPoolExecutor(1) as thread,
         ):
-            steps = thread.submit(count_up, worker, 200)
-            wait_for(lambda: another.increment_global_t(0) > 10, "steps")
+            size = another.get_values().vector.size
+            sending = thread.submit(send)
+            wait_for(lambda: another.increment_global_t(0) > 100, "steps")
             server.signal(signal.SIGTERM)
             assert server.wait() == 0
-            restored = start().says(r"global step is (\d+)\n")
-            assert 10 < int(restored[1]) < 200
-            assert steps.result() == 200
+            start()
+            assert 20 * (sending.result() - 1) == another.increment_global_t(0) > 100
 
     def test_a_gradient_is_applied_at_most_once_whenever_it_or_the_worker_is_killed(
         self, training: Training, start, monkeypatch: pytest.MonkeyPatch

@@ -4,11 +4,12 @@ import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from threading import Event
 
 import numpy as np
 import pytest
 from operators import figure
-from processes import REPOSITORY, SMALL_DA3C, Training, count_up, free_port, wait_for
+from processes import REPOSITORY, SMALL_DA3C, Training, count_until, free_port, wait_for
 
 from relaax.algorithm_base import Values, Version
 from relaax.bridge import stub
@@ -129,17 +130,23 @@ def test_steps_that_all_save_and_the_first_has_not_answered_when_it_is_killed_co
         assert worker.increment_global_t(10) == 30
 
 
-def test_no_step_is_lost_while_the_first_shard_that_is_stopped_saves(
-    training: Training,
-):
-    shards = failing_shards(training, "shards.set=wait:1.5", interval_s=600)
-    with closing(ShardedBridge(shards.urls)) as worker, ThreadPoolExecutor(1) as thread:
-        steps = thread.submit(count_up, worker, 200)
-        wait_for(lambda: shards.step() > 10, "steps")
-        shards.processes[0].signal(signal.SIGTERM)
-        assert shards.processes[0].wait() == 0
-        shards.start(1)
-        assert steps.result() == 200
+@pytest.mark.parametrize("index", [1, 2])
+def test_no_step_is_lost_while_a_shard_that_is_stopped_saves(training: Training, index):
+    shards, is_done = failing_shards(training, "shards.set=wait:1.5", interval_s=600), Event()
+    with (
+        closing(ShardedBridge(shards.urls)) as worker,
+        closing(ShardedBridge(shards.urls)) as another,
+        ThreadPoolExecutor(1) as thread,
+    ):
+        counting = thread.submit(count_until, worker, is_done)
+        wait_for(lambda: another.increment_global_t(0) > 10, "steps")
+        shards.processes[index - 1].signal(signal.SIGTERM)
+        assert shards.processes[index - 1].wait() == 0
+        (saved,) = shards.steps_saved()
+        shards.start(index)
+        wait_for(lambda: another.get_values().global_t > saved, "steps behind those saved")
+        is_done.set()
+        assert counting.result() == another.increment_global_t(0) > saved > 10
 
 
 def test_a_shard_ends_where_the_first_one_does_not_come_back(training: Training):

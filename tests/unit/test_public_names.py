@@ -10,9 +10,8 @@ PUBLIC = {
         ConfigBase EnvironmentInfo EvaluatedPolicy Evaluation Evaluations EvaluatorBase
         ExperienceSink FloatVector GradientSink InvalidState LearnerBase
         Metrics MetricsSink NullMetrics NullSaver ParameterServerBase Phase Publication
-        PublishedInfo Publisher RunningParameterServer Saver Section Shard Slice StepCounter
-        StepResult
-        Transitions Values VariableFeed VariableSink VariableSource Version Wanted
+        PublishedInfo Publisher RefusesCalls RunningParameterServer Saver Section Shard Slice
+        StepCounter StepResult Transitions Values VariableFeed VariableSink VariableSource Version Wanted
         require_same_fingerprint
     """,
     "relaax.actor": """

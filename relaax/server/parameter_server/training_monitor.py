@@ -7,7 +7,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum
 
-from relaax.algorithm_base import Metrics, ParameterServerBase, Phase, RunningParameterServer
+from relaax.algorithm_base import (
+    Metrics,
+    ParameterServerBase,
+    Phase,
+    RefusesCalls,
+    RunningParameterServer,
+)
 from relaax.bridge.sender_totals import SenderTotals
 from relaax.errors import CheckpointError
 from relaax.failure_log import in_words
@@ -214,12 +220,10 @@ class TrainingMonitor:
 
         Else it is answered, and ignored: all hear that the training is over.
         """
+        if not is_final and isinstance(self._bridge, RefusesCalls):
+            self._bridge.refuse_calls()
         try:
-            try:
-                if not is_final:
-                    self._bridge.set_phase(Phase.STOPPING)
-            finally:
-                self._parameter_server.stop_training()
+            self._parameter_server.stop_training()
         except Exception:  # whatever an algorithm's own code raises
             _log.exception("stop_training failed: what is saved now may still change")
 

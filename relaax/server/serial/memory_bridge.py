@@ -70,9 +70,8 @@ class MemoryBridge(BridgeBase):
         return self._phase
 
     def set_phase(self, phase: Phase) -> None:
-        """See RunningParameterServer: nothing comes at the same time that would be refused."""
-        if phase is not Phase.STOPPING:
-            self._phase = phase
+        """See RunningParameterServer."""
+        self._phase = phase
 
     def all_know(self) -> bool:
         """See RunningParameterServer: there are no others."""

@@ -4,6 +4,7 @@ import re
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import grpc
 import numpy as np
@@ -201,21 +202,32 @@ def test_a_gradient_without_a_version_is_applied_by_whatever_parameter_server_th
 
 
 def test_a_worker_waits_for_a_parameter_server_that_is_away(serve, bridge):
-    answers = []
-    waiting = threading.Thread(target=lambda: answers.append(bridge.get_values()))
-    waiting.start()
-    serve(Service())
-    waiting.join(DEADLINE_S)
-    assert answers[0].vector.tolist() == [0, 0, 0]
+    with ThreadPoolExecutor(1) as thread:
+        answer = thread.submit(bridge.get_values)
+        serve(Service())
+        assert answer.result(DEADLINE_S).vector.tolist() == [0, 0, 0]
+
+
+def test_it_is_said_that_it_is_away_and_that_it_answers_now(serve, address, caplog):
+    waits, answers = f"waiting for parameter server {address}", f"server {address} answers now"
+    with closing(Bridge(address, call_timeout_s=0.2)) as bridge, ThreadPoolExecutor(1) as thread:
+        answer = thread.submit(bridge.get_values)
+        wait_for(lambda: waits in caplog.text)
+        assert answers not in caplog.text
+        serve(Service())
+        answer.result(DEADLINE_S)
+        bridge.get_values()
+    assert caplog.text.count(answers) == 1
 
 
 def test_a_gradient_for_a_parameter_server_that_is_away_is_lost_with_a_warning(
     bridge, address, caplog
 ):
-    bridge.apply_gradients(np.ones(3, np.float32))
-    # Why nobody answers is looked up meanwhile, and may be said before or after this.
-    (said,) = (each.message for each in caplog.records if each.name == "relaax.bridge.stub")
-    assert said.startswith(f"a gradient may be lost: parameter server {address} did not answer")
+    bridge.wait_at_most(0.0)
+    with pytest.raises(ParameterServerAway):  # of the values, which are waited for
+        bridge.synchronize(np.ones(3, np.float32), 5)
+    lost = f"a gradient may be lost, and 5 steps with it: parameter server {address} did not"
+    assert any(message.startswith(lost) for message in caplog.messages)
 
 
 def test_retries_end(address):
@@ -303,44 +315,68 @@ def test_the_phase_of_the_training_is_told(serve, bridge):
     assert bridge.phase() is Phase.CLOSING
 
 
-def test_what_would_change_one_that_is_about_to_stop_is_refused(serve, bridge, address, caplog):
-    """It comes again to the next one; what does not change anything is answered."""
+def test_one_that_is_about_to_stop_is_as_if_it_were_away(serve, bridge, address, caplog):
     server = serve(service := Service())
     version = bridge.get_values().version
     assert bridge.increment_global_t(5) == 5
-    server.set_phase(Phase.STOPPING)
+    server.refuse_calls()
     bridge.wait_at_most(0.0)
-    refused = f"parameter server {address} has not answered for 0 s"
-    with pytest.raises(ParameterServerAway, match=refused):
-        bridge.increment_global_t(5)
-    assert bridge.synchronize(np.ones(3, np.float32), 5, version).vector is None
-    assert "a gradient may be lost" in caplog.text
-    assert bridge.increment_global_t(0) == 5
-    assert bridge.phase() is Phase.TRAINING
+    is_away = f"parameter server {address} has not answered for 0 s"
+    for call in (bridge.increment_global_t, bridge.get_values, bridge.phase):
+        with pytest.raises(ParameterServerAway, match=is_away):
+            call()
+    with pytest.raises(ParameterServerAway, match="the parameter server is about to stop"):
+        bridge.publish_values(np.ones(3, np.float32), 1)
+    with pytest.raises(ParameterServerAway, match=is_away):  # of the values behind the gradient
+        bridge.synchronize(np.ones(3, np.float32), 5, version)
+    lost = f"a gradient may be lost, and 5 steps with it: parameter server {address} did not answer"
+    assert f"{lost} (the parameter server is about to stop)" in caplog.messages
     assert (service.version, service.global_t) == (0, 5)
 
 
-def test_one_that_is_about_to_stop_waits_for_what_it_is_changing(serve, bridge, monkeypatch):
-    monkeypatch.setattr(bridge_service, "_CALL_S", DEADLINE_S)  # a slow machine is no failure
-    server = serve(service := Service())
-    goes_on = threading.Event()
-    count = service.increment_global_t
+class SlowToCount(Service):
+    """Counts steps when ``goes_on`` is set."""
 
-    def count_late(steps=1):
+    def __init__(self):
+        super().__init__()
+        self.goes_on = threading.Event()
+
+    def increment_global_t(self, steps=1):
         if steps:
-            goes_on.wait(DEADLINE_S)
-        return count(steps)
+            assert self.goes_on.wait(DEADLINE_S)
+        return super().increment_global_t(steps)
 
-    service.increment_global_t = count_late
+
+def test_one_that_is_about_to_stop_waits_for_what_has_begun(serve, bridge, monkeypatch):
+    monkeypatch.setattr(bridge_service, "_CALL_S", DEADLINE_S)  # a slow machine is no failure
+    server = serve(service := SlowToCount())
+    gate = server._servicer._gate
+
+    def stop():
+        server.refuse_calls()
+        return service.global_t
+
     with ThreadPoolExecutor(2) as threads:
         counted = threads.submit(bridge.increment_global_t, 5)
+        wait_for(lambda: gate._inside == 1)
+        stopped = threads.submit(stop)
+        wait_for(lambda: gate._is_closed)
+        service.goes_on.set()
+        assert stopped.result() == counted.result() == 5
+
+
+def test_what_takes_longer_than_one_that_stops_waits_is_not_answered(serve, bridge, monkeypatch):
+    """It may not be saved: to its caller the parameter server is away."""
+    monkeypatch.setattr(bridge_service, "_CALL_S", 0.01)
+    server = serve(service := SlowToCount())
+    bridge.wait_at_most(0.0)
+    with ThreadPoolExecutor(1) as thread:
+        counted = thread.submit(bridge.increment_global_t, 5)
         wait_for(lambda: server._servicer._gate._inside == 1)
-        stopped = threads.submit(server.set_phase, Phase.STOPPING)
-        time.sleep(0.05)
-        assert not stopped.done()
-        goes_on.set()
-        stopped.result()
-        assert service.global_t == counted.result() == 5
+        server.refuse_calls()
+        service.goes_on.set()
+        with pytest.raises(ParameterServerAway):
+            counted.result()
 
 
 def test_a_port_in_use_is_an_error(serve, address):

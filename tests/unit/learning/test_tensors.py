@@ -61,7 +61,7 @@ def test_a_padded_batch_is_aligned_and_ends_in_zeros():
 
 
 def test_tensors_of_parameters_are_made_once_and_when_they_are_used():
-    """A worker that chooses with numpy alone starts nothing of TensorFlow."""
+    """What chooses with numpy alone makes none."""
     made = []
 
     def make():

@@ -39,7 +39,7 @@ def test_an_address_may_show_as_many_wrong_tokens_as_the_option_says(path, most,
     limits = {} if most is None else {"--max-refusals-per-address": most}
     begin_access(AccessOptions.model_validate({"--auth-token-file": str(path), **limits}))
     refusals = current_access().refusals
-    refused = [refusals.check("RLX", "192.0.2.1", lambda: False, "wrong") for _ in range(50)]
+    refused = [refusals.check("RLX", "192.0.2.1", lambda: "it is wrong") for _ in range(50)]
     assert [each.is_over_limit for each in refused].count(False) == looked_at
 
 

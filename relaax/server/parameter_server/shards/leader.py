@@ -120,7 +120,7 @@ class Leader:
         What is committed has been applied here, so that nothing is waited for.
         """
         with self._changed:
-            self._members.require_whole()
+            self._require_all()
             return self.incarnation, *self._part.read()
 
     def follow(self, member: MemberInfo, is_active: Callable[[], bool]) -> Iterator[News]:
@@ -213,8 +213,17 @@ class Leader:
             self._members.dismiss()
             self._changed.notify_all()
 
-    def refuse_updates(self) -> None:
-        """Apply nothing more: it would not be saved any more."""
+    def count(self, steps: int, add: Callable[[int], int]) -> int:
+        """Let ``add`` count steps without a gradient, and return the global step.
+
+        NotWhole while a shard is away: where it has lost what it had, all go back behind them.
+        """
+        with self._changed:
+            self._require_all()
+            return add(steps)
+
+    def refuse_workers(self) -> None:
+        """Answer no worker any more: what it brings would not be saved."""
         with self._changed:
             self._is_stopping = True
 

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from relaax.algorithm_base import FloatVector
 
-#: So many of the latest orders are kept for a shard that was cut off, which take 18 MB.
+#: So many of the latest orders are kept for a shard that was cut off, which take 21 MB.
 MOST_KEPT = 100_000
 
 
@@ -85,7 +85,7 @@ class OrderLog:
         self.forget_before(self.end - MOST_KEPT)
 
     def forget_before(self, position: int) -> None:
-        """Forget the orders before ``position``, which nobody will ask for."""
+        """Forget the orders before ``position``: who needs one of them has to begin anew."""
         while self.orders and self.forgotten < position:
             self.orders.popleft()
             self.forgotten += 1

@@ -23,11 +23,12 @@ from relaax.algorithm_base import (
 )
 from relaax.bridge.control import GrpcParameterServer
 from relaax.bridge.sender_totals import SenderTotals
-from relaax.errors import CheckpointError, CheckpointMismatch
+from relaax.errors import CheckpointError, CheckpointMismatch, ParameterServerAway
 from relaax.server.common.checkpoint_sets import part_of, split
 from relaax.server.common.operators import SaveRecord
 from relaax.server.common.saver import CheckpointSaver
 from relaax.server.parameter_server.shards.leader import Leader
+from relaax.server.parameter_server.shards.members import NotWhole
 from relaax.server.parameter_server.shards.service import ShardServicer, method_handlers
 
 _log = logging.getLogger(__name__)
@@ -86,7 +87,7 @@ class FirstShard(ParameterServerBase):
 
     def bridge(self) -> BridgeBase:
         """Return what answers workers, but for what they ask of all shards."""
-        return _FirstService(self._whole.bridge())
+        return _FirstService(self._whole.bridge(), self._leader)
 
     def updates(self) -> int | None:
         """Return how often the parameters have been changed."""
@@ -173,12 +174,18 @@ class FirstShard(ParameterServerBase):
 class _FirstService(BridgeBase):
     """Answers what workers ask of the first shard alone."""
 
-    def __init__(self, service: BridgeBase) -> None:
+    def __init__(self, service: BridgeBase, leader: Leader) -> None:
         self._service = service
+        self._leader = leader
 
     def increment_global_t(self, steps: int = 1) -> int:
-        """Count."""
-        return self._service.increment_global_t(steps)
+        """Count; ParameterServerAway for steps that come while a shard is away."""
+        if not steps:  # it is asked how far the training is
+            return self._service.increment_global_t(0)
+        try:
+            return self._leader.count(steps, self._service.increment_global_t)
+        except NotWhole as error:
+            raise ParameterServerAway(str(error)) from error
 
     def apply_gradients(self, gradients: FloatVector, computed_with: Version | None = None) -> None:
         """Refuse: a worker knows one shard alone."""
@@ -224,16 +231,19 @@ class OtherService(BridgeBase):
 class _FirstPort:
     """The port of the first shard, which tells the others when the training is over."""
 
-    def __init__(self, port: RunningParameterServer, leader: Leader) -> None:
+    def __init__(self, port: GrpcParameterServer, leader: Leader) -> None:
         self._port = port
         self._leader = leader
 
     def set_phase(self, phase: Phase) -> None:
         """See ``RunningParameterServer``."""
         self._leader.is_over = phase is Phase.CLOSING
-        if phase is Phase.STOPPING:
-            self._leader.refuse_updates()
         self._port.set_phase(phase)
+
+    def refuse_calls(self) -> None:
+        """Answer no worker any more; the other shards are, which save with this one."""
+        self._leader.refuse_workers()
+        self._port.refuse_calls()
 
     def all_know(self) -> bool:
         """See ``RunningParameterServer``."""

@@ -161,7 +161,7 @@ def test_while_a_shard_is_away_nothing_is_applied_and_it_is_named(shards_of, cap
         with pytest.raises(ParameterServerAway, match=r"has not answered for 0.5 s"):
             bridge.synchronize(INITIAL, 5)
     # The first shard may say so of the other one.
-    lost = rf"a gradient is lost: parameter server .*{re.escape(shards.addresses[1])}"
+    lost = rf"a gradient is lost, and 5 steps with it: parameter server .*{re.escape(shards.addresses[1])}"
     assert re.search(lost, caplog.text)
     assert shards.first.global_t() == 0
 
@@ -621,3 +621,32 @@ def test_no_shard_is_there(caplog):
     with pytest.raises(ParameterServerAway):
         bridge.get_values()
     bridge.close()
+
+
+def test_the_first_one_that_is_about_to_stop_is_as_if_it_were_away(shards_of, caplog):
+    shards = shards_of(2, INITIAL, OPTIMIZERS["sgd"])
+    with shards.bridge() as bridge:
+        version = bridge.get_values().version
+        assert bridge.increment_global_t(5) == 5
+        shards.refuse_calls()
+        bridge.wait_at_most(0.0)
+        for call in (
+            bridge.get_values,
+            bridge.increment_global_t,
+            lambda: bridge.synchronize(INITIAL, 7, version),
+        ):
+            with pytest.raises(ParameterServerAway):
+                call()
+    assert re.search("a gradient is lost, and 7 steps with it: .*is about to end", caplog.text)
+    assert (shards.first.global_t(), shards.first.updates()) == (5, 0)
+
+
+def test_steps_that_come_while_another_one_leaves_are_counted_when_it_is_back(shards_of, tmp_path):
+    shards = shards_of(3, INITIAL, OPTIMIZERS["sgd"], place=tmp_path)
+    with shards.bridge() as bridge, ThreadPoolExecutor(1) as thread:
+        assert bridge.increment_global_t(40) == 40
+        shards.others[2].following.leave()
+        counted = thread.submit(bridge.increment_global_t, 7)
+        shards.stop_other(2)
+        shards.start_other(2)
+        assert counted.result() == bridge.get_values().global_t == 47
