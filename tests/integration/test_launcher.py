@@ -353,12 +353,14 @@ class TestRestart:
         completed = run("--restart", procfile(first=DYING, other=OBEDIENT))
         assert completed.returncode == 128 + signal.SIGKILL
         assert completed.stdout.count("it is started again") == 5
+        assert "first was started again 5 times within 60 s: all others" in completed.stdout
         assert "first stopped (rc=-9)" in completed.stdout
 
     def test_one_that_ends_by_itself_ends_all(self, procfile):
         completed = run("--restart", procfile(first=IMPATIENT, other=OBEDIENT))
         assert completed.returncode == 3
         assert "started again" not in completed.stdout
+        assert "first has ended with status 3, and was not killed: all others" in completed.stdout
 
 
 def test_a_process_that_saves_longer_than_honcho_waits_is_not_killed(procfile):

@@ -11,8 +11,8 @@ PUBLIC = {
         ExperienceSink FloatVector GradientSink InvalidState LearnerBase
         Metrics MetricsSink NullMetrics NullSaver ParameterServerBase Phase Publication
         PublishedInfo Publisher RefusesCalls RunningParameterServer Saver Section Shard Slice
-        StepCounter StepResult Transitions Values VariableFeed VariableSink VariableSource Version Wanted
-        require_same_fingerprint
+        StepCounter StepResult Transitions Values VariableFeed VariableSink VariableSource
+        Version Wanted require_same_fingerprint
     """,
     "relaax.actor": """
         ACTOR_MODES Acted Actor ActorMode ActorSession EVAL_DETERMINISTIC EVAL_STOCHASTIC Module

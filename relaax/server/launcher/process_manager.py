@@ -85,26 +85,33 @@ class ProcessManager(Manager):  # type: ignore[misc]  # honcho has no types
         begun.start()
         return begun
 
-    def _instead_of(self, message: Any) -> Any:
+    def _instead_of(self, message: Any) -> list[Any]:
         """Return what honcho gets to know; start a process again that was killed."""
         if message.type == "start" and self._terminating:  # it was on its way when all were stopped
             self._procmgr.terminate(message.data["pid"])
         if message.type != "stop" or self._terminating:
-            return message
-        killed_by = _signal_that_ended(message.data["returncode"])
+            return [message]
+        name, code = message.name, message.data["returncode"]
+        killed_by = _signal_that_ended(code)
         if killed_by is None:
-            return message
-        name = message.name
+            why = f"{name} has ended with status {code}, and was not killed: all others are stopped"
+            return [_line(why), message]
         times = self._restarted_at.setdefault(name, deque(maxlen=MOST_RESTARTS))
         now = time.monotonic()
         if len(times) == MOST_RESTARTS and now - times[0] < RESTARTS_WITHIN_S:
-            return message
+            often = f"{MOST_RESTARTS} times within {RESTARTS_WITHIN_S:g} s"
+            why = f"{name} was started again {often}: all others are stopped"
+            return [_line(why), message]
         times.append(now)
         process = self._processes[name]
         process["process"].join()
         process["process"] = self._begin(name)
-        said = f"{name} was ended by signal {killed_by}: it is started again\n"
-        return Message("line", said, datetime.now(), SYSTEM_PRINTER_NAME, None)
+        return [_line(f"{name} was ended by signal {killed_by}: it is started again")]
+
+
+def _line(text: str) -> Message:
+    """Return a line of the launcher's own."""
+    return Message("line", f"{text}\n", datetime.now(), SYSTEM_PRINTER_NAME, None)
 
 
 def _signal_that_ended(returncode: int) -> int | None:
@@ -137,14 +144,15 @@ class _Groups:
 
 
 class _Events:
-    """honcho's queue, of which ``instead_of`` each message is read.
+    """honcho's queue, of which the messages are read that each one ``instead_of`` becomes.
 
     Processes that are not forked get the queue itself.
     """
 
-    def __init__(self, events: Any, instead_of: Callable[[Any], Any]) -> None:
+    def __init__(self, events: Any, instead_of: Callable[[Any], list[Any]]) -> None:
         self._events = events
         self._instead_of = instead_of
+        self._next: deque[Any] = deque()
 
     def __reduce__(self) -> tuple[Callable[[Any], Any], tuple[Any]]:
         """Return what pickle makes the queue itself of."""
@@ -156,7 +164,9 @@ class _Events:
 
     def get(self, timeout: float) -> Any:
         """Return the next message; queue.Empty if there is none in time."""
-        return self._instead_of(self._events.get(timeout=timeout))
+        if not self._next:
+            self._next += self._instead_of(self._events.get(timeout=timeout))
+        return self._next.popleft()
 
 
 def _itself(events: Any) -> Any:

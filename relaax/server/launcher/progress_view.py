@@ -93,7 +93,9 @@ def _bar(progress: TrainingProgress) -> Table:
 
 def _figures(progress: TrainingProgress) -> Text:
     """Return what 80 columns have room for: steps, return, environments and connections."""
-    parts = [progress.steps(), progress.returns()]
+    is_early = progress.needed_episodes is not None
+    returns = progress.returns() + (f" ({progress.averaged()})" if is_early else "")
+    parts = [progress.steps(), returns]
     if progress.mean_evaluation is not None:
         parts.append(progress.evaluated())
     if progress.environments is not None:

@@ -17,7 +17,8 @@ ERASE_LINE = "\r\x1b[K"
 
 _LINE = re.compile(
     rf"{PREFIX}step (?P<global_t>[\d,]+)(?: of (?P<last_t>[\d,]+))? at (?P<rate>-?[\d,]+)/s \| "
-    r"return (?P<mean>\S+)(?: of (?P<goal>\S+))? \((?P<episodes>\d+) episodes?\) \| "
+    r"return (?P<mean>\S+)(?: of (?P<goal>\S+))? "
+    r"\((?P<episodes>\d+)(?: of (?P<needed>\d+))? episodes?\) \| "
     r"(?:evaluated (?P<evaluation>\S+) \((?P<evaluations>\d+) episodes?\) \| )?"
     r"(?:(?P<environments>\d+) environments?(?: on (?P<connections>\d+) connections?)? \| )?"
     r"(?P<checkpoints>\d+) checkpoints?"
@@ -57,6 +58,8 @@ class TrainingProgress:
     connections: int | None = None
     #: Until ``last_t``; None if that is not known.
     seconds_left: int | None = None
+    #: The goal is a mean of so many episodes; None if that is not known, or there are enough.
+    needed_episodes: int | None = None
     #: Mean return of the latest evaluations, and how many they are; None before the first one.
     mean_evaluation: float | None = None
     evaluations: int = 0
@@ -90,6 +93,7 @@ class TrainingProgress:
             environments=int(found["environments"]) if found["environments"] else None,
             connections=int(found["connections"]) if found["connections"] else None,
             seconds_left=left,
+            needed_episodes=int(found["needed"]) if found["needed"] else None,
             mean_evaluation=float(found["evaluation"]) if found["evaluation"] else None,
             evaluations=int(found["evaluations"] or 0),
         )
@@ -98,7 +102,7 @@ class TrainingProgress:
         rate = f"{self.steps_per_s:,.0f}/s"
         parts = [
             f"{self.steps()} at {rate}",
-            f"{self.returns()} ({counted(self.episodes, 'episode')})",
+            f"{self.returns()} ({self.averaged()})",
         ]
         if self.mean_evaluation is not None:
             parts.append(f"{self.evaluated()} ({counted(self.evaluations, 'episode')})")
@@ -118,6 +122,12 @@ class TrainingProgress:
         """Return the mean return, and its goal if there is one."""
         mean = "-" if self.mean_return is None else f"{self.mean_return:.1f}"
         return f"return {mean}" + ("" if self.goal_return is None else f" of {self.goal_return:g}")
+
+    def averaged(self) -> str:
+        """Return of how many episodes the mean return is, and of how many it must be for a goal."""
+        if self.needed_episodes is None:
+            return counted(self.episodes, "episode")
+        return f"{self.episodes} of {counted(self.needed_episodes, 'episode')}"
 
     def evaluated(self) -> str:
         """Return the mean return of the latest evaluations; there is one at least."""

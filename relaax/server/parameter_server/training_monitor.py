@@ -179,11 +179,13 @@ class TrainingMonitor:
     def progress(self) -> TrainingProgress:
         """Return how the training is; any thread may ask."""
         global_t, last_t = self._parameter_server.global_t(), self._last_t
+        is_early = self._goal_return is not None and not self._returns.is_full()
         return TrainingProgress(
             global_t=global_t,
             steps_per_s=self._steps_per_s,
             mean_return=self._returns.mean(),
             episodes=self._returns.size(),
+            needed_episodes=self._returns.window if is_early else None,
             mean_evaluation=None if self._evaluations is None else self._evaluations.mean(),
             evaluations=0 if self._evaluations is None else self._evaluations.size(),
             checkpoints=self._saves.saved,

@@ -43,6 +43,11 @@ def test_the_line_shows_the_progress_against_the_goal():
     )
 
 
+def test_how_many_episodes_are_needed_is_said_until_they_are_there():
+    shown = str(replace(FULL, episodes=14, needed_episodes=100))
+    assert " | return 437.2 of 475 (14 of 100 episodes) | 8 env" in shown
+
+
 def test_the_return_of_evaluations_is_shown_beside_that_of_the_training():
     shown = str(replace(FULL, mean_evaluation=480.04, evaluations=20))
     assert " | return 437.2 of 475 (100 episodes) | evaluated 480.0 (20 episodes) | 8 env" in shown
@@ -57,6 +62,7 @@ def test_without_a_goal_return_the_time_left_is_no_limit():
     [
         FULL,
         replace(FULL, goal_return=None),
+        replace(FULL, episodes=14, needed_episodes=100),
         replace(FULL, mean_return=-20.5, goal_return=-1.5, seconds_left=100 * 3600),
         replace(FULL, last_t=None, seconds_left=None),
         TrainingProgress(0, 0, None, 0, 0),

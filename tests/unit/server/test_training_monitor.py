@@ -7,7 +7,7 @@ import pytest
 
 from relaax.algorithm_base import Metrics, NullMetrics, NullSaver, ParameterServerBase, Phase
 from relaax.errors import CheckpointError
-from relaax.metrics import CONNECTIONS_OF, ENVIRONMENTS_OF
+from relaax.metrics import CONNECTIONS_OF, ENVIRONMENTS_OF, EPISODE_REWARD
 from relaax.server.common.saver import DirectoryStore
 from relaax.server.parameter_server import training_monitor
 from relaax.server.parameter_server.metrics import EpisodeReturns, WorkerCount
@@ -136,6 +136,16 @@ def test_a_mean_return_ends_the_training_once_enough_episodes_are_known():
     threading.Timer(0.05, case.returns.scalar, ("episode/reward", 0)).start()
     assert case.run() is EndOfTraining.RETURN
     assert case.returns.mean() == 6
+
+
+def test_the_progress_says_how_many_episodes_a_goal_needs_until_they_are_there():
+    case, needed = Case(Counting(), goal_return=100.0), []
+    for _ in range(3):
+        needed.append(case.monitor.progress().needed_episodes)
+        case.returns.scalar(EPISODE_REWARD, 1.0)
+    assert needed == [3, 3, 3]
+    assert case.monitor.progress().needed_episodes is None
+    assert Case(Counting()).monitor.progress().needed_episodes is None
 
 
 def test_a_signal_saves_and_does_not_announce_an_end_to_the_workers():

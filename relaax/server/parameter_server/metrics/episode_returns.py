@@ -20,6 +20,7 @@ class EpisodeReturns(Metrics):
                 f"the number of episodes to average must be 1 or more, is {window}"
             )
         self._metrics = metrics
+        self.window = window
         self._name = name
         self._lock = threading.Lock()
         self._returns: deque[float] = deque(maxlen=window)
@@ -49,5 +50,4 @@ class EpisodeReturns(Metrics):
 
     def is_full(self) -> bool:
         """Return whether ``window`` episodes are remembered."""
-        with self._lock:
-            return len(self._returns) == self._returns.maxlen
+        return self.size() == self.window
