@@ -70,9 +70,10 @@ def test_the_configuration_for_shared_workers_reaches_its_goal(training: Trainin
 def test_a_recurrent_network_learns(training: Training, show: Any):
     """With what docs/da3c.md says about recurrent networks."""
     algorithm, _ = shipped("da3c_cartpole_fast.yaml")
+    del algorithm["hidden_layers"]
+    dense = {"dense": {"units": 64, "activation": "tanh"}}
     recurrent = {
-        "lstm": True,
-        "lstm_size": 32,
+        "network": [dense, dense, {"lstm": 32}],
         "episode_len": 8,
         "normalize_advantages": False,
         "initial_learning_rate": 1.5e-3,
