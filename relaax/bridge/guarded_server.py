@@ -161,7 +161,8 @@ class _AskForToken(grpc.ServerInterceptor):
         else:
             context.abort(
                 grpc.StatusCode.UNAUTHENTICATED,
-                "this server asks for the token of a server that is in its own --auth-token-file",
+                "the token that was shown is none of the role server that this server has in its "
+                "--auth-token-file",
             )
 
     def _refused(self, token: str, host: str, *, is_exempt: bool) -> Refused | None:

@@ -294,7 +294,7 @@ class ShardedBridge(BridgeBase):
             for shard, (begin, end) in zip(self._shards, bounds, strict=True)
         )
         if away:
-            _log.warning("a gradient is lost, and %d steps with it: %s", steps, away)
+            _log.warning("a gradient, which counts %d steps, is lost: %s", steps, away)
             return None
         if any(reply.incarnation != incarnation for reply in staged):
             self._warn_of_refusal(steps)
@@ -309,7 +309,7 @@ class ShardedBridge(BridgeBase):
             [partial(self._shards[0].commit, commitment, self._call_timeout_s)]
         )
         if away:
-            _log.warning("a gradient may be lost, and %d steps with it: %s", steps, away)
+            _log.warning("a gradient, which counts %d steps, may be lost: %s", steps, away)
             self._unsettled.add(self._sequence, incarnation, None)
             return None
         if reply.incarnation != incarnation:

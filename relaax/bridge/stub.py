@@ -210,7 +210,7 @@ class Bridge(BridgeBase):
         if lost > 0:
             _log.warning(
                 "parameter server %s started again and went back from global step %d to %d: at "
-                "least %d steps are lost",
+                "least %d steps are lost (--checkpoint-interval)",
                 self._url,
                 before.global_t,
                 status.began_with,
@@ -228,8 +228,8 @@ class Bridge(BridgeBase):
         except grpc.RpcError as error:
             self._require_away(error)
             _log.warning(
-                "a gradient may be lost, and %d steps with it: parameter server %s did not answer "
-                "(%s)",
+                "a gradient, which counts %d steps, may be lost: parameter server %s did not take "
+                "it (%s)",
                 message.fields.steps,
                 self._url,
                 error.details(),

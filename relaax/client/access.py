@@ -75,8 +75,8 @@ class ClientAccess:
             return _once_written(lambda: client_context(tls))
         except ConfigurationError as error:
             given = {TLS_CA: tls.ca, TLS_CERT: tls.cert, TLS_KEY: tls.key}
-            names = ", ".join(name for name, path in given.items() if path is not None)
-            raise ConfigurationError(f"{error} ({names})") from error
+            names = [name for name, path in given.items() if path and str(path) in str(error)]
+            raise ConfigurationError(f"{error} ({', '.join(names)})") from error
 
     def token_for(self, address: Address) -> str | None:
         """Return the token to show at ``address``, if there is one.

@@ -98,7 +98,7 @@ class TestParameterServer:
     def test_a_gradient_that_comes_while_one_that_is_stopped_saves_is_lost_with_a_warning(
         self, training: Training, start, caplog: pytest.LogCaptureFixture
     ):
-        lost = "a gradient may be lost, and 20 steps with it"
+        lost = "a gradient, which counts 20 steps, may be lost"
 
         def send() -> int:
             values, sent = worker.get_values(), 0

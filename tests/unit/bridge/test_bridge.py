@@ -226,7 +226,7 @@ def test_a_gradient_for_a_parameter_server_that_is_away_is_lost_with_a_warning(
     bridge.wait_at_most(0.0)
     with pytest.raises(ParameterServerAway):  # of the values, which are waited for
         bridge.synchronize(np.ones(3, np.float32), 5)
-    lost = f"a gradient may be lost, and 5 steps with it: parameter server {address} did not"
+    lost = f"a gradient, which counts 5 steps, may be lost: parameter server {address} did not"
     assert any(message.startswith(lost) for message in caplog.messages)
 
 
@@ -329,8 +329,8 @@ def test_one_that_is_about_to_stop_is_as_if_it_were_away(serve, bridge, address,
         bridge.publish_values(np.ones(3, np.float32), 1)
     with pytest.raises(ParameterServerAway, match=is_away):  # of the values behind the gradient
         bridge.synchronize(np.ones(3, np.float32), 5, version)
-    lost = f"a gradient may be lost, and 5 steps with it: parameter server {address} did not answer"
-    assert f"{lost} (the parameter server is about to stop)" in caplog.messages
+    lost = f"a gradient, which counts 5 steps, may be lost: parameter server {address} did not take"
+    assert f"{lost} it (the parameter server is about to stop)" in caplog.messages
     assert (service.version, service.global_t) == (0, 5)
 
 
@@ -412,7 +412,7 @@ def test_steps_that_a_parameter_server_has_lost_are_counted(caplog):
     (said,) = [each.getMessage() for each in caplog.records if "lost" in each.getMessage()]
     assert said == (
         f"parameter server {url} started again and went back from global step 510 to 320: at "
-        "least 190 steps are lost"
+        "least 190 steps are lost (--checkpoint-interval)"
     )
 
 

@@ -104,7 +104,7 @@ def test_a_file_of_tls_that_is_missing_while_it_is_replaced_is_read_again(
 def test_a_certificate_with_the_key_of_another_is_refused_after_seconds(pair):
     with pytest.raises(
         ConfigurationError,
-        match=r"my\.crt and .*my\.key: are no certificate and .* \(RELAAX_TLS_CA, RELAAX_TLS_C",
+        match=r"my\.crt and .*my\.key: are no certificate and .* \(RELAAX_TLS_CERT, RELAAX_TLS_K",
     ):
         ClientAccess(tls=pair).context()
 

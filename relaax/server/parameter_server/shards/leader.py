@@ -288,6 +288,8 @@ class Leader:
             return
         with self._changed:
             self._members.let_leave(index)
+            name = self._members.name(index)
+        _log.warning("%s is about to end: all save, and nothing is learnt until it is back", name)
         self.on_leaving()
 
     def _note_written(self, saved: tuple[Checkpoint, str] | None) -> None:
@@ -326,7 +328,10 @@ class Leader:
             goes_on = self._goes_on(member)
             if not goes_on and self._orders.end:  # the others have what it does not have
                 self._go_back()
+            was_there = self._members.was_there(member.shard.index)
             connection = self._members.connect(member, goes_on)
+            if was_there:
+                _log.warning("%s is back", self._members.name(member.shard.index))
             self._changed.notify_all()
             return connection
 

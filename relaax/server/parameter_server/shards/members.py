@@ -69,6 +69,11 @@ class Members:
         member.is_connected, member.has_begun, member.leaves = True, has_begun, False
         return member.connection
 
+    def was_there(self, index: int) -> bool:
+        """Return whether a shard was connected before, and is not now, or was about to end."""
+        member = self._members.get(index)
+        return member is not None and (member.leaves or not member.is_connected)
+
     def is_present(self, index: int, connection: int) -> bool:
         """Return whether a connection has not ended."""
         member = self._members[index]

@@ -162,7 +162,7 @@ def test_while_a_shard_is_away_nothing_is_applied_and_it_is_named(shards_of, cap
             bridge.synchronize(INITIAL, 5)
     # The first shard may say so of the other one.
     other = re.escape(shards.addresses[1])
-    lost = rf"a gradient is lost, and 5 steps with it: parameter server .*{other}"
+    lost = rf"a gradient, which counts 5 steps, is lost: parameter server .*{other}"
     assert re.search(lost, caplog.text)
     assert shards.first.global_t() == 0
 
@@ -638,11 +638,13 @@ def test_the_first_one_that_is_about_to_stop_is_as_if_it_were_away(shards_of, ca
         ):
             with pytest.raises(ParameterServerAway):
                 call()
-    assert re.search("a gradient is lost, and 7 steps with it: .*is about to end", caplog.text)
+    assert re.search("a gradient, which counts 7 steps, is lost: .*is about to end", caplog.text)
     assert (shards.first.global_t(), shards.first.updates()) == (5, 0)
 
 
-def test_steps_that_come_while_another_one_leaves_are_counted_when_it_is_back(shards_of, tmp_path):
+def test_steps_that_come_while_another_one_leaves_are_counted_when_it_is_back(
+    shards_of, tmp_path, caplog
+):
     shards = shards_of(3, INITIAL, OPTIMIZERS["sgd"], place=tmp_path)
     with shards.bridge() as bridge, ThreadPoolExecutor(1) as thread:
         assert bridge.increment_global_t(40) == 40
@@ -651,3 +653,6 @@ def test_steps_that_come_while_another_one_leaves_are_counted_when_it_is_back(sh
         shards.stop_other(2)
         shards.start_other(2)
         assert counted.result() == bridge.get_values().global_t == 47
+    other = f"shard 2/3 at {shards.addresses[1]}"
+    for said in ("is about to end: all save, and nothing is learnt until it is back", "is back"):
+        assert f"{other} {said}" in caplog.messages
