@@ -36,6 +36,10 @@ IDLE_MS = 300_000
 #: Which share of its descriptors a server gives to connections: files need some, too.
 _OF_CONNECTIONS = 0.75
 
+#: An attempt to connect, with TLS and the beginning of HTTP/2, may take so long before another one
+#: is made: gRPC calls this the least backoff, and has 20 seconds.
+_CONNECT_MS = 2000
+
 #: A worker finds a restarted parameter server within about a second; gRPC's default backs off to
 #: two minutes. What a client receives it has asked for, at an address that it was given.
 CLIENT: list[Option] = [
@@ -44,7 +48,7 @@ CLIENT: list[Option] = [
     *UNCOMPRESSED,
     *KEEPALIVE,
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", _CONNECT_MS),
     ("grpc.max_reconnect_backoff_ms", 1000),
 ]
 
