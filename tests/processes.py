@@ -9,8 +9,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,15 @@ def count_until(bridge: BridgeBase, is_done: threading.Event) -> int:
         bridge.increment_global_t(1)
         steps += 1
     return steps
+
+
+@contextmanager
+def setting(event: threading.Event) -> Iterator[None]:
+    """Set an event at the end, whatever happens: threads that go on until then end, too."""
+    try:
+        yield
+    finally:
+        event.set()
 
 
 def wait_for(condition: Callable[[], Any], what: str, deadline_s: float = DEADLINE_S) -> Any:

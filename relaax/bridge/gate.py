@@ -6,11 +6,9 @@ from contextlib import contextmanager
 
 from relaax.errors import ParameterServerAway
 
-_IT_STOPS = "the parameter server is about to stop"
-
-#: The time that it waits is divided into so many parts. A process that is stopped meanwhile, and
-#: goes on later, has lost one of them, and not all.
-_PARTS = 10
+#: It is looked so often whether all are out. A process that is stopped meanwhile, and goes on
+#: later, has lost one of these times, and not all.
+_LOOK_S = 0.1
 
 
 class Gate:
@@ -32,23 +30,32 @@ class Gate:
         """
         with self._changed:
             if self._is_closed:
-                raise ParameterServerAway(_IT_STOPS)
+                raise _stops()
             self._inside += 1
         try:
             yield
         finally:
             with self._changed:
+                is_late = self._has_given_up
                 self._inside -= 1
                 self._changed.notify_all()
-        if self._has_given_up:
-            raise ParameterServerAway(_IT_STOPS)
+        if is_late:
+            raise _stops()
 
-    def close(self, deadline_s: float) -> None:
-        """Let no more in, and wait until all are out, for no longer than ``deadline_s``."""
-        left = _PARTS
+    def close(self, deadline_s: float) -> int:
+        """Let no more in, and wait until all are out; return how many are inside after that time.
+
+        Each that leaves meanwhile may prolong it by a tenth of a second.
+        """
+        left_s = deadline_s
         with self._changed:
             self._is_closed = True
-            while self._inside and left:
-                if not self._changed.wait(deadline_s / _PARTS):
-                    left -= 1
-            self._has_given_up = True
+            while self._inside and left_s > 0:
+                if not self._changed.wait(min(_LOOK_S, left_s)):
+                    left_s -= _LOOK_S
+            self._has_given_up = self._inside > 0
+            return self._inside
+
+
+def _stops() -> ParameterServerAway:
+    return ParameterServerAway("the parameter server is about to stop")

@@ -159,11 +159,7 @@ class _AskForToken(grpc.ServerInterceptor):
         if refused.is_over_limit:
             context.abort(grpc.StatusCode.UNAVAILABLE, refused.reason)
         else:
-            context.abort(
-                grpc.StatusCode.UNAUTHENTICATED,
-                "the token that was shown is none of the role server that this server has in its "
-                "--auth-token-file",
-            )
+            context.abort(grpc.StatusCode.UNAUTHENTICATED, refused.reason)
 
     def _refused(self, token: str, host: str, *, is_exempt: bool) -> Refused | None:
         if not token:

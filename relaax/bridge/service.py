@@ -51,7 +51,7 @@ _WANTED = {
 }
 
 #: One that is about to stop waits so long for calls: far longer than any takes but that of a
-#: learner which waits for others, and these are refused by then.
+#: learner which waits for others. These are refused by then, so that it would wait in vain.
 _CALL_S = 1.0
 
 #: A checkpoint keeps the learner's count of its steps in 64 bits, one of them for the sign.
@@ -161,7 +161,9 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
 
     def refuse_calls(self) -> None:
         """Answer no more calls: what they bring would not be saved. Callers call again."""
-        self._gate.close(_CALL_S)
+        late = self._gate.close(_CALL_S)
+        if late:
+            _log.warning("%d calls take too long to wait for: what they bring may be lost", late)
 
     def all_know_the_phase(self) -> bool:
         """Return whether all who asked for it lately have been told the phase that it is now."""

@@ -228,8 +228,8 @@ class Bridge(BridgeBase):
         except grpc.RpcError as error:
             self._require_away(error)
             _log.warning(
-                "a gradient, which counts %d steps, may be lost: parameter server %s did not take "
-                "it (%s)",
+                "a gradient, which counts %d steps, may be lost: parameter server %s has not "
+                "confirmed it (%s)",
                 message.fields.steps,
                 self._url,
                 error.details(),

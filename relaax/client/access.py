@@ -75,8 +75,10 @@ class ClientAccess:
             return _once_written(lambda: client_context(tls))
         except ConfigurationError as error:
             given = {TLS_CA: tls.ca, TLS_CERT: tls.cert, TLS_KEY: tls.key}
-            names = [name for name, path in given.items() if path and str(path) in str(error)]
-            raise ConfigurationError(f"{error} ({', '.join(names)})") from error
+            names = [name for name, path in given.items() if path is not None]
+            said = str(error).split(": ")[0].split()
+            blamed = [name for name in names if str(given[name]) in said]
+            raise ConfigurationError(f"{error} ({', '.join(blamed or names)})") from error
 
     def token_for(self, address: Address) -> str | None:
         """Return the token to show at ``address``, if there is one.

@@ -10,7 +10,16 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from processes import REPOSITORY, SMALL_SAC, Process, Training, count_until, free_port, wait_for
+from processes import (
+    REPOSITORY,
+    SMALL_SAC,
+    Process,
+    Training,
+    count_until,
+    free_port,
+    setting,
+    wait_for,
+)
 from safetensors.numpy import load_file
 
 from relaax.bridge import Bridge, stub
@@ -85,6 +94,7 @@ class TestParameterServer:
             closing(Bridge(training.parameter_server_url)) as worker,
             closing(Bridge(training.parameter_server_url)) as another,
             ThreadPoolExecutor(1) as thread,
+            setting(is_done),
         ):
             counting = thread.submit(count_until, worker, is_done)
             wait_for(lambda: another.increment_global_t(0) > 10, "steps")
@@ -102,16 +112,17 @@ class TestParameterServer:
 
         def send() -> int:
             values, sent = worker.get_values(), 0
-            while lost not in caplog.text:
+            while lost not in caplog.text and not is_done.is_set():
                 gradient = np.zeros(size, np.float32)
                 values, sent = worker.synchronize(gradient, 20, values.version), sent + 1
             return sent
 
-        server = start("saver.data=wait:1.5", interval_s=600)
+        server, is_done = start("saver.data=wait:1.5", interval_s=600), threading.Event()
         with (
             closing(Bridge(training.parameter_server_url)) as worker,
             closing(Bridge(training.parameter_server_url)) as another,
             ThreadPoolExecutor(1) as thread,
+            setting(is_done),
         ):
             size = another.get_values().vector.size
             sending = thread.submit(send)

@@ -9,7 +9,7 @@ from threading import Event
 import numpy as np
 import pytest
 from operators import figure
-from processes import REPOSITORY, SMALL_DA3C, Training, count_until, free_port, wait_for
+from processes import REPOSITORY, SMALL_DA3C, Training, count_until, free_port, setting, wait_for
 
 from relaax.algorithm_base import Values, Version
 from relaax.bridge import stub
@@ -137,12 +137,13 @@ def test_no_step_is_lost_while_a_shard_that_is_stopped_saves(training: Training,
         closing(ShardedBridge(shards.urls)) as worker,
         closing(ShardedBridge(shards.urls)) as another,
         ThreadPoolExecutor(1) as thread,
+        setting(is_done),
     ):
         counting = thread.submit(count_until, worker, is_done)
         wait_for(lambda: another.increment_global_t(0) > 10, "steps")
         shards.processes[index - 1].signal(signal.SIGTERM)
         assert shards.processes[index - 1].wait() == 0
-        (saved,) = shards.steps_saved()
+        (saved,) = wait_for(shards.steps_saved, "the set")
         shards.start(index)
         wait_for(lambda: another.get_values().global_t > saved, "steps behind those saved")
         is_done.set()

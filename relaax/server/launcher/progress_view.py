@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TextIO
 
 from rich.console import Console, Group
@@ -93,9 +94,10 @@ def _bar(progress: TrainingProgress) -> Table:
 
 def _figures(progress: TrainingProgress) -> Text:
     """Return what 80 columns have room for: steps, return, environments and connections."""
-    is_early = progress.needed_episodes is not None
-    returns = progress.returns() + (f" ({progress.averaged()})" if is_early else "")
-    parts = [progress.steps(), returns]
+    parts = [progress.steps(), progress.returns()]
+    if progress.needed_episodes is not None:  # instead of the connections
+        parts[-1] += f" ({progress.episodes} of {progress.needed_episodes})"
+        progress = replace(progress, connections=None)
     if progress.mean_evaluation is not None:
         parts.append(progress.evaluated())
     if progress.environments is not None:

@@ -226,7 +226,7 @@ def test_a_gradient_for_a_parameter_server_that_is_away_is_lost_with_a_warning(
     bridge.wait_at_most(0.0)
     with pytest.raises(ParameterServerAway):  # of the values, which are waited for
         bridge.synchronize(np.ones(3, np.float32), 5)
-    lost = f"a gradient, which counts 5 steps, may be lost: parameter server {address} did not"
+    lost = f"a gradient, which counts 5 steps, may be lost: parameter server {address} has not"
     assert any(message.startswith(lost) for message in caplog.messages)
 
 
@@ -329,8 +329,8 @@ def test_one_that_is_about_to_stop_is_as_if_it_were_away(serve, bridge, address,
         bridge.publish_values(np.ones(3, np.float32), 1)
     with pytest.raises(ParameterServerAway, match=is_away):  # of the values behind the gradient
         bridge.synchronize(np.ones(3, np.float32), 5, version)
-    lost = f"a gradient, which counts 5 steps, may be lost: parameter server {address} did not take"
-    assert f"{lost} it (the parameter server is about to stop)" in caplog.messages
+    lost = f"a gradient, which counts 5 steps, may be lost: parameter server {address} has not"
+    assert f"{lost} confirmed it (the parameter server is about to stop)" in caplog.messages
     assert (service.version, service.global_t) == (0, 5)
 
 
@@ -365,7 +365,9 @@ def test_one_that_is_about_to_stop_waits_for_what_has_begun(serve, bridge, monke
         assert stopped.result() == counted.result() == 5
 
 
-def test_what_takes_longer_than_one_that_stops_waits_is_not_answered(serve, bridge, monkeypatch):
+def test_what_takes_longer_than_one_that_stops_waits_is_not_answered(
+    serve, bridge, monkeypatch, caplog
+):
     """It may not be saved: to its caller the parameter server is away."""
     monkeypatch.setattr(bridge_service, "_CALL_S", 0.01)
     server = serve(service := SlowToCount())
@@ -374,6 +376,7 @@ def test_what_takes_longer_than_one_that_stops_waits_is_not_answered(serve, brid
         counted = thread.submit(bridge.increment_global_t, 5)
         wait_for(lambda: server._servicer._gate._inside == 1)
         server.refuse_calls()
+        assert "1 calls take too long to wait for: what they bring may be lost" in caplog.messages
         service.goes_on.set()
         with pytest.raises(ParameterServerAway):
             counted.result()

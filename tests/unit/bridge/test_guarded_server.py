@@ -348,7 +348,7 @@ def test_a_call_that_is_refused_is_made_again_if_its_file_has_a_newer_token(tmp_
         with (
             access_while(Access(tokens=TokenFile(other))),
             closing(Bridge(port.address)) as bridge,
-            pytest.raises(TokenRefused, match="none of the role server"),
+            pytest.raises(TokenRefused, match="is not in the --auth-token-file of this server"),
         ):
             bridge.phase()
 

@@ -109,10 +109,12 @@ def test_a_certificate_with_the_key_of_another_is_refused_after_seconds(pair):
         ClientAccess(tls=pair).context()
 
 
+@pytest.mark.parametrize(("name", "variable"), [("ca", "CA"), ("cert", "CERT"), ("key", "KEY")])
 @pytest.mark.usefixtures("later")
-def test_a_file_of_tls_that_stays_away_is_named_with_its_variable(tmp_path):
-    with pytest.raises(ConfigurationError, match=r"ca\.crt: cannot be read: .* \(RELAAX_TLS_CA\)"):
-        ClientAccess(tls=TlsFiles(ca=tmp_path / "ca.crt")).context()
+def test_a_file_of_tls_that_stays_away_is_named_with_its_variable(pair, name, variable):
+    getattr(pair, name).unlink()
+    with pytest.raises(ConfigurationError, match=rf"cannot be read: .* \(RELAAX_TLS_{variable}\)"):
+        ClientAccess(tls=pair).context()
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,14 @@ def test_every_row_is_shorter_than_the_terminal(resize, rows):
         assert len(drawn) <= (2 if rows >= 6 else 1)
 
 
+def test_80_columns_have_room_for_how_many_episodes_a_goal_needs(resize):
+    resize(80)
+    drawn = view().draw(LINE.replace("(100 episodes)", "(14 of 100 episodes)"))
+    assert Text.from_ansi(drawn.splitlines()[-1]).plain.rstrip() == (
+        "step 163,904 of 500,000 | return 437.2 of 475 (14 of 100) | 8 environments"
+    )
+
+
 def test_what_is_drawn_is_erased_and_the_log_stays(resize):
     resize(100)
     shown = view()

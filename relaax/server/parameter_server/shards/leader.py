@@ -161,7 +161,7 @@ class Leader:
                 self._members.note_saved(index, set_id, text)
             elif said is Said.BEGUN and incarnation == self.incarnation:
                 self._members.note_begun(index)
-                _log.info("%s has begun", self._members.name(index))
+                self._log_begun(index)
             elif said in (Said.FAILED, Said.DAMAGED) and incarnation == self.incarnation:
                 name = self._members.name(index)
                 self.is_damaged = said is Said.DAMAGED
@@ -328,12 +328,19 @@ class Leader:
             goes_on = self._goes_on(member)
             if not goes_on and self._orders.end:  # the others have what it does not have
                 self._go_back()
-            was_there = self._members.was_there(member.shard.index)
+            index = member.shard.index
             connection = self._members.connect(member, goes_on)
-            if was_there:
-                _log.warning("%s is back", self._members.name(member.shard.index))
+            if goes_on and self._members.is_back(index):
+                _log.warning("%s is back", self._members.name(index))
             self._changed.notify_all()
             return connection
+
+    def _log_begun(self, index: int) -> None:
+        name = self._members.name(index)
+        if self._members.is_back(index):
+            _log.warning("%s is back", name)
+        else:
+            _log.info("%s has begun", name)
 
     def _goes_on(self, member: MemberInfo) -> bool:
         """Return whether a shard has what all have begun with, and can follow from where it is."""

@@ -47,6 +47,8 @@ class _Member:
     has_begun: bool = False
     #: Whether it is about to end.
     leaves: bool = False
+    #: Whether it has gone, or was about to, and nobody has asked since whether it is back.
+    was_away: bool = False
     #: The sets of which it has saved its part, or why not.
     saved: dict[str, str | None] = field(default_factory=dict)
 
@@ -69,10 +71,11 @@ class Members:
         member.is_connected, member.has_begun, member.leaves = True, has_begun, False
         return member.connection
 
-    def was_there(self, index: int) -> bool:
-        """Return whether a shard was connected before, and is not now, or was about to end."""
-        member = self._members.get(index)
-        return member is not None and (member.leaves or not member.is_connected)
+    def is_back(self, index: int) -> bool:
+        """Return whether a shard had gone, or was about to; this is said once."""
+        member = self._members[index]
+        was_away, member.was_away = member.was_away, False
+        return was_away
 
     def is_present(self, index: int, connection: int) -> bool:
         """Return whether a connection has not ended."""
@@ -83,6 +86,7 @@ class Members:
         """Take note that a connection has ended."""
         if self.is_present(index, connection):
             self._members[index].is_connected = False
+            self._members[index].was_away = True
 
     def begin_anew(self) -> None:
         """Expect all to begin with something else."""
@@ -97,7 +101,7 @@ class Members:
     def let_leave(self, index: int) -> None:
         """Take note that a shard is about to end."""
         if index in self._members:
-            self._members[index].leaves = True
+            self._members[index].leaves = self._members[index].was_away = True
 
     def leaves(self, index: int) -> bool:
         """Return whether a shard is about to end."""

@@ -650,6 +650,7 @@ def test_steps_that_come_while_another_one_leaves_are_counted_when_it_is_back(
         assert bridge.increment_global_t(40) == 40
         shards.others[2].following.leave()
         counted = thread.submit(bridge.increment_global_t, 7)
+        wait_for(lambda: "is about to end)" in caplog.text, "the refusal")
         shards.stop_other(2)
         shards.start_other(2)
         assert counted.result() == bridge.get_values().global_t == 47
