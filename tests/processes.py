@@ -10,14 +10,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import psutil
 import yaml
-
-from relaax.algorithm_base import BridgeBase
 
 REPOSITORY = Path(__file__).parent.parent
 COMMANDS = Path(sys.executable).parent
@@ -50,22 +49,32 @@ SMALL_SAC = {
 }  # fmt: skip
 
 
-def count_until(bridge: BridgeBase, is_done: threading.Event) -> int:
-    """Count one step after the other, and return how many were counted."""
-    steps = 0
-    while not is_done.wait(0.005):
-        bridge.increment_global_t(1)
-        steps += 1
-    return steps
-
-
 @contextmanager
-def setting(event: threading.Event) -> Iterator[None]:
-    """Set an event at the end, whatever happens: threads that go on until then end, too."""
+def repeated(call: Callable[[], object]) -> Iterator[Callable[[], int]]:
+    """Call something again and again on a thread; what is yielded ends that, and returns how often.
+
+    Where a test fails, nothing waits for the call that goes on: what it waits for is closed later.
+    """
+    is_done = threading.Event()
+
+    def go_on() -> int:
+        times = 0
+        while not is_done.wait(0.005):
+            call()
+            times += 1
+        return times
+
+    def end() -> int:
+        is_done.set()
+        return calls.result()
+
+    thread = ThreadPoolExecutor(1)
+    calls = thread.submit(go_on)
     try:
-        yield
+        yield end
     finally:
-        event.set()
+        is_done.set()
+        thread.shutdown(wait=False)
 
 
 def wait_for(condition: Callable[[], Any], what: str, deadline_s: float = DEADLINE_S) -> Any:

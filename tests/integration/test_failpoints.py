@@ -4,7 +4,7 @@ import json
 import signal
 import sys
 import textwrap
-import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
@@ -15,13 +15,13 @@ from processes import (
     SMALL_SAC,
     Process,
     Training,
-    count_until,
     free_port,
-    setting,
+    repeated,
     wait_for,
 )
 from safetensors.numpy import load_file
 
+from relaax.algorithm_base import Values
 from relaax.bridge import Bridge, stub
 from relaax.failpoints import VARIABLE
 from relaax.replay.client.stub import ReplayStub
@@ -88,49 +88,45 @@ class TestParameterServer:
             assert another.increment_global_t(10) == 40
             assert worker.increment_global_t(10) == 50
 
-    def test_no_step_is_lost_while_one_that_is_stopped_saves(self, training: Training, start):
-        server, is_done = start("saver.data=wait:1.5", interval_s=600), threading.Event()
+    def stop_and_start_while(
+        self, training: Training, start, call: Callable[[Bridge], object]
+    ) -> tuple[int, int, int]:
+        """Stop one that saves for a while, and start it again, while a worker calls.
+
+        Return how often that has called, the global step restored, and the last one.
+        """
+        server = start("saver.data=wait:1.5", interval_s=600)
         with (
             closing(Bridge(training.parameter_server_url)) as worker,
             closing(Bridge(training.parameter_server_url)) as another,
-            ThreadPoolExecutor(1) as thread,
-            setting(is_done),
+            repeated(lambda: call(worker)) as called,
         ):
-            counting = thread.submit(count_until, worker, is_done)
-            wait_for(lambda: another.increment_global_t(0) > 10, "steps")
+            wait_for(lambda: another.increment_global_t(0) > 100, "steps")
             server.signal(signal.SIGTERM)
             assert server.wait() == 0
             restored = int(start().says(r"global step is (\d+)\n")[1])
             wait_for(lambda: another.increment_global_t(0) > restored, "steps behind those saved")
-            is_done.set()
-            assert counting.result() == another.increment_global_t(0) > restored > 10
+            return called(), restored, another.increment_global_t(0)
+
+    def test_no_step_is_lost_while_one_that_is_stopped_saves(self, training: Training, start):
+        counted, restored, last = self.stop_and_start_while(
+            training, start, lambda worker: worker.increment_global_t(1)
+        )
+        assert counted == last > restored > 100
 
     def test_a_gradient_that_comes_while_one_that_is_stopped_saves_is_lost_with_a_warning(
         self, training: Training, start, caplog: pytest.LogCaptureFixture
     ):
-        lost = "a gradient, which counts 20 steps, may be lost"
+        newest: list[Values] = []
 
-        def send() -> int:
-            values, sent = worker.get_values(), 0
-            while lost not in caplog.text and not is_done.is_set():
-                gradient = np.zeros(size, np.float32)
-                values, sent = worker.synchronize(gradient, 20, values.version), sent + 1
-            return sent
+        def send(worker: Bridge) -> None:
+            values = newest.pop() if newest else worker.get_values()
+            gradient = np.zeros_like(values.vector)
+            newest.append(worker.synchronize(gradient, 20, values.version))
 
-        server, is_done = start("saver.data=wait:1.5", interval_s=600), threading.Event()
-        with (
-            closing(Bridge(training.parameter_server_url)) as worker,
-            closing(Bridge(training.parameter_server_url)) as another,
-            ThreadPoolExecutor(1) as thread,
-            setting(is_done),
-        ):
-            size = another.get_values().vector.size
-            sending = thread.submit(send)
-            wait_for(lambda: another.increment_global_t(0) > 100, "steps")
-            server.signal(signal.SIGTERM)
-            assert server.wait() == 0
-            start()
-            assert 20 * (sending.result() - 1) == another.increment_global_t(0) > 100
+        sent, restored, last = self.stop_and_start_while(training, start, send)
+        assert caplog.text.count("a gradient, which counts 20 steps, may be lost") == 1
+        assert 20 * (sent - 1) == last > restored > 100
 
     def test_a_gradient_is_applied_at_most_once_whenever_it_or_the_worker_is_killed(
         self, training: Training, start, monkeypatch: pytest.MonkeyPatch

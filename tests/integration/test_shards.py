@@ -4,12 +4,11 @@ import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from threading import Event
 
 import numpy as np
 import pytest
 from operators import figure
-from processes import REPOSITORY, SMALL_DA3C, Training, count_until, free_port, setting, wait_for
+from processes import REPOSITORY, SMALL_DA3C, Training, free_port, repeated, wait_for
 
 from relaax.algorithm_base import Values, Version
 from relaax.bridge import stub
@@ -132,22 +131,19 @@ def test_steps_that_all_save_and_the_first_has_not_answered_when_it_is_killed_co
 
 @pytest.mark.parametrize("index", [1, 2])
 def test_no_step_is_lost_while_a_shard_that_is_stopped_saves(training: Training, index):
-    shards, is_done = failing_shards(training, "shards.set=wait:1.5", interval_s=600), Event()
+    shards = failing_shards(training, "shards.set=wait:1.5", interval_s=600)
     with (
         closing(ShardedBridge(shards.urls)) as worker,
         closing(ShardedBridge(shards.urls)) as another,
-        ThreadPoolExecutor(1) as thread,
-        setting(is_done),
+        repeated(worker.increment_global_t) as counted,
     ):
-        counting = thread.submit(count_until, worker, is_done)
         wait_for(lambda: another.increment_global_t(0) > 10, "steps")
         shards.processes[index - 1].signal(signal.SIGTERM)
         assert shards.processes[index - 1].wait() == 0
         (saved,) = wait_for(shards.steps_saved, "the set")
         shards.start(index)
         wait_for(lambda: another.get_values().global_t > saved, "steps behind those saved")
-        is_done.set()
-        assert counting.result() == another.increment_global_t(0) > saved > 10
+        assert counted() == another.increment_global_t(0) > saved > 10
 
 
 def test_a_shard_ends_where_the_first_one_does_not_come_back(training: Training):
