@@ -18,6 +18,14 @@ _Made = TypeVar("_Made")
 _log = logging.getLogger(__name__)
 
 
+class UnusableFiles(ConfigurationError):
+    """Files of TLS that cannot be used: those at ``paths``."""
+
+    def __init__(self, message: str, *paths: Path | None) -> None:
+        super().__init__(message)
+        self.paths = paths
+
+
 @dataclass(frozen=True)
 class TlsFiles:
     """Files in PEM format.
@@ -37,11 +45,11 @@ class TlsFiles:
         return [path for path in (self.cert, self.key, self.ca) if path is not None]
 
     def read(self, path: Path | None) -> bytes | None:
-        """Return what a file holds; None for no file. ConfigurationError if it cannot be read."""
+        """Return what a file holds; None for no file. UnusableFiles if it cannot be read."""
         try:
             return None if path is None else path.read_bytes()
         except OSError as error:
-            raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from error
+            raise UnusableFiles(f"{path}: cannot be read: {error.strerror}", path) from error
 
 
 def server_context(files: TlsFiles, clients_need_certificates: bool) -> ssl.SSLContext:
@@ -57,7 +65,7 @@ def server_context(files: TlsFiles, clients_need_certificates: bool) -> ssl.SSLC
 
 
 def client_context(files: TlsFiles) -> ssl.SSLContext:
-    """Return what a client makes connections with; ConfigurationError for files of no use."""
+    """Return what a client makes connections with; UnusableFiles for files of no use."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # it verifies the server and its name
     if files.ca is None:
         context.load_default_certs()
@@ -133,19 +141,21 @@ def _load(context: ssl.SSLContext, files: TlsFiles) -> None:
         try:
             context.load_verify_locations(files.ca)
         except ssl.SSLError as error:
-            raise ConfigurationError(
-                f"{files.ca}: has no certificates in PEM format ({error.reason})"
+            raise UnusableFiles(
+                f"{files.ca}: has no certificates in PEM format ({error.reason})", files.ca
             ) from error
     if files.cert is None:
         return
     try:
-        context.load_cert_chain(files.cert, files.key, password=_ask_for_none)
+        context.load_cert_chain(files.cert, files.key, password=lambda: _ask_for_none(files.key))
     except ssl.SSLError as error:
-        raise ConfigurationError(
+        raise UnusableFiles(
             f"{files.cert} and {files.key}: are no certificate and its key in PEM format "
-            f"({error.reason})"
+            f"({error.reason})",
+            files.cert,
+            files.key,
         ) from error
 
 
-def _ask_for_none() -> NoReturn:
-    raise ConfigurationError("a key that is encrypted cannot be used: no one can be asked for it")
+def _ask_for_none(key: Path | None) -> NoReturn:
+    raise UnusableFiles("a key that is encrypted cannot be used: no one can be asked for it", key)

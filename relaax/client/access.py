@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from relaax.access import TlsFiles
 from relaax.access.process_access import INSECURE
-from relaax.access.tls import client_context
+from relaax.access.tls import UnusableFiles, client_context
 from relaax.access.tokens import require_token
 from relaax.address import Address, is_loopback
 from relaax.errors import ConfigurationError
@@ -73,12 +73,10 @@ class ClientAccess:
             return None
         try:
             return _once_written(lambda: client_context(tls))
-        except ConfigurationError as error:
+        except UnusableFiles as error:
             given = {TLS_CA: tls.ca, TLS_CERT: tls.cert, TLS_KEY: tls.key}
-            names = [name for name, path in given.items() if path is not None]
-            said = str(error).split(": ")[0].split()
-            blamed = [name for name in names if str(given[name]) in said]
-            raise ConfigurationError(f"{error} ({', '.join(blamed or names)})") from error
+            names = ", ".join(name for name, path in given.items() if path in error.paths)
+            raise ConfigurationError(f"{error} ({names})") from error
 
     def token_for(self, address: Address) -> str | None:
         """Return the token to show at ``address``, if there is one.

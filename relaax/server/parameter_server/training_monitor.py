@@ -223,11 +223,8 @@ class TrainingMonitor:
         Else it is answered, and ignored: all hear that the training is over.
         """
         if not is_final and isinstance(self._bridge, RefusesCalls):
-            self._bridge.refuse_calls()
-        try:
-            self._parameter_server.stop_training()
-        except Exception:  # whatever an algorithm's own code raises
-            _log.exception("stop_training failed: what is saved now may still change")
+            _or_log("refuse_calls", self._bridge.refuse_calls)
+        _or_log("stop_training", self._parameter_server.stop_training)
 
     def _train(self, stop: Stop) -> EndOfTraining:
         self.begin()
@@ -336,3 +333,11 @@ class TrainingMonitor:
             said += "a larger max_global_step lets it go on; "
         where = self._parameter_server.checkpoint_location()
         return f"{said}weights and optimiser: checkpoint in {where}"
+
+
+def _or_log(name: str, stop: Callable[[], None]) -> None:
+    """Call what is to end changes; log what it raises: what was reached is saved all the same."""
+    try:
+        stop()
+    except Exception:  # whatever an algorithm's own code raises
+        _log.exception("%s failed: what is saved now may still change", name)

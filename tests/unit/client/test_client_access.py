@@ -7,6 +7,7 @@ import threading
 from functools import partial
 
 import pytest
+from cryptography.hazmat.primitives import serialization
 from processes import free_port
 
 from relaax.access import Access, TlsFiles
@@ -106,6 +107,20 @@ def test_a_certificate_with_the_key_of_another_is_refused_after_seconds(pair):
         ConfigurationError,
         match=r"my\.crt and .*my\.key: are no certificate and .* \(RELAAX_TLS_CERT, RELAAX_TLS_K",
     ):
+        ClientAccess(tls=pair).context()
+
+
+@pytest.mark.usefixtures("later")
+def test_a_key_that_is_encrypted_is_refused_with_its_variable(pair, renewed):
+    key = serialization.load_pem_private_key(renewed[1][1], None)
+    pair.key.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.BestAvailableEncryption(b"secret"),
+        )
+    )
+    with pytest.raises(ConfigurationError, match=r"key that is encrypted .* \(RELAAX_TLS_KEY\)"):
         ClientAccess(tls=pair).context()
 
 

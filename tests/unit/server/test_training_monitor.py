@@ -269,6 +269,16 @@ class Typo(Exception):
     """What an algorithm's own code raises."""
 
 
+def test_what_was_reached_is_saved_where_a_bridge_of_an_algorithm_cannot_refuse_calls(caplog):
+    case = Case(Counting())
+    case.bridge.refuse_calls = lambda: 1 / 0
+    threading.Timer(0.05, case.stop.set).start()
+    assert case.run() is EndOfTraining.SIGNAL
+    assert len(case.parameter_server.saved_at) == 1
+    assert not case.parameter_server.learns
+    assert "refuse_calls failed: what is saved now may still change" in caplog.text
+
+
 def test_what_was_reached_is_saved_where_the_algorithm_s_own_code_fails(caplog):
     parameter_server = Counting()
     over = iter([False, False])

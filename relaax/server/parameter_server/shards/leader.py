@@ -161,7 +161,8 @@ class Leader:
                 self._members.note_saved(index, set_id, text)
             elif said is Said.BEGUN and incarnation == self.incarnation:
                 self._members.note_begun(index)
-                self._log_begun(index)
+                if not self._say_if_back(index):
+                    _log.info("%s has begun", self._members.name(index))
             elif said in (Said.FAILED, Said.DAMAGED) and incarnation == self.incarnation:
                 name = self._members.name(index)
                 self.is_damaged = said is Said.DAMAGED
@@ -330,17 +331,16 @@ class Leader:
                 self._go_back()
             index = member.shard.index
             connection = self._members.connect(member, goes_on)
-            if goes_on and self._members.is_back(index):
-                _log.warning("%s is back", self._members.name(index))
+            if goes_on:
+                self._say_if_back(index)
             self._changed.notify_all()
             return connection
 
-    def _log_begun(self, index: int) -> None:
-        name = self._members.name(index)
-        if self._members.is_back(index):
-            _log.warning("%s is back", name)
-        else:
-            _log.info("%s has begun", name)
+    def _say_if_back(self, index: int) -> bool:
+        is_back = self._members.note_back(index)
+        if is_back:
+            _log.warning("%s is back", self._members.name(index))
+        return is_back
 
     def _goes_on(self, member: MemberInfo) -> bool:
         """Return whether a shard has what all have begun with, and can follow from where it is."""

@@ -47,7 +47,7 @@ class _Member:
     has_begun: bool = False
     #: Whether it is about to end.
     leaves: bool = False
-    #: Whether it has gone, or was about to, and nobody has asked since whether it is back.
+    #: Whether it has gone, or was about to, and is not back.
     was_away: bool = False
     #: The sets of which it has saved its part, or why not.
     saved: dict[str, str | None] = field(default_factory=dict)
@@ -71,8 +71,8 @@ class Members:
         member.is_connected, member.has_begun, member.leaves = True, has_begun, False
         return member.connection
 
-    def is_back(self, index: int) -> bool:
-        """Return whether a shard had gone, or was about to; this is said once."""
+    def note_back(self, index: int) -> bool:
+        """Take note that a shard is there; return whether it had gone, or was about to."""
         member = self._members[index]
         was_away, member.was_away = member.was_away, False
         return was_away
