@@ -29,6 +29,9 @@ _log = logging.getLogger(__name__)
 #: How often the loop looks around when nothing happens.
 POLL_S = 1.0
 
+#: The same while connections are let go: nothing wakes the loop when the last of them has left.
+DRAIN_POLL_S = 0.05
+
 #: How often the server takes note of how it and its workers are.
 LOOK_AROUND_S = 1.0
 
@@ -205,7 +208,7 @@ class RlxServer:
             else:
                 self._workers.start_due()
                 self._listen_if_open()
-            for key, _ in self._selector.select(POLL_S):
+            for key, _ in self._selector.select(DRAIN_POLL_S if self._drains else POLL_S):
                 key.data()
             for exited in self._children.reap():
                 self._note_exit(exited)
