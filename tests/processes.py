@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import psutil
 import yaml
+from zygote import ForkedProgram, can_fork, zygote
 
 REPOSITORY = Path(__file__).parent.parent
 COMMANDS = Path(sys.executable).parent
@@ -110,11 +111,18 @@ class Process:
         count = len(list(directory.glob(f"{name}-*.log")))
         self.log = directory / f"{name}-{count}.log"
         with self.log.open("wb") as log:
-            self._popen = subprocess.Popen(
-                arguments, cwd=directory, stdout=log, stderr=subprocess.STDOUT,
-                env={**os.environ, "PYTHONUNBUFFERED": "1", MARK: str(directory)},
-            )  # fmt: skip
+            self._popen = self._start(list(map(str, arguments)), directory, log)
         self.pid = self._popen.pid
+
+    def _start(
+        self, arguments: list[str], directory: Path, log: IO[bytes]
+    ) -> subprocess.Popen[bytes] | ForkedProgram:
+        environment = {**os.environ, "PYTHONUNBUFFERED": "1", MARK: str(directory)}
+        if can_fork(arguments, environment):
+            return zygote().start(arguments, directory, environment, log.fileno())
+        return subprocess.Popen(
+            arguments, cwd=directory, stdout=log, stderr=subprocess.STDOUT, env=environment
+        )
 
     def output(self) -> str:
         return self.log.read_text(errors="replace")
@@ -261,12 +269,17 @@ class Training:
             process.kill_family()
 
     def survivors(self) -> list[psutil.Process]:
-        """The processes of this test that still run, those included whose parent was killed."""
+        """The processes of this test that still run, those included whose parent was killed.
+
+        What was forked has the environment of the process that forks, and a directory of its own.
+        """
         return [process for process in psutil.process_iter() if self._owns(process)]
 
     def _owns(self, process: psutil.Process) -> bool:
         try:
-            return process.environ().get(MARK) == str(self.directory)
+            return process.environ().get(MARK) == str(self.directory) or process.cwd() == str(
+                self.directory
+            )
         except psutil.Error:  # it has just ended, or belongs to somebody else
             return False
 
