@@ -16,7 +16,7 @@ SHIPPED := run.txt $(patsubst requirements/%,%,$(wildcard requirements/images/*.
 LOCKED := $(BIN)/python -m pip install --quiet --require-hashes --only-binary :all: -r
 ALONE := $(BIN)/python -m pip install --quiet --no-deps --build-constraint requirements/build.txt --editable
 
-.PHONY: help install install-test install-benchmarks train test unit integration learning containers fuzz docs diagrams check format lock audit licences sbom clean
+.PHONY: help install install-test install-benchmarks train test test-all unit integration learning containers fuzz docs diagrams check format lock audit licences sbom clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-18s %s\n", $$1, $$2}'
@@ -54,25 +54,29 @@ fuzz: $(VENV)/.installed-fuzz ## give TARGET bytes of all kinds for SECONDS (60)
 train: install ## train CartPole-v1 until its goal is reached
 	$(BIN)/relaax-train Procfiles/cartpole.Procfile
 
-# Building images waits much, and so do real processes: together they take less than one after the other.
-test: unit learning ## run all tests
-	$(BIN)/python -m pytest -n $(WAITING) --dist loadfile --no-loadscope-reorder -m 'integration or containers'
+# The areas of tests/areas.toml whose tests run besides: names, all or none.
+AREAS ?= none
+
+test: unit learning integration ## run the tests that each change asks for
+
+test-all: ## run all tests: images, clusters, the wheel, benchmarks and the site, too
+	$(MAKE) test AREAS=all
 
 # Each of its processes imports all tests: those of other folders are left out, and what is compiled is kept, also where
 # the environment says that Python writes none.
 unit: export PYTHONDONTWRITEBYTECODE :=
 unit: export PYTHONPYCACHEPREFIX := $(CURDIR)/build/bytecode
 unit: install-test ## run the fast tests alone, on all cores
-	$(BIN)/python -m pytest -n $(CORES) --dist worksteal -m 'not integration and not learning and not containers' tests/unit
+	$(BIN)/python -m pytest -n $(CORES) --dist worksteal --areas '$(AREAS)' -m 'not integration and not learning' tests/unit
 
 integration: install-test ## run the tests with real processes alone, on all cores
-	$(BIN)/python -m pytest -n $(WAITING) --dist loadfile --no-loadscope-reorder -m integration
+	$(BIN)/python -m pytest -n $(WAITING) --dist loadfile --no-loadscope-reorder --areas '$(AREAS)' -m integration
 
 learning: install-test ## run the small trainings alone, on all cores; what they reach is shown at the end
 	$(BIN)/python -m pytest -n $(CORES) --dist loadfile -m learning -v -rP
 
 containers: install-test ## build the images of deploy/containers and environments/, and run them; sizes are shown at the end
-	$(BIN)/python -m pytest -m containers -v -rP
+	$(BIN)/python -m pytest -v -rP tests/integration/test_images.py tests/integration/test_guarded_images.py
 
 docs: install-test ## make a site of the documentation, build/site/index.html
 	rm -rf build/docs && mkdir -p build/docs

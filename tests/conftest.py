@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
+import areas
 import pytest
 from processes import REPOSITORY, Training, wait_for
 
@@ -14,14 +15,34 @@ from relaax.bridge import Bridge
 from relaax.failpoints import failpoints
 from relaax.server.common.algorithm_loader import load_algorithm
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-
 # A shell that starts the tests in the background lets them ignore SIGINT, and with them all
 # processes that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Read now, when nothing is set: what a test sets is for the processes that it starts alone.
 failpoints()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--areas", default=areas.ALL, metavar="NAMES",
+        help="of the tests in tests/areas.toml, run those of these areas: names, all or none",
+    )  # fmt: skip
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    try:
+        areas.chosen(areas.areas(), config.getoption("--areas"))
+    except ValueError as error:
+        raise pytest.UsageError(f"--areas: {error}") from None
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the files of areas that were not asked for: nothing of them is imported."""
+    path = os.path.relpath(collection_path, REPOSITORY)
+    table = areas.areas()
+    left_out = set(table) - areas.chosen(table, config.getoption("--areas"))
+    return True if any(table[name].has_test(path) for name in left_out) else None
 
 
 @pytest.fixture(scope="session")

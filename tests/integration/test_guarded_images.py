@@ -15,7 +15,7 @@ from networks import NEEDS_NAMESPACES, Machine, Network, network
 from processes import REPOSITORY, Training, wait_for
 
 pytestmark = [
-    pytest.mark.containers, pytest.mark.timeout(900), NEEDS_BUILDAH, NEEDS_RUNC, NEEDS_NAMESPACES,
+    pytest.mark.integration, pytest.mark.timeout(900), NEEDS_BUILDAH, NEEDS_RUNC, NEEDS_NAMESPACES,
 ]  # fmt: skip
 
 COMPOSE = REPOSITORY / "deploy" / "compose"

@@ -19,7 +19,7 @@ from processes import REPOSITORY, SMALL_DA3C, Training, wait_for
 from programs import needs, program
 
 pytestmark = [
-    pytest.mark.containers, pytest.mark.timeout(900), NEEDS_BUILDAH, NEEDS_RUNC, NEEDS_NAMESPACES,
+    pytest.mark.integration, pytest.mark.timeout(900), NEEDS_BUILDAH, NEEDS_RUNC, NEEDS_NAMESPACES,
     needs(program("vncsnapshot") is not None, "needs vncsnapshot (apt install vncsnapshot)"),
 ]  # fmt: skip
 

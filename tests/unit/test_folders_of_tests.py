@@ -4,9 +4,7 @@ import re
 from pathlib import Path
 
 TESTS = Path(__file__).parent.parent
-MARKED = re.compile(
-    r"^pytestmark = \[?\s*pytest\.mark\.(integration|learning|containers)", re.MULTILINE
-)
+MARKED = re.compile(r"^pytestmark = \[?\s*pytest\.mark\.(integration|learning)", re.MULTILINE)
 
 
 def test_each_test_of_another_folder_is_marked():
