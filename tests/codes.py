@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from tests.shell_messages import begins_with
+from tests.shebang import begins_with
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("relaax", "algorithms", "environments", "deploy", "requirements")

@@ -1,9 +1,11 @@
 """docs/troubleshooting.md names every code that a user can meet, and no other."""
 
+import inspect
 import re
 
 import pytest
 
+from relaax import errors
 from relaax.client import Failure
 from relaax.protocol.binary import ErrorCode
 from tests.codes import ROOT, exit_statuses, grpc_codes, http_statuses
@@ -20,12 +22,18 @@ IN_THE_CODE = {
     "Codes of RLX": {f"{code.value} {code.name}" for code in ErrorCode},
     "Status codes of gRPC": grpc_codes() | OF_GRPC,
     "Statuses of the port for operators": http_statuses() | OF_HTTP,
+    "Error classes": {
+        name
+        for name, each in vars(errors).items()
+        if inspect.isclass(each) and each is not errors.RelaaxError
+    }
+    | {Failure.__name__},
 }
 
 
 def table(title: str) -> list[list[str]]:
     """Return the rows of the section's table: code, cause and cure."""
-    (section,) = re.findall(rf"^## {title}\n(.*?)(?=^##)", PAGE, re.MULTILINE | re.DOTALL)
+    (section,) = re.findall(rf"^## {title}\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL)
     rows = [line for line in section.splitlines() if line.startswith("| ")]
     return [[cell.strip() for cell in row.strip("| ").split(" | ")] for row in rows[2:]]
 

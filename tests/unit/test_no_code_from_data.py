@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from shell_messages import begins_with
+from shebang import begins_with
 
 from relaax.server.common.configuration import yaml_reader
 from relaax.yaml_limits import LimitedLoader
