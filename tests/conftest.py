@@ -9,11 +9,13 @@ from types import ModuleType
 
 import areas
 import pytest
+from clock import Clock
 from processes import REPOSITORY, Training, wait_for
 
 from relaax.bridge import Bridge
 from relaax.failpoints import failpoints
 from relaax.server.common.algorithm_loader import load_algorithm
+from relaax.throttled_log import RateLimit
 
 # A shell that starts the tests in the background lets them ignore SIGINT, and with them all
 # processes that they start.
@@ -43,6 +45,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     table = areas.areas()
     left_out = set(table) - areas.chosen(table, config.getoption("--areas"))
     return True if any(table[name].has_test(path) for name in left_out) else None
+
+
+@pytest.fixture(name="log_clock")
+def _log_clock(caplog: pytest.LogCaptureFixture) -> Iterator[Clock]:
+    """Let ``caplog`` get as few lines of a kind as the log of a server does, by this clock."""
+    limit = RateLimit(clock := Clock(0.0))
+    caplog.handler.addFilter(limit)
+    yield clock
+    caplog.handler.removeFilter(limit)
 
 
 @pytest.fixture(scope="session")

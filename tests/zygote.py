@@ -197,6 +197,7 @@ def _program(order: dict[str, Any], output: int) -> Callable[[], object]:
         sys.argv, sys.path[0] = [program, *arguments], str(Path(program).parent)
         return partial(runpy.run_path, program, run_name="__main__")
     _, module, *arguments = arguments
+    sys.modules.pop(module, None)  # as it is when Python begins
     sys.argv, sys.path[0] = [module, *arguments], order["cwd"]
     return partial(runpy.run_module, module, run_name="__main__", alter_sys=True)
 

@@ -3,15 +3,14 @@
 import logging
 import ssl
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
 from relaax.access.file_mode import is_open_to_others
 from relaax.access.file_stamp import FromFiles
-from relaax.access.said import said_of
 from relaax.errors import ConfigurationError
+from relaax.throttled_log import of_kind
 
 _Made = TypeVar("_Made")
 
@@ -90,43 +89,28 @@ def shown_by_server(files: TlsFiles, make: Callable[[], _Made]) -> FromFiles[_Ma
     """Return what ``make`` makes of a server's files, which may be replaced while it runs.
 
     It raises ConfigurationError for files of no use. While they change, that is logged once for
-    each change, and what was made before is kept. A renewed certificate is logged, too: once, of
-    all ports of a process and those that are forked from it. So is a key that others may read.
+    each change, and what was made before is kept. A renewed certificate is logged, too, and a key
+    that others may read.
     """
     made = FromFiles(files.paths, make, _complain, lambda _: _announce(files))
     _warn_of_open_key(files)
-    _begin(files)
     return made
 
 
 def _warn_of_open_key(files: TlsFiles) -> None:
-    if files.key is None:
-        return
-    is_open = is_open_to_others(files.key)
-    if said_of(files.key, "mode").is_new(b"open" if is_open else b"") and is_open:
-        _log.warning("%s: all users of this machine may read this key; chmod 600 it", files.key)
+    if files.key is not None and is_open_to_others(files.key):
+        _log.warning(
+            "%s: all users of this machine may read this key; chmod 600 it", files.key,
+            extra=of_kind("open key", at_once=1),
+        )  # fmt: skip
 
 
 def _announce(files: TlsFiles) -> None:
     _warn_of_open_key(files)
-    if _is_new(files):
-        _log.info("callers are shown the renewed certificate from now on: %s", files.cert)
-
-
-def _begin(files: TlsFiles) -> None:
-    """Let the certificate of the first port of this process be no news."""
-    if files.cert is not None:
-        with suppress(ConfigurationError):
-            said_of(files.cert, "certificate").begin_with(files.read(files.cert) or b"")
-
-
-def _is_new(files: TlsFiles) -> bool:
-    """Return whether a certificate has not been announced; not if it is gone again meanwhile."""
-    if files.cert is None:
-        return False
-    with suppress(ConfigurationError):
-        return said_of(files.cert, "certificate").is_new(files.read(files.cert) or b"")
-    return False
+    _log.info(
+        "callers are shown the renewed certificate from now on: %s", files.cert,
+        extra=of_kind("renewed certificate", at_once=1),
+    )  # fmt: skip
 
 
 def _complain(error: Exception) -> None:

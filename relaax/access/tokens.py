@@ -12,7 +12,6 @@ from pathlib import Path
 from relaax.access.file_mode import is_open_to_others
 from relaax.access.file_stamp import FromFiles
 from relaax.access.roles import RIGHTS, Right, Role
-from relaax.access.said import Said
 from relaax.errors import ConfigurationError
 
 _log = logging.getLogger(__name__)
@@ -39,8 +38,8 @@ class TokenFile:
     Lines that begin with ``#`` are comments. Of each role there may be several, the newest first:
     all are accepted, and this process shows the second one, since others may not know the newest
     yet. So tokens are replaced without a restart: a new one is written on top, and what stands
-    below the second one is deleted. The file is read again within two seconds, which is logged: how
-    many tokens there are, once of this process and those that are forked from it.
+    below the second one is deleted. The file is read again within two seconds, and each process
+    logs how many tokens there are then.
 
     ConfigurationError, which never shows a token, if the file cannot be used; so is one without a
     token of the role that this process ``shows``.
@@ -49,9 +48,7 @@ class TokenFile:
     def __init__(self, path: Path, shows: Role | None = None) -> None:
         self._path = path
         self._shows = shows
-        self._said = Said()
         self._file = FromFiles([path], self._read, self._complain, self._announce)
-        self._is_new(self._file.content())
 
     def allows(self, token: str | bytes | None, right: Right) -> bool:
         """Return whether a caller that shows ``token`` has a right.
@@ -110,14 +107,9 @@ class TokenFile:
         return tokens
 
     def _announce(self, entries: Sequence[_Entry]) -> None:
-        if not self._is_new(entries):
-            return
         roles = Counter(entry.role for entry in entries)
         many = ", ".join(f"{number} of {role.value}" for role, number in roles.items())
         _log.info("the tokens in %s count from now on: %s", self._path, many)
-
-    def _is_new(self, entries: Sequence[_Entry]) -> bool:
-        return self._said.is_new(b"".join(entry.role.encode() + entry.digest for entry in entries))
 
     def _complain(self, error: Exception) -> None:
         _log.error("the tokens read before still hold: %s", error)

@@ -29,11 +29,10 @@ def open_channel(url: str) -> grpc.Channel:
     access = current_access()
     tls = access.tls
     if tls is not None and not url.startswith("unix:"):
-        return RenewedChannel(
-            tls.paths,
-            connect=lambda: _with_tokens(_secure_channel(url, tls), access),
-            check=lambda: client_context(tls),
+        channel = RenewedChannel(
+            tls.paths, connect=lambda: _secure_channel(url, tls), check=lambda: client_context(tls)
         )
+        return _with_tokens(channel, access)
     _require_that_no_token_can_be_read(access, url)
     return _with_tokens(grpc.insecure_channel(url, options=channel_options.CLIENT), access)
 

@@ -10,7 +10,6 @@ import grpc
 
 from relaax.access import (
     Access,
-    Refused,
     Right,
     TlsFiles,
     TokenFile,
@@ -38,9 +37,7 @@ class GuardedServer:
     """A gRPC server at one address. Each call needs a token, where this process has tokens.
 
     A call without the right one gets no answer but UNAUTHENTICATED: not even reflection, or that a
-    method exists. From an address that has shown too many wrong ones it gets UNAVAILABLE, whatever
-    its token, unless its connection has shown a right one before. A message has at most
-    ``most_bytes``. OSError when the address cannot be had.
+    method exists. A message has at most ``most_bytes``. OSError when the address cannot be had.
     """
 
     def __init__(
@@ -138,40 +135,21 @@ class _AskForToken(grpc.ServerInterceptor):
         return self._guarded(continuation(details))
 
     def _require(self, context: grpc.ServicerContext) -> None:
-        """Return if a call may pass, and end it if not.
-
-        A connection that has shown a right token may do so again whatever comes from its address.
-        """
+        """Return if a call may pass, and end it if not."""
         token, peer = _shown_token(context), context.peer()
-        is_proved = peer in self._peers
-        if not is_proved or not self._tokens.allows(token, Right.SYNCHRONIZE):
-            self._require_anew(token, peer, context, is_exempt=is_proved)
-
-    def _require_anew(
-        self, token: str, peer: str, context: grpc.ServicerContext, *, is_exempt: bool
-    ) -> None:
-        refused = self._refused(token, host_of(address_of(context)), is_exempt=is_exempt)
-        if refused is None:
+        reason = self._why_refused(token)
+        if reason is None:
             if self._peers.add(peer) and self._connections is not None:
                 self._connections.add(PROVED)
             return
         self._peers.discard(peer)  # another caller may have its port by now
-        if refused.is_over_limit:
-            context.abort(grpc.StatusCode.UNAVAILABLE, refused.reason)
-        else:
-            context.abort(grpc.StatusCode.UNAUTHENTICATED, refused.reason)
+        self._refusals.add("gRPC", host_of(address_of(context)), reason)
+        context.abort(grpc.StatusCode.UNAUTHENTICATED, reason)
 
-    def _refused(self, token: str, host: str, *, is_exempt: bool) -> Refused | None:
+    def _why_refused(self, token: str) -> str | None:
         if not token:
-            reason = "no token was shown (--auth-token-file)"
-            self._refusals.add("gRPC", host, reason)
-            return Refused(reason)
-        return self._refusals.check(
-            "gRPC",
-            host,
-            lambda: self._tokens.why_refused(digest_of(token), Right.SYNCHRONIZE),
-            is_exempt=is_exempt,
-        )
+            return "no token was shown (--auth-token-file)"
+        return self._tokens.why_refused(digest_of(token), Right.SYNCHRONIZE)
 
 
 class _ProvedPeers(dict[str, None]):

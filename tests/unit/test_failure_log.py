@@ -2,7 +2,6 @@
 
 import logging
 
-import forking_programs
 import pytest
 
 from relaax.failure_log import FailureLog, in_words
@@ -60,50 +59,6 @@ def test_two_mistakes_that_end_in_one_line_of_a_library_are_two_failures(caplog)
             failures.add("a call", error)
     assert caplog.text.count("Traceback") == 2
     assert caplog.text.count("a call failed again") == 2
-
-
-def test_what_a_forked_process_has_shown_is_not_shown_again():
-    shown = forking_programs.run(PREAMBLE, PROGRAM).stderr
-    assert shown.count("Traceback") == 1
-    assert "the child failed" in shown
-    assert "the parent failed again: ValueError: at one place" in shown
-
-
-def test_a_traceback_that_a_killed_process_could_not_log_is_logged_by_the_next():
-    shown = forking_programs.run(PREAMBLE, KILLED).stderr
-    assert shown.count("Traceback") == 1
-    assert "the parent failed\n" in shown
-
-
-PREAMBLE = """
-import logging, os
-from relaax.failure_log import FailureLog
-
-logging.basicConfig()
-failures = FailureLog(logging.getLogger("test"))
-
-def fail(what):
-    try:
-        raise ValueError("at one place")
-    except ValueError as error:
-        failures.add(what, error)
-"""
-
-PROGRAM = """
-if os.fork() == 0:
-    fail("the child")
-    os._exit(0)
-os.wait()
-fail("the parent")
-"""
-
-KILLED = """
-if os.fork() == 0:
-    logging.getLogger().handlers[0].emit = lambda record: os.kill(os.getpid(), 9)
-    fail("the child")
-os.wait()
-fail("the parent")
-"""
 
 
 def test_an_error_that_is_kept_and_raised_again_is_the_same_failure(log):

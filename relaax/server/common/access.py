@@ -4,9 +4,6 @@ from pathlib import Path
 
 from relaax.access import (
     Access,
-    RefusalLimit,
-    RefusalLog,
-    Refusals,
     Role,
     TlsFiles,
     TokenFile,
@@ -41,10 +38,6 @@ def begin_access(options: AccessOptions, *, listens: bool = True) -> Access:
     access = Access(
         tls=files if files.paths else None,
         tokens=tokens,
-        refusals=Refusals(
-            _limit(options) if listens and tokens is not None else None,
-            log=RefusalLog() if listens else None,
-        ),
         is_insecure=options.insecure or is_allowed_to_be_insecure(),
         environments_need_certificates=not getattr(
             options, "environments_without_certificate", False
@@ -71,8 +64,3 @@ def _require_files(options: AccessOptions) -> None:
             raise ConfigurationError(
                 f"{option}: {path.absolute()} cannot be read: {error.strerror}"
             ) from error
-
-
-def _limit(options: AccessOptions) -> RefusalLimit | None:
-    most = options.max_refusals_per_address
-    return RefusalLimit(most) if most else None

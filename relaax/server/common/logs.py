@@ -14,6 +14,7 @@ from relaax.errors import ConfigurationError
 from relaax.failpoints import VARIABLE, failpoints
 from relaax.live_lines import asked_interval_s
 from relaax.server.common.log_file import EachLine, SharedLogFile
+from relaax.throttled_log import RateLimit
 
 _log = logging.getLogger(__name__)
 
@@ -61,6 +62,9 @@ def start_logging(level: str, log_file: Path | None = None, program: str = "rela
     if log_file is not None:
         handlers.append(_opened(log_file))
         sys.excepthook = _log_what_ends_the_process
+    limit = RateLimit()
+    for handler in handlers:
+        handler.addFilter(limit)
     logging.basicConfig(level=level, handlers=handlers, force=True)
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(max(logging.INFO, logging.getLogger().level))

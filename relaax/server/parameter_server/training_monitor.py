@@ -80,7 +80,6 @@ class TrainingMonitor:
     values are served after the end, until a signal comes. ``environments`` and ``connections`` say
     how many there are, ``evaluations`` what evaluations come to. ``curve`` keeps the mean return
     beside the checkpoints, ``saves`` how saving goes, and ``senders`` whose steps were counted.
-    ``on_check`` is called with each look at the training, and as often while its result is served.
     """
 
     def __init__(
@@ -100,13 +99,11 @@ class TrainingMonitor:
         curve: ReturnCurve | None = None,
         saves: SaveRecord | None = None,
         senders: SenderTotals | None = None,
-        on_check: Callable[[], object] = lambda: None,
     ) -> None:
         self._parameter_server = parameter_server
         self._bridge = bridge
         self._returns = returns
         self._metrics = metrics
-        self._on_check = on_check
         self._goal_return = goal_return
         self._checkpoint_interval_s = checkpoint_interval_s
         self._published_interval_s = published_interval_s
@@ -146,7 +143,6 @@ class TrainingMonitor:
 
     def check(self) -> EndOfTraining | None:
         """Show the progress, save if it is time, and return why the training is over, if it is."""
-        self._on_check()
         now = time.monotonic()
         if now >= self._rate_at:
             self._rate_at = now + RATE_INTERVAL_S
@@ -199,8 +195,7 @@ class TrainingMonitor:
     def _announce_the_end(self, stop: Stop) -> None:
         """Wait until all know that the training is over, or serve its result until stopped."""
         if self._keeps_serving:
-            while not stop.wait(CHECK_INTERVAL_S):
-                self._on_check()
+            stop.wait()
             return
         until = time.monotonic() + LONGEST_CLOSING_PHASE_S
         stops = stop.wait(CLOSING_PHASE_S)

@@ -131,7 +131,6 @@ def training_monitor(
         curve=curve,
         saves=saves,
         senders=senders,
-        on_check=writer.say_left_out,
     )
     operators.show(lambda: figures(parameter_server, monitor.progress()))
     if store is not None:

@@ -39,10 +39,6 @@ class Guard:
     refusals: Refusals = field(default_factory=Refusals)
 
 
-class OverLimit(ProtocolError):
-    """Too many wrong tokens have come from a connection's address: its own is not looked at."""
-
-
 class TokenEnded(ProtocolError):
     """A token that was right when it was shown is not allowed any more."""
 
@@ -73,21 +69,21 @@ class Entrance:
         self._max_received_bytes = messages.max_received_bytes
         self._deadline = time.monotonic() + guard.hello_timeout_s
         self._has_shown_token = False
-        self._denial: AccessDenied | OverLimit | None = None
+        self._denial: AccessDenied | None = None
         #: Whether the client understands an error: it has begun with a hello of version 2. Or with
         #: one of TLS: any answer without TLS says there that none is spoken, a close does not.
         self.knows_errors = False
 
     @property
     def is_denied(self) -> bool:
-        """Whether it has shown no token or certificate that counts, or too many others have not."""
+        """Whether it has shown no token or certificate that counts."""
         return self._denial is not None
 
     def passes(self, has_come: bool = True) -> bool:
         """Look at what has come, if it has; return whether the connection may be served now.
 
-        AccessDenied when it may never be; OverLimit when its token is not looked at; TokenEnded
-        when that has been renewed or deleted since; ProtocolError for nonsense, and when it takes
+        AccessDenied when it may never be; TokenEnded when its token has been renewed or deleted
+        since it was shown; ProtocolError for nonsense, and when it takes
         too long; OSError when it is lost.
         """
         if has_come:
@@ -155,16 +151,11 @@ class Entrance:
         self._has_shown_token = True
         if tokens is not None and self._denial is None:
             digest = digest_of(shown_token(payload) or b"")
-            refused = self._guard.refusals.check(
-                "RLX",
-                host_of(self.peer),
-                lambda: tokens.why_refused(digest, Right.PLAY),
-            )
-            if refused is None:
+            reason = tokens.why_refused(digest, Right.PLAY)
+            if reason is None:
                 self.token_digest = digest
             else:
-                kind = OverLimit if refused.is_over_limit else AccessDenied
-                self._denial = kind(refused.reason)
+                self._deny(AccessDenied(reason))
         return True
 
     def _require_token_still(self) -> None:

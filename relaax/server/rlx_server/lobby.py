@@ -8,16 +8,13 @@ from collections.abc import Callable, Iterator
 from relaax.errors import AccessDenied, ProtocolError
 from relaax.protocol import FrameConnection, PeerClosed
 from relaax.protocol.binary import ErrorCode
-from relaax.server.rlx_server.entrance import Entrance, Guard, OverLimit, TokenEnded, TooLate
-from relaax.throttled_log import ThrottledLog
+from relaax.server.rlx_server.entrance import Entrance, Guard, TokenEnded, TooLate
+from relaax.throttled_log import of_kind
 
 _log = logging.getLogger(__name__)
 
 #: So many connections wait here at most; then the one goes that has been here longest.
 MOST_WAITING = 1024
-
-#: So many lines that strangers cause are logged at once, of each kind; then one now and then.
-LOGGED_AT_ONCE = 20
 
 
 class TooMany(ProtocolError):
@@ -37,7 +34,6 @@ class Lobby:
     ) -> None:
         self._guard = guard
         self._open_connection = open_connection
-        self._log = ThrottledLog(_log, LOGGED_AT_ONCE)
         self._poll = select.epoll()
         #: By descriptor, those that have waited longest at the beginning.
         self._waiting: dict[int, Entrance] = {}
@@ -61,7 +57,7 @@ class Lobby:
         try:
             messages = self._open_connection(sock)
         except OSError as error:  # its client has left again
-            self._log.info("lost the connection from %s: %s", peer, error, kind="lost")
+            _log.info("lost the connection from %s: %s", peer, error, extra=of_kind("lost"))
             sock.close()
             self._ended.append(peer)
             return
@@ -78,8 +74,6 @@ class Lobby:
         ``looks_at_all``, those of which nothing has come are looked at, too, whether they have
         taken too long.
         """
-        if looks_at_all:
-            self._log.say_left_out()
         come = [number for number, _ in self._poll.poll(0)]
         has_come = set(come)
         for number in list(self._waiting) if looks_at_all else come:
@@ -137,19 +131,20 @@ class Lobby:
         self._leave(entrance.messages.fileno())
         if isinstance(error, AccessDenied):  # it has been logged
             entrance.refuse(ErrorCode.ACCESS, f"{error}")
-        elif isinstance(error, OverLimit):  # so has this
-            entrance.refuse(ErrorCode.GO_ELSEWHERE, f"{error}")
         elif isinstance(error, ProtocolError):
-            self._log.warning(
-                "closing the connection from %s: %s", entrance.peer, error, kind=_kind_of(error)
-            )
+            _log.warning(
+                "closing the connection from %s: %s", entrance.peer, error,
+                extra=of_kind(_kind_of(error)),
+            )  # fmt: skip
             may_come_again = isinstance(error, TokenEnded)
             code = ErrorCode.GO_ELSEWHERE if may_come_again else ErrorCode.PROTOCOL
             entrance.refuse(code, str(error))
             self._turned_away += entrance.refusal is None
         else:
             if not isinstance(error, PeerClosed):
-                self._log.info("lost the connection from %s: %s", entrance.peer, error, kind="lost")
+                _log.info(
+                    "lost the connection from %s: %s", entrance.peer, error, extra=of_kind("lost")
+                )
             entrance.messages.close()
         self._ended.append(entrance.peer)
 

@@ -24,7 +24,6 @@ def _serve(arguments: list[str]) -> int:
     configuration = load_rlx_server(arguments)
     _keep_numeric_libraries_single_threaded()
     # Imported only now: numpy reads the environment when it is imported.
-    from relaax.access import current_access
     from relaax.errors import ConfigurationError
     from relaax.server.common.access import begin_access
     from relaax.server.common.listening import listen_as_told, require_allowed
@@ -40,10 +39,7 @@ def _serve(arguments: list[str]) -> int:
     require_allowed(http_bind=options.http_bind)  # --bind is the next one
     listener = listen_as_told(options.bind, "--bind")
     allow_many_files()
-    try:
-        return rlx_server(configuration, listener).run()
-    finally:  # its watcher does so meanwhile
-        current_access().refusals.say_left_out(ends=True)
+    return rlx_server(configuration, listener).run()
 
 
 def _keep_numeric_libraries_single_threaded() -> None:

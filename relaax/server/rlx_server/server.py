@@ -18,11 +18,11 @@ from relaax.server.rlx_server.admission import AdmissionDecision
 from relaax.server.rlx_server.available_memory import AvailableMemory
 from relaax.server.rlx_server.children import END_OF_TRAINING, STOP, Children, ExitedChild
 from relaax.server.rlx_server.limits import ConnectionLimits
-from relaax.server.rlx_server.lobby import LOGGED_AT_ONCE, Lobby
+from relaax.server.rlx_server.lobby import Lobby
 from relaax.server.rlx_server.tally.state import Cell, ServerState
 from relaax.server.rlx_server.watchdog import Watchdog
 from relaax.server.rlx_server.watcher import PARAMETER_SERVER_IS_GONE, TRAINING_IS_OVER
-from relaax.throttled_log import ThrottledLog
+from relaax.throttled_log import of_kind
 
 _log = logging.getLogger(__name__)
 
@@ -131,7 +131,6 @@ class RlxServer:
         self._watchdog = watchdog
         self._drain_s = drain_s
         self._limits = limits
-        self._log = ThrottledLog(_log, LOGGED_AT_ONCE)
         self._lobby = lobby
         self._hands_over_at_once = hands_over_at_once
         self._operators = operators
@@ -235,7 +234,6 @@ class RlxServer:
             return
         self._note_at = now + LOOK_AROUND_S
         self._state.note_now(Cell.LOOKED_AROUND)
-        self._log.say_left_out()
         self._take_from_lobby(looks_at_all=True)
         self._state[Cell.AVAILABLE] = self._available.bytes()
         for pid in self._watchdog.hung(self._workers.turns):
@@ -332,7 +330,7 @@ class RlxServer:
             except BlockingIOError:
                 return
             except OSError as error:  # the client has left again, or no descriptor is free
-                self._log.warning("could not accept a connection: %s", error, kind="accept")
+                _log.warning("could not accept a connection: %s", error, extra=of_kind("accept"))
                 time.sleep(ACCEPT_RETRY_S)
                 return
             peer = peer_of(address)
@@ -369,21 +367,26 @@ class RlxServer:
         served = self._workers.connections, self._workers.connections_of(host_of(peer))
         exceeded = self._limits.exceeded(*served)
         if exceeded is not None:
-            self._log.warning("refusing a connection from %s: %s", peer, exceeded, kind="limit")
+            _log.warning(
+                "refusing a connection from %s: %s", peer, exceeded, extra=of_kind("limit")
+            )
             self._state.add(Cell.REFUSED_FOR_LIMIT)
             return exceeded
         decision = self._workers.admit()
         self._state[Cell.NEEDED] = decision.needed_bytes
         if not decision.is_admitted:
-            self._log.warning("refusing a connection from %s: %s", peer, decision, kind="memory")
+            _log.warning(
+                "refusing a connection from %s: %s", peer, decision, extra=of_kind("memory")
+            )
             self._state.add(Cell.REFUSED_FOR_MEMORY)
             return str(decision)
         try:
             pid = self._workers.serve(connection, peer, token_digest)
         except OSError as error:
-            self._log.error(
-                "refusing a connection from %s: no worker serves it: %s", peer, error, kind="worker"
-            )
+            _log.error(
+                "refusing a connection from %s: no worker serves it: %s", peer, error,
+                extra=of_kind("worker"),
+            )  # fmt: skip
             self._state.add(Cell.REFUSED_WITHOUT_WORKER)
             return "no worker can be started"
         self._state.add(Cell.ACCEPTED)

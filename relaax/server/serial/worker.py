@@ -49,7 +49,7 @@ class SerialWorker:
     def connect(self) -> MemoryConnection:
         """Return the client's end of a new connection."""
         ours, theirs = MemoryConnection(), MemoryConnection()
-        connection = Connection(ours, "this process", timeout_s=None, log=self._settings.log)
+        connection = Connection(ours, "this process", timeout_s=None)
         with self._turn:
             self._connections.append(connection)
         theirs.join(ours, on_sent=partial(self._take, connection))

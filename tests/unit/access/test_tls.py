@@ -19,6 +19,7 @@ def _files(tmp_path, monkeypatch):
     return TlsFiles(folder.path / "server.crt", folder.path / "server.key")
 
 
+@pytest.mark.usefixtures("log_clock")
 def test_a_key_that_all_may_read_is_warned_of_once_by_all_ports(files, caplog):
     files.key.chmod(0o644)
     ports = [ServerContexts(files, False) for _ in range(2)]

@@ -109,8 +109,6 @@ def test_a_file_that_was_read_anew_is_logged_once_and_without_a_token(path, capl
     caplog.set_level(logging.INFO)
     tokens = TokenFile(path)
     tokens.role_of(PLAYER)
-    path.write_text(LINES)  # as it was
-    tokens.role_of(PLAYER)
     assert not caplog.text
     path.write_text(f"{LINES}environment {PLAYER[::-1]}\n")
     for _ in range(3):

@@ -33,16 +33,6 @@ def test_a_server_goes_on_with_its_token_where_the_file_has_lost_it(path):
     assert current_access().tokens.own(Role.SERVER) == SERVER
 
 
-@pytest.mark.parametrize(("most", "looked_at"), [(None, 20), (3, 3), (0, 50)])
-def test_an_address_may_show_as_many_wrong_tokens_as_the_option_says(path, most, looked_at):
-    path.write_text(f"server {SERVER}\n")
-    limits = {} if most is None else {"--max-refusals-per-address": most}
-    begin_access(AccessOptions.model_validate({"--auth-token-file": str(path), **limits}))
-    refusals = current_access().refusals
-    refused = [refusals.check("RLX", "192.0.2.1", lambda: "it is wrong") for _ in range(50)]
-    assert [each.is_over_limit for each in refused].count(False) == looked_at
-
-
 @pytest.mark.parametrize("option", ["--auth-token-file", "--tls-cert", "--tls-key", "--tls-ca"])
 def test_a_file_that_is_missing_is_named_with_its_option_and_where_it_was_looked_for(
     path, tmp_path, monkeypatch, option

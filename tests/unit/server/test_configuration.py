@@ -65,7 +65,6 @@ NO_ACCESS = {
     "tls_key": None,
     "tls_ca": None,
     "insecure": False,
-    "max_refusals_per_address": 20,
 }
 
 
@@ -650,10 +649,6 @@ class TestAccessFile:
         ("keys", "reason"),
         [
             ("--tls-certificate: x", "--tls-certificate: no such key; "),
-            (
-                "--max-refusals-per-address: many",
-                "--max-refusals-per-address: must be an integer, is 'many'",
-            ),
             ("--insecure: 1.5", "--insecure: must be "),
         ],
     )

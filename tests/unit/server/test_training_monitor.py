@@ -191,24 +191,6 @@ def test_a_server_that_keeps_serving_waits_for_a_signal():
     assert case.stop.is_set()
 
 
-def test_what_is_called_with_each_look_is_called_while_the_result_is_served_too():
-    looks = {"training": 0, "serving": 0}
-
-    def look():
-        is_serving = case.bridge.events == [Phase.SERVING]
-        looks["serving" if is_serving else "training"] += 1
-        if looks["serving"] == 2:
-            case.stop.set()
-
-    case = Case(Counting(last=50), keeps=True, on_check=look)
-    at_last = threading.Timer(20, case.stop.set)
-    at_last.start()
-    assert case.run() is EndOfTraining.STEPS
-    at_last.cancel()
-    assert looks["training"] > 0
-    assert looks["serving"] >= 2
-
-
 def test_checkpoints_are_written_at_intervals():
     case = Case(Counting(last=3000), interval_s=0.01)
     case.run()

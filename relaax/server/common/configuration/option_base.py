@@ -8,7 +8,6 @@ from relaax.server.common.configuration.option_kinds import (
     AwsAccess,
     FileOption,
     SwitchOption,
-    WholeOption,
 )
 
 
@@ -64,9 +63,4 @@ class AccessOptions(Options):
         False,
         "listen at addresses that other machines reach without TLS or without tokens, and send "
         "tokens without TLS",
-    )
-    max_refusals_per_address: WholeOption = option(
-        20,
-        "how many wrong tokens one address may show in a minute, at all ports of a server: then it "
-        "is refused, right tokens too, until some time has passed; 0 sets no limit",
     )

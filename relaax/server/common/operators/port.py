@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from prometheus_client import CollectorRegistry, Metric, ProcessCollector, make_wsgi_app
 from prometheus_client.registry import Collector
 
-from relaax.access import Access, Refused, Right, TlsFiles, current_access
+from relaax.access import Access, Right, TlsFiles, current_access
 from relaax.access.grpc_connections import BEGUN
 from relaax.access.tls import ServerContexts
 from relaax.access.tokens import digest_of
@@ -19,7 +19,6 @@ from relaax.server.common.operators.certificates import Certificates
 from relaax.server.common.operators.families import counters
 from relaax.server.common.operators.http_server import HttpServer
 from relaax.server.common.operators.uploads import Uploads
-from relaax.server.common.periodic_tasks import Task, TasksThread
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
@@ -35,9 +34,6 @@ AWAY_S = 5.0
 
 #: How often the thread looks whether it should end.
 _POLL_S = 0.1
-
-#: How often it is looked whether refusals are to be summed up in the log.
-_SUM_UP_S = 1.0
 
 _PATHS = "/healthz, /readyz and /metrics are here"
 
@@ -96,10 +92,6 @@ class OperatorPort:
         self.is_open = listener is not None
         if listener is not None:
             self._listen(listener)
-        self._sums_up: TasksThread | None = None
-        if self._access.tokens is not None or self._access.tls is not None:
-            task = Task(_SUM_UP_S, self._access.refusals.say_left_out)
-            self._sums_up = TasksThread([task], "refusals")
 
     def _listen(self, listener: socket.socket) -> None:
         registry = CollectorRegistry()
@@ -139,16 +131,11 @@ class OperatorPort:
             self._server.shutdown()
             self._server.server_close()
             self._thread.join()
-        if self._sums_up is not None:
-            self._sums_up.close()
-            self._access.refusals.say_left_out(ends=True)
 
     def _refused(self) -> Iterable[Metric]:
         here = {"gRPC": 0, "HTTP": 0, **self._access.refusals.totals()}
         totals = {**here, **self._refused_elsewhere()}
-        yield counters(
-            "refused", "Callers without the right token, or over the limit of such", "port", totals
-        )
+        yield counters("refused", "Callers without the right token", "port", totals)
 
     def _grpc_connections(self) -> Iterable[Metric]:
         if self._access.tls is None:
@@ -166,9 +153,8 @@ class OperatorPort:
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
         token = str(environ.get("HTTP_AUTHORIZATION", "")).removeprefix("Bearer ")
-        # On all paths: each of them may be asked for a guess.
-        refused = self._refused_token(token, environ["REMOTE_ADDR"])
-        may_observe = self._access.tokens is None or (bool(token) and refused is None)
+        host = environ["REMOTE_ADDR"]
+        may_observe = self._may_observe(token, host)
         match environ["PATH_INFO"]:
             case "/healthz":
                 complaints = _complaints(self._alive)
@@ -177,7 +163,9 @@ class OperatorPort:
                 complaints = _complaints(self._ready) if self._has_begun else ["it is starting"]
                 return _say(start_response, complaints, may_observe, self._note)
             case _ if not may_observe:
-                return self._deny(start_response, refused, environ["REMOTE_ADDR"])
+                if not token:
+                    self._access.refusals.add("HTTP", host, _SHOWN_NONE)
+                return _answer_text(start_response, "401 Unauthorized", _UNAUTHORIZED, _BEARER)
             case "/metrics":
                 return self._answer_metrics(environ, start_response)
         return _answer_text(start_response, "404 Not Found", _PATHS)
@@ -186,24 +174,13 @@ class OperatorPort:
     def _note(self) -> str:
         return " (insecure: --insecure is given)" if self._access.is_insecure else ""
 
-    def _refused_token(self, token: str, host: str) -> Refused | None:
-        """Return why a token is refused; None, too, where none is shown, or asked for."""
+    def _may_observe(self, token: str, host: str) -> bool:
+        """Return whether a caller may know how all is; take note of a token that is wrong."""
         tokens = self._access.tokens
-        if tokens is None or not token:
-            return None
-        return self._access.refusals.check(
-            "HTTP", host, lambda: tokens.why_refused(digest_of(token), Right.OBSERVE)
-        )
-
-    def _deny(
-        self, start_response: "StartResponse", refused: Refused | None, host: str
-    ) -> Iterable[bytes]:
-        if refused is None:
-            self._access.refusals.add("HTTP", host, _SHOWN_NONE)
-        elif refused.retry_after_s is not None:
-            retry = ("Retry-After", str(refused.retry_after_s))
-            return _answer_text(start_response, "429 Too Many Requests", refused.reason, retry)
-        return _answer_text(start_response, "401 Unauthorized", _UNAUTHORIZED, _BEARER)
+        reason = None if tokens is None else tokens.why_refused(digest_of(token), Right.OBSERVE)
+        if reason is not None and token:
+            self._access.refusals.add("HTTP", host, reason)
+        return reason is None
 
 
 def _contexts(access: Access) -> ServerContexts | None:

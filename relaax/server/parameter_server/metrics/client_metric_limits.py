@@ -9,7 +9,7 @@ from enum import Enum
 from relaax.metrics import OF_CLIENT, OF_EVALUATING_CLIENT, Metrics
 from relaax.server.common.operators import Metric
 from relaax.server.common.operators.families import counters
-from relaax.throttled_log import ThrottledLog
+from relaax.throttled_log import of_kind
 
 _log = logging.getLogger(__name__)
 
@@ -52,7 +52,6 @@ class ClientMetricLimits(Metrics):
         self._left = most_per_s * BURST_S
         self._filled_at = clock()
         self._dropped = dict.fromkeys(_Limit, 0)
-        self._warnings = ThrottledLog(_log, clock=clock)
 
     def scalar(self, name: str, y: float, x: float | None = None) -> None:
         """Pass ``y`` on, unless it is a client's and beyond a limit."""
@@ -65,13 +64,6 @@ class ClientMetricLimits(Metrics):
             dropped = {limit.value: float(number) for limit, number in self._dropped.items()}
         means = "Metrics that clients sent, and that were beyond a limit"
         return [counters("client_metrics_dropped", means, "limit", dropped)]
-
-    def say_left_out(self) -> None:
-        """Log what was dropped last and is not said yet, if a line may be written by now.
-
-        Whoever calls this once a second leaves out nothing for longer than the log's ``EVERY_S``.
-        """
-        self._warnings.say_left_out()
 
     def _allows(self, name: str) -> bool:
         with self._lock:
@@ -102,10 +94,10 @@ class ClientMetricLimits(Metrics):
                 "the metric %r is dropped: environments have named %d others since the start "
                 "(--max-client-metric-names)"
             )
-            self._warnings.warning(text, name, self._most_names, kind=limit.value)
+            _log.warning(text, name, self._most_names, extra=of_kind(limit.value, at_once=1))
             return
         text = (
             "the metric %r is dropped: environments send more than %d in a second "
             "(--max-client-metric-rate)"
         )
-        self._warnings.warning(text, name, self._most_per_s, kind=limit.value)
+        _log.warning(text, name, self._most_per_s, extra=of_kind(limit.value, at_once=1))

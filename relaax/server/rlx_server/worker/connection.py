@@ -13,9 +13,8 @@ from relaax.errors import AgentError, InvalidState, NoRoom, ProtocolError
 from relaax.protocol import MessageConnection, PeerClosed, binary, json
 from relaax.protocol.binary import ErrorCode, Metric
 from relaax.protocol.connection import Payload
-from relaax.server.rlx_server.lobby import LOGGED_AT_ONCE
 from relaax.steps import IntArray, Steps
-from relaax.throttled_log import ForkedThrottledLog, ThrottledLog
+from relaax.throttled_log import of_kind
 
 _log = logging.getLogger(__name__)
 
@@ -38,21 +37,6 @@ class Codec(Protocol):
         """
 
 
-def log_of_connections() -> ThrottledLog:
-    """Return what connections say how they ended with, in all workers that are forked after this.
-
-    A worker of its own for each connection would have a log of its own, too.
-    """
-    kinds = [
-        "lost",
-        "unsaid",
-        "rests",
-        "token ended",
-        *(f"closed {code.name}" for code in ErrorCode),
-    ]
-    return ForkedThrottledLog(_log, kinds, LOGGED_AT_ONCE)
-
-
 class Connection:
     """A client's messages, what they mean, and where its environments are in this worker."""
 
@@ -61,9 +45,7 @@ class Connection:
         messages: MessageConnection,
         peer: str,
         timeout_s: float | None,
-        log: ThrottledLog,
     ) -> None:
-        self._log = log
         self.messages = messages
         self.peer = peer
         #: The descriptor that is polled; it stays known after the connection is closed.
@@ -120,12 +102,12 @@ class Connection:
         """
         if not self._has_rested:
             self._has_rested = True
-            self._log.warning(
+            _log.warning(
                 "%s has sent %d metrics in a second: what else it sends waits for the next one, "
                 "steps too, then and whenever it does so again (--max-metric-rate)",
                 self.peer,
                 metrics,
-                kind="rests",
+                extra=of_kind("rests"),
             )
 
     def part(self, code: ErrorCode, text: str) -> None:
@@ -134,8 +116,11 @@ class Connection:
             try:
                 self.messages.send_now(binary.encode_error(code, text))
             except (OSError, ValueError, ProtocolError) as error:  # it has left, or frames are tiny
-                self._log.info(
-                    "the reason could not be sent to %s: %s", self.peer, error, kind="unsaid"
+                _log.info(
+                    "the reason could not be sent to %s: %s",
+                    self.peer,
+                    error,
+                    extra=of_kind("unsaid"),
                 )
         self.messages.close()
 
@@ -145,12 +130,15 @@ class Connection:
             self.messages.close()
             return
         if isinstance(error, OSError):
-            self._log.info("lost the connection from %s: %s", self.peer, error, kind="lost")
+            _log.info("lost the connection from %s: %s", self.peer, error, extra=of_kind("lost"))
             self.messages.close()
             return
         code = _code_of(error)
-        self._log.warning(
-            "closing the connection from %s: %s", self.peer, error, kind=f"closed {code.name}"
+        _log.warning(
+            "closing the connection from %s: %s",
+            self.peer,
+            error,
+            extra=of_kind(f"closed {code.name}"),
         )
         self.part(code, str(error))
 

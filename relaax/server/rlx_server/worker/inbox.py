@@ -4,7 +4,7 @@ import logging
 import socket
 
 from relaax.server.rlx_server.handover import MOST_CLOSED, Report
-from relaax.throttled_log import ThrottledLog
+from relaax.throttled_log import of_kind
 
 _log = logging.getLogger(__name__)
 
@@ -18,7 +18,6 @@ class Inbox:
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
         channel.setblocking(False)
-        self._log = ThrottledLog(_log)
         self._taken = 0
         #: Connections taken and environments served, as they were reported last.
         self._reported: tuple[int, int, int] | None = None
@@ -40,9 +39,10 @@ class Inbox:
             if descriptors:
                 taken.append((socket.socket(fileno=descriptors[0]), peer))
             else:
-                self._log.warning(
-                    "lost the connection from %s: no file descriptor is free", peer, kind="files"
-                )
+                _log.warning(
+                    "lost the connection from %s: no file descriptor is free", peer,
+                    extra=of_kind("files", at_once=1),
+                )  # fmt: skip
                 self._closed.append(peer)
         return taken
 

@@ -1,5 +1,6 @@
 """The event loop of a worker: it reads, answers all that are ready together, and never waits."""
 
+import logging
 import os
 import select
 import socket
@@ -25,6 +26,9 @@ from relaax.server.rlx_server.worker.settings import WorkerSettings
 from relaax.server.rlx_server.worker.stopping import StopRequest
 from relaax.server.rlx_server.worker.token_watch import TokenWatch
 from relaax.steps import Steps
+from relaax.throttled_log import of_kind
+
+_log = logging.getLogger(__name__)
 
 #: How often messages that have begun are looked at, whether they are overdue.
 SWEEP_S = 1.0
@@ -71,7 +75,6 @@ class Worker:
         self._responders = Responders(
             make_agents, is_shared, self._rule, self._row, settings.limits
         )
-        self._log = settings.log
         #: By descriptor.
         self._connections: dict[int, Connection] = {}
         #: Connections whose next message has been read already, so that no descriptor shows it.
@@ -102,7 +105,7 @@ class Worker:
 
         It is served as long as the token of that digest is allowed; if None, whatever is.
         """
-        connection = Connection(messages, peer, self._settings.timeout_s, self._log)
+        connection = Connection(messages, peer, self._settings.timeout_s)
         connection.token_digest = token_digest
         self._poll.register(connection.descriptor, select.EPOLLIN)
         self._connections[connection.descriptor] = connection
@@ -345,7 +348,6 @@ class Worker:
         """
         elapsed_s = now - self._sweep_at + SWEEP_S
         self._sweep_at = now + SWEEP_S
-        self._log.say_left_out()
         self._take_from_lobby(looks_at_all=True)
         for descriptor, connection in list(self._connections.items()):
             handled, connection.handled, connection.metrics = connection.handled, 0, 0
@@ -379,9 +381,10 @@ class Worker:
 
         Its client may know a newer one by now; that of who does not is refused when it is shown.
         """
-        self._log.warning(
-            "closing the connection from %s: %s", connection.peer, NOT_ANY_MORE, kind="token ended"
-        )
+        _log.warning(
+            "closing the connection from %s: %s", connection.peer, NOT_ANY_MORE,
+            extra=of_kind("token ended"),
+        )  # fmt: skip
         connection.is_leaving = True
         self._buffered.pop(connection.descriptor, None)
         reason = binary.encode_error(ErrorCode.GO_ELSEWHERE, NOT_ANY_MORE)

@@ -14,8 +14,6 @@ from relaax.server.common.exploitation import Trained
 from relaax.server.rlx_server.entrance import Guard
 from relaax.server.rlx_server.limits import ClientLimits
 from relaax.server.rlx_server.message_limit import message_limit
-from relaax.server.rlx_server.worker.connection import log_of_connections
-from relaax.throttled_log import ThrottledLog
 
 _log = logging.getLogger(__name__)
 
@@ -53,10 +51,8 @@ class WorkerSettings:
     give_up_s: float = 3600.0
     #: What the algorithm is called in messages.
     algorithm_name: str = "of this server"
-    #: What the algorithm raises; all workers that are forked after this was made know it.
+    #: What the algorithm has raised.
     failures: FailureLog = field(default_factory=lambda: FailureLog(_log))
-    #: How connections have ended; all workers that are forked after this was made share it.
-    log: ThrottledLog = field(default_factory=log_of_connections)
     #: None where workers learn, and a parameter server has the values.
     exploitation: Exploitation | None = None
 

@@ -9,7 +9,7 @@ import pytest
 from served_worker import encoded
 from tls_hello import client_hello
 
-from relaax.access import RefusalLimit, Refusals, TlsFiles, TokenFile
+from relaax.access import Refusals, TlsFiles, TokenFile
 from relaax.access.tls import client_context, server_context
 from relaax.errors import ProtocolError
 from relaax.protocol import FrameConnection, binary
@@ -22,6 +22,7 @@ from relaax.server.rlx_server import lobby as lobbies
 from relaax.server.rlx_server.entrance import Guard
 from relaax.server.rlx_server.lobby import Lobby
 from relaax.steps import START
+from relaax.throttled_log import AT_ONCE
 
 HELLO = binary.encode_hello(Hello("run", "test"))
 ACT = encode_request(Act([1.0]))
@@ -40,9 +41,8 @@ def _tokens(tmp_path):
 class Street:
     """A lobby, and the clients' ends of what is in it."""
 
-    def __init__(self, tokens=None, hello_timeout_s=DEADLINE_S, most_refusals=None, tls=None):
-        limit = None if most_refusals is None else RefusalLimit(most_refusals)
-        self.refusals = Refusals(limit)
+    def __init__(self, tokens=None, hello_timeout_s=DEADLINE_S, tls=None):
+        self.refusals = Refusals()
         guard = Guard(tokens, hello_timeout_s, self.refusals)
 
         def opened(sock):
@@ -233,49 +233,6 @@ def test_a_client_of_version_1_is_closed_without_a_word(guarded):
     assert refusal(client) is None
 
 
-@pytest.mark.parametrize("first", [HELLO, ACT])
-def test_over_the_limit_a_right_token_is_refused_too_and_one_of_another_address_is_not(
-    tokens, first
-):
-    with contextlib.closing(Street(tokens, most_refusals=2)) as street:
-
-        def shows(token, peer):
-            client = street.connect(peer)
-            client._sock.sendall(frames(encode_token(token), first))
-            return client, list(street.lobby.proved())
-
-        for number in range(2):
-            client, served = shows("a-wrong-one-0123456789", f"192.0.2.1:{number}")
-            assert served == []
-            assert first == ACT or refusal(client).code == ErrorCode.ACCESS
-        for token in ("a-wrong-one-0123456789", TOKEN):
-            client, served = shows(token, "192.0.2.1:7")
-            assert served == []
-            said = refusal(client)
-            if first == ACT:
-                assert said is None
-            else:
-                assert said.code == ErrorCode.GO_ELSEWHERE
-                assert "2 wrong tokens within a minute (--max-refusals-per-address)" in str(said)
-        _, served = shows(TOKEN, "192.0.2.2:7")
-        assert [entrance.peer for entrance in served] == ["192.0.2.2:7"]
-        served[0].messages.close()
-        assert street.lobby.denied() == 4
-        assert street.lobby.turned_away() == 0
-
-
-def test_connections_without_a_token_use_up_no_budget(tokens):
-    with contextlib.closing(Street(tokens, most_refusals=1)) as street:
-        for _ in range(3):
-            client = street.connect()
-            client._sock.sendall(frames(HELLO))
-            assert list(street.lobby.proved()) == []
-            assert refusal(client).code == ErrorCode.ACCESS
-        street.connect()._sock.sendall(frames(encode_token(TOKEN), HELLO))
-        (entrance,) = street.lobby.proved()
-        entrance.messages.close()
-
-
 @pytest.mark.parametrize(
     ("said", "reason"),
     [
@@ -325,6 +282,7 @@ def test_the_oldest_goes_when_too_many_wait(open_street, monkeypatch, caplog):
     entrance.messages.close()
 
 
+@pytest.mark.usefixtures("log_clock")
 def test_a_flood_of_strangers_is_a_few_lines_of_each_kind(caplog, monkeypatch):
     monkeypatch.setattr(lobbies, "MOST_WAITING", 50)
     street = Street(hello_timeout_s=0.0)
@@ -340,7 +298,7 @@ def test_a_flood_of_strangers_is_a_few_lines_of_each_kind(caplog, monkeypatch):
         "it has not begun within",
         "as none of RLX does",
     ):
-        assert caplog.text.count(kind) == lobbies.LOGGED_AT_ONCE, kind
+        assert caplog.text.count(kind) == AT_ONCE, kind
     street.close()
 
 
@@ -390,14 +348,13 @@ def test_begun_now_needs_no_frame_to_be_whole():
 @pytest.fixture(name="doubly_guarded")
 def _doubly_guarded(files, tokens):
     """A lobby whose port speaks TLS and asks for a token, and looks at one wrong one a minute."""
-    street = Street(tokens, tls=server_context(files, True), most_refusals=1)
+    street = Street(tokens, tls=server_context(files, True))
     yield street
     street.close()
 
 
 @pytest.mark.parametrize("token", [TOKEN, "wrong" * 4])
 def test_a_client_without_tls_does_not_hear_whether_its_token_is_right(doubly_guarded, token):
-    """It may have no certificate, and guess: so it uses up nothing, either."""
     for _ in range(3):
         client = doubly_guarded.connect()
         client._sock.sendall(frames(encode_token(token), HELLO))
@@ -430,6 +387,7 @@ def test_a_client_of_version_1_without_tls_is_named_in_the_log_and_closed(encryp
     assert "this port speaks TLS, and the client does not" in caplog.text
 
 
+@pytest.mark.usefixtures("log_clock")
 def test_a_flood_of_clients_without_tls_is_a_few_lines(encrypted, caplog):
     for _ in range(200):
         encrypted.connect().send(HELLO)

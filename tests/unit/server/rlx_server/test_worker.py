@@ -15,7 +15,7 @@ from relaax.protocol.json.messages import (
     ScalarMetric,
     encode_request,
 )
-from relaax.server.rlx_server.worker.connection import LOGGED_AT_ONCE
+from relaax.throttled_log import AT_ONCE
 
 
 class EchoAgent(AgentBase):
@@ -200,23 +200,25 @@ def test_an_action_that_cannot_be_sent_closes_its_connection_alone(
     assert good.action() == 2
 
 
+@pytest.mark.usefixtures("log_clock")
 def test_a_flood_of_clients_that_break_a_rule_is_a_few_lines_of_each_kind(session, caplog):
     caplog.set_level(logging.INFO)
     talk = session()
-    for number in range(3 * LOGGED_AT_ONCE):
+    for number in range(3 * AT_ONCE):
         assert session_of(talk).is_closed_after(Act(-1))
         client = session_of(talk).client
         client.connection.send(b'["jump", %d]' % number)
         assert client.receive() is None
     assert talk.act(Act(1)) == 1
     for kind in ("a state is negative", "jump"):
-        assert LOGGED_AT_ONCE <= caplog.text.count(kind) < LOGGED_AT_ONCE + 5, kind
+        assert AT_ONCE <= caplog.text.count(kind) < AT_ONCE + 5, kind
 
 
+@pytest.mark.usefixtures("log_clock")
 def test_a_flood_of_lost_connections_is_a_few_lines(session, caplog):
     caplog.set_level(logging.INFO)
     talk = session()
-    for _ in range(3 * LOGGED_AT_ONCE):
+    for _ in range(3 * AT_ONCE):
         client = session_of(talk).client
         client.connection.send(encode_request(Act(1)))
         assert client.receive() is not None
@@ -225,4 +227,4 @@ def test_a_flood_of_lost_connections_is_a_few_lines(session, caplog):
     talk.client.close()
     wait_for(lambda: talk.served.load == 0, "the end of all connections")
     said = caplog.text.count("bytes before the end of a frame")
-    assert LOGGED_AT_ONCE <= said < LOGGED_AT_ONCE + 5
+    assert AT_ONCE <= said < AT_ONCE + 5
