@@ -116,7 +116,7 @@ class Training:
         self._write(shard_urls, replay_urls, s3, of_learner, of_actors)
         self._add_s3()
         for number, (bind, _) in enumerate(shards, 1):
-            flags = ["--shard", f"{number}/{SHARDS}", "--aws-spool", self._place("spool", number)]
+            flags = ["--shard", f"{number}/{SHARDS}"]
             self._add_server("shard", number, "parameter-server", bind, flags)
         for number, (bind, _) in enumerate(replays, 1):
             self._add_server("replay", number, "replay-server", bind)

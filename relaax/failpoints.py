@@ -36,8 +36,6 @@ POINTS: Mapping[str, str] = {
     "directory.sync": "a temporary file is written, and not synced",
     "directory.replace": "a temporary file is synced, and has not its name",
     "directory.replaced": "a file has its name, and its directory is not synced",
-    "outbox.send": "before a blob is sent to S3",
-    "outbox.sent": "S3 has a blob, and the spool has it, too",
     "shards.part": "a shard has saved its part, and has not said so",
     "shards.set": "all other shards have saved their parts, the first one has not",
     "shards.committed": "all shards shall apply a gradient, and its worker has no answer",

@@ -28,9 +28,6 @@ SERVERS = ("parameter-server", "rlx-server", "learner", "replay-server")
 #: Figures that a training has only where somebody evaluates.
 OF_EVALUATIONS = {"relaax_mean_evaluation"}
 
-#: Figures that a training has only where it saves to S3 (`test_s3_outage` asks for them).
-OF_S3 = {"relaax_files_waiting"}
-
 #: Of a training with TLS alone.
 OF_TLS = {
     "relaax_certificate_expires_timestamp_seconds",
@@ -117,7 +114,7 @@ def test_prometheus_finds_all_that_dashboard_and_alerts_ask_for(
     dashboard = (DEPLOY / "grafana" / "relaax.json").read_text()
     wanted = metric_names(rules) | metric_names(dashboard)
     assert len(wanted) > 25
-    wanted -= OF_EVALUATIONS | OF_S3 | OF_TLS
+    wanted -= OF_EVALUATIONS | OF_TLS
     wait_for(lambda: wanted <= prometheus.names(), f"all of {sorted(wanted)}")
     for panel in json.loads(dashboard)["panels"]:
         for target in panel.get("targets", []):

@@ -158,6 +158,33 @@ class TestS3Store:
         assert set(store.names()) == names
 
 
+class TestTwoWriters:
+    """Two processes that save to one place."""
+
+    def test_the_one_that_begins_last_goes_on_and_the_other_changes_nothing(self, client):
+        first, second = (S3Store(client, BUCKET, KEY, is_owner=True) for _ in range(2))
+        first.put("a", b"first")
+        second.put("a", b"second")
+        for change in (
+            lambda: first.put("a", b"again"),
+            lambda: first.delete("a"),
+            lambda: first.rename("a", "b"),
+        ):
+            with pytest.raises(CheckpointError, match=r"saves to .*, too, and began later: "):
+                change()
+        assert second.get("a") == b"second"
+        second.put("a", b"more")
+        assert first.get("a") == b"more"
+
+    def test_a_place_that_was_cleared_is_taken_again(self, client):
+        store = S3Store(client, BUCKET, KEY, is_owner=True)
+        store.put("a", b"first")
+        for name in store.names():
+            client.delete_object(Bucket=BUCKET, Key=f"{KEY}/{name}")
+        store.put("a", b"second")
+        assert store.get("a") == b"second"
+
+
 class TestCheckpoints:
     def test_a_checkpoint_comes_back_as_it_was_saved(self, store):
         CheckpointSaver(store).save(checkpoint(7))

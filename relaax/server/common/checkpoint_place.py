@@ -1,26 +1,19 @@
 """Where a process keeps its checkpoints, as its options say."""
 
 import logging
-import os
 from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
-from urllib.parse import quote
 
 from relaax.algorithm_base import NullSaver
 from relaax.bridge.sender_totals import SenderTotals
 from relaax.errors import ConfigurationError
 from relaax.server.common.aws import object_key, s3_client
 from relaax.server.common.configuration import AwsAccess, S3Location
-from relaax.server.common.directory_lock import owned
-from relaax.server.common.operators import OperatorPort
 from relaax.server.common.saver import (
     BlobStore,
     CheckpointSaver,
     DirectoryStore,
     MeanReturn,
-    Outbox,
-    Ownership,
     Restore,
     S3Store,
 )
@@ -28,31 +21,11 @@ from relaax.server.common.saver import (
 _log = logging.getLogger(__name__)
 
 
-def store_of(
-    directory: Path | None,
-    s3: S3Location | None,
-    aws: AwsAccess,
-    resources: ExitStack,
-    operators: OperatorPort,
-) -> BlobStore | None:
-    """Return where blobs go, which ``resources`` will close; None where no place is given.
-
-    What goes to S3 waits on the disk until it is there, and ``operators`` see how much. No other
-    process sends from the same place: ConfigurationError, with its name, if one does.
-    """
-    if s3 is None:
-        return None if directory is None else DirectoryStore(directory)
-    far, spool = S3Store(s3_client(aws), s3.bucket, s3.key), spool_of(s3, aws)
-    try:
-        # Beside it: all that is in the folder itself is sent.
-        beside = spool.with_name(f"{spool.name}.owner")
-        resources.enter_context(owned(beside, "what saves to the same place"))
-        outbox = Outbox(far, spool, ownership=Ownership(far))
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{error}; --aws-spool names another place") from error
-    resources.callback(outbox.close)
-    operators.uploads.watch(far.location(), outbox.waiting)
-    return outbox
+def store_of(directory: Path | None, s3: S3Location | None, aws: AwsAccess) -> BlobStore | None:
+    """Return where blobs go; None where no place is given."""
+    if s3 is not None:
+        return S3Store(s3_client(aws), s3.bucket, s3.key, is_owner=True)
+    return None if directory is None else DirectoryStore(directory)
 
 
 def existing_store(
@@ -72,14 +45,6 @@ def existing_store(
             "on the command line or in the YAML file"
         )
     return DirectoryStore(directory / below, is_only_read=True)
-
-
-def spool_of(s3: S3Location, aws: AwsAccess) -> Path:
-    """Return where what goes to a place in S3 waits: no other place's is there."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    store = "aws" if aws.endpoint_url is None else quote(aws.endpoint_url, safe="")
-    name = "-".join([store, s3.bucket, quote(s3.key.strip("/"), safe="")])
-    return (aws.spool or cache / "relaax" / "spool") / name
 
 
 def saver_of(

@@ -18,7 +18,6 @@ from relaax.server.common.configuration import (
     LearnerOptions,
 )
 from relaax.server.common.directory_lock import owned
-from relaax.server.common.operators import OperatorPort
 from relaax.server.common.saver import BlobStore, CheckpointSaver
 from relaax.server.learner.checkpoints import checkpoint_of, restore_latest
 from relaax.server.learner.loop import LearnerLoop, SampleSource
@@ -55,13 +54,12 @@ def restore_learner(
     learner: LearnerBase,
     configuration: LearnerConfiguration,
     resources: ExitStack,
-    operators: OperatorPort,
 ) -> RestoredLearner:
     """Restore the latest checkpoint, if any; ``resources`` hold the directory and the saver."""
     options = configuration.options
     resources.enter_context(owned(options.checkpoint_dir, "relaax-learner"))
     place = options.checkpoint_dir, options.checkpoint_aws_s3
-    store = store_of(*place, options.aws, resources, operators)
+    store = store_of(*place, options.aws)
     saver = saver_of(store, options.checkpoints_to_keep, options.keep_best, options.restore)
     if isinstance(saver, CheckpointSaver):
         resources.callback(saver.close)

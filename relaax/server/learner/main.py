@@ -125,7 +125,7 @@ def _loop(
     config = make_config(algorithm, section)
     learner = make_learner(algorithm, config, section, resources)
     _require_effect(options, learner)
-    restored = restore_learner(learner, configuration, resources, operators)
+    restored = restore_learner(learner, configuration, resources)
     saver = restored.saver
     on_score = saver.scores.add if isinstance(saver, CheckpointSaver) else None
     bridge = algorithm.BridgeControl().parameter_server_stub(str(options.parameter_server))
@@ -136,8 +136,6 @@ def _loop(
         learner.table,
         random_numbers(section),
         bridge.metrics(),
-        resources,
-        operators,
     )
     resources.callback(experience.close)
     _connect(learner, bridge, stop, options.give_up)
@@ -236,12 +234,10 @@ def _experience(
     table: str,
     random: np.random.Generator,
     metrics: Metrics,
-    resources: ExitStack,
-    operators: OperatorPort,
 ) -> Experience:
     """Return replay servers, if they are named, or else a replay in this process."""
     if options.replay_servers is None:
-        return _own_replay(options, spec, random, metrics, resources, operators)
+        return _own_replay(options, spec, random, metrics)
     return ReplayServers(options.replay_servers, table, spec, random, metrics)
 
 
@@ -250,13 +246,11 @@ def _own_replay(
     spec: ReplaySpec,
     random: np.random.Generator,
     metrics: Metrics,
-    resources: ExitStack,
-    operators: OperatorPort,
 ) -> OwnReplay:
     """Return a replay in this process, with what was saved of it."""
     replay, contents = spec.make(random, options.lease), None
     tasks = []
-    place = _place_of_replay(options, resources, operators) if options.save_replay else None
+    place = _place_of_replay(options) if options.save_replay else None
     if place is not None:
         contents = restored_contents(replay, spec, place)
         tasks.append(Task(options.checkpoint_interval, contents.save_or_warn))
@@ -265,17 +259,13 @@ def _own_replay(
     return OwnReplay(replay, options.bind, metrics, tasks, contents)
 
 
-def _place_of_replay(
-    options: LearnerOptions, resources: ExitStack, operators: OperatorPort
-) -> BlobStore | None:
+def _place_of_replay(options: LearnerOptions) -> BlobStore | None:
     """Return where the stored steps are saved: beside the checkpoints."""
     directory, s3 = options.checkpoint_dir, options.checkpoint_aws_s3
     return store_of(
         None if directory is None else directory / REPLAY,
         None if s3 is None else S3Location(s3.bucket, f"{s3.key}/{REPLAY}"),
         options.aws,
-        resources,
-        operators,
     )
 
 

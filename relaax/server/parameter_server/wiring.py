@@ -83,7 +83,7 @@ def training_monitor(
     evaluations = EpisodeReturns(connections, EVALUATIONS_SHOWN, EVALUATION_REWARD)
     resources.enter_context(owned(options.checkpoint_dir, "relaax-parameter-server"))
     place = options.checkpoint_dir, options.checkpoint_aws_s3
-    store = store_of(*place, options.aws, resources, operators)
+    store = store_of(*place, options.aws)
     senders = SenderTotals()
     kept = options.checkpoints_to_keep, options.keep_best
     saver = saver_of(store, *kept, options.restore, returns.earned, senders)

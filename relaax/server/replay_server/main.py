@@ -78,7 +78,7 @@ def _serve(arguments: list[str]) -> int:
         own = None if directory is None else directory / options.own_name
         resources.enter_context(owned(own, "relaax-replay-server"))
         saves = SaveRecord(options.checkpoint_interval)
-        contents = _contents(options, replay, spec, saves, resources, operators)
+        contents = _contents(options, replay, spec, saves)
         bridge = algorithm.BridgeControl().parameter_server_stub(str(options.parameter_server))
         resources.callback(bridge.close)
         new_actions = _new_actions(replay)  # before any come
@@ -119,8 +119,6 @@ def _contents(
     replay: Replay,
     spec: ReplaySpec,
     saves: SaveRecord,
-    resources: ExitStack,
-    operators: OperatorPort,
 ) -> Contents | None:
     """Restore what was saved, if a place is given; return what saves it again."""
     directory, s3 = options.checkpoint_dir, options.checkpoint_aws_s3
@@ -128,8 +126,6 @@ def _contents(
         None if directory is None else directory / options.own_name,
         None if s3 is None else S3Location(s3.bucket, f"{s3.key}/{options.own_name}"),
         options.aws,
-        resources,
-        operators,
     )
     return None if store is None else restored_contents(replay, spec, store, saves)
 

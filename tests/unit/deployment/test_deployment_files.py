@@ -17,10 +17,7 @@ from relaax.access import current_access, require_guarded
 from relaax.access.process_access import INSECURE, access_while
 from relaax.server.certificates.secrets_folder import SecretsFolder
 from relaax.server.common.access import begin_access
-from relaax.server.common.checkpoint_place import spool_of
 from relaax.server.common.configuration import (
-    AwsAccess,
-    S3Location,
     load_learner,
     load_parameter_server,
     load_replay_server,
@@ -230,19 +227,6 @@ def test_environments_of_a_cloud_find_what_is_handed_out_to_them():
     lines = (DEPLOY / "cloud" / "environments.env").read_text().splitlines()
     variables = dict(line.split("=", 1) for line in lines if not line.startswith("#"))
     assert variables == compose("guarded.yaml")["environments"]["environment"]
-
-
-def test_what_waits_for_s3_outlives_a_container(monkeypatch: pytest.MonkeyPatch):
-    """Without --aws-spool; the container may be removed, and the volume stays."""
-    dockerfile = (DEPLOY / "containers" / "Dockerfile").read_text()
-    for line in dockerfile.splitlines():
-        if line.startswith("ENV "):
-            for variable in line.split()[1:]:
-                monkeypatch.setenv(*variable.split("=", 1))
-    assert "\nWORKDIR /training\n" in dockerfile
-    spool = spool_of(S3Location("bucket", "checkpoints"), AwsAccess())
-    assert spool.is_relative_to("/training")
-    assert ":/training " in (DEPLOY / "cloud" / "cloud-init.yaml").read_text()
 
 
 @pytest.fixture(name="documents", scope="module", params=RENDERED)

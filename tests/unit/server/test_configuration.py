@@ -93,7 +93,6 @@ class TestValues:
             "max_client_metric_rate": 1000,
             "aws_keys": None,
             "aws_endpoint_url": None,
-            "aws_spool": None,
             "goal_return": None,
             "goal_episodes": 100,
             "keep_serving": False,

@@ -37,7 +37,7 @@ class Options(BaseModel):
     @property
     def aws(self) -> AwsAccess:
         """How S3 is reached, by what may use it."""
-        names = ("aws_keys", "aws_endpoint_url", "aws_spool")
+        names = ("aws_keys", "aws_endpoint_url")
         return AwsAccess(*(getattr(self, name, None) for name in names))
 
 

@@ -25,12 +25,6 @@ AWS_ENDPOINT_URL = (
     "environment variable AWS_ENDPOINT_URL_S3, if it is set"
 )
 
-#: The help of the option of all that save to S3.
-AWS_SPOOL = (
-    "directory in which files wait until S3 has them; what a process cannot send, the next one "
-    "does (default: $XDG_CACHE_HOME/relaax/spool, or ~/.cache/relaax/spool)"
-)
-
 #: The help of the option of all that need the parameter server.
 PARAMETER_SERVER = (
     "address of the parameter server, or of all its shards, the first one first; by default the "

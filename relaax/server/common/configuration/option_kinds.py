@@ -49,8 +49,6 @@ class AwsAccess(NamedTuple):
     keys: Path | None = None
     #: Of a store that is not Amazon's.
     endpoint_url: str | None = None
-    #: Where files wait until the store has them; None for the user's cache.
-    spool: Path | None = None
 
 
 @dataclass(frozen=True)

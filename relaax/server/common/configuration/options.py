@@ -11,7 +11,6 @@ from relaax.address import Address, Addresses
 from relaax.server.common.configuration.option_base import AccessOptions, Options, option
 from relaax.server.common.configuration.option_help import (
     AWS_ENDPOINT_URL,
-    AWS_SPOOL,
     CHECKPOINTS_OF,
     EVICT_AFTER,
     EVICT_INTERVAL,
@@ -101,7 +100,6 @@ class ParameterServerOptions(AccessOptions):
         "it always does: environment, ~/.aws, the machine's role",
     )
     aws_endpoint_url: UrlOption | None = option(None, AWS_ENDPOINT_URL)
-    aws_spool: DirectoryOption | None = option(None, AWS_SPOOL)
     goal_return: ReturnOption | None = option(
         None, "stop when the mean return of the last episodes reaches this"
     )
@@ -187,7 +185,6 @@ class ReplayServerOptions(AccessOptions):
         None, "YAML file with the keys 'access' and 'secret' for AWS S3"
     )
     aws_endpoint_url: UrlOption | None = option(None, AWS_ENDPOINT_URL)
-    aws_spool: DirectoryOption | None = option(None, AWS_SPOOL)
     lease: SecondsOption = option(
         60.0, "forget a worker that has delivered nothing for so many seconds"
     )
@@ -232,7 +229,6 @@ class LearnerOptions(AccessOptions):
         None, "YAML file with the keys 'access' and 'secret' for AWS S3"
     )
     aws_endpoint_url: UrlOption | None = option(None, AWS_ENDPOINT_URL)
-    aws_spool: DirectoryOption | None = option(None, AWS_SPOOL)
     publish_interval: PauseOption = option(0.3, "publish the parameters no more often than this")
     publish_every: CountOption | None = option(
         None, "publish the parameters after so many steps of the learner, and not by the clock"

@@ -6,7 +6,6 @@
 ``scalars``        the newest values of the metrics that TensorBoard shows
 ``save_record``    how saving goes
 ``certificates``   when certificates expire, and a warning before they do
-``uploads``        how much waits for S3
 ``replay``         the figures of a replay
 """
 

@@ -18,7 +18,6 @@ from relaax.server.common.listening import listen_as_told
 from relaax.server.common.operators.certificates import Certificates
 from relaax.server.common.operators.families import counters
 from relaax.server.common.operators.http_server import HttpServer
-from relaax.server.common.operators.uploads import Uploads
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
@@ -77,12 +76,9 @@ class OperatorPort:
         self._alive: list[Check] = []
         self._ready: list[Check] = []
         self._has_begun = False
-        #: What waits to be sent to S3.
-        self.uploads = Uploads()
         self._refused_elsewhere: Callable[[], Mapping[str, float]] = dict
         self._certificates = Certificates(self._access.tls)
         self._figures: list[Figures] = [
-            self.uploads.figures,
             self._refused,
             self._grpc_connections,
             self._certificates.figures,

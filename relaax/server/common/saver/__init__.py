@@ -9,15 +9,11 @@
 ``store``             ``BlobStore``: the interface to the place that holds the bytes
 ``directory_store``   blobs as files
 ``s3_store``          blobs as objects in AWS S3
-``outbox``            blobs that wait on the disk until a store far away has them
-``ownership``         which process saves to a store that has no locks
 """
 
 from relaax.server.common.saver.checkpoint_saver import CheckpointSaver, MeanReturn
 from relaax.server.common.saver.directory_store import DirectoryStore
 from relaax.server.common.saver.listing import ListedCheckpoint, list_checkpoints
-from relaax.server.common.saver.outbox import Outbox
-from relaax.server.common.saver.ownership import Ownership
 from relaax.server.common.saver.restoring import Restore
 from relaax.server.common.saver.s3_store import S3Store
 from relaax.server.common.saver.scores import CheckpointScores
@@ -30,8 +26,6 @@ __all__ = [
     "DirectoryStore",
     "ListedCheckpoint",
     "MeanReturn",
-    "Outbox",
-    "Ownership",
     "Restore",
     "S3Store",
     "list_checkpoints",

@@ -68,7 +68,7 @@ def follow(
         first = FirstStub(str(addresses[0]), shard, str(addresses[shard.index - 1]), part)
         directory, s3 = _place(options, shard)
         resources.enter_context(owned(directory, f"relaax-parameter-server --shard {shard}"))
-        store = store_of(directory, s3, options.aws, resources, operators)
+        store = store_of(directory, s3, options.aws)
         follower = Follower(part, NoParts() if store is None else SavedParts(store), first.report)
         handlers = method_handlers(ShardServicer(follower, part.begin, part.size))
         service = OtherService(shard, first.url, NullMetrics())
