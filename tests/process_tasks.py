@@ -4,8 +4,8 @@ import os
 import signal
 
 from relaax.client.child_process import ProcessReport
-from relaax.client.observer import EpisodeSummary
 from relaax.client.run_result import RunOutcome, RunResult
+from relaax.client.simulator import EpisodeSummary
 
 
 def plays(index: int, report: ProcessReport) -> RunResult:

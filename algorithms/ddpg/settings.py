@@ -5,7 +5,7 @@ from typing import Any, Literal
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from relaax.algorithm_base import Section
-from relaax.algorithm_base.section import require_effect
+from relaax.algorithm_base.config_base import require_effect
 from relaax.learning.off_policy import ContinuousSettings
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import tensorflow as tf
 
 from relaax.learning.distributions import Deterministic
-from relaax.learning.distributions.shapes_tf import shaped
+from relaax.learning.distributions.gaussian_tf import shaped
 from relaax.learning.networks import POLICY, Network
-from relaax.learning.networks.outputs_tf import outputs_of
+from relaax.learning.networks.parameters_tf import outputs_of
 from relaax.learning.off_policy import TransitionBatch
 from relaax.learning.off_policy.config import POLICY_VARIABLE
 from relaax.learning.off_policy.critics import CRITICS

@@ -5,9 +5,9 @@ from typing import Any
 import tensorflow as tf
 
 from relaax.learning.distributions import ActionValues
-from relaax.learning.distributions.action_values_tf import GraphActionValues
+from relaax.learning.distributions.categorical_tf import GraphActionValues
 from relaax.learning.networks import Network
-from relaax.learning.networks.outputs_tf import outputs_of
+from relaax.learning.networks.parameters_tf import outputs_of
 from relaax.learning.off_policy import TransitionBatch
 from relaax.learning.off_policy.config import POLICY_VARIABLE
 from relaax.learning.off_policy.update_tf import GraphUpdate, Slopes

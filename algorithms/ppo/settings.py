@@ -12,7 +12,7 @@ from pydantic import (
     model_validator,
 )
 
-from relaax.algorithm_base.section import require_effect
+from relaax.algorithm_base.config_base import require_effect
 from relaax.learning.actor_critic import ContinuousSettings, DiscreteSettings, PolicySettings
 from relaax.learning.filters import FilterSettings
 from relaax.learning.optimizers import OptimizerSections

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from relaax.learning.distributions.squashed_gaussian_tf import GraphSquashedGaussian
 from relaax.learning.networks import POLICY, Network
-from relaax.learning.networks.outputs_tf import outputs_of
+from relaax.learning.networks.parameters_tf import outputs_of
 from relaax.learning.off_policy import TransitionBatch
 from relaax.learning.off_policy.config import POLICY_VARIABLE
 from relaax.learning.off_policy.critics import CRITICS

@@ -1,7 +1,5 @@
 """Access control: tokens and TLS.
 
-``roles``            what each role may do
-``file_mode``        whether others may read a file
 ``file_stamp``       notices that files have changed
 ``tokens``           the tokens of a file, read again when it changes
 ``tls``              certificates and keys, and what both ends of a connection make of them
@@ -9,16 +7,14 @@
 ``expiry``           when certificates expire
 ``process_access``   what this process proves, and asks others to prove
 ``public_port``      refuses ports that anyone on a network could use
-``grpc_connections``  how many connections of TLS have begun at gRPC ports, and what of it came
 ``refusals``         counts and logs attempts that fail
 """
 
 from relaax.access.process_access import Access, current_access, use_access
 from relaax.access.public_port import refuse_unguarded, require_guarded
 from relaax.access.refusals import Refusals
-from relaax.access.roles import Right, Role
 from relaax.access.tls import TlsFiles
-from relaax.access.tokens import TokenFile
+from relaax.access.tokens import Right, Role, TokenFile
 
 __all__ = [
     "Access",

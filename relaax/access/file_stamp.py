@@ -1,10 +1,19 @@
 """Notices that files have been replaced or written."""
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
+
+
+def is_open_to_others(path: Path) -> bool:
+    """Return whether all users of this machine may read or write it; not if it is gone."""
+    with contextlib.suppress(OSError):  # the next reading will say so
+        return bool(path.stat().st_mode & 0o007)
+    return False
+
 
 Content = TypeVar("Content")
 

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from relaax.access.grpc_connections import GrpcConnections
-from relaax.access.refusals import Refusals
+from relaax.access.refusals import GrpcConnections, Refusals
 from relaax.access.tls import TlsFiles
 from relaax.access.tokens import TokenFile
 

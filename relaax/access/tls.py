@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
-from relaax.access.file_mode import is_open_to_others
-from relaax.access.file_stamp import FromFiles
+from relaax.access.file_stamp import FromFiles, is_open_to_others
 from relaax.errors import ConfigurationError
 from relaax.throttled_log import of_kind
 

@@ -2,8 +2,6 @@
 
 ``actor``             the base class, with Surreal's hooks
 ``algorithm_actor``   an actor that acts with an algorithm's own agent
-``modes``             what an actor acts for
-``pull_rule``         when it fetches the parameters
 ``parameter_client``  fetches them by their hash, and never waits long
 ``pulled_bridge``     the bridge of an agent whose parameters are pulled for it
 ``module_dict``       what is learnt, by name, and as the vector that travels
@@ -16,16 +14,16 @@
 
 from relaax.actor.actor import Actor
 from relaax.actor.experience import Acted
-from relaax.actor.modes import (
+from relaax.actor.module_dict import Module, ModuleDict, ParameterArrays
+from relaax.actor.session import (
     ACTOR_MODES,
     EVAL_DETERMINISTIC,
     EVAL_STOCHASTIC,
     TRAINING,
     ActorMode,
+    ActorSession,
+    PullRule,
 )
-from relaax.actor.module_dict import Module, ModuleDict, ParameterArrays
-from relaax.actor.pull_rule import PullRule
-from relaax.actor.session import ActorSession
 
 __all__ = [
     "ACTOR_MODES",

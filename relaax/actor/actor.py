@@ -11,13 +11,11 @@ import numpy as np
 from relaax.actor.columns import columns_of
 from relaax.actor.environment import ActorEnvironment, Outcome, limited
 from relaax.actor.experience import Acted, ExperienceSender
-from relaax.actor.modes import TRAINING, ActorMode, require_mode
 from relaax.actor.module_dict import Module, ModuleDict, ParameterArrays
-from relaax.actor.pull_rule import PeriodicTracker
-from relaax.actor.session import ActorSession
+from relaax.actor.session import TRAINING, ActorMode, ActorSession, PeriodicTracker, require_mode
 from relaax.algorithm_base import ConfigBase, EvaluatedPolicy, FloatVector, PublishedInfo
 from relaax.client.gymnasium_factory import Environment
-from relaax.client.observer import EpisodeSummary, RunObserver
+from relaax.client.simulator import EpisodeSummary, RunObserver
 from relaax.interval_metrics import IntervalMetrics
 
 

@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 
 from relaax.actor.actor import Actor
-from relaax.actor.modes import ActorMode, require_mode
 from relaax.actor.module_dict import Module, ParameterArrays
 from relaax.actor.pulled_bridge import PulledBridge
-from relaax.actor.session import ActorSession
+from relaax.actor.session import ActorMode, ActorSession, require_mode
 from relaax.algorithm_base import AgentBase, ConfigBase, EvaluatedPolicy, FloatVector
 from relaax.errors import ConfigurationError
 

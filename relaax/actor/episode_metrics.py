@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from relaax.actor.modes import TRAINING, ActorMode
+from relaax.actor.session import TRAINING, ActorMode
 from relaax.algorithm_base import EvaluatedPolicy
-from relaax.client.observer import EpisodeSummary, RunObserver
+from relaax.client.simulator import EpisodeSummary, RunObserver
 from relaax.interval_metrics import IntervalMetrics
 from relaax.metrics import (
     EPISODE_REWARD,

@@ -14,13 +14,10 @@ heavy, so that all workers share it.
 ``bridge_base``            the transport between them
 ``roles``                  what one part asks of another, one small role each
 ``config_base``            the typed configuration
-``environment_info``       what agents may know of an environment
-``section``                the keys of a section in the YAML file, with their types
 ``checkpoint``             what is saved, and what is accepted again
-``slice``                  what a shard of a parameter server holds
 """
 
-from relaax.algorithm_base.agent_base import AgentBase
+from relaax.algorithm_base.agent_base import AgentBase, EnvironmentInfo
 from relaax.algorithm_base.batch_agent_base import BatchAgentBase, EvaluatorBase
 from relaax.algorithm_base.bridge_base import (
     BridgeBase,
@@ -35,10 +32,9 @@ from relaax.algorithm_base.checkpoint import (
     Saver,
     require_same_fingerprint,
 )
-from relaax.algorithm_base.config_base import ConfigBase
-from relaax.algorithm_base.environment_info import EnvironmentInfo
+from relaax.algorithm_base.config_base import ConfigBase, Section
 from relaax.algorithm_base.learner_base import LearnerBase, StepResult
-from relaax.algorithm_base.parameter_server_base import ParameterServerBase
+from relaax.algorithm_base.parameter_server_base import ParameterServerBase, Slice
 from relaax.algorithm_base.roles import (
     Evaluations,
     ExperienceSink,
@@ -56,8 +52,6 @@ from relaax.algorithm_base.roles import (
     Version,
     Wanted,
 )
-from relaax.algorithm_base.section import Section
-from relaax.algorithm_base.slice import Slice
 from relaax.errors import CheckpointMismatch, InvalidState
 from relaax.evaluation import EvaluatedPolicy, Evaluation
 from relaax.metrics import Metrics, NullMetrics

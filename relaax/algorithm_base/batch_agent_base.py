@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relaax.algorithm_base.environment_info import EnvironmentInfo
+from relaax.algorithm_base.agent_base import EnvironmentInfo
 from relaax.errors import InvalidState
 from relaax.evaluation import EvaluatedPolicy, Evaluation
 from relaax.observations import Observations

@@ -1,10 +1,51 @@
 """The typed configuration of an algorithm."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic_core import PydanticCustomError
+
 from relaax.algorithm_base.roles import FloatVector
+from relaax.hints import did_you_mean
 from relaax.spaces import Space
+
+
+class Section(BaseModel):
+    """Derive from it and write the keys as fields, with types, limits and defaults.
+
+    ``MySection.model_validate(dict(config))`` reads them. Types must fit exactly. What is wrong is
+    a ``ValidationError``, which a ``Config`` lets pass: the servers print a line of key, mistake
+    and value. A key that is no field is refused, with the field that was probably meant.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_unknown(cls, values: Any) -> Any:
+        known = [field.alias or name for name, field in cls.model_fields.items()]
+        for key in values if isinstance(values, Mapping) else ():
+            if key not in known:
+                raise PydanticCustomError(
+                    "no_such_key",
+                    "{key}: no such key; {hint}",
+                    {"key": str(key), "hint": did_you_mean(key, known)},
+                )
+        return values
+
+
+def require_effect(section: Section, keys: Sequence[str], needs: str) -> None:
+    """Refuse those of ``keys`` that are written, where what they need is not there.
+
+    Whoever writes a key expects something of it; null, which asks for nothing, may be written.
+    ValueError with the keys and with ``needs``: "theta, dt: no effect without type: ou".
+    """
+    written = [
+        key for key in keys if key in section.model_fields_set and getattr(section, key) is not None
+    ]
+    if written:
+        raise ValueError(f"{', '.join(written)}: no effect without {needs}")
 
 
 class ConfigBase:

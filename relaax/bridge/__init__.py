@@ -11,7 +11,6 @@ An algorithm uses it unless it exports a ``BridgeControl`` of its own; the objec
 ``sender_totals``    what was counted of each sender, now and in a checkpoint
 ``gate``             keeps calls out of a parameter server that is about to stop
 ``refusals``         refuses a call, and says who has made it
-``listeners``        who has been told that the training is over
 ``traffic``          counts its calls and their bytes
 ``payloads``         messages that carry many bytes, without protobuf's copies of them
 ``vectors``          those that carry a vector
@@ -22,7 +21,6 @@ An algorithm uses it unless it exports a ``BridgeControl`` of its own; the objec
 ``retry_pause``      how calls wait for a server that is away
 ``reachability``     says in the log why a server is not reached
 ``guarded_server``   a gRPC server that asks callers for theirs
-``free_address``     whether an address is free, and how gRPC takes it and no other
 ``channel_options``  gRPC settings that both ends share
 """
 

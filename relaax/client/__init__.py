@@ -5,7 +5,6 @@ What a program uses:
 ``rlx_client``         ``Client``: init, send, reset, truncate
 ``vector_client``      ``VectorClient``: many environments on one connection; it reports ``Steps``,
                        with the flags START, TERMINATED, TRUNCATED and FINAL
-``backoff``            how often and how long to try when the server is away
 ``failure``            what clients raise
 ``transport``          how they reach the server: over TCP, or what you hand them
 ``access``             what they show it: a token, a certificate
@@ -26,9 +25,7 @@ How a program plays many simulators, each in a process:
 ``area_average``                                    smaller pictures
 ``run_environments``                                the whole run, from start to exit status
 ``environment_processes``, ``child_process``        both ends of a process
-``observer``, ``run_progress``                      what is reported, and shown
-``health_file``                                     what a container's health check looks at
-``run_result``, ``conclusion``                      how a run ended, and its exit status
+``run_result``, ``run_progress``                    how a run ended; how far it is, on a terminal
 
 How Gymnasium environments are driven:
 
@@ -37,13 +34,12 @@ How Gymnasium environments are driven:
 ``gymnasium_observations``                          observations as arrays, one or several by name
 ``gymnasium_actions``, ``gymnasium_numbers``        actions of any space; of one that is not nested
 ``runner_options``, ``gymnasium_tasks``             the command line; what each process does
-``gymnasium_video``                                 episodes as MP4 files
 """
 
 from relaax.access import TlsFiles
 from relaax.client.access import ClientAccess
-from relaax.client.backoff import Backoff
 from relaax.client.failure import Failure
+from relaax.client.retry_policy import Backoff
 from relaax.client.rlx_client import Client
 from relaax.client.transport import TcpTransport
 from relaax.client.vector_client import VectorClient

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any, TypeAlias
 
-from relaax.client.observer import EpisodeSummary, RunObserver
 from relaax.client.run_result import RunOutcome, RunResult
+from relaax.client.simulator import EpisodeSummary, RunObserver
 from relaax.errors import RelaaxError
 
 #: How long the environments may take to close when the parent was killed.

@@ -10,9 +10,9 @@ from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any
 
 from relaax.client.child_process import ProcessEvent, ProcessTask, run_task
-from relaax.client.observer import EpisodeSummary
 from relaax.client.run_progress import RunProgress
 from relaax.client.run_result import RunOutcome, RunResult
+from relaax.client.simulator import EpisodeSummary
 
 _TIME_TO_END_S = 5.0
 _ONE_THREAD_EACH = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")

@@ -5,9 +5,8 @@ from typing import Any
 from relaax.client.gymnasium_actions import action_decoder, action_space_as_json
 from relaax.client.gymnasium_factory import Environment
 from relaax.client.gymnasium_observations import observation_space_as_json, state_encoder
-from relaax.client.observer import RunObserver
 from relaax.client.rlx_client import Client
-from relaax.client.simulator import Step
+from relaax.client.simulator import RunObserver, Step
 from relaax.client.simulator_runner import SimulatorRunner, StopCondition
 
 

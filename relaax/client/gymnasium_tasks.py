@@ -1,8 +1,14 @@
 """What an environment process does: makes its environments, connects and plays."""
 
 import contextlib
+import time
+import warnings
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
+
+from gymnasium.error import DependencyNotInstalled
+from gymnasium.wrappers import RecordVideo
 
 from relaax.client.environment_runner import GymnasiumSimulator
 from relaax.client.gymnasium_actions import action_space_as_json
@@ -12,13 +18,55 @@ from relaax.client.gymnasium_factory import (
     VectorEnvironmentFactory,
 )
 from relaax.client.gymnasium_observations import observation_space_as_json
-from relaax.client.observer import RunObserver
 from relaax.client.run_result import RunResult
 from relaax.client.runner_options import RunnerOptions, VideoOptions
+from relaax.client.simulator import RunObserver
 from relaax.client.simulator_task import SimulatorTask, unusable
 from relaax.client.vector_client import VectorClient
 from relaax.client.vector_runner import VectorRunner
 from relaax.errors import ConfigurationError
+
+
+class EpisodeRecorder(RecordVideo[Any, Any]):
+    """Records every so many episodes of ``environment``, one file each, and removes old files.
+
+    A file is written when the next episode starts, or when the environment is closed. Frames are
+    kept in memory until then. Its name is that of the environment, the time at which the program
+    has started, and the number of the episode.
+
+    ConfigurationError for an environment that renders no pictures, for a directory that cannot be
+    used, and where the extra ``video`` is not installed.
+    """
+
+    def __init__(self, environment: Environment, options: VideoOptions, name: str) -> None:
+        self._name = "".join(c if c.isalnum() or c in "-." else "_" for c in name)
+        self._options = options
+        started = time.strftime("%Y%m%d-%H%M%S")
+        try:
+            with warnings.catch_warnings():
+                # That there are videos of other runs: their names are others.
+                warnings.filterwarnings("ignore", message=".*Overwriting existing videos")
+                super().__init__(
+                    environment,
+                    str(options.directory),
+                    episode_trigger=lambda episode: episode % options.every == 0,
+                    name_prefix=f"{self._name}-{started}",
+                    gc_trigger=None,
+                )
+        except DependencyNotInstalled as error:
+            raise ConfigurationError(
+                "--record-video needs the extra video: pip install 'relaax[video]'"
+            ) from error
+        except (OSError, ValueError) as error:
+            raise ConfigurationError(f"--record-video: {error}") from error
+
+    def stop_recording(self) -> None:
+        """Write the file, and remove the oldest ones of this environment beyond the maximum."""
+        super().stop_recording()
+        found = self._options.directory.glob(f"{self._name}-*-episode-*.mp4")
+        oldest_first = sorted(found, key=lambda path: path.stat().st_mtime_ns)
+        for path in oldest_first[: -self._options.most]:
+            path.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)
@@ -46,7 +94,7 @@ class SingleEnvironmentTask:
 def recorded(environment: Environment, video: VideoOptions, name: str) -> Environment:
     """Return an environment whose episodes are recorded; ConfigurationError if they cannot be."""
     # Gymnasium's recorder is not needed by environments that are not recorded.
-    from relaax.client.gymnasium_video import EpisodeRecorder
+    from relaax.client.gymnasium_tasks import EpisodeRecorder
 
     return EpisodeRecorder(environment, video, name)
 

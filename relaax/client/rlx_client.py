@@ -22,11 +22,10 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from relaax.address import Address
-from relaax.client.backoff import Backoff
 from relaax.client.checks import as_observations, checked_reward
 from relaax.client.connector import Connector, OldServer, Timeouts
 from relaax.client.failure import Failure, not_connected
-from relaax.client.retry_policy import RetryPolicy
+from relaax.client.retry_policy import Backoff, RetryPolicy
 from relaax.client.sessions import BinarySession, JsonSession, Session, as_row
 from relaax.client.transport import Transport, default_transport
 from relaax.evaluation import Evaluation

@@ -4,19 +4,101 @@ import contextlib
 import logging
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from relaax.client.child_process import ProcessTask
-from relaax.client.conclusion import conclude
 from relaax.client.environment_processes import EnvironmentProcesses
-from relaax.client.health_file import HealthFile
-from relaax.client.observer import EpisodeSummary, RunObserver
 from relaax.client.run_options import RunOptions
 from relaax.client.run_progress import ProgressDisplay, RunProgress
-from relaax.client.run_result import RunOutcome
+from relaax.client.run_result import RunOutcome, RunResult
+from relaax.client.simulator import EpisodeSummary, RunObserver
 from relaax.client.transport import is_in_one_process
+from relaax.errors import ConfigurationError
+
+_INTERVAL_S = 1.0
+
+
+class HealthFile:
+    """Touches ``path`` while environments make steps, or wait for a server.
+
+    A file that is a few minutes old says that environments are connected and none makes a step, or
+    that the program hangs. ConfigurationError when it cannot be written at the beginning. Later a
+    full disk, say, is no reason to end the environments: a warning says once that it grows old.
+    """
+
+    def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        self._path = path
+        self._clock = clock
+        self._steps = 0
+        self._has_warned = False
+        self._next = clock() + _INTERVAL_S
+        try:
+            path.touch()
+        except OSError as error:
+            raise ConfigurationError(f"--health-file {path} cannot be written: {error}") from error
+
+    def refresh(self, progress: RunProgress) -> None:
+        """Touch the file, once a second at most, if there is a reason to."""
+        if self._clock() < self._next:
+            return
+        self._next = self._clock() + _INTERVAL_S
+        if progress.connected == 0 or progress.steps != self._steps:
+            self._steps = progress.steps
+            self._touch()
+
+    def _touch(self) -> None:
+        try:
+            self._path.touch()
+        except OSError as error:
+            if not self._has_warned:
+                self._has_warned = True
+                _log.warning("the health file %s cannot be touched any more: %s", self._path, error)
+
+
+def conclude(
+    results: Sequence[RunResult], server: str, *, was_connected: bool, was_stopped: bool
+) -> int:
+    """Print how a run with these ``results`` ended and return the exit status.
+
+    0: the episodes or the training are over, the run was stopped, or the server answered once and
+    then no more: one that speaks version 1 closes so when the training is over. 1: the server was
+    never reached, or an error ended a process. 2: an environment cannot be made or used.
+    """
+    if was_stopped:
+        print("stopped")
+        return 0
+    for outcome, status in ((RunOutcome.UNUSABLE, 2), (RunOutcome.FAILED, 1)):
+        if _with(outcome, results):
+            _complain(outcome, results)
+            return status
+    if _with(RunOutcome.TRAINING_OVER, results):
+        print(f"the RLX server at {server} says that the training is over")
+        return 0
+    if was_connected:
+        if _with(RunOutcome.SERVER_LOST, results):
+            print(
+                f"the RLX server at {server} does not answer any more: it has died, or the "
+                "training is over"
+            )
+        return 0
+    print(f"there was never a session with the RLX server at {server}", file=sys.stderr)
+    _complain(RunOutcome.UNREACHED, results)
+    return 1
+
+
+def _with(outcome: RunOutcome, results: Sequence[RunResult]) -> list[RunResult]:
+    return [result for result in results if result.outcome is outcome]
+
+
+def _complain(outcome: RunOutcome, results: Sequence[RunResult]) -> None:
+    """Print each message once, on a line of its own."""
+    messages = {" ".join(result.message.split()) for result in _with(outcome, results)}
+    for message in sorted(messages):
+        print(message, file=sys.stderr)
+
 
 _log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Self
 
 from relaax.address import Address
-from relaax.client.backoff import Backoff
+from relaax.client.retry_policy import Backoff
 from relaax.errors import ConfigurationError
 from relaax.evaluation import Evaluation
 from relaax.whole_numbers import positive

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TextIO
 
-from relaax.client.observer import EpisodeSummary
+from relaax.client.simulator import EpisodeSummary
 from relaax.live_lines import Figure, LiveLine, asked_interval_s
 
 _RETURNS_AVERAGED = 100

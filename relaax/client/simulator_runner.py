@@ -9,10 +9,9 @@ from typing import Any, TypeAlias
 
 from relaax.client.act_latency import ActLatency
 from relaax.client.failure import Failure
-from relaax.client.observer import EpisodeSummary, RunObserver
 from relaax.client.rlx_client import Client
 from relaax.client.run_result import STOPPED, RunOutcome, RunResult, result_of_failure
-from relaax.client.simulator import Simulator
+from relaax.client.simulator import EpisodeSummary, RunObserver, Simulator
 
 StopCondition: TypeAlias = Callable[[], bool] | threading.Event
 

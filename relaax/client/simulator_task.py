@@ -7,12 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from relaax.client.observer import RunObserver
 from relaax.client.rlx_client import Client
 from relaax.client.run_environments import fitting_this_process, run_environments
 from relaax.client.run_options import RunOptions, run_options
 from relaax.client.run_result import RunOutcome, RunResult
-from relaax.client.simulator import Simulator
+from relaax.client.simulator import RunObserver, Simulator
 from relaax.client.simulator_runner import SimulatorRunner
 from relaax.errors import ConfigurationError
 

@@ -20,11 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.address import Address
-from relaax.client.backoff import Backoff
 from relaax.client.checks import checked_flags, checked_rewards, checked_rows, checked_steps
 from relaax.client.connector import Connector, OldServer, Timeouts
 from relaax.client.failure import Failure, not_connected
-from relaax.client.retry_policy import RetryPolicy
+from relaax.client.retry_policy import Backoff, RetryPolicy
 from relaax.client.rlx_client import Evaluate
 from relaax.client.server_connection import StepsSession
 from relaax.client.transport import Transport, default_transport

@@ -13,8 +13,8 @@ from relaax.client.failure import Failure
 from relaax.client.gymnasium_actions import vector_action_decoder
 from relaax.client.gymnasium_factory import Environments
 from relaax.client.gymnasium_observations import StateEncoder, state_encoder
-from relaax.client.observer import EpisodeSummary, RunObserver
 from relaax.client.run_result import STOPPED, RunOutcome, RunResult, result_of_failure
+from relaax.client.simulator import EpisodeSummary, RunObserver
 from relaax.client.vector_client import VectorClient, end_flags
 from relaax.errors import ConfigurationError
 from relaax.observations import Observations, mapped

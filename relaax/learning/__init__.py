@@ -8,7 +8,6 @@ Acting
 ``filters``             states with mean 0 and standard deviation 1, the same in all workers
 ``shapes``              the shapes of observations, by what a configuration says
 ``policy``              the parameters that actions are chosen with
-``recorder``            what keeps steps until what they led to is known
 ``rollouts``            rollouts as arrays
 ``steps``               single steps, for what stores them
 ``pulling``             replaces the parameters by what is published
@@ -21,12 +20,11 @@ Acting
 Learning
 ``learner``             turns rollouts into updates, before the next action
 ``background_learner``  the same beside acting, on a thread
-``gathering``           keeps rollouts until there are enough for an update
 ``actor_critic``        settings, loss and builder of advantage actor-critics
 ``off_policy``          what learns from stored transitions
 ``gradients_tf``        gradients of an algorithm's objective, padded and compiled
-``returns_tf``          what values and advantages should be
 ``losses_tf``           terms that losses are made of
+``returns_tf``          what values and advantages should be
 
 Both
 ``model``               what a model is to the parts that act and learn
@@ -36,7 +34,6 @@ The parameter server
 ``parameter_server``    serves the global parameters, and keeps them in checkpoints
 ``parameter_service``   what answers the workers
 ``parameter_store``     the global parameters, shared by threads
-``stored_slice``        a slice of them, in one of several processes
 ``averaging``           one update of the mean of several learners' gradients
 ``published``           the same where a learner publishes the parameters
 ``optimizers``          updates of a flat vector, in place

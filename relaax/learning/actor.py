@@ -1,7 +1,7 @@
 """Chooses actions for many environments, and hands their rollouts on."""
 
 from collections.abc import Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,12 +22,54 @@ from relaax.learning.learner import NoLearner
 from relaax.learning.model import PolicyModel
 from relaax.learning.policy import Policy, PolicyHolder
 from relaax.learning.preprocessor import Preprocessor
-from relaax.learning.recorder import Recorder
 from relaax.learning.rollouts import Columns
 from relaax.observations import Observations, mapped
 
 Array = npt.NDArray[Any]
 IntArray = npt.NDArray[np.int64]
+
+FloatArray = npt.NDArray[np.float32]
+
+
+BatchT_co = TypeVar("BatchT_co", covariant=True)
+
+
+class Recorder(Protocol[BatchT_co]):
+    """Takes what happens in many environments, and hands out batches of it.
+
+    A ``RolloutStore`` hands out rollouts, a ``StepRecorder`` single steps.
+    """
+
+    def grow(self, capacity: int) -> None:
+        """Make room for slots below ``capacity``; MemoryError where there is none."""
+
+    def forget(self, slots: IntArray) -> BatchT_co | None:
+        """Forget the environments at ``slots``; return what is worth to be kept of them."""
+
+    def reward(self, slots: IntArray, rewards: Array, terminated: Array | bool) -> None:
+        """Complete the newest step of ``slots``: what its action earned, and whether it ended."""
+
+    def cut_last(self, slots: IntArray) -> None:
+        """Take back the last action of ``slots``: the episode was cut off in that state."""
+
+    def observe(
+        self, slots: IntArray, observations: Observations, starts: Array | bool
+    ) -> BatchT_co | None:
+        """Begin a step in each of ``slots``; return what this completes, if anything."""
+
+    def cut_off(self, slots: IntArray, finals: Observations) -> BatchT_co | None:
+        """Note the states in which the episodes of ``slots`` were cut off; else as ``observe``."""
+
+    def record(
+        self,
+        slots: IntArray,
+        actions: Array,
+        log_probabilities: FloatArray,
+        recurrent_state: FloatArray,
+        version: int,
+    ) -> None:
+        """Note what was chosen in the steps just begun, and the recurrent state before it."""
+
 
 #: Larger batches are evaluated in pieces, unless ``warm_up`` has prepared for larger ones.
 MOST_AT_ONCE = 128

@@ -5,13 +5,47 @@ import time
 
 import numpy as np
 
-from relaax.algorithm_base import GradientSink, StepCounter, Values
+from relaax.algorithm_base import ExperienceSink, GradientSink, StepCounter, Values
 from relaax.allocator import release_unused_memory
 from relaax.interval_metrics import IntervalMetrics
 from relaax.learning.model import Gradient, GradientModel
-from relaax.learning.optimizers.clipping import clip_by_global_norm
+from relaax.learning.optimizers.optimizer import clip_by_global_norm
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.rollouts import RolloutBatch
+
+
+class GatheringSink:
+    """An ``ExperienceSink`` that hands rollouts on when at least ``least`` of them are there.
+
+    Rollouts of other observations, floats after bytes for example, are handed on apart. What is
+    gathered when it is closed is dropped.
+    """
+
+    def __init__(self, sink: ExperienceSink[RolloutBatch], least: int) -> None:
+        self._sink = sink
+        self._least = least
+        self._gathered: list[RolloutBatch] = []
+
+    def warm_up(self) -> None:
+        """Warm up what learns."""
+        self._sink.warm_up()
+
+    def put(self, rollouts: RolloutBatch) -> None:
+        """Keep ``rollouts``, or hand all on."""
+        if self._gathered and self._gathered[0].kind != rollouts.kind:
+            self._hand_on()
+        self._gathered.append(rollouts)
+        if sum(batch.count for batch in self._gathered) >= self._least:
+            self._hand_on()
+
+    def close(self) -> None:
+        """Close what learns."""
+        self._sink.close()
+
+    def _hand_on(self) -> None:
+        gathered, self._gathered = self._gathered, []
+        self._sink.put(RolloutBatch.concatenated(gathered))
+
 
 _log = logging.getLogger(__name__)
 

@@ -19,8 +19,7 @@ from relaax.algorithm_base.checkpoint import (
     require_same_shapes,
 )
 from relaax.errors import ConfigurationError
-from relaax.learning.parameter_store import ParameterStore, Snapshot
-from relaax.learning.stored_slice import StoredSlice
+from relaax.learning.parameter_store import ParameterStore, Snapshot, StoredSlice
 
 _log = logging.getLogger(__name__)
 

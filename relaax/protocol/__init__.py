@@ -2,14 +2,12 @@
 
 ``connection``     what both ends speak over: whole messages in both directions
 ``framing``        a connection over a stream socket: where a message starts and ends in the bytes
-``keepalive``      how it finds out that the peer's machine is gone
 ``foreign``        how peers begin that speak another protocol, or no TLS where that is spoken
 ``tls_socket``     a socket that speaks TLS
 ``token_message``  the message that shows a token, before either version begins
 ``json``           version 1: one environment, messages in JSON
 ``binary``         version 2: many environments on one connection, arrays as raw bytes
 ``nesting``        how much JSON may hold, and how deep in each other
-``text``           what can be written as UTF-8
 
 ``docs/protocol.md`` specifies it. It needs numpy and nothing else.
 """

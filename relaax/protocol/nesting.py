@@ -4,6 +4,16 @@ import re
 
 from relaax.errors import ProtocolError
 
+
+def is_text(text: str) -> bool:
+    """Return whether ``text`` can be written as UTF-8: JSON may hold half of a surrogate pair."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 #: An observation of Gymnasium's nested spaces has a few levels.
 MAX_LEVELS = 64
 

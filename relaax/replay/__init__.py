@@ -23,8 +23,6 @@
 ``service``        the gRPC service of a replay server
 ``wire``           what its messages mean
 ``segments``       samples through memory that both ends share
-``rates``          how fast counts grow
-``array_names``    arrays that belong together, by their names
 ``array_bytes``    arrays one after another in bytes
 ``client``         writes to replay servers, and draws from them
 ``memoire``        Memoire's replay memory, under its names

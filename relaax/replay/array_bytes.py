@@ -1,7 +1,7 @@
 """Arrays in bytes, little-endian: one after another without gaps, or where their places say."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +10,22 @@ import numpy.typing as npt
 from relaax.observations import NUMBERS
 
 Array = npt.NDArray[Any]
+
+
+def below(prefix: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the arrays whose names begin with ``prefix``, by the rest of their names."""
+    return {
+        name.removeprefix(prefix): array
+        for name, array in arrays.items()
+        if name.startswith(prefix)
+    }
+
+
+def named(prefix: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the arrays with ``prefix`` before their names."""
+    return {f"{prefix}{name}": array for name, array in arrays.items()}
+
+
 #: The type of an array's numbers, and its shape.
 Form = tuple[np.dtype[Any], tuple[int, ...]]
 

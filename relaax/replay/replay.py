@@ -10,17 +10,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relaax.replay.array_names import below, named
+from relaax.replay.array_bytes import below, named
 from relaax.replay.gather import Empty
 from relaax.replay.mixed import Mixed
-from relaax.replay.rates import Rates
 from relaax.replay.saved import require_sound
 from relaax.replay.schema import Schema
 from relaax.replay.selectors.selector import FloatArray, IntArray
 from relaax.replay.snapshot import Snapshot
 from relaax.replay.storage import ENDS, FINAL, GAP, NONE, START, Flags, Storage
 from relaax.replay.table import Sample, Table, TableState, require_priorities
-from relaax.replay.times import Times
+from relaax.replay.times import Rates, Times
 from relaax.replay.writers import MissingSteps, Slot, Writers
 
 Array = npt.NDArray[Any]

@@ -16,8 +16,7 @@ from relaax.errors import ConfigurationError
 from relaax.failpoints import passing
 from relaax.replay import replay_pb2
 from relaax.replay.replay import NotReady
-from relaax.replay.segments.mapped_segments import MappedSegments
-from relaax.replay.segments.messages import placed_message
+from relaax.replay.segments.mapped_segments import MappedSegments, placed_message
 from relaax.replay.served import ServedReplay
 from relaax.replay.times import Times
 from relaax.replay.wire import (

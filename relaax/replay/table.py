@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relaax.replay.array_names import below, named
+from relaax.replay.array_bytes import below, named
 from relaax.replay.gather import Empty, joined_arrays
 from relaax.replay.limiter import Limiter
 from relaax.replay.readiness import Readiness

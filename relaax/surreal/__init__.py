@@ -5,16 +5,14 @@
 ``learner``    what learns from batches
 ``buffers``    what holds experience, and hands it out
 ``config``     the typed configuration
-``settings``   the keys that every such algorithm has
 ``algorithm``  makes an algorithm's package of the three classes
 """
 
 from relaax.actor import Acted, Actor
 from relaax.surreal.algorithm import SurrealAlgorithm
 from relaax.surreal.buffers import Buffer, FIFOBuffer, PrioritizedBuffer, UniformBuffer
-from relaax.surreal.config import Config
+from relaax.surreal.config import Config, Settings
 from relaax.surreal.learner import Learner
-from relaax.surreal.settings import Settings
 
 __all__ = [
     "Acted",

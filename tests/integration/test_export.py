@@ -16,8 +16,7 @@ from relaax.server.common.configuration import AwsAccess
 from relaax.server.common.exploitation import checkpoints_at, exploiting_agent, restore_trained
 from relaax.server.export.check import Comparison, compared
 from relaax.server.export.graph_tf import PolicyGraph
-from relaax.server.export.onnx_tf import read_onnx, write_onnx
-from relaax.server.export.saved_model_tf import read_saved_model, write_saved_model
+from relaax.server.export.onnx_tf import read_onnx, read_saved_model, write_onnx, write_saved_model
 from relaax.server.export.signature import signature_of, zeros_of
 
 pytestmark = pytest.mark.integration

@@ -22,7 +22,7 @@ NOTICED_S = 20.0
 SERVER = f"""
 import signal, socket, sys
 from relaax.protocol import FrameConnection
-from relaax.protocol.keepalive import Keepalive
+from relaax.protocol.framing import Keepalive
 signal.pthread_sigmask(signal.SIG_BLOCK, {{signal.SIGUSR1}})
 listener = socket.create_server(("0.0.0.0", int(sys.argv[1])))
 print("listening", flush=True)

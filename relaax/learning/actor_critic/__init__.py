@@ -4,7 +4,6 @@
 ``discrete``         those that describe discrete actions
 ``continuous``       those that describe continuous actions
 ``settings``         those of an algorithm whose workers learn
-``actions``          what actions are to the rest of an algorithm
 ``config``           all of that as the servers want it, with the network and the distribution
 ``networks``         which layers a configuration asks for
 ``losses_tf``        what is minimised

@@ -21,8 +21,7 @@ from relaax.learning.agent import SingleAgent
 from relaax.learning.background_learner import BackgroundLearner
 from relaax.learning.evaluator import EvaluationParts
 from relaax.learning.filters import Filters, ParameterSource
-from relaax.learning.gathering import GatheringSink
-from relaax.learning.learner import Learner, NoLearner
+from relaax.learning.learner import GatheringSink, Learner, NoLearner
 from relaax.learning.model import GradientModel, Objective
 from relaax.learning.networks import initial_parameters
 from relaax.learning.optimizers import linear_anneal

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from relaax.algorithm_base import ConfigBase, FloatVector
-from relaax.learning.actor_critic.actions import Actions, FloatArray
+from relaax.learning.actor_critic.continuous import Actions, FloatArray
 from relaax.learning.actor_critic.networks import layers_of, network_of
 from relaax.learning.actor_critic.policy_settings import PolicySettings
 from relaax.learning.actor_critic.settings import ActorCriticSettings

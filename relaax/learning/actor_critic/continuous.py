@@ -1,6 +1,7 @@
 """The keys that describe continuous actions in the YAML file."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from math import isnan, log, prod
 from typing import Any, Literal, TypeAlias
 
@@ -8,15 +9,36 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, field_validator, model_validator
 
-from relaax.learning.actor_critic.actions import Actions
 from relaax.learning.actor_critic.policy_settings import PolicySettings
-from relaax.learning.distributions import DiagonalGaussian
+from relaax.learning.distributions import DiagonalGaussian, Distribution
 from relaax.learning.networks import POLICY, Head
 from relaax.learning.shapes import CountOrSizes, action_shape_of
 from relaax.observations import Shape
-from relaax.spaces import box
+from relaax.spaces import Space, box
 
 FloatArray = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Actions:
+    """How actions are drawn, and what is said of them elsewhere."""
+
+    distribution: Distribution
+    space: Space
+    #: How many actions there are, or numbers in an action, as checkpoints have it.
+    size: int | list[int]
+    #: What else a checkpoint must agree on, as JSON values.
+    fingerprint: Mapping[str, Any] = field(default_factory=dict)
+    #: The head that puts out what the distribution is made of; None: all depends on the state.
+    policy: Head | None = None
+    #: The lowest and the highest actions that an environment takes; None if any.
+    bounds: tuple[FloatArray, FloatArray] | None = None
+
+    @property
+    def head(self) -> Head:
+        """The head, the default filled in."""
+        return self.policy or Head(POLICY, self.distribution.outputs)
+
 
 #: One number for all of an action, or nested sequences of the action's shape; None: no bound.
 Bound: TypeAlias = float | Sequence[Any] | None

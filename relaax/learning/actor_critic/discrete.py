@@ -2,7 +2,7 @@
 
 from pydantic import model_validator
 
-from relaax.learning.actor_critic.actions import Actions
+from relaax.learning.actor_critic.continuous import Actions
 from relaax.learning.actor_critic.policy_settings import PolicySettings
 from relaax.learning.distributions import Distribution, distribution_of
 from relaax.learning.preprocessor import ActionMask

@@ -7,21 +7,14 @@
 ``categorical``           one of several actions, in numpy
 ``categorical_tf``        the same inside a graph
 ``multi_discrete``        several choices at once, in numpy
-``multi_discrete_tf``     the same inside a graph
 ``bernoulli``             bits, in numpy
-``bernoulli_tf``          the same inside a graph
 ``gaussian``              continuous actions without bounds, in numpy
 ``gaussian_tf``           the same inside a graph
 ``squashed_gaussian``     continuous actions between bounds, in numpy
 ``squashed_gaussian_tf``  the same inside a graph
 ``deterministic``         a continuous action for each state, in numpy
-``deterministic_tf``      the same inside a graph
 ``action_values``         the action of the highest value, in numpy
-``action_values_tf``      the same inside a graph
 
-``masking``               logits of actions that are forbidden, in numpy
-``masking_tf``            the same inside a graph
-``shapes_tf``             between columns of outputs and the shape of actions
 """
 
 from relaax.learning.distributions.action_values import ActionValues

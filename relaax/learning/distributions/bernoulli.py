@@ -7,8 +7,7 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from relaax.learning.distributions.categorical import gumbel_noise
-from relaax.learning.distributions.masking import FORBIDDEN, Mask
+from relaax.learning.distributions.categorical import FORBIDDEN, Mask, gumbel_noise
 
 FloatArray = npt.NDArray[np.float32]
 Bits = npt.NDArray[np.int64]

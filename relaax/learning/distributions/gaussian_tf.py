@@ -4,12 +4,45 @@ from math import log, pi
 
 import tensorflow as tf
 
+from relaax.learning.distributions.deterministic import Deterministic
 from relaax.learning.distributions.gaussian import (
     RAW_BOUNDS,
     STANDARD_ENTROPY,
     DiagonalGaussian,
 )
-from relaax.learning.distributions.shapes_tf import as_columns, shaped
+
+
+class GraphDeterministic:
+    """The actions that outputs [..., A] make."""
+
+    def __init__(self, actions: Deterministic) -> None:
+        self._actions = actions
+
+    def choose(self, outputs: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
+        """Return the actions [B, ...] that outputs [B, A] and noise [B, A] make."""
+        places = tf.tanh(outputs) + noise
+        bounds = self._actions
+        actions = bounds.middle + bounds.half * tf.clip_by_value(places, -1.0, 1.0)
+        within = tf.clip_by_value(actions, bounds.low.ravel(), bounds.high.ravel())
+        return shaped(within, bounds.action_shape)
+
+    def mode(self, outputs: tf.Tensor) -> tf.Tensor:
+        """Return the actions [..., *shape] of outputs [..., A]."""
+        bounds = self._actions
+        return shaped(bounds.middle + bounds.half * tf.tanh(outputs), bounds.action_shape)
+
+
+def shaped(columns: tf.Tensor, shape: tuple[int, ...]) -> tf.Tensor:
+    """Return ``columns`` [..., N] as actions [..., *shape]."""
+    if len(shape) == 1:
+        return columns
+    sizes = tf.concat([tf.shape(columns)[:-1], tf.constant(shape, tf.int32)], axis=0)
+    return tf.reshape(columns, sizes)
+
+
+def as_columns(actions: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:
+    """Return actions [..., *shape] as float32 [..., N], the shape of ``columns``."""
+    return tf.reshape(tf.cast(actions, tf.float32), tf.shape(columns))
 
 
 class GraphDiagonalGaussian:

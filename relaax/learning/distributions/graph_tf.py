@@ -3,7 +3,6 @@
 from typing import cast
 
 from relaax.learning.distributions.action_values import ActionValues
-from relaax.learning.distributions.action_values_tf import GraphActionValues
 from relaax.learning.distributions.base import (
     ActionHead,
     Distribution,
@@ -11,15 +10,17 @@ from relaax.learning.distributions.base import (
     GraphDistribution,
 )
 from relaax.learning.distributions.bernoulli import Bernoulli
-from relaax.learning.distributions.bernoulli_tf import GraphBernoulli
 from relaax.learning.distributions.categorical import Categorical
-from relaax.learning.distributions.categorical_tf import GraphCategorical
+from relaax.learning.distributions.categorical_tf import (
+    GraphActionValues,
+    GraphBernoulli,
+    GraphCategorical,
+    GraphMultiDiscrete,
+)
 from relaax.learning.distributions.deterministic import Deterministic
-from relaax.learning.distributions.deterministic_tf import GraphDeterministic
 from relaax.learning.distributions.gaussian import DiagonalGaussian
-from relaax.learning.distributions.gaussian_tf import GraphDiagonalGaussian
+from relaax.learning.distributions.gaussian_tf import GraphDeterministic, GraphDiagonalGaussian
 from relaax.learning.distributions.multi_discrete import MultiDiscrete
-from relaax.learning.distributions.multi_discrete_tf import GraphMultiDiscrete
 from relaax.learning.distributions.squashed_gaussian import SquashedGaussian
 from relaax.learning.distributions.squashed_gaussian_tf import GraphSquashedGaussian
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relaax.learning.distributions.categorical import Categorical, gumbel_noise
-from relaax.learning.distributions.masking import Mask
+from relaax.learning.distributions.categorical import Categorical, Mask, gumbel_noise
 
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int64]

@@ -5,8 +5,7 @@ from math import log
 import numpy as np
 import tensorflow as tf
 
-from relaax.learning.distributions.gaussian_tf import GraphDiagonalGaussian
-from relaax.learning.distributions.shapes_tf import as_columns, shaped
+from relaax.learning.distributions.gaussian_tf import GraphDiagonalGaussian, as_columns, shaped
 from relaax.learning.distributions.squashed_gaussian import (
     BOUND_MARGIN,
     NORMAL_POINTS,

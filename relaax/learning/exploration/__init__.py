@@ -3,7 +3,6 @@
 ``noise``           what every source of noise does, and what makes none
 ``schedules``       numbers that change with the global step, and from environment to environment
 ``action_noise``    noise on continuous actions: normal, or correlated in time
-``uniform_at_first`` continuous actions that are drawn evenly at first
 ``parameter_noise`` noise on a policy's parameters
 ``epsilon_greedy``  now and then one of several actions, whatever is known of it
 """

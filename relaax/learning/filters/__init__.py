@@ -1,22 +1,22 @@
 """Z-filters: states with mean 0 and standard deviation 1, and perhaps rewards of the size of 1.
 
 ``filters``          which filters an algorithm has
-``settings``         the keys of the YAML file that ask for them
 ``filtering_model``  chooses actions by filtered states, and leaves the states as they are
 ``statistics``       counts, means and variances in a flat vector, and how two are merged
 ``z_filter``         a worker's end: filters, and gathers what has come since the last update
-``filtered_bridge``  sends that with a gradient, and takes the merged statistics with the values
-``merging``          the parameter server's end: merges what workers have gathered
 
 Statistics are the tail of the vector of parameters: they travel with gradients and values, are in
 every checkpoint, and all workers filter alike.
 """
 
-from relaax.learning.filters.filtered_bridge import FilteredBridge, ParameterSource
 from relaax.learning.filters.filtering_model import FilteringModel, scaled_states
-from relaax.learning.filters.filters import Filters
-from relaax.learning.filters.merging import MergingOptimizer
-from relaax.learning.filters.settings import FilterSettings
+from relaax.learning.filters.filters import (
+    FilteredBridge,
+    Filters,
+    FilterSettings,
+    MergingOptimizer,
+    ParameterSource,
+)
 from relaax.learning.filters.statistics import initial_statistics
 from relaax.learning.filters.z_filter import Scale, ZFilter
 

@@ -1,18 +1,127 @@
 """Which filters an algorithm has."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from math import prod
+from typing import Any, Protocol
 
-from relaax.algorithm_base import FloatVector, VariableSource
-from relaax.learning.filters.filtered_bridge import (
-    FilteredBridge,
-    FilteredSource,
-    ParameterSource,
+import numpy as np
+
+from relaax.algorithm_base import (
+    FloatVector,
+    GradientSink,
+    Section,
+    Values,
+    VariableSource,
+    Version,
 )
-from relaax.learning.filters.merging import MergingOptimizer
-from relaax.learning.filters.statistics import initial_statistics
+from relaax.learning.filters.statistics import initial_statistics, length_of, merge
 from relaax.learning.filters.z_filter import Scale, ZFilter
-from relaax.learning.optimizers import Optimizer
+from relaax.learning.optimizers.optimizer import Optimizer, Slots
+from relaax.observations import UNNAMED, Shapes
+
+
+class FilterSettings(Section):
+    """Which filters an algorithm has; any algorithm's settings may have these keys."""
+
+    #: Give states mean 0 and standard deviation 1; images stay as they are.
+    filter_states: bool = True
+    #: Divide rewards by their root mean square.
+    filter_rewards: bool = False
+
+    def filters_of(self, inputs: Shapes) -> "Filters":
+        """Return new filters of states of these shapes but images, and of rewards."""
+        return Filters(_widths(inputs) if self.filter_states else None, self.filter_rewards)
+
+
+def _widths(shapes: Shapes) -> dict[str, int]:
+    """Return how long each vector is, by name; a number is a vector of one."""
+    named = shapes if isinstance(shapes, Mapping) else {UNNAMED: shapes}
+    return {name: prod(shape) for name, shape in named.items() if len(shape) <= 1}
+
+
+class MergingOptimizer:
+    """An optimiser of parameters whose tail is statistics: these are merged, not optimised.
+
+    The tail of a "gradient" is the statistics of what a worker has seen since its last one.
+    ``widths`` are those of the workers' filters, in their order; the rest of a vector, its first
+    part, is left to ``optimizer``.
+    """
+
+    def __init__(self, optimizer: Optimizer, widths: Sequence[int]) -> None:
+        self._optimizer = optimizer
+        self._widths = widths
+        self._lengths = [length_of(width) for width in widths]
+
+    def slots(self) -> Slots:
+        """Return the slots of the optimiser."""
+        return self._optimizer.slots()
+
+    def part(self, begin: int, end: int, size: int) -> Optimizer:
+        """See Optimizer: the statistics stay together, in the last part."""
+        parameters = size - sum(self._lengths)
+        if end <= parameters:
+            return self._optimizer.part(begin, end, parameters)
+        if begin > parameters or end < size:
+            raise ValueError("the statistics of filters cannot be divided")
+        return MergingOptimizer(self._optimizer.part(begin, parameters, parameters), self._widths)
+
+    def apply(self, parameters: FloatVector, gradient: FloatVector, learning_rate: float) -> None:
+        """Take one step with the first part of both vectors, and merge the tails, in place."""
+        begin = len(parameters) - sum(self._lengths)
+        self._optimizer.apply(parameters[:begin], gradient[:begin], learning_rate)
+        for length in self._lengths:
+            end = begin + length
+            merge(parameters[begin:end], gradient[begin:end])
+            begin = end
+
+
+class ParameterSource(VariableSource, GradientSink, Protocol):
+    """Where values come from and gradients go to."""
+
+
+class FilteredSource:
+    """A ``VariableSource`` for the network's own part of a longer vector.
+
+    The tail of each vector is the statistics of ``filters``, in their order, which are put to use.
+    """
+
+    def __init__(self, source: VariableSource, filters: Sequence[ZFilter]) -> None:
+        self._source = source
+        self._filters = filters
+        self._tail = sum(each.length for each in filters)
+
+    def get(self, known: Version | None = None) -> Values:
+        """Return the newest values of the network."""
+        return self._split(self._source.get(known))
+
+    def _split(self, values: Values) -> Values:
+        """Put the statistics to use, and return the values without them."""
+        vector = values.vector
+        if vector is None or not self._tail:
+            return values
+        begin = len(vector) - self._tail
+        own = vector[:begin]
+        for each in self._filters:
+            each.use(vector[begin : begin + each.length])
+            begin += each.length
+        return replace(values, vector=own)
+
+
+class FilteredBridge(FilteredSource):
+    """A ``FilteredSource`` that is a ``GradientSink``, too.
+
+    What the filters have gathered is sent with a gradient, and is lost with it.
+    """
+
+    def __init__(self, bridge: ParameterSource, filters: Sequence[ZFilter]) -> None:
+        super().__init__(bridge, filters)
+        self._bridge = bridge
+
+    def apply(self, gradient: FloatVector, steps: int, computed_with: Version | None) -> Values:
+        """Apply a gradient of the network, and send what the filters have gathered with it."""
+        whole = np.concatenate([gradient, *(each.take() for each in self._filters)])
+        return self._split(self._bridge.apply(whole, steps, computed_with))
 
 
 class Filters:

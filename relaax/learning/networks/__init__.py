@@ -10,7 +10,6 @@
 ``numpy_policy``    choosing without convolutions and recurrent layers, in numpy
 ``policy_tf``       choosing with any network, in TensorFlow
 ``layers_tf``       layers inside a graph, for one step or unrolled over rollouts
-``outputs_tf``      a network as a function of a flat vector, inside a graph
 ``parameters_tf``   flat vectors, taken apart outside of graphs or inside
 ``compiled_tf``     calls graphs without TensorFlow's signature matching
 """

@@ -4,7 +4,6 @@
 ``config``        the same as the servers want it
 ``critics``       networks that value actions
 ``critics_tf``    the same inside a graph
-``batch``         a batch of transitions
 ``learner``       makes an update of each batch
 ``learner_roles``  what a learner asks of an update
 ``shared_gradients``  updates of several learners on one set of parameters
@@ -13,11 +12,10 @@
 ``builder``       wires actors, replay and parameter server
 """
 
-from .batch import TransitionBatch
 from .builder import ParameterServer, learner_of, make_actor, prepare_to_fork, replay_spec
 from .config import OffPolicyConfig
 from .learner import OffPolicyLearner
-from .learner_roles import Update
+from .learner_roles import TransitionBatch, Update
 from .settings import ContinuousSettings, OffPolicySettings
 
 __all__ = [

@@ -18,8 +18,8 @@ from relaax.learning.actor import Actor
 from relaax.learning.averaging import Averager, AveragingService
 from relaax.learning.evaluator import EvaluationParts
 from relaax.learning.exploration import NoiseSource
+from relaax.learning.exploration.noise import UniformAtFirst
 from relaax.learning.exploration.parameter_noise import ParameterNoise
-from relaax.learning.exploration.uniform_at_first import UniformAtFirst
 from relaax.learning.model import PolicyModel
 from relaax.learning.networks.parameters import Parameters
 from relaax.learning.off_policy.config import POLICY_VARIABLE, OffPolicyConfig

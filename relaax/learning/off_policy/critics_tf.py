@@ -5,7 +5,7 @@ from typing import Any
 import tensorflow as tf
 
 from relaax.learning.networks import Network
-from relaax.learning.networks.outputs_tf import outputs_of
+from relaax.learning.networks.parameters_tf import outputs_of
 from relaax.learning.off_policy.critics import ACTION, OBSERVATION, VALUE
 
 

@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.algorithm_base import BridgeBase, FloatVector, LearnerBase, StepResult
-from relaax.learning.off_policy.batch import TransitionBatch
-from relaax.learning.off_policy.learner_roles import Update
+from relaax.learning.off_policy.learner_roles import TransitionBatch, Update
 from relaax.learning.off_policy.settings import PrioritySection
 from relaax.learning.off_policy.shared_gradients import GradientUpdate, SharedUpdate
 from relaax.learning.steps import ACTION, observations_in, side_by_side

@@ -1,13 +1,34 @@
 """What a learner asks of an update."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from relaax.algorithm_base import FloatVector
-from relaax.learning.off_policy.batch import TransitionBatch
+
+
+@dataclass(frozen=True)
+class TransitionBatch:
+    """B transitions over one step or several, as numpy arrays or tensors."""
+
+    #: [B, ...], or such arrays by name.
+    observations: Any
+    #: [B, ...]
+    actions: Any
+    #: float32 [B]: discounted sums over the steps of each transition.
+    rewards: Any
+    #: float32 [B]: of the value of what follows; 0 behind the end of an episode.
+    discounts: Any
+    #: Like ``observations``.
+    next_observations: Any
+    #: float32 [B]: how much each counts.
+    weights: Any
+    #: float32: what an update draws its actions with.
+    noise: Any
+
 
 Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float32]

@@ -9,8 +9,7 @@ import numpy.typing as npt
 
 from relaax.algorithm_base import BridgeBase, FloatVector
 from relaax.errors import BridgeError
-from relaax.learning.off_policy.batch import TransitionBatch
-from relaax.learning.off_policy.learner_roles import Update
+from relaax.learning.off_policy.learner_roles import TransitionBatch, Update
 
 _log = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from relaax.algorithm_base import FloatVector
-from relaax.learning.off_policy.batch import TransitionBatch
 from relaax.learning.off_policy.config import POLICY_VARIABLE
+from relaax.learning.off_policy.learner_roles import TransitionBatch
 from relaax.learning.off_policy.variables_tf import Variables
 from relaax.learning.tensorflow_runtime_tf import has_gpu
 

@@ -14,8 +14,7 @@ from relaax.errors import ProtocolError
 from relaax.evaluation import Evaluation
 from relaax.protocol.binary.arrays import Block, block_length, decode_block, encode_block
 from relaax.protocol.connection import Payload
-from relaax.protocol.nesting import require_within_limits
-from relaax.protocol.text import is_text
+from relaax.protocol.nesting import is_text, require_within_limits
 from relaax.spaces import Space
 from relaax.steps import (
     ENDED,

@@ -14,7 +14,7 @@ from relaax.errors import ProtocolError
 from relaax.protocol.connection import Payload
 from relaax.protocol.json import codec as json_codec
 from relaax.protocol.json.codec import DEFAULT_MAX_ARRAY_BYTES
-from relaax.protocol.text import is_text
+from relaax.protocol.nesting import is_text
 from relaax.steps import REWARD_NOT_ALLOWED, is_reward_allowed
 
 DEFAULT_MAX_STATE_BYTES = DEFAULT_MAX_ARRAY_BYTES

@@ -7,6 +7,5 @@
 ``sampler``         draws batches of the items of several servers
 ``mixed_sampler``   draws batches of fixed parts of several tables of theirs
 ``shard``           one of them, as the sampler knows it
-``unfinished``      batches that had to be given up before they were whole
 ``batch_parts``     how a batch is divided among servers, and whose keys are whose
 """

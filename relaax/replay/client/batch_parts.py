@@ -1,12 +1,40 @@
 """A batch of several replay servers: how it is divided among them, and whose keys are whose."""
 
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from relaax.replay.selectors.selector import IntArray
 from relaax.replay.table import Sample
+
+Batch = TypeVar("Batch")
+
+
+class Unfinished(Generic[Batch]):
+    """Keeps what was drawn of such batches for those that follow. For several threads."""
+
+    def __init__(self, begin: Callable[[int], Batch]) -> None:
+        self._begin = begin
+        self._batches: deque[Batch] = deque()
+
+    @contextmanager
+    def resumed(self, count: int) -> Iterator[Batch]:
+        """Yield the oldest batch, or a new one of ``count`` items; keep it if that raises."""
+        try:
+            batch = self._batches.popleft()
+        except IndexError:
+            batch = self._begin(count)
+        try:
+            yield batch
+        except BaseException:
+            self._batches.append(batch)
+            raise
+
 
 #: So many incarnations of a server in a row have different keys.
 EPOCHS = 16

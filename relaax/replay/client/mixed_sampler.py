@@ -6,8 +6,8 @@ from time import monotonic
 import numpy as np
 
 from relaax.metrics import Metrics
+from relaax.replay.client.batch_parts import Unfinished
 from relaax.replay.client.sampler import ShardedSampler
-from relaax.replay.client.unfinished import Unfinished
 from relaax.replay.mixed import mixed, parts_of
 from relaax.replay.selectors.selector import FloatArray, IntArray
 from relaax.replay.specs import MixedSpec, ReplaySpec, TableSpec

@@ -10,10 +10,9 @@ import numpy as np
 
 from relaax.errors import BridgeError, ConfigurationError
 from relaax.metrics import Metrics
-from relaax.replay.client.batch_parts import EPOCHS, Owner, divided, owned, read_keys
+from relaax.replay.client.batch_parts import EPOCHS, Owner, Unfinished, divided, owned, read_keys
 from relaax.replay.client.shard import Shard
 from relaax.replay.client.stub import ReplayStub
-from relaax.replay.client.unfinished import Unfinished
 from relaax.replay.replay import NotReady
 from relaax.replay.selectors.selector import FloatArray, IntArray
 from relaax.replay.specs import ReplaySpec, TableSpec

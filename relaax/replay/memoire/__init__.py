@@ -8,23 +8,18 @@
 ``entry``          what an entry is
 ``entries``        the entries of all slots as columns, and what is read of them
 ``returns``        returns of steps, and how far the news of later ones reach back
-``priorities``     how much more often a step is drawn whose value was wrong
 ``ring``           the entries of a slot, and the episodes in it
 ``rollouts``       which entries a draw reads
-``draws``          draws of entries whose weights fall
 ``batches``        what is drawn, as Memoire's users have it
 ``caches``         what clients have drawn of their own memories
-``local_memory``   a client's own memory
 ``clients``        which client has which slot
 ``served_memory``  a memory as the gRPC service of experience calls it
 ``service``        the server's end of Memoire's gRPC service
 ``stub``           calls that service
 ``subscriber``     receives what a server publishes
-``waits``          waiting for a server, up to a deadline
 ``ports``          the gRPC ports of a server or proxy
 ``endpoints``      endpoints as Memoire's users write them
 ``topics``         the newest message of each topic
-``log_file``       the file that clients' messages are written to
 """
 
 from relaax.replay.client.stub import ReplayAway

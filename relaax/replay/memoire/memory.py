@@ -4,6 +4,7 @@ Seed 001, "ReplayMemory", under its names.
 """
 
 import secrets
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,11 +14,9 @@ import numpy.typing as npt
 from relaax.errors import ConfigurationError
 from relaax.replay.memoire.batches import Batch, MemoryClosed, as_tuples
 from relaax.replay.memoire.caches import Caches
-from relaax.replay.memoire.draws import drawn, drawn_with_decay
 from relaax.replay.memoire.entries import Entries
 from relaax.replay.memoire.entry import LAST, WEIGHT, require_rewards, schema_of, templates_of
-from relaax.replay.memoire.priorities import PriorityScale
-from relaax.replay.memoire.returns import traced_back
+from relaax.replay.memoire.returns import PriorityScale, traced_back
 from relaax.replay.memoire.ring import Episode, Ring
 from relaax.replay.memoire.rollouts import may_be_drawn
 from relaax.replay.memoire.settings import MemorySettings
@@ -26,10 +25,50 @@ from relaax.replay.replay import NotReady
 from relaax.replay.schema import Column, Schema
 from relaax.replay.table import Sample
 
-Array = npt.NDArray[Any]
-BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
+
+
+def drawn(
+    tree: PriorityTree, count: int, generator: np.random.Generator
+) -> tuple[IntArray, FloatArray]:
+    """Return ``count`` places and their priorities, drawn with replacement."""
+    places = tree.find(generator.random(count) * tree.total)
+    return places, tree.priorities(places)
+
+
+def drawn_with_decay(
+    tree: PriorityTree, count: int, decay: float, generator: np.random.Generator
+) -> tuple[IntArray, FloatArray]:
+    """Return places [N] and their priorities [N] when they were drawn, one after the other.
+
+    The priority of a place is multiplied by ``decay`` < 1 when it is drawn. N is ``count``, or less
+    if the tree has nothing left.
+
+    Many are proposed at once, by the priorities before: of a place that was drawn k times since,
+    one in ``decay ** -k`` proposals counts. So each draw is as probable as if it was made alone.
+    """
+    places: list[int] = []
+    weights: list[float] = []
+    while len(places) < count and tree.total > 0:
+        proposed, before = drawn(tree, count - len(places), generator)
+        times: Counter[int] = Counter()
+        for place, weight, chance in zip(
+            proposed.tolist(), before.tolist(), generator.random(len(proposed)), strict=True
+        ):
+            left = decay ** times[place]
+            if chance < left:
+                times[place] += 1
+                places.append(place)
+                weights.append(weight * left)
+        chosen = np.array(list(times), np.int64)
+        counts = np.array(list(times.values()), np.float64)
+        tree.set(chosen, tree.priorities(chosen) * decay**counts)
+    return np.array(places, np.int64), np.array(weights, np.float64)
+
+
+Array = npt.NDArray[Any]
+BoolArray = npt.NDArray[np.bool_]
 
 
 class ReplayMemory(MemorySettings):

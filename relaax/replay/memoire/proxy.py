@@ -16,9 +16,8 @@ from relaax.replay.memoire.endpoints import Bind, Conn, Mode, target_of
 from relaax.replay.memoire.ports import Handlers, Ports
 from relaax.replay.memoire.service import LONGEST_WAIT_S, SERVICE_NAME, TopicServicer, fetch_handler
 from relaax.replay.memoire.stub import CALL_TIMEOUT_S, MemoireStub
-from relaax.replay.memoire.subscriber import Subscriber
+from relaax.replay.memoire.subscriber import PAUSE_S, Subscriber
 from relaax.replay.memoire.topics import Message, Topics
-from relaax.replay.memoire.waits import PAUSE_S
 
 _log = logging.getLogger(__name__)
 

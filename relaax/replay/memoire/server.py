@@ -1,7 +1,10 @@
 """What ``ReplayMemoryServer`` does: a memory that clients reach (seed 001, under its names)."""
 
+import threading
 from collections.abc import Sequence
 from pathlib import Path
+from time import time
+from typing import IO
 
 import grpc
 import numpy.typing as npt
@@ -12,7 +15,6 @@ from relaax.replay.memoire import memoire_pb2
 from relaax.replay.memoire.batches import Batch
 from relaax.replay.memoire.endpoints import Bind, Mode, is_inproc, target_of
 from relaax.replay.memoire.entry import LAST
-from relaax.replay.memoire.log_file import LogFile
 from relaax.replay.memoire.memory import ReplayMemory
 from relaax.replay.memoire.ports import Handlers
 from relaax.replay.memoire.proxy import HIGH_WATER_MARK, Proxy
@@ -22,6 +24,46 @@ from relaax.replay.memoire.topics import Topics, message_of
 from relaax.replay.service import ReplayServicer, method_handlers
 from relaax.replay.table import Sample
 from relaax.replay.wire import column_messages
+
+#: Characters of a message.
+LONGEST = 65_536
+
+
+class LogFile:
+    """Lines ``time,uuid,message``, each written at once; without a file there are none."""
+
+    def __init__(self) -> None:
+        self._file: IO[str] | None = None
+        self._lock = threading.Lock()
+
+    def open(self, path: str | Path, mode: str = "a") -> None:
+        """Write to ``path`` from now on: anew with mode ``w``, behind what is there with ``a``."""
+        if mode not in ("w", "a"):
+            raise ConfigurationError(f"the mode of a log file is 'w' or 'a', not {mode!r}")
+        file = Path(path).open(mode, buffering=1, encoding="utf-8")  # noqa: SIM115 - ``close`` does
+        with self._lock:
+            self._close()
+            self._file = file
+
+    def write(self, uuid: str, message: str) -> None:
+        """Write a line, if there is a file; ValueError for a message that is too long."""
+        if len(message) > LONGEST:
+            raise ValueError(f"a message has at most {LONGEST} characters, not {len(message)}")
+        line = "\\n".join(f"{uuid},{message}".rstrip("\n").splitlines())
+        with self._lock:
+            if self._file is not None:
+                self._file.write(f"{time():.6f},{line}\n")
+
+    def close(self) -> None:
+        """Write no more."""
+        with self._lock:
+            self._close()
+
+    def _close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
 
 #: A client that is silent for longer may lose its slot to a new one.
 LEASE_S = 60.0

@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.errors import ConfigurationError
-from relaax.replay.memoire.priorities import RATE
-from relaax.replay.memoire.returns import ReturnRule
+from relaax.replay.memoire.returns import RATE, ReturnRule
 
 Value = TypeVar("Value")
 

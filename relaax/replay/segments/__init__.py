@@ -3,5 +3,4 @@
 ``segment``          the client's memory, and its name
 ``room``             arrays one behind another in it
 ``mapped_segments``  the server's end: opens what clients name, and forgets what they have given up
-``messages``         the reply that says where in a segment its arrays lie
 """

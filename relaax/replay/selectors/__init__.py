@@ -4,5 +4,4 @@
 ``uniform``      every item as probable as every other
 ``prioritized``  in proportion to a power of their priorities
 ``queue``        each once, the oldest or the newest first
-``dense_rows``   a set of rows that can be counted through
 """

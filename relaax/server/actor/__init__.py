@@ -3,5 +3,4 @@
 ``main``          the command, and its processes
 ``task``          what one process does
 ``wiring``        makes an actor and what it is connected to
-``environments``  makes the environment that an option names
 """

@@ -1,26 +1,68 @@
 """What one process of ``relaax-actor`` does: it makes an environment and an actor, and plays."""
 
+import importlib.util
 import logging
+from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 from relaax.actor.episode_metrics import EpisodeMetrics
-from relaax.client.gymnasium_factory import Environment
+from relaax.client.gymnasium_factory import Environment, EnvironmentFactory, GymnasiumFactory
 from relaax.client.gymnasium_tasks import recorded
-from relaax.client.observer import RunObserver
 from relaax.client.run_result import RunOutcome, RunResult
 from relaax.client.runner_options import VideoOptions
+from relaax.client.simulator import RunObserver
 from relaax.errors import ConfigurationError
 from relaax.kept_counts import KeptCounts
-from relaax.server.actor.environments import environment_factory, names_class
 from relaax.server.actor.wiring import algorithm_of, make_actor, require_fit
 from relaax.server.common.access import begin_access
 from relaax.server.common.configuration import ActorOptions, load_actor
 from relaax.server.common.kept_steps import DELIVERED, DROPPED, TAKEN
+from relaax.server.common.listening import allow_many_files
 from relaax.server.common.logs import show_name, start_logging
-from relaax.server.common.open_files import allow_many_files
 from relaax.server.common.operators.certificates import Certificates
+
+#: How a file of Python ends: what follows it is a class of the user's.
+_FILE = ".py"
+
+
+@dataclass(frozen=True)
+class ClassFactory:
+    """Makes an environment of a class in a file."""
+
+    file: Path
+    name: str
+    kwargs: Mapping[str, Any]
+
+    def __call__(self) -> Environment:
+        """Return a new environment; ConfigurationError if there is no such file or class."""
+        spec = importlib.util.spec_from_file_location(self.file.stem, self.file)
+        if spec is None or spec.loader is None or not self.file.is_file():
+            raise ConfigurationError(f"--env: there is no file {self.file}")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        make = getattr(module, self.name, None)
+        if make is None:
+            raise ConfigurationError(f"--env: {self.file} has no class {self.name!r}")
+        environment: Environment = make(**self.kwargs)
+        return environment
+
+
+def names_class(env: str) -> bool:
+    """Return whether ``env`` is a class in a file, and no name of Gymnasium's."""
+    return env.rpartition(":")[0].endswith(_FILE)
+
+
+def environment_factory(env: str, kwargs: Mapping[str, Any]) -> EnvironmentFactory:
+    """Return what makes ``env``: a Gymnasium id, MODULE:ID, or FILE.py:CLASS."""
+    file, _, name = env.rpartition(":")
+    if names_class(env):
+        return ClassFactory(Path(file), name, kwargs)
+    return GymnasiumFactory(env, dict(kwargs))
+
 
 _log = logging.getLogger(__name__)
 

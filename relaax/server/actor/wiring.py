@@ -7,11 +7,16 @@ from typing import Any
 
 from relaax.actor.actor import Actor
 from relaax.actor.algorithm_actor import AlgorithmActor
-from relaax.actor.modes import EVAL_DETERMINISTIC, EVAL_STOCHASTIC, TRAINING
 from relaax.actor.parameter_client import ParameterClient
-from relaax.actor.pull_rule import PullRule
 from relaax.actor.pulled_bridge import PulledBridge
-from relaax.actor.session import ActorSession, NoExperience
+from relaax.actor.session import (
+    EVAL_DETERMINISTIC,
+    EVAL_STOCHASTIC,
+    TRAINING,
+    ActorSession,
+    NoExperience,
+    PullRule,
+)
 from relaax.algorithm_base import (
     AgentBase,
     ConfigBase,

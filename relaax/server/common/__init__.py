@@ -3,13 +3,10 @@
 ``configuration``       the YAML file, the command line and the exit status
 ``algorithm_location``  finds an algorithm's folder
 ``algorithm_loader``    imports the algorithm from its folder
-``algorithm_errors``    says what the algorithm's code raised, and where
 ``space_check``         checks the spaces that the algorithm gives
 ``checkpoint_list``     prints which checkpoints there are
 ``checkpoint_place``    where a process keeps its checkpoints
 ``start_folder``        whether a Procfile is started where its files are
-``first_answer``        waits for another server that may not have started yet
-``store_wait``          waits until that place can be reached
 ``checkpoint_sets``     a checkpoint of which each shard of a parameter server saves a part
 ``exploitation``        what a checkpoint holds, for what acts without a parameter server
 ``directory_lock``      keeps other processes from that
@@ -20,7 +17,6 @@
 ``saver``               checkpoints in a directory or in AWS S3
 ``operators``           the HTTP port for health checks and Prometheus
 ``access``              guards a process as its options say
-``open_files``          how many files a process may have open
 ``listening``           sockets that listen where an option says
 ``replay_metrics``      the metrics of a replay, made of what it counts
 ``replay_contents``     saves what a replay holds, and restores it

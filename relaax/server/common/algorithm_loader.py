@@ -28,10 +28,9 @@ from relaax.errors import ConfigurationError
 from relaax.failure_log import in_words
 from relaax.hints import closest
 from relaax.replay.specs import ReplaySpec
-from relaax.server.common.algorithm_errors import cause
 from relaax.server.common.configuration.load import AlgorithmSection
 from relaax.server.common.configuration.mistakes import explain
-from relaax.server.common.space_check import require_spaces
+from relaax.server.common.space_check import cause, require_spaces
 
 EXPORTS = ("Agent", "Config", "ParameterServer")
 

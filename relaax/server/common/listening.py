@@ -1,12 +1,21 @@
 """Sockets that listen where an option says."""
 
 import contextlib
+import resource
 import socket
 from collections.abc import Iterator
 
 from relaax.access import current_access, refuse_unguarded, require_guarded
 from relaax.address import Address
 from relaax.errors import ConfigurationError
+
+
+def allow_many_files() -> None:
+    """Allow as many open files as the system lets this process have: each connection takes one."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
 
 BACKLOG = 1024
 

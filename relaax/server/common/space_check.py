@@ -4,6 +4,7 @@ Found to be wrong only when a client comes, a space would close that connection,
 """
 
 import json
+import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,9 @@ import numpy as np
 
 from relaax.algorithm_base import ConfigBase
 from relaax.errors import ConfigurationError
+from relaax.failure_log import in_words
 from relaax.hints import did_you_mean
 from relaax.observations import NUMBERS, named
-from relaax.server.common.algorithm_errors import cause
 from relaax.spaces import is_nested, members
 
 
@@ -145,3 +146,13 @@ def _are_counts(numbers: Any) -> bool:
 
 def _is_count(number: Any) -> bool:
     return isinstance(number, int) and not isinstance(number, bool) and number > 0
+
+
+def cause(error: Exception, directory: Path) -> str:
+    """Return the error in one line, with the last line of the algorithm that led to it."""
+    if isinstance(error, SyntaxError) and error.filename:  # no frame is in a file with a mistake
+        return f"{type(error).__name__}: {error.msg} ({error.filename}:{error.lineno})"
+    frames = traceback.extract_tb(error.__traceback__)
+    inside = [frame for frame in frames if Path(frame.filename).is_relative_to(directory)]
+    place = f" ({inside[-1].filename}:{inside[-1].lineno})" if inside else ""
+    return f"{in_words(error)}{place}"

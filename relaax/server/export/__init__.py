@@ -3,8 +3,6 @@
 ``main``            the command
 ``signature``       the names, types and shapes of what a written policy takes and returns
 ``graph_tf``        the policy as one function of these
-``saved_model_tf``  writes it as a TensorFlow SavedModel
 ``onnx_tf``         writes it as an ONNX file
-``placing``         puts what was written in its place when it has been checked
 ``check``           compares what was written with what acts in a server
 """

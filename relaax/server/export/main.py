@@ -1,8 +1,11 @@
 """The command ``relaax-export``."""
 
 import logging
+import os
+import shutil
 import sys
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NoReturn
 
@@ -25,8 +28,47 @@ from relaax.server.common.exploitation import (
 )
 from relaax.server.common.logs import start_logging
 from relaax.server.export.check import compared
-from relaax.server.export.placing import keep, require_room, unchecked
 from relaax.server.export.signature import Signature, signature_of
+
+#: What a SavedModel's folder holds.
+_SAVED_MODEL = "saved_model.pb"
+
+
+@contextmanager
+def unchecked(place: Path) -> Iterator[Path]:
+    """Yield where a file or a folder is written that is to be at ``place``, beside it.
+
+    What is still there at the end, since ``keep`` was not called, is removed.
+    """
+    path = place.with_name(f".{place.name}.unchecked")
+    _remove(path)
+    try:
+        yield path
+    finally:
+        _remove(path)
+
+
+def keep(written: Path, place: Path) -> None:
+    """Move what was written to its place; a file or a SavedModel that was there goes."""
+    if place.is_dir():
+        shutil.rmtree(place)
+    os.replace(written, place)
+
+
+def require_room(directory: Path) -> None:
+    """Raise ConfigurationError where a folder would go that is no SavedModel."""
+    if directory.is_dir() and any(directory.iterdir()) and not (directory / _SAVED_MODEL).exists():
+        raise ConfigurationError(
+            f"--saved-model: {directory} holds other files than a SavedModel: name another folder"
+        )
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
 
 _log = logging.getLogger(__name__)
 
@@ -64,8 +106,13 @@ def _write(
     """Write all files that act as ``agent`` does; return whether these are all."""
     # Imported here: a mistake in the configuration is told before TensorFlow is imported.
     from relaax.server.export.graph_tf import PolicyGraph
-    from relaax.server.export.onnx_tf import read_onnx, require_libraries, write_onnx
-    from relaax.server.export.saved_model_tf import read_saved_model, write_saved_model
+    from relaax.server.export.onnx_tf import (
+        read_onnx,
+        read_saved_model,
+        require_libraries,
+        write_onnx,
+        write_saved_model,
+    )
 
     if options.onnx is not None:
         require_libraries()

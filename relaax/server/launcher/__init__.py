@@ -3,7 +3,6 @@
 ``main``              the command
 ``new_algorithm``     writes a small algorithm into a folder
 ``new_application``   the command ``relaax-new``, which writes an environment into a folder
-``new_folder``        writes files into a new folder
 ``process_manager``   starts the processes, and stops all when one exits
 ``launched_process``  one of them, which stops when the launcher is killed
 ``live_printer``      prints their output, with the training's progress below it

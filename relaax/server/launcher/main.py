@@ -37,8 +37,7 @@ from relaax.server.common.configuration import run_command
 from relaax.server.common.configuration.exit_status import USAGE
 from relaax.server.common.start_folder import require_start_folder
 from relaax.server.launcher.engines.local import on_this_machine
-from relaax.server.launcher.engines.needs import Needs, Placement
-from relaax.server.launcher.engines.plan import Planned, as_written, planned
+from relaax.server.launcher.engines.plan import Needs, Placement, Planned, as_written, planned
 from relaax.server.launcher.engines.ray_cluster import on_ray
 from relaax.server.launcher.engines.slurm import on_slurm
 from relaax.server.launcher.engines.told_program import own_environment

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import relaax
-from relaax.server.launcher.new_folder import write_new_folder
+from relaax.server.launcher.new_application import write_new_folder
 
 _TEMPLATE = Path(relaax.__file__).parent / "algorithm_template"
 

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,23 @@ import yaml
 
 import relaax
 from relaax.errors import ConfigurationError
-from relaax.server.launcher.new_folder import write_new_folder
+
+
+def write_new_folder(directory: Path, files: Mapping[str, str]) -> list[Path]:
+    """Write texts by file name into ``directory`` and return the files.
+
+    The folder is made if it is missing. ConfigurationError if it is not empty, or cannot be used.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        if any(directory.iterdir()):
+            raise ConfigurationError(f"{directory} is not empty: name a new folder")
+        for name, text in files.items():
+            (directory / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigurationError(f"cannot write to {directory}: {error.strerror}") from error
+    return [directory / name for name in files]
+
 
 _TEMPLATE = Path(relaax.__file__).parent / "application_template"
 

@@ -4,12 +4,9 @@
 ``builder``        makes the learner and its loop, here and in one process with all others
 ``loop``           samples, learns, publishes and saves, until the training is over
 ``prefetcher``     batches that are ready before they are asked for
-``on_demand``      batches that are drawn when they are asked for
 ``publishing``     when to publish
 ``finite``         parameters that are not finite are neither published nor saved
-``checkpoints``    what a learner saves, and what it goes on from
 ``experience``     where its samples come from: a replay of its own, or replay servers
 ``measurements``   how long the loop does what
 ``operating``      what operators see of a learner
-``learner_line``   what a learner says in the live line of its group
 """

@@ -20,8 +20,7 @@ from relaax.replay.table import Sample
 from relaax.server.common.stop_signal import Stop
 from relaax.server.learner.finite import require_finite
 from relaax.server.learner.measurements import LearnerMeasurements
-from relaax.server.learner.on_demand import OnDemand
-from relaax.server.learner.prefetcher import Prefetcher
+from relaax.server.learner.prefetcher import OnDemand, Prefetcher
 from relaax.server.learner.publishing import PublishClock
 
 _log = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from relaax.replay.specs import ReplaySpec
 from relaax.server.common.access import begin_access
 from relaax.server.common.algorithm_loader import load_algorithm, make_config
 from relaax.server.common.checkpoint_list import print_checkpoints
-from relaax.server.common.checkpoint_place import store_of
+from relaax.server.common.checkpoint_place import store_of, wait_for_store
 from relaax.server.common.configuration import (
     LearnerConfiguration,
     LearnerOptions,
@@ -29,10 +29,8 @@ from relaax.server.common.configuration import (
     require_none_of,
     run_command,
 )
-from relaax.server.common.first_answer import first_answer
-from relaax.server.common.listening import require_allowed
+from relaax.server.common.listening import allow_many_files, require_allowed
 from relaax.server.common.logs import start_logging
-from relaax.server.common.open_files import allow_many_files
 from relaax.server.common.operators import OperatorPort, SaveRecord, operator_listener
 from relaax.server.common.operators.port import away
 from relaax.server.common.operators.replay import replay_figures
@@ -40,8 +38,7 @@ from relaax.server.common.periodic_tasks import Task
 from relaax.server.common.replay_contents import restored_contents
 from relaax.server.common.saver import BlobStore, CheckpointSaver
 from relaax.server.common.stop_signal import Stop, StopSignal
-from relaax.server.common.store_wait import wait_for_store
-from relaax.server.common.training_watch import TrainingWatch
+from relaax.server.common.training_watch import TrainingWatch, first_answer
 from relaax.server.learner.builder import (
     make_learner,
     make_loop,
@@ -49,9 +46,8 @@ from relaax.server.learner.builder import (
     restore_learner,
 )
 from relaax.server.learner.experience import Experience, OwnReplay, ReplayServers
-from relaax.server.learner.learner_line import LearnerLine
 from relaax.server.learner.loop import LearnerLoop
-from relaax.server.learner.operating import figures
+from relaax.server.learner.operating import LearnerLine, figures
 
 _log = logging.getLogger(__name__)
 

@@ -8,6 +8,5 @@
 ``operating``         what operators see of it
 ``progress``          the progress line
 ``return_curve``      the mean return over the steps, kept beside the checkpoints
-``return_plot``       draws it
 ``metrics``           TensorBoard event files, and the returns of the last episodes
 """

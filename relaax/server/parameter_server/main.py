@@ -12,19 +12,18 @@ from relaax.errors import ConfigurationError
 from relaax.server.common.access import begin_access
 from relaax.server.common.algorithm_loader import load_algorithm
 from relaax.server.common.checkpoint_list import print_checkpoints
+from relaax.server.common.checkpoint_place import wait_for_store
 from relaax.server.common.configuration import (
     ParameterServerConfiguration,
     leave_at_once,
     load_parameter_server,
     run_command,
 )
-from relaax.server.common.listening import require_allowed
+from relaax.server.common.listening import allow_many_files, require_allowed
 from relaax.server.common.logs import start_logging
-from relaax.server.common.open_files import allow_many_files
 from relaax.server.common.operators import OperatorPort, gauge, operator_listener
 from relaax.server.common.operators.port import AWAY_S
 from relaax.server.common.stop_signal import StopSignal
-from relaax.server.common.store_wait import wait_for_store
 from relaax.server.parameter_server.replica import (
     PRIMARY_WAIT_S,
     ReplicaService,

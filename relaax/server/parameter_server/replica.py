@@ -24,8 +24,8 @@ from relaax.algorithm_base import (
 from relaax.errors import Abandoned, BridgeError
 from relaax.metrics import EVALUATION_REWARD_OF
 from relaax.repeated_warning import RepeatedWarning
-from relaax.server.common.first_answer import first_answer
 from relaax.server.common.stop_signal import Stop
+from relaax.server.common.training_watch import first_answer
 
 _log = logging.getLogger(__name__)
 

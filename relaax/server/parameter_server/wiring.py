@@ -25,7 +25,6 @@ from relaax.server.common.configuration import (
 )
 from relaax.server.common.directory_lock import owned
 from relaax.server.common.operators import OperatorPort, SaveRecord
-from relaax.server.common.operators.scalars import NewestScalars
 from relaax.server.common.saver import CheckpointSaver
 from relaax.server.parameter_server.metrics import (
     ClientMetricLimits,
@@ -38,9 +37,8 @@ from relaax.server.parameter_server.metrics import (
     WorkerCount,
     describe_run,
 )
-from relaax.server.parameter_server.operating import figures
-from relaax.server.parameter_server.return_curve import ReturnCurve
-from relaax.server.parameter_server.return_plot import PlotLabels
+from relaax.server.parameter_server.operating import NewestScalars, figures
+from relaax.server.parameter_server.return_curve import PlotLabels, ReturnCurve
 from relaax.server.parameter_server.shards.wiring import first_shard
 from relaax.server.parameter_server.training_monitor import TrainingMonitor
 

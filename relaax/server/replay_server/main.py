@@ -17,7 +17,7 @@ from relaax.replay.replay import Replay
 from relaax.replay.specs import ReplaySpec
 from relaax.server.common.access import begin_access
 from relaax.server.common.algorithm_loader import Algorithm, load_algorithm, make_config
-from relaax.server.common.checkpoint_place import store_of
+from relaax.server.common.checkpoint_place import store_of, wait_for_store
 from relaax.server.common.configuration import (
     ReplayServerConfiguration,
     ReplayServerOptions,
@@ -28,9 +28,8 @@ from relaax.server.common.configuration import (
     run_command,
 )
 from relaax.server.common.directory_lock import owned
-from relaax.server.common.listening import require_allowed
+from relaax.server.common.listening import allow_many_files, require_allowed
 from relaax.server.common.logs import start_logging
-from relaax.server.common.open_files import allow_many_files
 from relaax.server.common.operators import OperatorPort, SaveRecord, operator_listener
 from relaax.server.common.operators.families import Metric, counters
 from relaax.server.common.operators.port import away
@@ -40,7 +39,6 @@ from relaax.server.common.replay_contents import Contents, restored_contents
 from relaax.server.common.replay_metrics import ReplayMetrics
 from relaax.server.common.replay_port import LINGER_S, ReplayPort
 from relaax.server.common.stop_signal import StopSignal
-from relaax.server.common.store_wait import wait_for_store
 from relaax.server.common.training_watch import TrainingWatch
 
 #: Actions since the start: those that were stored, and those that the parameter server has counted.

@@ -15,5 +15,4 @@
 ``watcher``             a process that asks whether the training is over
 ``operating``           what operators see of the server, which that process tells them
 ``worker``              what runs in a worker
-``slots``               numbers for environments that come and go
 """

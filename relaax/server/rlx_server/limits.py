@@ -1,8 +1,50 @@
 """How much the clients of an RLX server may ask for."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from relaax.errors import ProtocolError
+from relaax.protocol.framing import DEFAULT_MAX_FRAME_BYTES
+from relaax.spaces import Space, is_nested, members, numbers_of, shape_of
+
+#: A hello with long names, or a state of version 1 with much around its numbers.
+LEAST_BYTES = 64 * 1024
+
+#: What surrounds the arrays of one environment, and the names of up to 255 of them are longer.
+_BYTES_AROUND = 1024
+
+#: The name of an array, its type and shape, twice.
+_BYTES_AROUND_AN_ARRAY = 1024
+
+#: Two 64-bit numbers, since a message that ends an episode holds its last state and the next one;
+#: as text, one number with all its digits and a blank has 26.
+_NUMBER_BYTES = 32
+
+
+def message_limit(space: Space | None, environments: int) -> int:
+    """Return how many bytes a message about so many environments may have.
+
+    ``space`` is that of one observation. It is room for two observations as 64-bit numbers, twice
+    over, or for one as text with all digits; the rest is refused before it is received or parsed,
+    which would keep other clients waiting. What is not known has the limit of the protocol, which
+    nothing exceeds.
+    """
+    leaves = None if space is None else list(_leaves(space))
+    if leaves is None or any(shape_of(leaf) is None for leaf in leaves):
+        return DEFAULT_MAX_FRAME_BYTES
+    around = _BYTES_AROUND + _BYTES_AROUND_AN_ARRAY * len(leaves)
+    numbers = sum(numbers_of(leaf) for leaf in leaves)
+    needed = LEAST_BYTES + environments * (around + _NUMBER_BYTES * numbers)
+    return min(needed, DEFAULT_MAX_FRAME_BYTES)
+
+
+def _leaves(space: Space) -> Iterator[Space]:
+    """Return the spaces of arrays in ``space``."""
+    if not is_nested(space):
+        yield space
+        return
+    for _, inner in members(space):
+        yield from _leaves(inner)
 
 
 @dataclass(frozen=True)

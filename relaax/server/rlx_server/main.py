@@ -26,9 +26,8 @@ def _serve(arguments: list[str]) -> int:
     # Imported only now: numpy reads the environment when it is imported.
     from relaax.errors import ConfigurationError
     from relaax.server.common.access import begin_access
-    from relaax.server.common.listening import listen_as_told, require_allowed
+    from relaax.server.common.listening import allow_many_files, listen_as_told, require_allowed
     from relaax.server.common.logs import start_logging
-    from relaax.server.common.open_files import allow_many_files
     from relaax.server.rlx_server.wiring import rlx_server
 
     options = configuration.options

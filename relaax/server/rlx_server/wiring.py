@@ -22,9 +22,8 @@ from relaax.server.rlx_server.admission import MIB, ShareAdmission, WorkerAdmiss
 from relaax.server.rlx_server.children import Children
 from relaax.server.rlx_server.connection_workers import ConnectionWorkers
 from relaax.server.rlx_server.entrance import Guard
-from relaax.server.rlx_server.limits import ClientLimits, ConnectionLimits
+from relaax.server.rlx_server.limits import ClientLimits, ConnectionLimits, message_limit
 from relaax.server.rlx_server.lobby import Lobby
-from relaax.server.rlx_server.message_limit import message_limit
 from relaax.server.rlx_server.operating import served, watch_and_tell
 from relaax.server.rlx_server.server import RlxServer, Workers
 from relaax.server.rlx_server.shared_workers import SharedWorkers

@@ -6,10 +6,8 @@ program take turns.
 
 ``command``            wires the parts together, and runs them
 ``processes``          finds servers and environment in a Procfile
-``program``            runs the environment's program
 ``memory_connection``  the client's way to the worker
 ``worker``             answers each message before ``send`` returns
 ``memory_bridge``      the worker's way to the parameter server
-``training``           looks, between messages, how far the training is
 ``learner``            a learner that takes its steps when experience comes
 """

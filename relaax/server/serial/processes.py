@@ -1,8 +1,10 @@
 """Finds the servers and the environment's program in a Procfile."""
 
 import re
+import runpy
 import shlex
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +12,42 @@ from honcho.environ import parse_procfile
 
 from relaax.errors import ConfigurationError
 from relaax.server.common.start_folder import require_start_folder
-from relaax.server.serial.program import Program
+
+
+@dataclass(frozen=True)
+class Program:
+    """A Python program: a file, or a module, and its arguments."""
+
+    file: Path | None
+    module: str | None
+    arguments: Sequence[str]
+
+    def run(self) -> int:
+        """Run it as ``python`` does, and return its exit status; what it raises is raised."""
+        argv, path = sys.argv, list(sys.path)
+        sys.argv = [str(self.file or self.module), *self.arguments]
+        try:
+            if self.file is None:
+                runpy.run_module(str(self.module), run_name="__main__", alter_sys=True)
+            else:
+                file = self.file.resolve()
+                sys.path.insert(0, str(file.parent))
+                runpy.run_path(str(file), run_name="__main__")
+        except SystemExit as end:
+            return _status_of(end)
+        finally:
+            sys.argv, sys.path[:] = argv, path
+        return 0
+
+
+def _status_of(end: SystemExit) -> int:
+    if end.code is None:
+        return 0
+    if isinstance(end.code, int):
+        return end.code
+    print(end.code, file=sys.stderr)
+    return 1
+
 
 PARAMETER_SERVER, RLX_SERVER = "relaax-parameter-server", "relaax-rlx-server"
 LEARNER = "relaax-learner"

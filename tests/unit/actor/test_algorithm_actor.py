@@ -16,7 +16,7 @@ from relaax.actor import PullRule
 from relaax.actor.algorithm_actor import AlgorithmActor
 from relaax.actor.pulled_bridge import PulledBridge
 from relaax.algorithm_base import Evaluation, NullMetrics, Phase, Version, Wanted
-from relaax.client.observer import RunObserver
+from relaax.client.simulator import RunObserver
 from relaax.errors import ConfigurationError
 from relaax.learning.actor import Actor
 from relaax.learning.agent import SingleAgent

@@ -6,9 +6,9 @@ import pytest
 from actor_parts import Served, actor_of
 
 from relaax.actor.episode_metrics import EpisodeMetrics
-from relaax.actor.modes import EVAL_DETERMINISTIC, TRAINING
+from relaax.actor.session import EVAL_DETERMINISTIC, TRAINING
 from relaax.algorithm_base import EvaluatedPolicy
-from relaax.client.observer import EpisodeSummary, RunObserver
+from relaax.client.simulator import EpisodeSummary, RunObserver
 from relaax.metrics import Metrics
 
 EPISODE = EpisodeSummary(12.0, 5, 0.5)

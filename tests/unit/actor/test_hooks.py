@@ -6,7 +6,7 @@ import pytest
 from actor_parts import FollowedActor, KeptSteps, Numbered, Served, actor_of
 
 from relaax.actor import ACTOR_MODES
-from relaax.client.observer import RunObserver
+from relaax.client.simulator import RunObserver
 from relaax.errors import ConfigurationError
 from relaax.replay.storage import FINAL, START, TERMINATED
 

@@ -5,7 +5,7 @@ import pytest
 from actor_parts import FollowedActor, Numbered, Served, actor_of
 
 from relaax.actor import PullRule
-from relaax.actor.pull_rule import PeriodicTracker
+from relaax.actor.session import PeriodicTracker
 from relaax.algorithm_base import Metrics
 from relaax.errors import ConfigurationError
 

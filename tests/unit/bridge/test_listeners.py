@@ -3,7 +3,7 @@
 from clock import Clock
 
 from relaax.algorithm_base import Phase
-from relaax.bridge.listeners import LATELY_S, Listeners
+from relaax.bridge.service import LATELY_S, Listeners
 
 
 def test_all_who_asked_lately_have_to_hear_of_the_end():

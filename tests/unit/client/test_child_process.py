@@ -7,8 +7,8 @@ from multiprocessing import Pipe, RawValue
 import pytest
 
 from relaax.client.child_process import run_task
-from relaax.client.observer import EpisodeSummary
 from relaax.client.run_result import RunOutcome, RunResult
+from relaax.client.simulator import EpisodeSummary
 from relaax.errors import ProtocolError
 
 FINISHED = RunResult(RunOutcome.FINISHED, "1 episodes are over")

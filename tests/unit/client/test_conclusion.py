@@ -2,8 +2,8 @@
 
 import pytest
 
-from relaax.client.conclusion import conclude
 from relaax.client.failure import Failure
+from relaax.client.run_environments import conclude
 from relaax.client.run_result import RunOutcome, RunResult, result_of_failure
 from relaax.protocol.binary import ErrorCode
 

@@ -11,8 +11,8 @@ from relaax.client import Backoff, Client
 from relaax.client.environment_runner import GymnasiumSimulator
 from relaax.client.gymnasium_numbers import UnusableAction
 from relaax.client.gymnasium_runner import GymnasiumRunner
-from relaax.client.observer import EpisodeSummary, RunObserver
 from relaax.client.run_result import RunOutcome
+from relaax.client.simulator import EpisodeSummary, RunObserver
 from relaax.client.simulator_runner import SimulatorRunner
 from relaax.protocol import binary
 from relaax.protocol.binary import ErrorCode

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from relaax.client.health_file import HealthFile
+from relaax.client.run_environments import HealthFile
 from relaax.client.run_progress import RunProgress
 from relaax.errors import ConfigurationError
 

@@ -3,8 +3,8 @@ import statistics
 
 from clock import Clock
 
-from relaax.client.observer import EpisodeSummary
 from relaax.client.run_progress import ProgressDisplay, RunProgress
+from relaax.client.simulator import EpisodeSummary
 from relaax.live_lines import ASKED_BY
 
 

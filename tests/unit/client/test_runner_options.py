@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from relaax.client.backoff import Backoff
+from relaax.client.retry_policy import Backoff
 from relaax.client.runner_options import VideoOptions, parse_options
 from relaax.evaluation import Evaluation
 

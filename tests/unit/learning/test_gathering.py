@@ -4,7 +4,7 @@ import learner_parts
 import numpy as np
 from learning_parts import Kept
 
-from relaax.learning.gathering import GatheringSink
+from relaax.learning.learner import GatheringSink
 
 
 def rollouts_of(*versions):

@@ -8,7 +8,7 @@ import pytest
 from relaax.errors import ConfigurationError
 from relaax.learning.networks import ParameterManifest, TensorSpec
 from relaax.learning.optimizers import RMSProp, linear_anneal
-from relaax.learning.optimizers.rmsprop import RMSPropSettings
+from relaax.learning.optimizers.sections import RMSPropSettings
 from relaax.learning.parameter_store import ParameterStore
 
 MANIFEST = ParameterManifest((TensorSpec("kernel", (2, 3), 2), TensorSpec("bias", (3,), 2)))

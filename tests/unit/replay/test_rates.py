@@ -2,7 +2,7 @@
 
 import pytest
 
-from relaax.replay.rates import Rates
+from relaax.replay.times import Rates
 
 
 def test_a_rate_is_the_growth_since_the_window_began():

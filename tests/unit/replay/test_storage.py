@@ -3,7 +3,7 @@ import pytest
 from replay_cases import SCHEMA, filled, row_of, steps
 
 from relaax.replay import storage as storage_module
-from relaax.replay.array_names import named
+from relaax.replay.array_bytes import named
 from relaax.replay.storage import FINAL, NONE, START, Storage
 
 

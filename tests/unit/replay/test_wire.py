@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from relaax.replay.segments.messages import placed_message
+from relaax.replay.segments.mapped_segments import placed_message
 from relaax.replay.segments.room import NoRoom, Room
 from relaax.replay.segments.segment import TOKEN_BYTES
 from relaax.replay.table import Sample

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from relaax.errors import ConfigurationError
-from relaax.server.export.placing import keep, require_room, unchecked
+from relaax.server.export.main import keep, require_room, unchecked
 
 
 def write(path: Path, text: str) -> None:

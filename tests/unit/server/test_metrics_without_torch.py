@@ -6,7 +6,7 @@ from types import ModuleType
 
 import pytest
 
-from relaax.server.parameter_server.metrics.without_torch import without_torch
+from relaax.server.parameter_server.metrics.event_file import without_torch
 
 
 @pytest.fixture(autouse=True)

@@ -7,8 +7,7 @@ import pytest
 
 from relaax.errors import CheckpointError
 from relaax.server.common.saver import DirectoryStore
-from relaax.server.parameter_server.return_curve import ReturnCurve
-from relaax.server.parameter_server.return_plot import PlotLabels
+from relaax.server.parameter_server.return_curve import PlotLabels, ReturnCurve
 
 LABELS = PlotLabels("a run", episodes=100, goal_return=475.0)
 

@@ -6,8 +6,8 @@ import pytest
 from processes import free_port, wait_for
 
 from relaax.errors import CheckpointError
+from relaax.server.common.checkpoint_place import wait_for_store
 from relaax.server.common.configuration import AwsAccess, S3Location
-from relaax.server.common.store_wait import wait_for_store
 
 PLACE = S3Location("my-bucket", "training")
 

@@ -11,8 +11,7 @@ from relaax.metrics import CONNECTIONS_OF, ENVIRONMENTS_OF, EPISODE_REWARD
 from relaax.server.common.saver import DirectoryStore
 from relaax.server.parameter_server import training_monitor
 from relaax.server.parameter_server.metrics import EpisodeReturns, WorkerCount
-from relaax.server.parameter_server.return_curve import ReturnCurve
-from relaax.server.parameter_server.return_plot import PlotLabels
+from relaax.server.parameter_server.return_curve import PlotLabels, ReturnCurve
 from relaax.server.parameter_server.training_monitor import EndOfTraining, TrainingMonitor
 
 

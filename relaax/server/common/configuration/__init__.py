@@ -11,15 +11,10 @@
 ``access_file``         reads the section ``access`` from a file of its own
 ``mistakes``            explains values that are refused
 ``load``                combines flags, YAML file and defaults
-``effects``             refuses options that would have no effect
 ``exit_status``         turns known errors into one line and an exit status
 """
 
 from relaax.server.common.configuration.commands import PARAMETER_SERVER
-from relaax.server.common.configuration.effects import (
-    require_interval_of_eviction,
-    require_none_of,
-)
 from relaax.server.common.configuration.exit_status import (
     leave_at_once,
     leave_undisturbed,
@@ -40,6 +35,8 @@ from relaax.server.common.configuration.load import (
     load_parameter_server,
     load_replay_server,
     load_rlx_server,
+    require_interval_of_eviction,
+    require_none_of,
 )
 from relaax.server.common.configuration.option_kinds import AwsAccess, S3Location
 from relaax.server.common.configuration.options import (

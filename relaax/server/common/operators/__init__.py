@@ -3,7 +3,6 @@
 ``port``           the HTTP port: /healthz, /readyz and /metrics
 ``http_server``    answers there, whatever strangers do
 ``families``       figures as Prometheus knows them
-``scalars``        the newest values of the metrics that TensorBoard shows
 ``save_record``    how saving goes
 ``certificates``   when certificates expire, and a warning before they do
 ``replay``         the figures of a replay

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Metric, ProcessCollector, make_
 from prometheus_client.registry import Collector
 
 from relaax.access import Access, Right, TlsFiles, current_access
-from relaax.access.grpc_connections import BEGUN
+from relaax.access.refusals import BEGUN
 from relaax.access.tls import ServerContexts
 from relaax.access.tokens import digest_of
 from relaax.address import Address

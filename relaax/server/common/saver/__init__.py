@@ -1,7 +1,6 @@
 """Checkpoints in a directory or in AWS S3.
 
 ``checkpoint_saver``  decides which checkpoints are written, accepted and kept
-``ranking``           which checkpoints are best, by evaluations or by the training's returns
 ``scores``            how good the policies of checkpoints are, by evaluations
 ``restoring``         which checkpoint a process begins with
 ``listing``           what is known of all checkpoints in a place

@@ -27,9 +27,8 @@ from relaax.server.common.saver.manifest import (
     step_of_data,
     steps_of_manifests,
 )
-from relaax.server.common.saver.ranking import Ranking
 from relaax.server.common.saver.restoring import Restore
-from relaax.server.common.saver.scores import score_name, step_of_score
+from relaax.server.common.saver.scores import Ranking, score_name, step_of_score
 from relaax.server.common.saver.store import BlobStore
 
 _log = logging.getLogger(__name__)

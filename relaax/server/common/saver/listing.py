@@ -7,8 +7,7 @@ from relaax.server.common.saver.manifest import (
     manifest_in,
     steps_of_manifests,
 )
-from relaax.server.common.saver.ranking import Ranking
-from relaax.server.common.saver.scores import Score
+from relaax.server.common.saver.scores import Ranking, Score
 from relaax.server.common.saver.store import BlobStore
 
 

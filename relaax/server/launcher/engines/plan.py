@@ -8,6 +8,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,23 @@ from relaax.server.common.configuration import (
 from relaax.server.common.configuration.access_file import with_access_file
 from relaax.server.common.configuration.load import with_file_beside
 from relaax.server.common.configuration.yaml_reader import read_yaml
+
+
+class Placement(Enum):
+    """How processes are distributed over machines."""
+
+    SPREAD = "spread"
+    PACK = "pack"
+
+
+@dataclass(frozen=True)
+class Needs:
+    """Cores, GPUs and GiB of memory; 0 for nothing that is kept for it."""
+
+    cpus: float = 1.0
+    gpus: float = 0.0
+    memory_gib: float = 0.0
+
 
 #: By command: what reads its arguments.
 _LOADERS: Mapping[str, Callable[[Sequence[str]], Configuration[Any]]] = {

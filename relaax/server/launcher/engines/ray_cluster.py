@@ -2,24 +2,66 @@
 
 import importlib
 import os
+import queue
 import secrets
+import signal
 import socket
 import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, redirect_stdout, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from relaax.address import Address
 from relaax.errors import ConfigurationError
 from relaax.server.launcher.engines.hosted import Hosted, free_port
-from relaax.server.launcher.engines.needs import Needs, Placement
-from relaax.server.launcher.engines.plan import Planned, Told, told
-from relaax.server.launcher.engines.remote_manager import RemoteManager
-from relaax.server.launcher.engines.remote_process import GivenUp, MachineIsGone
+from relaax.server.launcher.engines.plan import Needs, Placement, Planned, Told, told
+from relaax.server.launcher.engines.remote_process import (
+    Cluster,
+    GivenUp,
+    MachineIsGone,
+    Pid,
+    RemoteProcess,
+)
 from relaax.server.launcher.engines.told_program import Run
+from relaax.server.launcher.process_manager import ProcessManager
+
+
+class RemoteManager(ProcessManager):
+    """Runs processes of a cluster as ``ProcessManager`` does those of this machine."""
+
+    def __init__(self, printer: Any, cluster: Cluster, restarts: bool = False) -> None:
+        super().__init__(printer, restarts, queue.Queue())
+        self._process_ctor = partial(RemoteProcess, cluster=cluster)
+        self._procmgr = _Signals()
+        cluster.on_change = self._start_again
+
+    def _begin(self, name: str) -> Any:
+        process = self._processes[name]["obj"]
+        target = process.run
+        self._processes[name]["pid"] = process.pid(0)  # there may be signals before it has started
+        thread = threading.Thread(name=name, target=target, args=(self.events, True), daemon=True)
+        thread.start()
+        return thread
+
+    def _start_again(self, name: str) -> None:
+        self._processes[name]["obj"].start_again()
+
+
+class _Signals:
+    """What sends signals for honcho."""
+
+    def terminate(self, pid: Pid) -> None:
+        """Let a process save and end."""
+        pid.process.send(signal.SIGTERM)
+
+    def kill(self, pid: Pid) -> None:
+        """End a process."""
+        pid.process.send(signal.SIGKILL)
+
 
 #: How long something is waited for before it is looked whether it still should.
 _LOOK_S = 0.5

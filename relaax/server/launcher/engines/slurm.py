@@ -17,8 +17,7 @@ from typing import Any
 from relaax.address import Address
 from relaax.errors import ConfigurationError
 from relaax.server.launcher.engines import node_program, told_program
-from relaax.server.launcher.engines.needs import Needs, Placement
-from relaax.server.launcher.engines.plan import Planned, told
+from relaax.server.launcher.engines.plan import Needs, Placement, Planned, told
 from relaax.server.launcher.engines.told_program import Run
 from relaax.server.launcher.launched_process import send_to_group
 from relaax.server.launcher.process_manager import ProcessManager

@@ -1,7 +1,6 @@
 """Metrics of the parameter server.
 
 ``queued_metrics``     hands metrics to a log, on a thread of its own
-``several``            metrics that go to several places
 ``client_metric_limits``  how many of those that clients name are stored
 ``event_writer``       writes metrics to TensorBoard event files
 ``wandb_log``          hands them to Weights & Biases
@@ -9,19 +8,15 @@
 ``event_file``         one event file
 ``run_description``    the configuration, as TensorBoard shows it
 ``episode_returns``    the returns of the last episodes, taken from the passing metrics
-``evaluation_scores``  the scores of evaluations by version, taken from there too
 ``worker_count``       how many environments and connections there are, taken from there too
 ``s3_mirror``          copies event files to AWS S3
-``without_torch``      keeps tensorboardX from importing PyTorch
 """
 
 from relaax.server.parameter_server.metrics.client_metric_limits import ClientMetricLimits
-from relaax.server.parameter_server.metrics.episode_returns import EpisodeReturns
-from relaax.server.parameter_server.metrics.evaluation_scores import EvaluationScores
-from relaax.server.parameter_server.metrics.event_writer import EventWriter
+from relaax.server.parameter_server.metrics.episode_returns import EpisodeReturns, EvaluationScores
+from relaax.server.parameter_server.metrics.event_writer import EventWriter, SeveralMetrics
 from relaax.server.parameter_server.metrics.run_description import describe_run
 from relaax.server.parameter_server.metrics.s3_mirror import S3Mirror
-from relaax.server.parameter_server.metrics.several import SeveralMetrics
 from relaax.server.parameter_server.metrics.wandb_log import WandbWriter
 from relaax.server.parameter_server.metrics.worker_count import WorkerCount
 

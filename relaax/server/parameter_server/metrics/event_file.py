@@ -4,12 +4,30 @@ import os
 import re
 import secrets
 import socket
+import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from relaax.server.parameter_server.metrics.without_torch import without_torch
+
+@contextmanager
+def without_torch() -> Iterator[None]:
+    """Hide PyTorch from the imports inside, unless it is loaded already.
+
+    tensorboardX imports PyTorch wherever it is installed. That costs 200 MB and a second, and is
+    needed only to write PyTorch's tensors, which RELAAX never does.
+    """
+    if "torch" in sys.modules:
+        yield
+        return
+    sys.modules["torch"] = None  # type: ignore[assignment] # None makes its import fail
+    try:
+        yield
+    finally:
+        del sys.modules["torch"]
+
 
 with without_torch():
     from tensorboardX.proto.event_pb2 import Event

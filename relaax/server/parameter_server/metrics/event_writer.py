@@ -1,12 +1,25 @@
 """Writes metrics to TensorBoard event files."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from relaax.errors import ConfigurationError
+from relaax.metrics import Metrics
 from relaax.server.parameter_server.metrics.event_file import Summary
 from relaax.server.parameter_server.metrics.event_log import EventLog
 from relaax.server.parameter_server.metrics.queued_metrics import QueuedMetrics
+
+
+class SeveralMetrics(Metrics):
+    """Stores each scalar in all of ``places``."""
+
+    def __init__(self, places: Sequence[Metrics]) -> None:
+        self._places = tuple(places)
+
+    def scalar(self, name: str, y: float, x: float | None = None) -> None:
+        """Store ``y`` everywhere."""
+        for metrics in self._places:
+            metrics.scalar(name, y, x)
 
 
 class EventWriter(QueuedMetrics):

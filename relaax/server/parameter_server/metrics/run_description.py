@@ -8,8 +8,7 @@ import yaml
 
 from relaax.metrics import EPISODE_REWARD
 from relaax.observations import flat_items
-from relaax.server.parameter_server.metrics.event_file import tag
-from relaax.server.parameter_server.metrics.without_torch import without_torch
+from relaax.server.parameter_server.metrics.event_file import tag, without_torch
 from relaax.yaml_limits import load_yaml
 
 with without_torch():

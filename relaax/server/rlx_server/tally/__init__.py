@@ -3,7 +3,6 @@
 ``table``   the memory: a row for the server, and one for each worker
 ``row``     what a worker writes of itself
 ``state``   what the RLX server and its watcher write of the whole
-``cells``   counts and histograms in a row
 
 Each cell has one writer and is written at once, so that nobody waits for anybody. Workers count on
 every turn; what they have counted is added up when somebody asks.

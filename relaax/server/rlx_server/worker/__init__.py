@@ -4,15 +4,12 @@
 ``loop``          the event loop: reads, sends, closes, and never waits for a client
 ``responder``     turns the steps of all connections that are ready into answers
 ``responders``    one responder for what is learnt from, and one for each kind of evaluation
-``episode_count`` counts episodes where a checkpoint is exploited
 ``evaluations``   the responder of what evaluates: its scores, by policy
-``states``        states of several requests: which can be joined
 ``connection``    what belongs to one connection
 ``action_rule``   which actions an algorithm may return
 ``hello``         what the first message of a connection says
 ``episodes``      which episodes go on, and what is counted of them
 ``agents``        what chooses the actions; an agent for each environment looks like a batch agent
-``token_watch``   finds connections whose tokens are not allowed any more
 ``inbox``         brings the connections of a shared worker
 ``measurements``  what a worker measures of itself
 ``seeds``         seeds of agents and environments, from the number of the worker

@@ -2,12 +2,13 @@
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from relaax.access import Right, TokenFile
 from relaax.algorithm_base import Evaluation
 from relaax.errors import AgentError, InvalidState, NoRoom, ProtocolError
 from relaax.protocol import MessageConnection, PeerClosed, binary, json
@@ -15,6 +16,32 @@ from relaax.protocol.binary import ErrorCode, Metric
 from relaax.protocol.connection import Payload
 from relaax.steps import IntArray, Steps
 from relaax.throttled_log import of_kind
+
+
+class TokenWatch:
+    """Compares what connections have shown with the file of tokens, whenever that has changed."""
+
+    def __init__(self, tokens: TokenFile | None) -> None:
+        self._tokens = tokens
+        #: Of the file, when it was compared.
+        self._generation = 0
+
+    def deleted(self, connections: "Iterable[Connection]") -> "list[Connection]":
+        """Return those that are to be closed, each once."""
+        if self._tokens is None:
+            return []
+        generation = self._tokens.generation()
+        if generation == self._generation:
+            return []
+        self._generation = generation
+        return [
+            connection
+            for connection in connections
+            if connection.token_digest is not None
+            and not connection.is_leaving
+            and not self._tokens.allows_digest(connection.token_digest, Right.PLAY)
+        ]
+
 
 _log = logging.getLogger(__name__)
 

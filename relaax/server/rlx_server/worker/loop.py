@@ -17,14 +17,13 @@ from relaax.server.rlx_server.lobby import Lobby
 from relaax.server.rlx_server.tally import WorkerRow, private_row
 from relaax.server.rlx_server.worker.action_rule import ActionRule
 from relaax.server.rlx_server.worker.agents import Agents
-from relaax.server.rlx_server.worker.connection import Connection
+from relaax.server.rlx_server.worker.connection import Connection, TokenWatch
 from relaax.server.rlx_server.worker.hello import begin
 from relaax.server.rlx_server.worker.inbox import Inbox
 from relaax.server.rlx_server.worker.responder import Answer, Request, Responder
 from relaax.server.rlx_server.worker.responders import Responders
 from relaax.server.rlx_server.worker.settings import WorkerSettings
 from relaax.server.rlx_server.worker.stopping import StopRequest
-from relaax.server.rlx_server.worker.token_watch import TokenWatch
 from relaax.steps import Steps
 from relaax.throttled_log import of_kind
 

@@ -12,18 +12,31 @@ from relaax.algorithm_base import BridgeBase
 from relaax.allocator import keep_memory, spare_memory
 from relaax.errors import BridgeError, ConfigurationError, ParameterServerAway, TokenRefused
 from relaax.failure_log import FailureLog, in_words
+from relaax.metrics import EPISODE_REWARD, Metrics
 from relaax.protocol import FrameConnection
 from relaax.protocol.binary import ErrorCode
 from relaax.replay.client.spread import SpreadWriter
 from relaax.server.common.exploitation import Exploiting, exploiting_agent
 from relaax.server.rlx_server.tally import WorkerRow
 from relaax.server.rlx_server.worker.agents import Agents, SeparateAgents
-from relaax.server.rlx_server.worker.episode_count import EpisodeCount
 from relaax.server.rlx_server.worker.inbox import Inbox
 from relaax.server.rlx_server.worker.loop import Worker
 from relaax.server.rlx_server.worker.seeds import Purpose, first_seed, seed_after
 from relaax.server.rlx_server.worker.settings import Exploitation, WorkerSettings
 from relaax.server.rlx_server.worker.stopping import StopRequest
+
+
+class EpisodeCount(Metrics):
+    """Counts the returns of episodes in ``row``, and drops all other scalars."""
+
+    def __init__(self, row: WorkerRow) -> None:
+        self._row = row
+
+    def scalar(self, name: str, y: float, x: float | None = None) -> None:
+        """Count ``y`` if it is the return of an episode that has ended."""
+        if name == EPISODE_REWARD:
+            self._row.count_episode(y)
+
 
 _log = logging.getLogger(__name__)
 

@@ -1,7 +1,7 @@
 """Turns the steps of all connections that are ready into answers, with one evaluation."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
@@ -10,25 +10,50 @@ import numpy.typing as npt
 from relaax.algorithm_base import BatchAgentBase, EnvironmentInfo
 from relaax.errors import AgentError, InvalidState, NoRoom, ProtocolError
 from relaax.metrics import OF_CLIENT, Metrics
-from relaax.observations import Observations, joined
+from relaax.observations import Observations, joined, kind_of, mapped
 from relaax.protocol.binary import Hello, Metric
 from relaax.server.rlx_server.limits import NO_LIMITS, ClientLimits
-from relaax.server.rlx_server.slots import SlotPool
 from relaax.server.rlx_server.tally import WorkerRow, private_row
+from relaax.server.rlx_server.tally.table import SlotPool
 from relaax.server.rlx_server.worker.action_rule import ActionRule, UnusableActions
 from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.connection import Actions, Connection
 from relaax.server.rlx_server.worker.episodes import Episodes, FloatArray, NoEpisode
 from relaax.server.rlx_server.worker.measurements import Measurements
 from relaax.server.rlx_server.worker.seeds import seed_after
-from relaax.server.rlx_server.worker.states import (
-    NO_STATES,
-    are_of_one_kind,
-    finals_of_truncated,
-    kinds,
-    named_kinds,
-)
 from relaax.steps import Flags, IntArray, States, Steps, Transitions, number_of
+
+NO_STATES: npt.NDArray[Any] = np.zeros(0, np.float32)
+
+
+def finals_of_truncated(steps: Steps) -> States:
+    """Return the final states without those of terminated episodes, after which nothing follows."""
+    if number_of(steps.finals) == 0:
+        return NO_STATES
+    is_truncated = steps.is_truncated[steps.has_final]
+    if isinstance(steps.finals, np.ndarray | dict):
+        finals: Observations = mapped(lambda array: array[is_truncated], steps.finals)
+        return finals
+    return [final for final, wanted in zip(steps.finals, is_truncated, strict=True) if wanted]
+
+
+def are_of_one_kind(parts: Sequence[States]) -> TypeGuard[Sequence[Observations]]:
+    """Return whether ``parts`` are arrays, or arrays by name, that can be joined."""
+    kinds_of = [kind_of(part) for part in parts if isinstance(part, np.ndarray | dict)]
+    return len(kinds_of) == len(parts) and all(kind == kinds_of[0] for kind in kinds_of)
+
+
+def kinds(states: Observations) -> str:
+    """Return types of numbers and shapes, for people."""
+    return named_kinds(mapped(lambda array: f"{array.dtype}{list(array.shape[1:])}", states))
+
+
+def named_kinds(found: Any) -> str:
+    """Return a type of numbers, or types by name, for people."""
+    if not isinstance(found, dict):
+        return str(found)
+    return ", ".join(f"{name!r}: {kind}" for name, kind in found.items())
+
 
 Array = npt.NDArray[Any]
 

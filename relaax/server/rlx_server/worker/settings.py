@@ -12,8 +12,7 @@ from relaax.replay.client.spread import SpreadWriter, writer_to
 from relaax.server.common.algorithm_loader import Algorithm
 from relaax.server.common.exploitation import Trained
 from relaax.server.rlx_server.entrance import Guard
-from relaax.server.rlx_server.limits import ClientLimits
-from relaax.server.rlx_server.message_limit import message_limit
+from relaax.server.rlx_server.limits import ClientLimits, message_limit
 
 _log = logging.getLogger(__name__)
 

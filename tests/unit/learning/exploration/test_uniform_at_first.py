@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from relaax.learning.distributions import Deterministic, SquashedGaussian
-from relaax.learning.exploration.uniform_at_first import UniformAtFirst
+from relaax.learning.exploration.noise import UniformAtFirst
 from relaax.learning.networks import POLICY, Dense, Head, Network, initial_parameters
 from relaax.learning.networks.numpy_policy import NumpyPolicy
 from relaax.learning.networks.parameters import Parameters

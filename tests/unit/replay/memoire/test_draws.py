@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from relaax.replay.memoire.draws import drawn_with_decay
+from relaax.replay.memoire.memory import drawn_with_decay
 from relaax.replay.priority_tree import PriorityTree
 
 

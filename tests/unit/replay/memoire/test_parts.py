@@ -8,8 +8,8 @@ from relaax.errors import ConfigurationError
 from relaax.replay.memoire import ReplayMemory
 from relaax.replay.memoire.clients import ClientSlots
 from relaax.replay.memoire.endpoints import target_of
-from relaax.replay.memoire.log_file import LogFile
 from relaax.replay.memoire.served_memory import ServedMemory
+from relaax.replay.memoire.server import LogFile
 from relaax.replay.memoire.topics import Topics
 from relaax.replay.storage import FINAL, START, TERMINATED
 from relaax.replay.writers import MissingSteps, NoFreeSlot, UnknownWriter

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from relaax.replay.memoire.priorities import PriorityScale
-from relaax.replay.memoire.returns import EpisodeRows, ReturnRule, traced_back
+from relaax.replay.memoire.returns import EpisodeRows, PriorityScale, ReturnRule, traced_back
 
 
 def rule(discount, coeff, mix_lambda: float) -> ReturnRule:

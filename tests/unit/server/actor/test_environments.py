@@ -4,7 +4,7 @@ import pytest
 
 from relaax.algorithm_base import ConfigBase
 from relaax.errors import ConfigurationError
-from relaax.server.actor.environments import environment_factory
+from relaax.server.actor.task import environment_factory
 from relaax.server.actor.wiring import require_fit
 from relaax.server.common.configuration import ActorOptions, load_actor
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from relaax.server.launcher.engines.remote_manager import RemoteManager
+from relaax.server.launcher.engines.ray_cluster import RemoteManager
 from relaax.server.launcher.engines.remote_process import GivenUp, MachineIsGone
 from relaax.server.launcher.process_manager import MOST_RESTARTS
 

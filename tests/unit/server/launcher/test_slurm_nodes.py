@@ -3,8 +3,7 @@
 import pytest
 
 from relaax.errors import ConfigurationError
-from relaax.server.launcher.engines.needs import Needs, Placement
-from relaax.server.launcher.engines.plan import as_written
+from relaax.server.launcher.engines.plan import Needs, Placement, as_written
 from relaax.server.launcher.engines.slurm import Node, on_slurm, placed_on
 
 NODES = [Node("a", "10.0.0.1", 4, []), Node("b", "10.0.0.2", 2, []), Node("c", "10.0.0.3", 4, [])]

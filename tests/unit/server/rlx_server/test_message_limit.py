@@ -13,7 +13,7 @@ from relaax.protocol import FrameConnection, binary
 from relaax.protocol.binary import ErrorCode
 from relaax.protocol.framing import DEFAULT_MAX_FRAME_BYTES
 from relaax.protocol.json.codec import encode
-from relaax.server.rlx_server.message_limit import message_limit
+from relaax.server.rlx_server.limits import message_limit
 from relaax.spaces import box, discrete
 from relaax.steps import START, TERMINATED
 

@@ -18,7 +18,7 @@ from relaax.server.rlx_server.operating import (
 )
 from relaax.server.rlx_server.tally import Tally
 from relaax.server.rlx_server.tally.state import Cell, ServerState
-from relaax.server.rlx_server.worker.episode_count import EpisodeCount
+from relaax.server.rlx_server.worker.process import EpisodeCount
 from relaax.server.rlx_server.worker.settings import Exploitation
 
 

@@ -1,4 +1,4 @@
-from relaax.server.rlx_server.slots import SlotPool
+from relaax.server.rlx_server.tally.table import SlotPool
 
 
 def test_the_smallest_free_numbers_are_handed_out():

@@ -6,12 +6,12 @@ from clock import Clock
 
 from relaax.server.common.kept_steps import DELIVERED, DROPPED, TAKEN
 from relaax.server.rlx_server.tally import Tally
-from relaax.server.rlx_server.tally.cells import SECONDS
 from relaax.server.rlx_server.tally.row import (
     CONNECTIONS,
     ENVIRONMENTS,
     HISTOGRAMS,
     LOST,
+    SECONDS,
     STEPS,
     WIDTH,
 )

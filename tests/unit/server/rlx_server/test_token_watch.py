@@ -10,7 +10,7 @@ from relaax.protocol.json.messages import Act
 from relaax.protocol.token_message import encode_token
 from relaax.server.rlx_server.entrance import Guard
 from relaax.server.rlx_server.worker import loop
-from relaax.server.rlx_server.worker.token_watch import TokenWatch
+from relaax.server.rlx_server.worker.connection import TokenWatch
 from relaax.steps import START
 
 OLD, NEW, NEWEST = (f"environment-{number}-0123456789" for number in range(3))

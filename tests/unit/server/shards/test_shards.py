@@ -18,7 +18,7 @@ from relaax.errors import (
     CheckpointMismatch,
     ParameterServerAway,
 )
-from relaax.learning.filters.merging import MergingOptimizer
+from relaax.learning.filters.filters import MergingOptimizer
 from relaax.learning.filters.statistics import initial_statistics
 from relaax.learning.optimizers import SGD, Adam, AdamSettings, RMSProp, RMSPropSettings
 from relaax.learning.optimizers.parts import OptimizerOfParts, Part
