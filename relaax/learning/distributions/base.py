@@ -51,15 +51,6 @@ class Distribution(ActionHead, Protocol):
     def log_likelihood(self, outputs: FloatArray, actions: Array) -> FloatArray:
         """Return ``log pi(a | s)`` float32 [B] of actions [B, ...], from outputs [B, N]."""
 
-    def entropy(self, outputs: FloatArray) -> FloatArray:
-        """Return the entropy in nats, float32 [B], from outputs [B, N].
-
-        Of continuous actions it is the differential entropy, which may be negative.
-        """
-
-    def kl(self, outputs_p: FloatArray, outputs_q: FloatArray) -> FloatArray:
-        """Return ``KL(p || q)`` in nats, float32 [B], of the distributions that both make."""
-
 
 class GraphActionHead(Protocol):
     """Makes actions of outputs inside a TensorFlow graph."""

@@ -46,20 +46,6 @@ class Bernoulli:
         total: FloatArray = (bits * outputs - _softplus(outputs)).sum(axis=-1)
         return total
 
-    def entropy(self, outputs: FloatArray) -> FloatArray:
-        """Return the entropy in nats, float32 [B], from logits [B, N]."""
-        p = np.exp(-_softplus(-outputs))
-        total: FloatArray = (_softplus(outputs) - p * outputs).sum(axis=-1)
-        return total
-
-    def kl(self, outputs_p: FloatArray, outputs_q: FloatArray) -> FloatArray:
-        """Return ``KL(p || q)`` float32 [B], from logits [B, N] of both."""
-        ones = _softplus(-outputs_q) - _softplus(-outputs_p)
-        zeros = _softplus(outputs_q) - _softplus(outputs_p)
-        p = np.exp(-_softplus(-outputs_p))
-        total: FloatArray = (p * ones + (1 - p) * zeros).sum(axis=-1)
-        return total
-
     def masked(self, outputs: FloatArray, mask: Mask) -> FloatArray:
         """Return logits [B, N] where a bit is always 0 whose ``mask`` [B, N] is 0.
 

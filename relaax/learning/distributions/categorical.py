@@ -65,18 +65,6 @@ class Categorical:
         log_likelihood: FloatArray = chosen - highest - np.log(total)
         return log_likelihood
 
-    def entropy(self, outputs: FloatArray) -> FloatArray:
-        """Return the entropy in nats, float32 [B], from logits [B, A]."""
-        log_p = _log_probabilities(outputs)
-        entropy: FloatArray = -(np.exp(log_p) * log_p).sum(axis=-1)
-        return entropy
-
-    def kl(self, outputs_p: FloatArray, outputs_q: FloatArray) -> FloatArray:
-        """Return ``KL(p || q)`` float32 [B], from logits [B, A] of both."""
-        log_p, log_q = _log_probabilities(outputs_p), _log_probabilities(outputs_q)
-        divergence: FloatArray = (np.exp(log_p) * (log_p - log_q)).sum(axis=-1)
-        return divergence
-
     def masked(self, outputs: FloatArray, mask: Mask) -> FloatArray:
         """Return logits [B, A] without the actions whose ``mask`` [B, A] is 0.
 

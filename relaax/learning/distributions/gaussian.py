@@ -74,21 +74,6 @@ class DiagonalGaussian:
         total: FloatArray = -terms.sum(axis=-1) - self.actions * log(2 * pi) / 2
         return total
 
-    def entropy(self, outputs: FloatArray) -> FloatArray:
-        """Return ``sum(log(sigma) + log(2 pi e) / 2)``, float32 [B], from outputs [B, 2 A]."""
-        _, sigma = self.mean_and_sigma(outputs)
-        total: FloatArray = np.log(sigma).sum(axis=-1) + self.actions * STANDARD_ENTROPY
-        return total
-
-    def kl(self, outputs_p: FloatArray, outputs_q: FloatArray) -> FloatArray:
-        """Return ``KL(p || q)`` float32 [B], from outputs [B, 2 A] of both."""
-        mean_p, sigma_p = self.mean_and_sigma(outputs_p)
-        mean_q, sigma_q = self.mean_and_sigma(outputs_q)
-        ratio, distance = sigma_p / sigma_q, (mean_p - mean_q) / sigma_q
-        terms = (np.square(ratio) + np.square(distance) - 1) / 2 - np.log(ratio)
-        total: FloatArray = terms.sum(axis=-1)
-        return total
-
     def mean_and_sigma(self, outputs: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return means and standard deviations [..., A], from outputs [..., 2 A]."""
         mean, raw = outputs[..., : self.actions], outputs[..., self.actions :]

@@ -58,16 +58,6 @@ class MultiDiscrete:
         columns = zip(self._choices, self._parts(outputs), actions.T, strict=True)
         return _sum([choice.log_likelihood(part, column) for choice, part, column in columns])
 
-    def entropy(self, outputs: FloatArray) -> FloatArray:
-        """Return the entropy in nats, float32 [B], from logits [B, N]."""
-        parts = zip(self._choices, self._parts(outputs), strict=True)
-        return _sum([choice.entropy(part) for choice, part in parts])
-
-    def kl(self, outputs_p: FloatArray, outputs_q: FloatArray) -> FloatArray:
-        """Return ``KL(p || q)`` float32 [B], from logits [B, N] of both."""
-        parts = zip(self._choices, self._parts(outputs_p), self._parts(outputs_q), strict=True)
-        return _sum([choice.kl(p, q) for choice, p, q in parts])
-
     def masked(self, outputs: FloatArray, mask: Mask) -> FloatArray:
         """Return logits [B, N] without the actions whose ``mask`` [B, N] is 0.
 

@@ -81,18 +81,6 @@ class SquashedGaussian:
         likelihood: FloatArray = self.gaussian.log_likelihood(outputs, draws) - slopes
         return likelihood
 
-    def entropy(self, outputs: FloatArray) -> FloatArray:
-        """Return the differential entropy in nats, float32 [B], from outputs [B, 2 A]."""
-        mean, sigma = self.gaussian.mean_and_sigma(outputs)
-        draws = mean[..., np.newaxis] + sigma[..., np.newaxis] * NORMAL_POINTS
-        slopes = (log_slope(draws) @ NORMAL_WEIGHTS + np.log(self.half)).sum(axis=-1)
-        entropy: FloatArray = self.gaussian.entropy(outputs) + slopes
-        return entropy
-
-    def kl(self, outputs_p: FloatArray, outputs_q: FloatArray) -> FloatArray:
-        """Return ``KL(p || q)`` float32 [B], from outputs [B, 2 A] of both."""
-        return self.gaussian.kl(outputs_p, outputs_q)
-
     def _squashed(self, draws: FloatArray) -> FloatArray:
         """Return draws [B, A] as actions [B, ...]; rounding leads none beyond the bounds."""
         actions = (self.middle + self.half * np.tanh(draws)).reshape(-1, *self.action_shape)
