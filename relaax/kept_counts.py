@@ -15,6 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
+#: Steps whose reward has come, and what became of them: a learner or a replay server has
+#: acknowledged them, or no such server took them in time.
+TAKEN, DELIVERED, DROPPED = "taken", "delivered", "dropped"
+
+
 #: What the memory is called in /proc/PID/fd.
 _NAME = "relaax-counts"
 

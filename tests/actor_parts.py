@@ -7,7 +7,7 @@ import numpy as np
 from gymnasium import spaces
 
 from relaax.actor import Acted, Actor, ActorSession, PullRule
-from relaax.actor.columns import columns_of
+from relaax.actor.experience import columns_of
 from relaax.actor.parameter_client import ParameterClient
 from relaax.algorithm_base import ConfigBase, NullMetrics
 from relaax.learning.published import PublishedParameters, PublishedService

@@ -13,7 +13,6 @@ import numpy as np
 
 from relaax.algorithm_base import AgentBase, BatchAgentBase
 from relaax.errors import InvalidState
-from relaax.failure_log import FailureLog
 from relaax.metrics import Metrics
 from relaax.protocol import FrameConnection, MessageConnection, binary
 from relaax.protocol.binary import Answers, ErrorCode, Hello
@@ -26,6 +25,7 @@ from relaax.server.rlx_server.worker.loop import Worker
 from relaax.server.rlx_server.worker.settings import WorkerSettings
 from relaax.server.rlx_server.worker.stopping import Reason
 from relaax.steps import Steps
+from relaax.throttled_log import FailureLog
 
 DEADLINE_S = 20.0
 

@@ -19,8 +19,7 @@ from relaax.learning.evaluator import EvaluationParts
 from relaax.learning.filters import FilteringModel, Filters
 from relaax.learning.networks import initial_parameters
 from relaax.learning.optimizers import linear_anneal
-from relaax.learning.policy import CurrentPolicy
-from relaax.learning.policy_use import PolicyUse
+from relaax.learning.policy import CurrentPolicy, PolicyUse
 from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.published import PublishedSource, serve_published
 from relaax.learning.pulling import PullingSink

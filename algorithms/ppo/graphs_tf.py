@@ -15,7 +15,7 @@ from relaax.learning.model import Gradient
 from relaax.learning.networks import POLICY, Network
 from relaax.learning.networks.compiled_tf import CompiledFunction
 from relaax.learning.networks.layers_tf import ObservationTensors, unroll
-from relaax.learning.networks.parameters import Parameters
+from relaax.learning.networks.manifest import Parameters
 from relaax.learning.networks.parameters_tf import ParameterTensors
 from relaax.learning.returns_tf import n_step_targets, normalized
 from relaax.learning.rollouts import RolloutBatch

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from relaax.algorithm_base import FloatVector, LearnerBase, NullMetrics, StepResult
 from relaax.learning.filters import Filters, scaled_states
 from relaax.learning.model import Gradient
-from relaax.learning.networks.parameters import Parameters
+from relaax.learning.networks.manifest import Parameters
 from relaax.learning.optimizers import Optimizer, clip_by_global_norm
 from relaax.learning.parameter_service import ParameterService
 from relaax.learning.parameter_store import ParameterStore, Snapshot

@@ -6,12 +6,16 @@
 ``reach``            whether a server is there, and the TLS of both ends fits
 ``expiry``           when certificates expire
 ``process_access``   what this process proves, and asks others to prove
-``public_port``      refuses ports that anyone on a network could use
 ``refusals``         counts and logs attempts that fail
 """
 
-from relaax.access.process_access import Access, current_access, use_access
-from relaax.access.public_port import refuse_unguarded, require_guarded
+from relaax.access.process_access import (
+    Access,
+    current_access,
+    refuse_unguarded,
+    require_guarded,
+    use_access,
+)
 from relaax.access.refusals import Refusals
 from relaax.access.tls import TlsFiles
 from relaax.access.tokens import Right, Role, TokenFile

@@ -1,5 +1,6 @@
 """What this process proves to others, and what others have to prove to it."""
 
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,6 +9,10 @@ from dataclasses import dataclass, field
 from relaax.access.refusals import GrpcConnections, Refusals
 from relaax.access.tls import TlsFiles
 from relaax.access.tokens import TokenFile
+from relaax.address import Address, is_loopback
+from relaax.errors import ConfigurationError
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -63,3 +68,37 @@ def access_while(access: Access) -> Iterator[None]:
         yield
     finally:
         _Process.access = before
+
+
+def refuse_unguarded(address: Address, access: Access) -> None:
+    """Raise ConfigurationError for an address that others reach, unless TLS and tokens guard it.
+
+    Not where the user allows it.
+    """
+    what = "" if access.is_insecure else _missing(address, access)
+    if what:
+        raise ConfigurationError(
+            f"cannot listen at {address}: other machines reach this address, and there is no "
+            f"{what}. 'relaax-certificates FOLDER HOST ...' makes the files for both; or listen at "
+            "localhost; or give --insecure, or set RELAAX_INSECURE=1, on a network where everybody "
+            "may use this port"
+        )
+
+
+def require_guarded(address: Address, access: Access) -> None:
+    """Do as ``refuse_unguarded``, before a port is opened; warn of what the user allows."""
+    refuse_unguarded(address, access)
+    if what := _missing(address, access):
+        _log.warning(
+            "--insecure: everybody who reaches %s may use it: there is no %s", address, what
+        )
+
+
+def _missing(address: Address, access: Access) -> str:
+    """Return in words what guards should be there and are not; nothing if all is well."""
+    missing = []
+    if access.tls is None:
+        missing.append("TLS (--tls-cert, --tls-key)")
+    if access.tokens is None:
+        missing.append("token (--auth-token-file)")
+    return "" if not missing or is_loopback(address.host) else " and ".join(missing)

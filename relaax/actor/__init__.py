@@ -6,7 +6,6 @@
 ``pulled_bridge``     the bridge of an agent whose parameters are pulled for it
 ``module_dict``       what is learnt, by name, and as the vector that travels
 ``environment``       an environment as an actor sees it
-``columns``           what is stored of a step
 ``experience``        hands steps on, each once
 ``episode_metrics``   what is counted of episodes
 ``session``           the parts that a process hands to its actor

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from relaax.actor.columns import columns_of
 from relaax.actor.environment import ActorEnvironment, Outcome, limited
-from relaax.actor.experience import Acted, ExperienceSender
+from relaax.actor.experience import Acted, ExperienceSender, columns_of
 from relaax.actor.module_dict import Module, ModuleDict, ParameterArrays
 from relaax.actor.session import TRAINING, ActorMode, ActorSession, PeriodicTracker, require_mode
 from relaax.algorithm_base import ConfigBase, EvaluatedPolicy, FloatVector, PublishedInfo

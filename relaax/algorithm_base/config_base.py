@@ -75,7 +75,7 @@ class ConfigBase:
     def describe_policy(self, vector: FloatVector) -> Any:
         """Return what actions depend on, for the parameters of a checkpoint, float32 [size].
 
-        That is a ``relaax.learning.described_policy.DescribedPolicy``, which ``relaax-export``
+        That is a ``relaax.learning.model.DescribedPolicy``, which ``relaax-export``
         writes into files; None, by default, where it is not known.
         """
         return None

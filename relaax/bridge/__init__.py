@@ -7,7 +7,6 @@ An algorithm uses it unless it exports a ``BridgeControl`` of its own; the objec
 ``stub``             the worker's end
 ``sharded``          the same to a parameter server in several shards
 ``service``          the parameter server's end; it calls roles
-``counted_steps``    counts steps once, however often they are sent
 ``sender_totals``    what was counted of each sender, now and in a checkpoint
 ``gate``             keeps calls out of a parameter server that is about to stop
 ``refusals``         refuses a call, and says who has made it
@@ -18,7 +17,6 @@ An algorithm uses it unless it exports a ``BridgeControl`` of its own; the objec
 ``metrics_sender``   sends a worker's metrics without making it wait
 ``channels``         opens channels, with the token and certificate of this process
 ``renewed_channel``  a channel of which the certificate may be renewed while it is used
-``retry_pause``      how calls wait for a server that is away
 ``reachability``     says in the log why a server is not reached
 ``guarded_server``   a gRPC server that asks callers for theirs
 ``channel_options``  gRPC settings that both ends share

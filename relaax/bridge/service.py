@@ -27,16 +27,15 @@ from relaax.algorithm_base import (
     Wanted,
 )
 from relaax.bridge import bridge_pb2, bridge_pb2_grpc
-from relaax.bridge.counted_steps import CountedSteps, require_possible
 from relaax.bridge.gate import Gate
 from relaax.bridge.refusals import address_of, unary
-from relaax.bridge.sender_totals import SenderTotals
+from relaax.bridge.sender_totals import CountedSteps, SenderTotals, require_possible
 from relaax.bridge.traffic import Traffic
 from relaax.bridge.vectors import GRADIENTS, PUBLICATIONS, SERVICE_NAME, VALUES, WithVector
 from relaax.errors import ParameterServerAway
 from relaax.failpoints import passing
-from relaax.failure_log import FailureLog, in_words
 from relaax.kept_counts import KeptCounts
+from relaax.throttled_log import FailureLog, in_words
 
 #: Who has not asked for so long is gone: RLX servers ask twice a second, learners more often.
 LATELY_S = 5.0

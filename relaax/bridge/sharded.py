@@ -17,14 +17,13 @@ import numpy as np
 from relaax.algorithm_base import BridgeBase, Evaluations, FloatVector, Phase, Values, Version
 from relaax.bridge import shards_pb2
 from relaax.bridge.channels import open_channel
-from relaax.bridge.reachability import Reachability
-from relaax.bridge.retry_pause import SAY_AGAIN_S
+from relaax.bridge.reachability import SAY_AGAIN_S, Reachability
 from relaax.bridge.shard_messages import SERVICE_NAME, SLICES, STAGED_SLICES
 from relaax.bridge.stub import AWAY, Bridge, refusal_of
 from relaax.bridge.vectors import WithVector
 from relaax.errors import BridgeError, ParameterServerAway
 from relaax.metrics import Metrics
-from relaax.repeated_warning import RepeatedWarning
+from relaax.throttled_log import RepeatedWarning
 
 _log = logging.getLogger(__name__)
 

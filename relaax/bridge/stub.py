@@ -25,8 +25,7 @@ from relaax.algorithm_base import (
 from relaax.bridge import bridge_pb2, bridge_pb2_grpc
 from relaax.bridge.channels import open_channel
 from relaax.bridge.metrics_sender import MetricsSender
-from relaax.bridge.reachability import Reachability
-from relaax.bridge.retry_pause import LONGEST_PAUSE_S, RetryPause
+from relaax.bridge.reachability import LONGEST_PAUSE_S, Reachability, RetryPause
 from relaax.bridge.vectors import GRADIENTS, PUBLICATIONS, SERVICE_NAME, VALUES, WithVector
 from relaax.errors import BridgeError, ParameterServerAway, TokenRefused
 from relaax.failpoints import passing

@@ -12,10 +12,9 @@ Acting
 ``steps``               single steps, for what stores them
 ``pulling``             replaces the parameters by what is published
 ``exploration``         what makes actors try other actions
-``policy_use``          how old parameters are when actors get them, and what is done with them
 ``distributions``       how actions are drawn from what a network puts out
-
 ``described_policy``    all that an action depends on, for what acts outside of this package
+
 
 Learning
 ``learner``             turns rollouts into updates, before the next action

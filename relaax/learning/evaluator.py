@@ -19,7 +19,7 @@ from relaax.algorithm_base import (
 from relaax.learning.exploration import NoiseSource
 from relaax.learning.filters import Filters, Scale
 from relaax.learning.model import PolicyModel
-from relaax.learning.networks.parameters import Parameters
+from relaax.learning.networks.manifest import Parameters
 from relaax.learning.policy import Policy
 from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.pulling import PolicyPuller

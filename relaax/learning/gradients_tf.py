@@ -11,7 +11,7 @@ from relaax.learning.model import Gradient, Objective
 from relaax.learning.networks.compiled_tf import CompiledFunction
 from relaax.learning.networks.description import Network
 from relaax.learning.networks.layers_tf import ObservationTensors, unroll
-from relaax.learning.networks.parameters import Parameters
+from relaax.learning.networks.manifest import Parameters
 from relaax.learning.networks.parameters_tf import ParameterTensors
 from relaax.learning.rollouts import Columns, RolloutBatch
 from relaax.observations import mapped

@@ -14,7 +14,7 @@ from relaax.algorithm_base import (
     Version,
 )
 from relaax.errors import BridgeError
-from relaax.repeated_warning import RepeatedWarning
+from relaax.throttled_log import RepeatedWarning
 
 _log = logging.getLogger(__name__)
 

@@ -1,7 +1,7 @@
 """Makes an algorithm's package of Surreal's three classes."""
 
 from relaax.actor import Actor, ActorMode, ActorSession, ModuleDict
-from relaax.actor.columns import columns_of
+from relaax.actor.experience import columns_of
 from relaax.algorithm_base import LearnerBase, Metrics, ParameterServerBase, Saver
 from relaax.learning.published import serve_published
 from relaax.learning.steps import schema_of

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from relaax.failure_log import FailureLog, in_words
+from relaax.throttled_log import FailureLog, in_words
 
 
 def fail(error, place):

@@ -5,7 +5,7 @@ import logging
 import pytest
 from clock import Clock
 
-from relaax.repeated_warning import RepeatedWarning
+from relaax.throttled_log import RepeatedWarning
 
 
 @pytest.fixture(name="clock")

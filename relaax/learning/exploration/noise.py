@@ -9,7 +9,7 @@ import numpy.typing as npt
 from relaax.learning.distributions.base import ActionHead
 from relaax.learning.exploration.schedules import Clock
 from relaax.learning.model import Choice, PolicyModel
-from relaax.learning.networks.parameters import Parameters
+from relaax.learning.networks.manifest import Parameters
 from relaax.observations import Observations
 
 FloatArray = npt.NDArray[np.float32]

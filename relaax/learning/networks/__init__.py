@@ -6,7 +6,6 @@
 ``encoders``        the layers of observations that no configuration describes
 ``manifest``        names, shapes and offsets of the tensors in a flat vector
 ``initialization``  initial parameters
-``parameters``      the parameters at one version, as numpy and as TensorFlow want them
 ``numpy_policy``    choosing without convolutions and recurrent layers, in numpy
 ``policy_tf``       choosing with any network, in TensorFlow
 ``layers_tf``       layers inside a graph, for one step or unrolled over rollouts
@@ -18,8 +17,7 @@ from relaax.learning.networks.description import POLICY, Encoder, Head, Network
 from relaax.learning.networks.encoders import default_network
 from relaax.learning.networks.initialization import initial_parameters
 from relaax.learning.networks.layers import LSTM, Convolution, Dense, Layer, LayerNorm
-from relaax.learning.networks.manifest import ParameterManifest, TensorSpec
-from relaax.learning.networks.parameters import Parameters
+from relaax.learning.networks.manifest import ParameterManifest, Parameters, TensorSpec
 from relaax.learning.networks.reading import read_network
 
 __all__ = [

@@ -14,7 +14,7 @@ from relaax.learning.distributions.base import ActionHead, Distribution, Maskabl
 from relaax.learning.model import Choice
 from relaax.learning.networks.description import POLICY, Head, NamedLayers, Network
 from relaax.learning.networks.layers import Dense, LayerNorm
-from relaax.learning.networks.parameters import Parameters
+from relaax.learning.networks.manifest import Parameters
 from relaax.observations import UNNAMED, Observations
 
 Array = npt.NDArray[Any]

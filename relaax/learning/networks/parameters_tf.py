@@ -8,7 +8,7 @@ from relaax.algorithm_base import FloatVector
 from relaax.learning.networks.compiled_tf import tensor_of
 from relaax.learning.networks.description import Network
 from relaax.learning.networks.layers_tf import ObservationTensors, Tensors, features, head_outputs
-from relaax.learning.networks.parameters import Parameters
+from relaax.learning.networks.manifest import Parameters
 
 
 def outputs_of(

@@ -18,8 +18,8 @@ from relaax.learning.model import Choice, PolicyModel
 from relaax.learning.networks import layers_tf
 from relaax.learning.networks.compiled_tf import CompiledFunction
 from relaax.learning.networks.description import POLICY, Network
+from relaax.learning.networks.manifest import Parameters
 from relaax.learning.networks.numpy_policy import NumpyPolicy
-from relaax.learning.networks.parameters import Parameters
 from relaax.learning.networks.parameters_tf import ParameterTensors
 from relaax.observations import Observations, mapped
 

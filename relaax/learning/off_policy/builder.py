@@ -21,7 +21,7 @@ from relaax.learning.exploration import NoiseSource
 from relaax.learning.exploration.noise import UniformAtFirst
 from relaax.learning.exploration.parameter_noise import ParameterNoise
 from relaax.learning.model import PolicyModel
-from relaax.learning.networks.parameters import Parameters
+from relaax.learning.networks.manifest import Parameters
 from relaax.learning.off_policy.config import POLICY_VARIABLE, OffPolicyConfig
 from relaax.learning.off_policy.learner import OffPolicyLearner
 from relaax.learning.off_policy.learner_roles import Update
@@ -32,13 +32,12 @@ from relaax.learning.off_policy.settings import (
     OffPolicySettings,
 )
 from relaax.learning.optimizers import Adam, AdamSettings
-from relaax.learning.optimizers.parts import OptimizerOfParts, Part
+from relaax.learning.optimizers.optimizer import OptimizerOfParts, Part
 from relaax.learning.parameter_server import ParameterServer as ServesParameters
 from relaax.learning.parameter_server import Store
 from relaax.learning.parameter_service import ParameterService
 from relaax.learning.parameter_store import ParameterStore
-from relaax.learning.policy import CurrentPolicy
-from relaax.learning.policy_use import PolicyUse
+from relaax.learning.policy import CurrentPolicy, PolicyUse
 from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.published import serve_published
 from relaax.learning.pulling import PullingSink

@@ -2,7 +2,6 @@
 
 ``optimizer``  what the parameter store asks of any of them
 ``adam``       Adam with decoupled weight decay
-``parts``      several optimisers on parts of one vector
 ``sections``   which of them a YAML file asks for
 """
 

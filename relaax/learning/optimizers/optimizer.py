@@ -1,12 +1,16 @@
 """What the parameter store asks of an optimiser."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from relaax.algorithm_base import FloatVector
+
+#: What an optimiser remembers, by the names that checkpoints give it.
+Slots = Mapping[str, npt.NDArray[Any]]
 
 
 def linear_anneal(initial: float, global_t: int, max_global_step: float) -> float:
@@ -32,10 +36,6 @@ def clip_by_global_norm(gradient: FloatVector, limit: float | None) -> tuple[Flo
     return gradient * np.float32(limit / norm), norm
 
 
-#: What an optimiser remembers, by the names that checkpoints give it.
-Slots = Mapping[str, npt.NDArray[Any]]
-
-
 class Optimizer(Protocol):
     """Moves a flat vector, and remembers what it needs for the next step."""
 
@@ -54,3 +54,55 @@ class Optimizer(Protocol):
 
     def apply(self, parameters: FloatVector, gradient: FloatVector, learning_rate: float) -> None:
         """Take one step down ``gradient`` [size], changing ``parameters`` [size] in place."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Consecutive entries of the vector, and what moves them at a rate of their own."""
+
+    size: int
+    optimizer: Optimizer
+    learning_rate: float
+
+
+class OptimizerOfParts:
+    """Moves each part by its own optimiser; slots are named ``adam/PART/mean``.
+
+    The learning rate that ``apply`` is given multiplies that of every part.
+    """
+
+    def __init__(self, parts: Mapping[str, Part]) -> None:
+        self._parts = dict(parts)
+
+    def slots(self) -> Slots:
+        """See Optimizer."""
+        slots = {}
+        for part, of_part in self._parts.items():
+            for name, slot in of_part.optimizer.slots().items():
+                kind, _, rest = name.partition("/")
+                slots[f"{kind}/{part}/{rest}"] = slot
+        return slots
+
+    def part(self, begin: int, end: int, size: int) -> "OptimizerOfParts":
+        """See Optimizer."""
+        parts = {}
+        for (name, part), place in zip(self._parts.items(), self._places(), strict=True):
+            first, last = max(begin - place.start, 0), min(end - place.start, part.size)
+            if first < last:
+                optimizer = part.optimizer.part(first, last, part.size)
+                parts[name] = replace(part, size=last - first, optimizer=optimizer)
+        return OptimizerOfParts(parts)
+
+    def apply(self, parameters: FloatVector, gradient: FloatVector, learning_rate: float) -> None:
+        """See Optimizer."""
+        places = self._places()
+        for part, place in zip(self._parts.values(), places, strict=True):
+            rate = part.learning_rate * learning_rate
+            part.optimizer.apply(parameters[place], gradient[place], rate)
+
+    def _places(self) -> Sequence[slice]:
+        places, begin = [], 0
+        for part in self._parts.values():
+            places.append(slice(begin, begin + part.size))
+            begin += part.size
+        return places

@@ -1,14 +1,13 @@
 """Single steps of environments, for what stores them.
 
 ``recorder``       holds a step until what it led to is known
-``read_rollouts``  stored steps as rollouts
 """
 
-from relaax.learning.steps.read_rollouts import rollouts_in
 from relaax.learning.steps.recorder import (
     ACTION,
     StepRecorder,
     observations_in,
+    rollouts_in,
     schema_of,
     side_by_side,
 )

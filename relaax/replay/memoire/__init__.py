@@ -10,7 +10,6 @@
 ``returns``        returns of steps, and how far the news of later ones reach back
 ``ring``           the entries of a slot, and the episodes in it
 ``rollouts``       which entries a draw reads
-``batches``        what is drawn, as Memoire's users have it
 ``caches``         what clients have drawn of their own memories
 ``clients``        which client has which slot
 ``served_memory``  a memory as the gRPC service of experience calls it
@@ -18,15 +17,14 @@
 ``stub``           calls that service
 ``subscriber``     receives what a server publishes
 ``ports``          the gRPC ports of a server or proxy
-``endpoints``      endpoints as Memoire's users write them
 ``topics``         the newest message of each topic
 """
 
 from relaax.replay.client.stub import ReplayAway
-from relaax.replay.memoire.batches import MemoryClosed
 from relaax.replay.memoire.client import ReplayMemoryClient
-from relaax.replay.memoire.endpoints import Bind, Conn, Mode
+from relaax.replay.memoire.entry import MemoryClosed
 from relaax.replay.memoire.memory import ReplayMemory
+from relaax.replay.memoire.ports import Bind, Conn, Mode
 from relaax.replay.memoire.proxy import Proxy
 from relaax.replay.memoire.server import ReplayMemoryServer
 from relaax.replay.replay import NotReady

@@ -13,10 +13,9 @@ from relaax.bridge.payloads import Buffer
 from relaax.errors import ConfigurationError, RelaaxError
 from relaax.replay.client.stub import ReplayAway, ReplayStub
 from relaax.replay.client.writer import ReplayWriter
-from relaax.replay.memoire.batches import Array, Batch, as_tuples
-from relaax.replay.memoire.endpoints import is_endpoint, target_of
-from relaax.replay.memoire.entry import schema_of, templates_of
+from relaax.replay.memoire.entry import Array, Batch, as_tuples, schema_of, templates_of
 from relaax.replay.memoire.memory import ReplayMemory
+from relaax.replay.memoire.ports import is_endpoint, target_of
 from relaax.replay.memoire.served_memory import TABLE
 from relaax.replay.memoire.stub import MemoireStub, SlotInfo
 from relaax.replay.memoire.subscriber import Subscriber, waits

@@ -12,10 +12,18 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.errors import ConfigurationError
-from relaax.replay.memoire.batches import Batch, MemoryClosed, as_tuples
 from relaax.replay.memoire.caches import Caches
 from relaax.replay.memoire.entries import Entries
-from relaax.replay.memoire.entry import LAST, WEIGHT, require_rewards, schema_of, templates_of
+from relaax.replay.memoire.entry import (
+    LAST,
+    WEIGHT,
+    Batch,
+    MemoryClosed,
+    as_tuples,
+    require_rewards,
+    schema_of,
+    templates_of,
+)
 from relaax.replay.memoire.returns import PriorityScale, traced_back
 from relaax.replay.memoire.ring import Episode, Ring
 from relaax.replay.memoire.rollouts import may_be_drawn

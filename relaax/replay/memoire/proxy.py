@@ -11,9 +11,8 @@ from relaax.bridge import channel_options
 from relaax.bridge.channels import open_channel
 from relaax.errors import BridgeError, ConfigurationError
 from relaax.replay.client.stub import ReplayAway
-from relaax.replay.memoire.batches import MemoryClosed
-from relaax.replay.memoire.endpoints import Bind, Conn, Mode, target_of
-from relaax.replay.memoire.ports import Handlers, Ports
+from relaax.replay.memoire.entry import MemoryClosed
+from relaax.replay.memoire.ports import Bind, Conn, Handlers, Mode, Ports, target_of
 from relaax.replay.memoire.service import LONGEST_WAIT_S, SERVICE_NAME, TopicServicer, fetch_handler
 from relaax.replay.memoire.stub import CALL_TIMEOUT_S, MemoireStub
 from relaax.replay.memoire.subscriber import PAUSE_S, Subscriber

@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.replay.gather import Empty
-from relaax.replay.memoire.batches import MemoryClosed
 from relaax.replay.memoire.clients import ClientSlots
-from relaax.replay.memoire.entry import LAST, QVEST, WEIGHT
+from relaax.replay.memoire.entry import LAST, QVEST, WEIGHT, MemoryClosed
 from relaax.replay.memoire.memory import ReplayMemory
 from relaax.replay.replay import NotReady, ReplayState
 from relaax.replay.schema import Schema

@@ -12,11 +12,9 @@ import numpy.typing as npt
 from relaax.bridge.payloads import Buffer
 from relaax.errors import ConfigurationError
 from relaax.replay.memoire import memoire_pb2
-from relaax.replay.memoire.batches import Batch
-from relaax.replay.memoire.endpoints import Bind, Mode, is_inproc, target_of
-from relaax.replay.memoire.entry import LAST
+from relaax.replay.memoire.entry import LAST, Batch
 from relaax.replay.memoire.memory import ReplayMemory
-from relaax.replay.memoire.ports import Handlers
+from relaax.replay.memoire.ports import Bind, Handlers, Mode, is_inproc, target_of
 from relaax.replay.memoire.proxy import HIGH_WATER_MARK, Proxy
 from relaax.replay.memoire.served_memory import ServedMemory
 from relaax.replay.memoire.service import MemoireServicer

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from time import monotonic
 
 from relaax.replay.client.stub import ReplayAway
-from relaax.replay.memoire.batches import MemoryClosed
+from relaax.replay.memoire.entry import MemoryClosed
 from relaax.replay.memoire.service import LONGEST_WAIT_S
 from relaax.replay.memoire.stub import MemoireStub
 from relaax.replay.memoire.topics import NOTHING, Message

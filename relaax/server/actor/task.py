@@ -16,11 +16,10 @@ from relaax.client.run_result import RunOutcome, RunResult
 from relaax.client.runner_options import VideoOptions
 from relaax.client.simulator import RunObserver
 from relaax.errors import ConfigurationError
-from relaax.kept_counts import KeptCounts
+from relaax.kept_counts import DELIVERED, DROPPED, TAKEN, KeptCounts
 from relaax.server.actor.wiring import algorithm_of, make_actor, require_fit
 from relaax.server.common.access import begin_access
 from relaax.server.common.configuration import ActorOptions, load_actor
-from relaax.server.common.kept_steps import DELIVERED, DROPPED, TAKEN
 from relaax.server.common.listening import allow_many_files
 from relaax.server.common.logs import show_name, start_logging
 from relaax.server.common.operators.certificates import Certificates

@@ -29,12 +29,11 @@ from relaax.client.gymnasium_actions import action_space_as_json
 from relaax.client.gymnasium_factory import Environment
 from relaax.client.gymnasium_observations import observation_space_as_json
 from relaax.errors import ConfigurationError
-from relaax.kept_counts import CountsRow
+from relaax.kept_counts import DELIVERED, DROPPED, CountsRow
 from relaax.learning.agent import SingleAgent
 from relaax.replay.client.spread import writer_to
 from relaax.server.common.algorithm_loader import Algorithm, load_algorithm, make_config
 from relaax.server.common.configuration import ActorConfiguration, ActorOptions
-from relaax.server.common.kept_steps import DELIVERED, DROPPED
 from relaax.server.common.training_watch import TrainingWatch
 from relaax.spaces import actions_differ, differ, written
 

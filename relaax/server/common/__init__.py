@@ -11,7 +11,6 @@
 ``exploitation``        what a checkpoint holds, for what acts without a parameter server
 ``directory_lock``      keeps other processes from that
 ``replay_port``         the gRPC port of a replay
-``kept_steps``          names of what becomes of steps
 ``training_watch``      counts steps, and asks whether the training is over
 ``stop_signal``         a stop that signals ask for
 ``saver``               checkpoints in a directory or in AWS S3

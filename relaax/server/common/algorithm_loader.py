@@ -25,12 +25,12 @@ from relaax.algorithm_base import (
 )
 from relaax.bridge import BridgeControl
 from relaax.errors import ConfigurationError
-from relaax.failure_log import in_words
 from relaax.hints import closest
 from relaax.replay.specs import ReplaySpec
 from relaax.server.common.configuration.load import AlgorithmSection
 from relaax.server.common.configuration.mistakes import explain
 from relaax.server.common.space_check import cause, require_spaces
+from relaax.throttled_log import in_words
 
 EXPORTS = ("Agent", "Config", "ParameterServer")
 

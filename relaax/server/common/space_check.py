@@ -13,10 +13,10 @@ import numpy as np
 
 from relaax.algorithm_base import ConfigBase
 from relaax.errors import ConfigurationError
-from relaax.failure_log import in_words
 from relaax.hints import did_you_mean
 from relaax.observations import NUMBERS, named
 from relaax.spaces import is_nested, members
+from relaax.throttled_log import in_words
 
 
 def require_spaces(config: ConfigBase, directory: Path) -> None:

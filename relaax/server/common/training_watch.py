@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from relaax.algorithm_base import BridgeBase, Phase
 from relaax.errors import Abandoned, BridgeError
-from relaax.repeated_warning import RepeatedWarning
 from relaax.server.common.stop_signal import Stop
+from relaax.throttled_log import RepeatedWarning
 
 Answer = TypeVar("Answer")
 

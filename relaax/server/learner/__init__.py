@@ -5,7 +5,6 @@
 ``loop``           samples, learns, publishes and saves, until the training is over
 ``prefetcher``     batches that are ready before they are asked for
 ``publishing``     when to publish
-``finite``         parameters that are not finite are neither published nor saved
 ``experience``     where its samples come from: a replay of its own, or replay servers
 ``measurements``   how long the loop does what
 ``operating``      what operators see of a learner

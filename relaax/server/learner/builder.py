@@ -23,9 +23,13 @@ from relaax.server.common.configuration import (
 )
 from relaax.server.common.directory_lock import owned
 from relaax.server.common.saver import BlobStore, CheckpointSaver
-from relaax.server.learner.finite import require_finite, require_no_nan
 from relaax.server.learner.loop import LearnerLoop, SampleSource
-from relaax.server.learner.publishing import PublishClock, PublishRule
+from relaax.server.learner.publishing import (
+    PublishClock,
+    PublishRule,
+    require_finite,
+    require_no_nan,
+)
 
 
 def checkpoint_of(learner: LearnerBase, step: int, fingerprint: Fingerprint) -> Checkpoint:

@@ -14,14 +14,13 @@ import numpy.typing as npt
 from relaax.algorithm_base import LearnerBase, Publisher
 from relaax.errors import LearningDiverged, ParameterServerAway, TokenRefused
 from relaax.interval_metrics import IntervalMetrics
-from relaax.repeated_warning import RepeatedWarning
 from relaax.replay.replay import NotReady
 from relaax.replay.table import Sample
 from relaax.server.common.stop_signal import Stop
-from relaax.server.learner.finite import require_finite
 from relaax.server.learner.measurements import LearnerMeasurements
 from relaax.server.learner.prefetcher import OnDemand, Prefetcher
-from relaax.server.learner.publishing import PublishClock
+from relaax.server.learner.publishing import PublishClock, require_finite
+from relaax.throttled_log import RepeatedWarning
 
 _log = logging.getLogger(__name__)
 

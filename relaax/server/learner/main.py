@@ -33,9 +33,9 @@ from relaax.server.common.listening import allow_many_files, require_allowed
 from relaax.server.common.logs import start_logging
 from relaax.server.common.operators import OperatorPort, SaveRecord, operator_listener
 from relaax.server.common.operators.port import away
-from relaax.server.common.operators.replay import replay_figures
 from relaax.server.common.periodic_tasks import Task
 from relaax.server.common.replay_contents import restored_contents
+from relaax.server.common.replay_metrics import replay_figures
 from relaax.server.common.saver import BlobStore, CheckpointSaver
 from relaax.server.common.stop_signal import Stop, StopSignal
 from relaax.server.common.training_watch import TrainingWatch, first_answer

@@ -23,9 +23,9 @@ from relaax.algorithm_base import (
 )
 from relaax.errors import Abandoned, BridgeError
 from relaax.metrics import EVALUATION_REWARD_OF
-from relaax.repeated_warning import RepeatedWarning
 from relaax.server.common.stop_signal import Stop
 from relaax.server.common.training_watch import first_answer
+from relaax.throttled_log import RepeatedWarning
 
 _log = logging.getLogger(__name__)
 

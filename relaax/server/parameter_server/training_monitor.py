@@ -16,12 +16,12 @@ from relaax.algorithm_base import (
 )
 from relaax.bridge.sender_totals import SenderTotals
 from relaax.errors import CheckpointError
-from relaax.failure_log import in_words
 from relaax.server.common.operators import SaveRecord
 from relaax.server.common.stop_signal import Stop
 from relaax.server.parameter_server.metrics import EpisodeReturns, WorkerCount
 from relaax.server.parameter_server.progress import ProgressPrinter, StepRate, TrainingProgress
 from relaax.server.parameter_server.return_curve import ReturnCurve
+from relaax.throttled_log import in_words
 
 _log = logging.getLogger(__name__)
 

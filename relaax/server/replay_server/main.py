@@ -33,10 +33,9 @@ from relaax.server.common.logs import start_logging
 from relaax.server.common.operators import OperatorPort, SaveRecord, operator_listener
 from relaax.server.common.operators.families import Metric, counters
 from relaax.server.common.operators.port import away
-from relaax.server.common.operators.replay import replay_figures
 from relaax.server.common.periodic_tasks import Task, TasksThread, run_tasks
 from relaax.server.common.replay_contents import Contents, restored_contents
-from relaax.server.common.replay_metrics import ReplayMetrics
+from relaax.server.common.replay_metrics import ReplayMetrics, replay_figures
 from relaax.server.common.replay_port import LINGER_S, ReplayPort
 from relaax.server.common.stop_signal import StopSignal
 from relaax.server.common.training_watch import TrainingWatch

@@ -6,8 +6,8 @@ import socket
 from collections.abc import Iterable
 from contextlib import closing
 
+from relaax.kept_counts import DELIVERED, DROPPED, TAKEN
 from relaax.live_lines import Figure
-from relaax.server.common.kept_steps import DELIVERED, DROPPED, TAKEN
 from relaax.server.common.operators import Metric, OperatorPort, counter, gauge
 from relaax.server.common.operators.families import counters, histogram
 from relaax.server.common.operators.port import AWAY_S
@@ -24,8 +24,9 @@ from relaax.server.rlx_server.tally.row import (
     RETURNS,
     STEPS,
     TURNED_AWAY,
+    Cell,
+    ServerState,
 )
-from relaax.server.rlx_server.tally.state import Cell, ServerState
 from relaax.server.rlx_server.watcher import watch_parameter_server
 from relaax.server.rlx_server.worker.settings import Exploitation, WorkerSettings
 

@@ -19,7 +19,7 @@ from relaax.server.rlx_server.available_memory import AvailableMemory
 from relaax.server.rlx_server.children import END_OF_TRAINING, STOP, Children, ExitedChild
 from relaax.server.rlx_server.limits import ConnectionLimits
 from relaax.server.rlx_server.lobby import Lobby
-from relaax.server.rlx_server.tally.state import Cell, ServerState
+from relaax.server.rlx_server.tally.row import Cell, ServerState
 from relaax.server.rlx_server.watchdog import Watchdog
 from relaax.server.rlx_server.watcher import PARAMETER_SERVER_IS_GONE, TRAINING_IS_OVER
 from relaax.throttled_log import of_kind

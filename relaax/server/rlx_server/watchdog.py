@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 
-from relaax.server.rlx_server.tally.state import Cell, ServerState
+from relaax.server.rlx_server.tally.row import Cell, ServerState
 
 #: Whoever has not looked for so long was stopped itself, and the workers with it, by Ctrl-Z say.
 _STOPPED_S = 10.0

@@ -5,9 +5,9 @@ import time
 
 from relaax.algorithm_base import Phase
 from relaax.errors import Abandoned, BridgeError
-from relaax.repeated_warning import RepeatedWarning
-from relaax.server.rlx_server.tally.state import Cell, ServerState
+from relaax.server.rlx_server.tally.row import Cell, ServerState
 from relaax.server.rlx_server.worker.settings import WorkerSettings
+from relaax.throttled_log import RepeatedWarning
 
 _log = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from relaax.server.rlx_server.limits import ConnectionLimits
 from relaax.server.rlx_server.lobby import Lobby
 from relaax.server.rlx_server.server import RlxServer
 from relaax.server.rlx_server.tally import Tally
-from relaax.server.rlx_server.tally.state import Cell
+from relaax.server.rlx_server.tally.row import Cell
 from relaax.server.rlx_server.watchdog import Watchdog
 from relaax.server.rlx_server.watcher import TRAINING_IS_OVER
 

@@ -24,8 +24,7 @@ from relaax.learning.distributions import Categorical
 from relaax.learning.evaluator import EvaluationParts
 from relaax.learning.filters import Filters
 from relaax.learning.networks.numpy_policy import NumpyPolicy
-from relaax.learning.policy import CurrentPolicy
-from relaax.learning.policy_use import PolicyUse
+from relaax.learning.policy import CurrentPolicy, PolicyUse
 from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.published import PublishedParameters, PublishedService, PublishedSource
 from relaax.learning.pulling import PullingSink

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from actor_parts import InterruptedSteps, KeptSteps, Numbered, Served, actor_of
 
-from relaax.actor.columns import columns_of
+from relaax.actor.experience import columns_of
 from relaax.algorithm_base import ConfigBase
 from relaax.errors import ConfigurationError
 from relaax.replay.storage import FINAL, START, TERMINATED

@@ -9,8 +9,7 @@ from processes import free_port
 
 from relaax.algorithm_base import BridgeBase, Metrics, NullMetrics, Values, Version
 from relaax.bridge import Bridge, BridgeControl
-from relaax.bridge.counted_steps import CountedSteps
-from relaax.bridge.sender_totals import SenderTotals
+from relaax.bridge.sender_totals import CountedSteps, SenderTotals
 from relaax.errors import ParameterServerAway
 
 

@@ -9,7 +9,7 @@ import pytest
 from relaax.algorithm_base import Version
 from relaax.learning.averaging import Averager, AveragingService
 from relaax.learning.optimizers import SGD, Adam, AdamSettings
-from relaax.learning.optimizers.parts import OptimizerOfParts, Part
+from relaax.learning.optimizers.optimizer import OptimizerOfParts, Part
 from relaax.learning.parameter_store import ParameterStore
 from relaax.metrics import NullMetrics
 

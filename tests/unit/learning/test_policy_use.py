@@ -3,7 +3,7 @@
 import numpy as np
 from stored_metrics import StoredMetrics
 
-from relaax.learning.policy_use import PolicyUse
+from relaax.learning.policy import PolicyUse
 from relaax.replay.step_batch import StepBatch
 from relaax.replay.storage import FINAL, START, TERMINATED
 

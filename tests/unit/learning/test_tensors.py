@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from relaax.learning.arrays import ALIGNMENT_BYTES, aligned_empty, padded_batch
 from relaax.learning.networks.compiled_tf import CompiledFunction, tensor_of
-from relaax.learning.networks.parameters import Parameters
+from relaax.learning.networks.manifest import Parameters
 from relaax.replay.array_bytes import address_of
 
 

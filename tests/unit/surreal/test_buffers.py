@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from replay_cases import steps
 
-from relaax.actor.columns import columns_of
+from relaax.actor.experience import columns_of
 from relaax.learning.steps import schema_of
 from relaax.replay.replay import NotReady
 from relaax.surreal import Config, FIFOBuffer, Learner, PrioritizedBuffer, UniformBuffer

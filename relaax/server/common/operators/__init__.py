@@ -5,7 +5,6 @@
 ``families``       figures as Prometheus knows them
 ``save_record``    how saving goes
 ``certificates``   when certificates expire, and a warning before they do
-``replay``         the figures of a replay
 """
 
 from relaax.server.common.operators.families import Metric, counter, gauge

@@ -8,17 +8,19 @@
 ``event_file``         one event file
 ``run_description``    the configuration, as TensorBoard shows it
 ``episode_returns``    the returns of the last episodes, taken from the passing metrics
-``worker_count``       how many environments and connections there are, taken from there too
 ``s3_mirror``          copies event files to AWS S3
 """
 
 from relaax.server.parameter_server.metrics.client_metric_limits import ClientMetricLimits
-from relaax.server.parameter_server.metrics.episode_returns import EpisodeReturns, EvaluationScores
+from relaax.server.parameter_server.metrics.episode_returns import (
+    EpisodeReturns,
+    EvaluationScores,
+    WorkerCount,
+)
 from relaax.server.parameter_server.metrics.event_writer import EventWriter, SeveralMetrics
 from relaax.server.parameter_server.metrics.run_description import describe_run
 from relaax.server.parameter_server.metrics.s3_mirror import S3Mirror
 from relaax.server.parameter_server.metrics.wandb_log import WandbWriter
-from relaax.server.parameter_server.metrics.worker_count import WorkerCount
 
 __all__ = [
     "ClientMetricLimits",

@@ -10,8 +10,8 @@ import numpy as np
 
 from relaax.algorithm_base import FloatVector, Shard
 from relaax.bridge import shards_pb2
-from relaax.bridge.counted_steps import require_possible
 from relaax.bridge.refusals import refuse, unary
+from relaax.bridge.sender_totals import require_possible
 from relaax.bridge.shard_messages import SERVICE_NAME, SLICES, STAGED_SLICES
 from relaax.bridge.vectors import WithVector
 from relaax.failpoints import passing

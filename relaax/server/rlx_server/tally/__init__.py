@@ -2,14 +2,12 @@
 
 ``table``   the memory: a row for the server, and one for each worker
 ``row``     what a worker writes of itself
-``state``   what the RLX server and its watcher write of the whole
 
 Each cell has one writer and is written at once, so that nobody waits for anybody. Workers count on
 every turn; what they have counted is added up when somebody asks.
 """
 
-from relaax.server.rlx_server.tally.row import WorkerRow, private_row
-from relaax.server.rlx_server.tally.state import ServerState
+from relaax.server.rlx_server.tally.row import ServerState, WorkerRow, private_row
 from relaax.server.rlx_server.tally.table import Tally
 
 __all__ = ["ServerState", "Tally", "WorkerRow", "private_row"]

@@ -6,17 +6,18 @@ import time
 import numpy as np
 import numpy.typing as npt
 
-from relaax.server.common.kept_steps import DELIVERED, DROPPED, TAKEN
+from relaax.kept_counts import DELIVERED, DROPPED, TAKEN
 from relaax.server.rlx_server.tally.row import (
     LOST,
     STEPS,
     TURN_BEGAN,
     WIDTH,
+    Cell,
+    ServerState,
     WorkerRow,
     kept_steps,
     private_row,
 )
-from relaax.server.rlx_server.tally.state import Cell, ServerState
 
 IntArray = npt.NDArray[np.int64]
 

@@ -12,7 +12,6 @@
 ``agents``        what chooses the actions; an agent for each environment looks like a batch agent
 ``inbox``         brings the connections of a shared worker
 ``measurements``  what a worker measures of itself
-``seeds``         seeds of agents and environments, from the number of the worker
 ``stopping``      how a worker is asked to stop, and the deadline for it
 ``settings``      what a worker inherits from its RLX server
 

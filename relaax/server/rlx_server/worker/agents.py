@@ -19,9 +19,9 @@ from relaax.algorithm_base import (
     EvaluatorBase,
 )
 from relaax.errors import AgentError, RelaaxError
-from relaax.failure_log import FailureLog, in_words
 from relaax.observations import Observations
 from relaax.steps import IntArray, States, Transitions, number_of
+from relaax.throttled_log import FailureLog, in_words
 
 _log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.episodes import Episodes, FloatArray
 from relaax.server.rlx_server.worker.measurements import Measurements
 from relaax.server.rlx_server.worker.responder import Responder
-from relaax.server.rlx_server.worker.seeds import SEEDS, seed_after
+from relaax.server.rlx_server.worker.settings import SEEDS, seed_after
 from relaax.steps import IntArray
 
 

@@ -11,7 +11,6 @@ from typing import Any
 from relaax.algorithm_base import BridgeBase
 from relaax.allocator import keep_memory, spare_memory
 from relaax.errors import BridgeError, ConfigurationError, ParameterServerAway, TokenRefused
-from relaax.failure_log import FailureLog, in_words
 from relaax.metrics import EPISODE_REWARD, Metrics
 from relaax.protocol import FrameConnection
 from relaax.protocol.binary import ErrorCode
@@ -21,9 +20,15 @@ from relaax.server.rlx_server.tally import WorkerRow
 from relaax.server.rlx_server.worker.agents import Agents, SeparateAgents
 from relaax.server.rlx_server.worker.inbox import Inbox
 from relaax.server.rlx_server.worker.loop import Worker
-from relaax.server.rlx_server.worker.seeds import Purpose, first_seed, seed_after
-from relaax.server.rlx_server.worker.settings import Exploitation, WorkerSettings
+from relaax.server.rlx_server.worker.settings import (
+    Exploitation,
+    Purpose,
+    WorkerSettings,
+    first_seed,
+    seed_after,
+)
 from relaax.server.rlx_server.worker.stopping import StopRequest
+from relaax.throttled_log import FailureLog, in_words
 
 
 class EpisodeCount(Metrics):

@@ -20,7 +20,7 @@ from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.connection import Actions, Connection
 from relaax.server.rlx_server.worker.episodes import Episodes, FloatArray, NoEpisode
 from relaax.server.rlx_server.worker.measurements import Measurements
-from relaax.server.rlx_server.worker.seeds import seed_after
+from relaax.server.rlx_server.worker.settings import seed_after
 from relaax.steps import Flags, IntArray, States, Steps, Transitions, number_of
 
 NO_STATES: npt.NDArray[Any] = np.zeros(0, np.float32)

@@ -6,8 +6,8 @@ import pytest
 from relaax.learning.distributions import Deterministic
 from relaax.learning.exploration.parameter_noise import ParameterNoise
 from relaax.learning.networks import POLICY, Dense, Head, Network, initial_parameters
+from relaax.learning.networks.manifest import Parameters
 from relaax.learning.networks.numpy_policy import NumpyPolicy
-from relaax.learning.networks.parameters import Parameters
 
 HALF = np.array([1.0, 2.0], np.float32)
 ACTIONS = Deterministic(-HALF, HALF)

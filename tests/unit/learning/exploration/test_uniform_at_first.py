@@ -6,8 +6,8 @@ import pytest
 from relaax.learning.distributions import Deterministic, SquashedGaussian
 from relaax.learning.exploration.noise import UniformAtFirst
 from relaax.learning.networks import POLICY, Dense, Head, Network, initial_parameters
+from relaax.learning.networks.manifest import Parameters
 from relaax.learning.networks.numpy_policy import NumpyPolicy
-from relaax.learning.networks.parameters import Parameters
 
 COUNT = 20_000
 LOW, HIGH = np.array([[-1.0], [0.0]], np.float32), np.array([[1.0], [4.0]], np.float32)

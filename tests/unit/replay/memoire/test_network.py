@@ -21,7 +21,7 @@ from relaax.replay.memoire import (
     ReplayMemoryServer,
     memoire_pb2,
 )
-from relaax.replay.memoire.endpoints import target_of
+from relaax.replay.memoire.ports import target_of
 from relaax.replay.memoire.stub import MemoireStub
 from relaax.replay.replay import NotReady
 from relaax.replay.schema import Column, Schema

@@ -6,7 +6,7 @@ import pytest
 from relaax.algorithm_base import Checkpoint, LearnerBase, StepResult
 from relaax.errors import CheckpointMismatch, LearningDiverged
 from relaax.server.learner.builder import checkpoint_of, restore_latest
-from relaax.server.learner.finite import require_finite
+from relaax.server.learner.publishing import require_finite
 
 FINGERPRINT = {"learner of": "sac"}
 

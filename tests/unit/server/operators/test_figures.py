@@ -8,8 +8,8 @@ from replay_cases import SCHEMA, steps
 from relaax.replay.limiter import Limiter
 from relaax.replay.specs import ReplaySpec, TableSpec
 from relaax.replay.views import Transitions
-from relaax.server.common.operators.replay import replay_figures
 from relaax.server.common.operators.save_record import SaveRecord
+from relaax.server.common.replay_metrics import replay_figures
 from relaax.server.parameter_server.operating import FORGOTTEN_AFTER_S, NewestScalars
 
 

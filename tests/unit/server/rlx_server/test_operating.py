@@ -17,7 +17,7 @@ from relaax.server.rlx_server.operating import (
     stuck,
 )
 from relaax.server.rlx_server.tally import Tally
-from relaax.server.rlx_server.tally.state import Cell, ServerState
+from relaax.server.rlx_server.tally.row import Cell, ServerState
 from relaax.server.rlx_server.worker.process import EpisodeCount
 from relaax.server.rlx_server.worker.settings import Exploitation
 

@@ -18,7 +18,7 @@ from relaax.server.rlx_server.worker.process import (
     ALGORITHM_HAS_FAILED,
     run_connection_worker,
 )
-from relaax.server.rlx_server.worker.seeds import Purpose, first_seed, seed_after
+from relaax.server.rlx_server.worker.settings import Purpose, first_seed, seed_after
 from relaax.spaces import box, discrete
 from relaax.steps import START
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from clock import Clock
 
-from relaax.server.common.kept_steps import DELIVERED, DROPPED, TAKEN
+from relaax.kept_counts import DELIVERED, DROPPED, TAKEN
 from relaax.server.rlx_server.tally import Tally
 from relaax.server.rlx_server.tally.row import (
     CONNECTIONS,
@@ -14,8 +14,8 @@ from relaax.server.rlx_server.tally.row import (
     SECONDS,
     STEPS,
     WIDTH,
+    Cell,
 )
-from relaax.server.rlx_server.tally.state import Cell
 from relaax.server.rlx_server.tally.table import MOST_WORKERS
 from relaax.server.rlx_server.watchdog import Watchdog
 

@@ -21,7 +21,7 @@ from relaax.errors import (
 from relaax.learning.filters.filters import MergingOptimizer
 from relaax.learning.filters.statistics import initial_statistics
 from relaax.learning.optimizers import SGD, Adam, AdamSettings, RMSProp, RMSPropSettings
-from relaax.learning.optimizers.parts import OptimizerOfParts, Part
+from relaax.learning.optimizers.optimizer import OptimizerOfParts, Part
 from relaax.server.parameter_server.shards import following, leader
 from relaax.server.parameter_server.shards.following import LEAVE_S, FirstStub
 from relaax.server.parameter_server.shards.members import Said
