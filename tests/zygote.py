@@ -36,8 +36,9 @@ _PRELOADED = (
 #: The libraries of numbers read these when they are imported, which a program can not do again.
 _SINGLE_THREADED = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
-#: The beginnings of the names of what is read when a program starts.
-_OF_A_START = ("PYTHON", "LD_", "MALLOC_", "TF_", "XLA_")
+#: The beginnings of the names of what is read when a program starts. (Not LD_LIBRARY_PATH: OpenCV
+#: sets it when it is imported, also in a program that runs.)
+_OF_A_START = ("PYTHON", "LD_PRELOAD", "MALLOC_", "TF_", "XLA_")
 
 # For all tests and what they start: TensorFlow says nothing but errors.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
