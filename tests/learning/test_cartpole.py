@@ -57,7 +57,7 @@ def test_one_configuration_learns_however_workers_are_shared(training: Training,
     """
     algorithm, _ = shipped("da3c_cartpole.yaml")
     assert algorithm["vtrace"]
-    show("a connection each", train(training, algorithm, goal=195))
+    show("a connection each", train(training, algorithm, goal=120))
 
 
 @SHARED

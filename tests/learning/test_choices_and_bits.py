@@ -28,10 +28,10 @@ def test_every_number_of_an_action_is_learnt(
     training: Training, monkeypatch: pytest.MonkeyPatch, name, keys
 ):
     """Guessing earns half of the reward at most. The environments refuse what is no action."""
-    monkeypatch.setenv("PYTHONPATH", str(TESTS))
     training.configure({**SECTION, **keys}, {"goal-return": 0.9 * STEPS})
     server = training.start_parameter_server()
     training.start_rlx_server()
+    monkeypatch.setenv("PYTHONPATH", str(TESTS))  # of the environments alone
     training.start_environments(
         8, "--per-connection", "4", "--env", f"choices_environment:{name}-v0"
     )

@@ -63,7 +63,6 @@ def test_nested_observations_with_a_mask_are_learnt_from_through_real_servers(
     training: Training, monkeypatch: pytest.MonkeyPatch
 ):
     """The environment ends with an error when it is given an action that it has forbidden."""
-    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY / "tests"))
     encoders = SECTION["network"]["encoders"]
     training.configure(
         {
@@ -80,6 +79,7 @@ def test_nested_observations_with_a_mask_are_learnt_from_through_real_servers(
     )
     server = training.start_parameter_server()
     training.start_rlx_server()
+    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY / "tests"))  # of the environments alone
     training.start_environments(8, "--per-connection", "4", "--env", "senses_environment:Senses-v0")
     assert server.wait(120) == 0
     server.says("has reached its goal")
