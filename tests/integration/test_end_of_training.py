@@ -60,7 +60,7 @@ def test_a_training_ends_when_its_return_is_reached(training: Training):
     assert "the mean return has reached its goal" in parameter_server.output()
 
 
-@IN_BOTH_MODES
+@SHARED
 def test_servers_that_keep_serving_act_on_and_learn_no_more(training: Training, bridge: Bridge):
     training.configure(SHORT, {"keep-serving": True})
     parameter_server = training.start_parameter_server()

@@ -67,7 +67,7 @@ def test_nothing_of_an_evaluation_is_learnt_from_or_counted(training: Training, 
     assert [score for _, score in found["episode/reward"]] == [50.0]
 
 
-@IN_BOTH_MODES
+@SHARED
 def test_the_mode_is_always_the_same_and_samples_are_not(training: Training):
     training.configure({**SMALL_DA3C, "learn": False})
     training.start_parameter_server()

@@ -8,11 +8,18 @@ import time
 import psutil
 import pytest
 from processes import SMALL_DA3C, Process, Training, wait_for
-from worker_modes import IN_BOTH_MODES
+from worker_modes import IN_BOTH_MODES, SHARED, SHARED_WORKERS
 
 from relaax.bridge import Bridge
 
-pytestmark = [pytest.mark.integration, IN_BOTH_MODES]
+pytestmark = pytest.mark.integration
+
+#: Each signal, and each way to share workers, once.
+SIGNALS_AND_WORKERS = pytest.mark.parametrize(
+    ("number", "training"),
+    [(signal.SIGINT, "connection"), (signal.SIGTERM, SHARED_WORKERS)],
+    indirect=["training"],
+)
 
 
 def steps(bridge: Bridge) -> int:
@@ -59,6 +66,7 @@ def latest_checkpoint(training: Training) -> int:
     return max((int(path.stem.removeprefix("cp-")) for path in saved), default=-1)
 
 
+@IN_BOTH_MODES
 def test_a_killed_worker_is_replaced_and_the_others_do_not_notice(
     training: Training, bridge: Bridge
 ):
@@ -76,6 +84,7 @@ def test_a_killed_worker_is_replaced_and_the_others_do_not_notice(
     wait_for_progress(bridge)
 
 
+@IN_BOTH_MODES
 def test_a_killed_client_ends_its_own_connection_alone(training: Training, bridge: Bridge):
     training.start_parameter_server()
     rlx_server = training.start_rlx_server()
@@ -91,6 +100,7 @@ def test_a_killed_client_ends_its_own_connection_alone(training: Training, bridg
     wait_for_progress(bridge)
 
 
+@IN_BOTH_MODES
 def test_a_killed_rlx_server_leaves_nothing_behind_and_its_clients_come_back(
     training: Training, bridge: Bridge
 ):
@@ -112,6 +122,7 @@ def test_a_killed_rlx_server_leaves_nothing_behind_and_its_clients_come_back(
     assert bridge.get_values().version.incarnation == version.incarnation
 
 
+@SHARED
 def test_a_killed_parameter_server_resumes_from_its_last_checkpoint(
     training: Training, bridge: Bridge
 ):
@@ -137,7 +148,7 @@ def test_a_killed_parameter_server_resumes_from_its_last_checkpoint(
     assert workers(rlx_server) == served_by
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@SIGNALS_AND_WORKERS
 def test_a_stopped_parameter_server_saves_and_workers_wait_for_the_next(
     training: Training, bridge: Bridge, number: signal.Signals
 ):
@@ -155,7 +166,7 @@ def test_a_stopped_parameter_server_saves_and_workers_wait_for_the_next(
     assert rlx_server.is_running()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@SIGNALS_AND_WORKERS
 def test_a_stopped_rlx_server_takes_its_workers_along(
     training: Training, bridge: Bridge, number: signal.Signals
 ):

@@ -15,7 +15,7 @@ from relaax.replay.client.stub import ReplayStub
 pytestmark = pytest.mark.integration
 
 
-@IN_BOTH_MODES
+@SHARED
 def test_when_the_steps_are_done_everybody_ends_with_status_zero(training: Training):
     training.configure({**SMALL_SAC, "max_global_step": 1500})
     training.start_parameter_server()

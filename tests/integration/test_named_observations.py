@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from processes import REPOSITORY, Training, wait_for
 from senses_environment import KEYS, picture
-from worker_modes import IN_BOTH_MODES
+from worker_modes import SHARED
 
 from relaax.bridge import Bridge
 from relaax.client import Client
 
-pytestmark = [pytest.mark.integration, IN_BOTH_MODES]
+pytestmark = [pytest.mark.integration, SHARED]
 
 STEPS = 12
 

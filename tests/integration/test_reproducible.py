@@ -27,7 +27,7 @@ class Case:
     rollouts: int = 1
 
 
-DISCRETE = Case(SMALL_DA3C, "CartPole-v1", (8_000, 9_500))
+DISCRETE = Case(SMALL_DA3C, "CartPole-v1", (2_000, 2_500))
 
 #: With filters, an LSTM layer and a sigma for each state, as by default.
 CONTINUOUS = Case(
@@ -52,7 +52,7 @@ CONTINUOUS = Case(
 FEED_FORWARD = Case(
     {**CONTINUOUS.algorithm, "lstm": False, "hidden_layers": [32, 32], "episode_len": 32},
     "Pendulum-v1",
-    (8_000, 9_000),
+    (2_000, 2_400),
 )
 
 #: It learns whenever rollouts are full, and acts on after that.
@@ -64,7 +64,7 @@ SHARED = Case(
         "minibatches": 2,
     },
     "CartPole-v1",
-    (3_000, 3_600),
+    (1_500, 1_900),
     workers=1,
     environments=4,
     rollouts=12,  # three wait, four become full, and as many where episodes are cut off
