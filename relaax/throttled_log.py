@@ -1,4 +1,4 @@
-"""Lines of the log that strangers can cause: a few at once, and then one now and then."""
+"""Lines of the log that would come again and again: few of a kind, news alone, tracebacks once."""
 
 import logging
 import math
