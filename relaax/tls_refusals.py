@@ -1,5 +1,6 @@
-"""What errors of TLS say, in words."""
+"""What errors of TLS say, in words, and a peer that went before its handshake."""
 
+import socket
 import ssl
 
 #: What begins a connection that is not one of TLS.
@@ -39,6 +40,17 @@ _ALERTS = {
         "the peer speaks no version or cipher of TLS that is spoken here",
     ),
 }
+
+
+def require_a_peer(sock: socket.socket) -> None:
+    """Raise ConnectionResetError for a socket whose peer has gone.
+
+    ``SSLContext.wrap_socket`` would find so, too, and leave the socket open that it has made.
+    """
+    try:
+        sock.getpeername()
+    except OSError as error:
+        raise ConnectionResetError("the peer has closed the connection") from error
 
 
 def refusal_in_words(error: ssl.SSLError) -> str | None:

@@ -7,7 +7,12 @@ import time
 from relaax.access.tls import TlsFiles, client_context
 from relaax.address import Address
 from relaax.errors import ConfigurationError
-from relaax.tls_refusals import CERTIFICATE_REQUIRED, refusal_in_words, speaks_no_tls
+from relaax.tls_refusals import (
+    CERTIFICATE_REQUIRED,
+    refusal_in_words,
+    require_a_peer,
+    speaks_no_tls,
+)
 
 #: OpenSSL's numbers (``x509_vfy.h``) for a certificate whose signer is not known: it is its own,
 #: so is the last one of its chain, or there is none.
@@ -56,6 +61,7 @@ def _why_no_tls(
 ) -> str | None:
     """Shake hands, and wait for the first byte: a server refuses a certificate after that."""
     try:
+        require_a_peer(sock)
         with context.wrap_socket(sock, server_hostname=host) as connection:
             return _why_unprotected() if tls is None else _why_closed(connection, tls, deadline)
     except ssl.SSLCertVerificationError as error:

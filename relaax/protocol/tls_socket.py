@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from relaax.errors import AccessDenied
 from relaax.protocol.foreign import RLX_BYTES, is_plain_rlx
-from relaax.tls_refusals import refusal_in_words, speaks_no_tls
+from relaax.tls_refusals import refusal_in_words, require_a_peer, speaks_no_tls
 
 T = TypeVar("T")
 
@@ -47,6 +47,7 @@ class TlsSocket:
         sock.setblocking(False)
         self.family = sock.family
         try:
+            require_a_peer(sock)
             self._tls = context.wrap_socket(
                 sock,
                 server_side=server_name is None,

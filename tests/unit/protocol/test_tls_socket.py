@@ -1,8 +1,11 @@
 """What a TLS connection says when one end does not accept the other."""
 
 import datetime
+import gc
+import select
 import socket
 import ssl
+import struct
 import threading
 
 import pytest
@@ -109,3 +112,17 @@ def test_a_refusal_is_no_accident_that_is_tried_again(folder, reason, words):
         end._explained(fail)
     end.close()
     ends[1].close()
+
+
+def test_a_peer_that_resets_before_the_handshake_leaves_no_socket_open(folder):
+    """A warning of one that is left open fails the test: see filterwarnings in pyproject.toml."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        client = socket.create_connection(listener.getsockname())
+        server, _ = listener.accept()
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    server.close()
+    select.select([client], [], [], 20)
+    with pytest.raises(ConnectionResetError):
+        TlsSocket(client, client_context(files(folder, "environment")), server_name="localhost")
+    assert client.fileno() == -1
+    gc.collect()

@@ -11,6 +11,7 @@ from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from relaax.access.tls import ServerContexts
+from relaax.tls_refusals import require_a_peer
 
 #: A connection is closed after so many seconds, wherever its request or its answer is by then.
 REQUEST_S = 10.0
@@ -126,9 +127,14 @@ class HttpServer(ThreadingMixIn, WSGIServer):
         """Return a connection; the handshake of TLS is left to the thread that serves it."""
         connection, address = super().get_request()
         if self._contexts is not None:
-            connection = self._contexts.newest().wrap_socket(
-                connection, server_side=True, do_handshake_on_connect=False
-            )
+            try:
+                require_a_peer(connection)
+                connection = self._contexts.newest().wrap_socket(
+                    connection, server_side=True, do_handshake_on_connect=False
+                )
+            except OSError:
+                connection.close()
+                raise
         return connection, address
 
     def service_actions(self) -> None:
