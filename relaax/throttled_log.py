@@ -11,6 +11,12 @@ from dataclasses import dataclass
 #: So many failures are known again; tracebacks of any after them are logged each time.
 _MOST_FAILURES = 1024
 
+#: One line of a kind is written in so many seconds, after those that may come at once.
+EVERY_S = 10.0
+
+#: So many lines of a kind may come at once, unless the line says otherwise.
+AT_ONCE = 20
+
 
 class FailureLog:
     """Keeps which failures ``log`` has shown in this process. Many threads may call it at once."""
@@ -75,13 +81,6 @@ class RepeatedWarning:
         """Let the next warning be new: meanwhile all was well; return whether there was one."""
         had_said, self._said = bool(self._said), ""
         return had_said
-
-
-#: One line of a kind is written in so many seconds, after those that may come at once.
-EVERY_S = 10.0
-
-#: So many lines of a kind may come at once, unless the line says otherwise.
-AT_ONCE = 20
 
 
 def of_kind(name: str, at_once: int = AT_ONCE) -> dict[str, object]:

@@ -3,7 +3,6 @@
 ``file_stamp``       notices that files have changed
 ``tokens``           the tokens of a file, read again when it changes
 ``tls``              certificates and keys, and what both ends of a connection make of them
-``reach``            whether a server is there, and the TLS of both ends fits
 ``expiry``           when certificates expire
 ``process_access``   what this process proves, and asks others to prove
 ``refusals``         counts and logs attempts that fail

@@ -7,6 +7,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
+#: How long what was read is taken for what is there.
+FRESH_S = 1.0
+
+#: Those who want to know better wait so long for the next look: strangers may cause it.
+LOOK_PAUSE_S = 0.02
+
 
 def is_open_to_others(path: Path) -> bool:
     """Return whether all users of this machine may read or write it; not if it is gone."""
@@ -16,12 +22,6 @@ def is_open_to_others(path: Path) -> bool:
 
 
 Content = TypeVar("Content")
-
-#: How long what was read is taken for what is there.
-FRESH_S = 1.0
-
-#: Those who want to know better wait so long for the next look: strangers may cause it.
-LOOK_PAUSE_S = 0.02
 
 
 class _Stamp(NamedTuple):

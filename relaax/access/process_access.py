@@ -14,6 +14,9 @@ from relaax.errors import ConfigurationError
 
 _log = logging.getLogger(__name__)
 
+#: A variable of the environment that allows what --insecure does, for programs without options.
+INSECURE = "RELAAX_INSECURE"
+
 
 @dataclass(frozen=True)
 class Access:
@@ -31,10 +34,6 @@ class Access:
     refusals: Refusals = field(default_factory=Refusals, compare=False)
     #: What has come to gRPC ports over TLS.
     grpc_connections: GrpcConnections = field(default_factory=GrpcConnections, compare=False)
-
-
-#: A variable of the environment that allows what --insecure does, for programs without options.
-INSECURE = "RELAAX_INSECURE"
 
 
 class _Process:

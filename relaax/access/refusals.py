@@ -10,6 +10,8 @@ from relaax.throttled_log import of_kind
 #: A connection is accepted, before its handshake; and a call has shown the right token.
 BEGUN, PROVED = "begun", "proved"
 
+_log = logging.getLogger(__name__)
+
 
 class GrpcConnections:
     """Counts connections by how far they have come, at all gRPC ports of a process.
@@ -31,9 +33,6 @@ class GrpcConnections:
         """Return how many there were, by how far they have come."""
         with self._lock:
             return {BEGUN: self._totals[BEGUN], PROVED: self._totals[PROVED]}
-
-
-_log = logging.getLogger(__name__)
 
 
 class Refusals:

@@ -13,6 +13,15 @@ from pathlib import Path
 from relaax.access.file_stamp import FromFiles, is_open_to_others
 from relaax.errors import ConfigurationError
 
+_log = logging.getLogger(__name__)
+
+MIN_TOKEN_CHARACTERS = 16
+
+MAX_TOKEN_CHARACTERS = 512
+
+#: What a token is made of: it stands in a line, in a header of HTTP, and in a variable.
+_TOKEN = re.compile(r"[\x21-\x7e]+")
+
 
 class Role(StrEnum):
     """What a token makes of its bearer; the first word of its line in the token file."""
@@ -42,14 +51,6 @@ RIGHTS = {
     Role.MONITOR: frozenset({Right.OBSERVE}),
 }
 
-
-_log = logging.getLogger(__name__)
-
-MIN_TOKEN_CHARACTERS = 16
-MAX_TOKEN_CHARACTERS = 512
-
-#: What a token is made of: it stands in a line, in a header of HTTP, and in a variable.
-_TOKEN = re.compile(r"[\x21-\x7e]+")
 
 _LINE = f"a line is ROLE TOKEN, with a role of {', '.join(Role)}"
 

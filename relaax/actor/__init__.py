@@ -5,9 +5,7 @@
 ``parameter_client``  fetches them by their hash, and never waits long
 ``pulled_bridge``     the bridge of an agent whose parameters are pulled for it
 ``module_dict``       what is learnt, by name, and as the vector that travels
-``environment``       an environment as an actor sees it
 ``experience``        hands steps on, each once
-``episode_metrics``   what is counted of episodes
 ``session``           the parts that a process hands to its actor
 """
 

@@ -13,6 +13,10 @@ from relaax.observations import mapped
 from relaax.replay.step_batch import StepBatch
 from relaax.spaces import Space, is_nested, members, shape_of, written
 
+_SLOT = np.zeros(1, np.int64)
+
+_NO_RECURRENT_STATE = np.zeros((2, 1, 0), np.float32)
+
 
 def columns_of(config: ConfigBase) -> Columns:
     """Return shapes and types of states and actions; ConfigurationError if they are not known."""
@@ -39,10 +43,6 @@ def _shape_and_dtype(space: Space) -> tuple[Any, Any]:
         shapes = {name: shape for name, (shape, _) in parts.items()}
         return shapes, {name: dtype for name, (_, dtype) in parts.items()}
     return shape_of(space), space.get("dtype", "float32")
-
-
-_SLOT = np.zeros(1, np.int64)
-_NO_RECURRENT_STATE = np.zeros((2, 1, 0), np.float32)
 
 
 class Acted(NamedTuple):

@@ -14,9 +14,7 @@ An algorithm uses it unless it exports a ``BridgeControl`` of its own; the objec
 ``payloads``         messages that carry many bytes, without protobuf's copies of them
 ``vectors``          those that carry a vector
 ``shard_messages``   those that carry a slice of one
-``metrics_sender``   sends a worker's metrics without making it wait
 ``channels``         opens channels, with the token and certificate of this process
-``renewed_channel``  a channel of which the certificate may be renewed while it is used
 ``reachability``     says in the log why a server is not reached
 ``guarded_server``   a gRPC server that asks callers for theirs
 ``channel_options``  gRPC settings that both ends share

@@ -31,6 +31,12 @@ from relaax.errors import ConfigurationError
 #: All IPv4 addresses of this machine, and all of IPv6.
 _ALL_OF_IPV4, _ALL_OF_IPV6 = "0.0.0.0", "::"  # noqa: S104 - the user's own
 
+#: So many connections are remembered that have shown a right token.
+_MOST_PROVED_PEERS = 16_384
+
+#: So many handlers are kept with their guards; one that passes calls on makes another each time.
+_MOST_METHODS = 128
+
 
 def require_free(address: Address) -> None:
     """Raise OSError with the system's reason: gRPC logs its own and raises without one."""
@@ -59,13 +65,6 @@ def taken_alone(address: Address) -> Iterator[Address]:
             held.enter_context(holder)
             address = replace(address, port=holder.getsockname()[1])
         yield address
-
-
-#: So many connections are remembered that have shown a right token.
-_MOST_PROVED_PEERS = 16_384
-
-#: So many handlers are kept with their guards; one that passes calls on makes another each time.
-_MOST_METHODS = 128
 
 
 class GuardedServer:

@@ -9,13 +9,6 @@ from dataclasses import dataclass, field
 #: More in one call are a mistake, which would end the training, or have no place in a message.
 MOST_STEPS = 1_000_000_000
 
-
-def require_possible(steps: int) -> None:
-    """Raise ValueError for more steps than any call brings."""
-    if steps > MOST_STEPS:
-        raise ValueError(f"{steps} steps came in one call; at most {MOST_STEPS} are counted")
-
-
 #: So many senders are remembered; one that was silent the longest is forgotten.
 MOST_SENDERS = 100_000
 
@@ -25,6 +18,12 @@ MOST_SAVED = 4_096
 #: A call adds its steps in far less time, unless it waits for what an algorithm holds while it
 #: saves. Then its steps are behind the checkpoint's, and need not be waited for.
 _CALL_S = 5.0
+
+
+def require_possible(steps: int) -> None:
+    """Raise ValueError for more steps than any call brings."""
+    if steps > MOST_STEPS:
+        raise ValueError(f"{steps} steps came in one call; at most {MOST_STEPS} are counted")
 
 
 @dataclass(eq=False)

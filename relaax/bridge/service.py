@@ -40,6 +40,29 @@ from relaax.throttled_log import FailureLog, in_words
 #: Who has not asked for so long is gone: RLX servers ask twice a second, learners more often.
 LATELY_S = 5.0
 
+_log = logging.getLogger(__name__)
+
+_PHASES = {
+    Phase.TRAINING: bridge_pb2.Status.TRAINING,
+    Phase.SERVING: bridge_pb2.Status.SERVING,
+    Phase.CLOSING: bridge_pb2.Status.CLOSING,
+}
+
+_WANTED = {
+    bridge_pb2.Query.INFO: Wanted.INFO,
+    bridge_pb2.Query.PARAMETER: Wanted.PARAMETER,
+    bridge_pb2.Query.BOTH: Wanted.BOTH,
+}
+
+#: One that is about to stop waits so long for calls: far longer than any takes but that of a
+#: learner which waits for others. These are refused by then, so that it would wait in vain.
+_CALL_S = 1.0
+
+#: A checkpoint keeps the learner's count of its steps in 64 bits, one of them for the sign.
+_MOST_ITERATIONS = 2**63 - 1
+
+_NOTHING = np.zeros(0, np.float32)
+
 
 class _Told(NamedTuple):
     phase: Phase
@@ -73,29 +96,6 @@ class Listeners:
         while self._told and next(iter(self._told.values())).at < oldest:
             self._told.popitem(last=False)
 
-
-_log = logging.getLogger(__name__)
-
-_PHASES = {
-    Phase.TRAINING: bridge_pb2.Status.TRAINING,
-    Phase.SERVING: bridge_pb2.Status.SERVING,
-    Phase.CLOSING: bridge_pb2.Status.CLOSING,
-}
-
-_WANTED = {
-    bridge_pb2.Query.INFO: Wanted.INFO,
-    bridge_pb2.Query.PARAMETER: Wanted.PARAMETER,
-    bridge_pb2.Query.BOTH: Wanted.BOTH,
-}
-
-#: One that is about to stop waits so long for calls: far longer than any takes but that of a
-#: learner which waits for others. These are refused by then, so that it would wait in vain.
-_CALL_S = 1.0
-
-#: A checkpoint keeps the learner's count of its steps in 64 bits, one of them for the sign.
-_MOST_ITERATIONS = 2**63 - 1
-
-_NOTHING = np.zeros(0, np.float32)
 
 Reply = TypeVar("Reply")
 

@@ -1,6 +1,7 @@
 """The worker's end of the bridge."""
 
 import logging
+import queue
 import secrets
 import threading
 import time
@@ -24,7 +25,6 @@ from relaax.algorithm_base import (
 )
 from relaax.bridge import bridge_pb2, bridge_pb2_grpc
 from relaax.bridge.channels import open_channel
-from relaax.bridge.metrics_sender import MetricsSender
 from relaax.bridge.reachability import LONGEST_PAUSE_S, Reachability, RetryPause
 from relaax.bridge.vectors import GRADIENTS, PUBLICATIONS, SERVICE_NAME, VALUES, WithVector
 from relaax.errors import BridgeError, ParameterServerAway, TokenRefused
@@ -38,9 +38,6 @@ AWAY = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.Sta
 
 #: An RLX server that is started alone says so after this time.
 _FIRST_WAIT_S = 2.0
-
-#: How long a token is not shown that was refused, where one was refused before within so long.
-_REFUSED_PAUSE_S, _REFUSED_AGAIN_S = 5.0, 60.0
 
 #: How long a learner waits for the parameter server when it publishes.
 PUBLISH_TIMEOUT_S = 5.0
@@ -56,6 +53,70 @@ _WANTED = {
     Wanted.PARAMETER: bridge_pb2.Query.PARAMETER,
     Wanted.BOTH: bridge_pb2.Query.BOTH,
 }
+
+
+class MetricsSender(Metrics):
+    """Collects scalars and hands them over in batches, on a thread of its own.
+
+    When the parameter server does not keep up or is away, the newest scalars are dropped and
+    counted: training never waits for its metrics.
+    """
+
+    def __init__(
+        self,
+        send: Callable[[bridge_pb2.ScalarMetrics], None],
+        interval_s: float = 0.5,
+        capacity: int = 10_000,
+    ) -> None:
+        self._send = send
+        self._interval_s = interval_s
+        self._queue: queue.Queue[bridge_pb2.ScalarMetric] = queue.Queue(capacity)
+        self._dropped = 0
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="metrics-sender", daemon=True)
+        self._thread.start()
+
+    def scalar(self, name: str, y: float, x: float | None = None) -> None:
+        """Queue a scalar; drop it when the queue is full. TypeError for ``y`` that is no number."""
+        metric = bridge_pb2.ScalarMetric(name=name, y=float(y), x=x)
+        try:
+            self._queue.put_nowait(metric)
+        except queue.Full:
+            self._dropped += 1
+
+    def close(self, deadline_s: float = 2.0) -> None:
+        """Send what is left, for at most ``deadline_s`` seconds."""
+        self._closing.set()
+        self._thread.join(deadline_s)
+
+    def _run(self) -> None:
+        while not self._closing.wait(self._interval_s):
+            self._flush()
+        self._flush()
+
+    def _flush(self) -> None:
+        batch = bridge_pb2.ScalarMetrics(metrics=self._drain())
+        if not batch.metrics:
+            return
+        try:
+            self._send(batch)
+        except Exception as error:  # whatever it is, a metric must not end the training
+            _log.debug("%d metrics were lost: %s", len(batch.metrics), error)
+        if self._dropped:
+            _log.warning("%d metrics were dropped: too many at once", self._dropped)
+            self._dropped = 0
+
+    def _drain(self) -> list[bridge_pb2.ScalarMetric]:
+        drained = []
+        while True:
+            try:
+                drained.append(self._queue.get_nowait())
+            except queue.Empty:
+                return drained
+
+
+#: How long a token is not shown that was refused, where one was refused before within so long.
+_REFUSED_PAUSE_S, _REFUSED_AGAIN_S = 5.0, 60.0
 
 
 class Bridge(BridgeBase):

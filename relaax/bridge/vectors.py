@@ -12,6 +12,8 @@ from relaax.bridge.payloads import PayloadCodec, WithPayload
 
 Fields = TypeVar("Fields", bound=Message)
 
+SERVICE_NAME = bridge_pb2.DESCRIPTOR.services_by_name["ParameterServer"].full_name
+
 
 @dataclass(frozen=True)
 class WithVector(Generic[Fields]):
@@ -46,7 +48,6 @@ class VectorCodec(Generic[Fields]):
         return WithVector(message.fields, np.frombuffer(vector, "<f4"))
 
 
-SERVICE_NAME = bridge_pb2.DESCRIPTOR.services_by_name["ParameterServer"].full_name
 GRADIENTS = VectorCodec(bridge_pb2.Gradients)
 VALUES = VectorCodec(bridge_pb2.Values)
 PUBLICATIONS = VectorCodec(bridge_pb2.Publication)

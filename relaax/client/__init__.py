@@ -20,10 +20,9 @@ How a message gets to the server:
 How a program plays many simulators, each in a process:
 
 ``simulator``, ``simulator_runner``                 what it hands over; playing its episodes
-``simulator_task``, ``run_options``                 the program, and what each process does; options
 ``act_latency``                                     how long answers take, as a metric
 ``area_average``                                    smaller pictures
-``run_environments``                                the whole run, from start to exit status
+``run_environments``, ``run_options``               the whole run, from start to exit status; options
 ``environment_processes``, ``child_process``        both ends of a process
 ``run_result``, ``run_progress``                    how a run ended; how far it is, on a terminal
 

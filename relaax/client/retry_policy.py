@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from relaax.client.failure import Failure
 
+_log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True)
 class Backoff:
@@ -39,9 +41,6 @@ class Backoff:
         while True:
             yield pause_s * (1 - self.jitter * rng.random())
             pause_s = min(pause_s * self.factor, self.max_s)
-
-
-_log = logging.getLogger(__name__)
 
 
 class RetryPolicy:

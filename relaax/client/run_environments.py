@@ -20,6 +20,10 @@ from relaax.errors import ConfigurationError
 
 _INTERVAL_S = 1.0
 
+_log = logging.getLogger(__name__)
+
+_POLL_S = 0.2
+
 
 class HealthFile:
     """Touches ``path`` while environments make steps, or wait for a server.
@@ -99,10 +103,6 @@ def _complain(outcome: RunOutcome, results: Sequence[RunResult]) -> None:
     for message in sorted(messages):
         print(message, file=sys.stderr)
 
-
-_log = logging.getLogger(__name__)
-
-_POLL_S = 0.2
 
 Options = TypeVar("Options", bound=RunOptions)
 

@@ -33,6 +33,9 @@ FloatArray = npt.NDArray[np.float32]
 
 BatchT_co = TypeVar("BatchT_co", covariant=True)
 
+#: Larger batches are evaluated in pieces, unless ``warm_up`` has prepared for larger ones.
+MOST_AT_ONCE = 128
+
 
 class Recorder(Protocol[BatchT_co]):
     """Takes what happens in many environments, and hands out batches of it.
@@ -69,10 +72,6 @@ class Recorder(Protocol[BatchT_co]):
         version: int,
     ) -> None:
         """Note what was chosen in the steps just begun, and the recurrent state before it."""
-
-
-#: Larger batches are evaluated in pieces, unless ``warm_up`` has prepared for larger ones.
-MOST_AT_ONCE = 128
 
 
 BatchT = TypeVar("BatchT")

@@ -13,6 +13,18 @@ from relaax.learning.optimizers.optimizer import clip_by_global_norm
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.rollouts import RolloutBatch
 
+_log = logging.getLogger(__name__)
+
+#: A training that diverges warns no more often than this.
+WARNING_INTERVAL_S = 10.0
+
+#: An update that changes nothing says that the training is over. Until a worker is told to end, or
+#: the parameter server is back, it tries again no more often than this.
+PAUSE_AT_THE_END_S = 1.0
+
+#: By then everything is compiled, which took tens of MB that are free again.
+UPDATES_BEFORE_RELEASE = 5
+
 
 class GatheringSink:
     """An ``ExperienceSink`` that hands rollouts on when at least ``least`` of them are there.
@@ -45,19 +57,6 @@ class GatheringSink:
     def _hand_on(self) -> None:
         gathered, self._gathered = self._gathered, []
         self._sink.put(RolloutBatch.concatenated(gathered))
-
-
-_log = logging.getLogger(__name__)
-
-#: A training that diverges warns no more often than this.
-WARNING_INTERVAL_S = 10.0
-
-#: An update that changes nothing says that the training is over. Until a worker is told to end, or
-#: the parameter server is back, it tries again no more often than this.
-PAUSE_AT_THE_END_S = 1.0
-
-#: By then everything is compiled, which took tens of MB that are free again.
-UPDATES_BEFORE_RELEASE = 5
 
 
 class Learner:

@@ -11,6 +11,25 @@ from relaax.protocol.connection import MessageConnection, PeerClosed
 from relaax.protocol.foreign import foreign_protocol, is_tls
 from relaax.protocol.tls_socket import TlsSocket
 
+DEFAULT_MAX_FRAME_BYTES = 64 * 1024 * 1024
+
+DEFAULT_FRAME_TIMEOUT_S = 30.0
+
+#: What decides how large frames may be that an RLX server receives.
+_SIZE_OPTION = " (--max-frame-bytes; unset, what the configured observations need)"
+
+_HEADER = struct.Struct("<I")
+
+_HEADER_BYTES = _HEADER.size
+
+_RECEIVE_BYTES_AT_FIRST = 2 * 1024
+
+_RECEIVE_BYTES = 64 * 1024
+
+_RECEIVE_BYTES_OF_A_BIG_FRAME = 1024 * 1024
+
+_WITHOUT_WAITING = socket.MSG_DONTWAIT
+
 
 @dataclass(frozen=True)
 class Keepalive:
@@ -47,20 +66,6 @@ class Keepalive:
         for name, value in options.items():
             if hasattr(socket, name):
                 sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
-
-
-DEFAULT_MAX_FRAME_BYTES = 64 * 1024 * 1024
-DEFAULT_FRAME_TIMEOUT_S = 30.0
-
-#: What decides how large frames may be that an RLX server receives.
-_SIZE_OPTION = " (--max-frame-bytes; unset, what the configured observations need)"
-
-_HEADER = struct.Struct("<I")
-_HEADER_BYTES = _HEADER.size
-_RECEIVE_BYTES_AT_FIRST = 2 * 1024
-_RECEIVE_BYTES = 64 * 1024
-_RECEIVE_BYTES_OF_A_BIG_FRAME = 1024 * 1024
-_WITHOUT_WAITING = socket.MSG_DONTWAIT
 
 
 class TlsPeer(ProtocolError):

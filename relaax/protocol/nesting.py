@@ -4,16 +4,6 @@ import re
 
 from relaax.errors import ProtocolError
 
-
-def is_text(text: str) -> bool:
-    """Return whether ``text`` can be written as UTF-8: JSON may hold half of a surrogate pair."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 #: An observation of Gymnasium's nested spaces has a few levels.
 MAX_LEVELS = 64
 
@@ -30,6 +20,15 @@ _PIECE = 1 << 20
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]', re.DOTALL)
 
 _STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
+
+
+def is_text(text: str) -> bool:
+    """Return whether ``text`` can be written as UTF-8: JSON may hold half of a surrogate pair."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def require_within_limits(text: str) -> None:

@@ -8,7 +8,6 @@
 ``writers``        who writes into which slot, and which step of it comes next
 ``table``          which items there are, which are drawn, and what is read of them
 ``mixed``          batches that are made of parts of several tables
-``readiness``      when steps have become items
 ``views``          what is read of the steps around an item: transitions, windows, stacks of frames
 ``gather``         rows of columns, read into memory that is given
 ``rollouts``       the same, for sequences that go on across the ends of episodes
@@ -19,7 +18,6 @@
 ``removers``       which items leave a table that has too many
 ``saved``          checks what was saved before a replay goes on from it
 ``snapshot``       copies what is stored while more is stored
-``served``         what the service calls
 ``service``        the gRPC service of a replay server
 ``wire``           what its messages mean
 ``segments``       samples through memory that both ends share

@@ -3,21 +3,27 @@
 import logging
 import secrets
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from time import monotonic
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 
 import grpc
+import numpy as np
+import numpy.typing as npt
 
 from relaax.bridge.payloads import WithPayload
 from relaax.bridge.refusals import refuse, unary
 from relaax.errors import ConfigurationError
 from relaax.failpoints import passing
 from relaax.replay import replay_pb2
-from relaax.replay.replay import NotReady
+from relaax.replay.gather import Empty
+from relaax.replay.replay import NotReady, ReplayState
+from relaax.replay.schema import Schema
 from relaax.replay.segments.mapped_segments import MappedSegments, placed_message
-from relaax.replay.served import ServedReplay
+from relaax.replay.selectors.selector import FloatArray, IntArray
+from relaax.replay.storage import Flags
+from relaax.replay.table import Sample
 from relaax.replay.times import Times
 from relaax.replay.wire import (
     ITEMS,
@@ -34,9 +40,9 @@ from relaax.replay.wire import (
 )
 from relaax.replay.writers import MissingSteps, NoFreeSlot, UnknownWriter
 
-_log = logging.getLogger(__name__)
+Array = npt.NDArray[Any]
 
-Reply = TypeVar("Reply")
+_log = logging.getLogger(__name__)
 
 #: A call waits no longer than this at the server: its thread is one of a few.
 LONGEST_WAIT_S = 2.0
@@ -57,6 +63,70 @@ _CODES: dict[type[Exception], grpc.StatusCode] = {
     ValueError: grpc.StatusCode.INVALID_ARGUMENT,
     ConfigurationError: grpc.StatusCode.INVALID_ARGUMENT,  # of columns that are none
 }
+
+
+class ServedReplay(Protocol):
+    """Steps that are written and drawn by many threads; ``Replay`` says what each method does."""
+
+    @property
+    def schema(self) -> Schema:
+        """What a step is."""
+        ...
+
+    def table_kinds(self) -> dict[str, str]:
+        """Return what the items of each table are and how they are drawn, in words."""
+        ...
+
+    def table_sizes(self) -> dict[str, int]:
+        """Return how many items each table has."""
+        ...
+
+    def open_writer(self, name: str, schema: Schema) -> list[str]:
+        """Let ``name`` write steps of ``schema``; return in which columns it is another one."""
+        ...
+
+    def close_writer(self, name: str) -> None:
+        """Let no more be written by ``name``."""
+        ...
+
+    def append(
+        self,
+        writer: str,
+        environment: int,
+        first: int,
+        rows: Mapping[str, Array],
+        flags: Flags,
+        timeout_s: float = 0.0,
+    ) -> int:
+        """Store steps [N, ...]; return the number of the step that must come next."""
+        ...
+
+    def sample(
+        self,
+        table: str,
+        count: int,
+        timeout_s: float,
+        charge: int | None = None,
+        *,
+        empty: Empty = np.empty,
+    ) -> Sample:
+        """Draw items; the ratio counts ``charge`` draws, if given; see Replay."""
+        ...
+
+    def watch(self, table: str, at_least: float, timeout_s: float) -> ReplayState:
+        """Wait until so many items may be drawn, and say how a table is."""
+        ...
+
+    def update_priorities(self, table: str, keys: IntArray, priorities: FloatArray) -> int:
+        """Give items other priorities [N]; return how many of them are gone."""
+        ...
+
+    def stats(self) -> dict[str, float]:
+        """Return counts by name."""
+        ...
+
+
+Reply = TypeVar("Reply")
 
 
 class ReplayServicer:

@@ -1,14 +1,166 @@
 """Makes an algorithm's package of Surreal's three classes."""
 
-from relaax.actor import Actor, ActorMode, ActorSession, ModuleDict
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.actor import Actor, ActorMode, ActorSession
 from relaax.actor.experience import columns_of
-from relaax.algorithm_base import LearnerBase, Metrics, ParameterServerBase, Saver
+from relaax.actor.module_dict import HasWeights, Module, ModuleDict
+from relaax.algorithm_base import (
+    FloatVector,
+    LearnerBase,
+    Metrics,
+    ParameterServerBase,
+    Saver,
+    StepResult,
+)
 from relaax.learning.published import serve_published
 from relaax.learning.steps import schema_of
 from relaax.replay.specs import ReplaySpec
+from relaax.replay.table import Sample
 from relaax.surreal.buffers import Buffer
 from relaax.surreal.config import Config
-from relaax.surreal.learner import TABLE, Learner
+
+Array = npt.NDArray[Any]
+
+#: A batch: arrays [N, ...] by name.
+Batch: TypeAlias = Mapping[str, Array]
+
+#: What ``learn`` may say: errors [N], from which priorities are made; numbers for TensorBoard.
+Learnt: TypeAlias = Array | Mapping[str, float] | StepResult | None
+
+#: The one table.
+TABLE = "experience"
+
+#: Added to an error, so that no experience has the priority 0 (Schaul et al. 2016, section 3.3).
+_LEAST_PRIORITY = 1e-6
+
+_MODULE, _ATTRIBUTE = "module/", "attribute/"
+
+
+class Learner(LearnerBase):
+    """Learns from batches of a buffer; ``relaax-learner`` publishes and saves what it has learnt.
+
+    Derive from it, with ``learn`` and ``module_dict``. ``random`` draws what the learner draws.
+    """
+
+    def __init__(self, config: Config, seed: int | None) -> None:
+        self.table = TABLE
+        self.config = config
+        self.batch_size = config.settings.batch_size
+        self.random = np.random.default_rng(seed)
+
+    @abstractmethod
+    def learn(self, batch: Any) -> Learnt:
+        """Learn from one batch, as ``preprocess_batch`` has made it.
+
+        Return errors float [N], of which a prioritized buffer makes priorities, or numbers by name
+        for TensorBoard; a ``StepResult`` has both.
+        """
+
+    @abstractmethod
+    def module_dict(self) -> Mapping[str, Module]:
+        """Return what actors act with, by name: as the actor's ``module_dict`` has it."""
+
+    def checkpoint_attributes(self) -> Sequence[str]:
+        """Return the names of attributes that are saved beside the modules: targets, optimisers.
+
+        Each is an array, a number, a mapping of arrays by name, an optimiser of
+        ``relaax.learning.optimizers``, or has weights like a module.
+        """
+        return ()
+
+    def prefetch_preprocess(self, batch: Batch) -> Batch:
+        """Return what becomes of a batch as soon as it is drawn; other threads call it."""
+        return batch
+
+    def preprocess_batch(self, batch: Batch) -> Any:
+        """Return a batch as ``learn`` takes it; other threads call it, after the hook before."""
+        return batch
+
+    def prepare(self, sample: Sample) -> Any:
+        """See LearnerBase; a batch gets a column more, ``weight`` float32 [N].
+
+        It is ``(N P(i))^-beta`` over the largest that there could be (Schaul et al. 2016, section
+        3.4): 1 where all experiences are drawn alike.
+        """
+        ratios = sample.probabilities / sample.least_probability
+        weights = (ratios ** -float(self.config.settings.beta)).astype(np.float32)
+        return self.preprocess_batch(
+            self.prefetch_preprocess({**sample.columns, "weight": weights})
+        )
+
+    def step(self, batch: Any) -> StepResult:
+        """See LearnerBase."""
+        learnt = self.learn(batch)
+        if isinstance(learnt, StepResult):
+            return learnt
+        if learnt is None:
+            return StepResult()
+        if isinstance(learnt, Mapping):
+            return StepResult(learnt)
+        return StepResult(priorities=np.abs(np.asarray(learnt, np.float64)) + _LEAST_PRIORITY)
+
+    def parameters(self) -> FloatVector:
+        """See LearnerBase."""
+        return self._modules.vector()
+
+    def state(self) -> Mapping[str, Array]:
+        """Return modules and attributes, by name."""
+        found = {f"{_MODULE}{name}": part for name, part in self._modules.parameters().items()}
+        for name in self.checkpoint_attributes():
+            parts = _arrays_of(getattr(self, name))
+            found |= {f"{_ATTRIBUTE}{name}{key}": part for key, part in parts.items()}
+        return {name: part.copy() for name, part in found.items()}
+
+    def restore(self, state: Mapping[str, Array]) -> None:
+        """Go on from ``state``."""
+        self._modules.load({name: state[f"{_MODULE}{name}"] for name in self._modules.parameters()})
+        for name in self.checkpoint_attributes():
+            value = getattr(self, name)
+            parts = {key: state[f"{_ATTRIBUTE}{name}{key}"] for key in _arrays_of(value)}
+            setattr(self, name, _restored(value, parts))
+
+    @cached_property
+    def _modules(self) -> ModuleDict:
+        """What ``module_dict`` returns, once the learner has been made."""
+        return ModuleDict(self.module_dict())
+
+
+@runtime_checkable
+class _HasSlots(Protocol):
+    """An optimiser, such as those of ``relaax.learning.optimizers``."""
+
+    def slots(self) -> Mapping[str, Array]:
+        """Return what it remembers: its own arrays."""
+
+
+def _arrays_of(value: Any) -> dict[str, Array]:
+    """Return the arrays of an attribute, by what is put behind its name."""
+    if isinstance(value, _HasSlots):
+        value = value.slots()
+    if isinstance(value, Mapping):
+        return {f"/{key}": np.asarray(part) for key, part in value.items()}
+    if isinstance(value, HasWeights):
+        return {f"/{n}": np.asarray(part) for n, part in enumerate(value.get_weights())}
+    return {"": np.asarray(value)}
+
+
+def _restored(value: Any, parts: Mapping[str, Array]) -> Any:
+    """Return an attribute with ``parts`` in it; arrays and modules stay the same objects."""
+    if isinstance(value, HasWeights):
+        value.set_weights(list(parts.values()))
+        return value
+    if isinstance(value, np.generic | int | float):
+        return type(value)(parts[""])
+    for key, array in _arrays_of(value).items():
+        array[...] = parts[key]
+    return value
 
 
 class SurrealAlgorithm:

@@ -22,7 +22,7 @@ WAITING = {
 STREAMS = {"relaax/server/parameter_server/shards/following.py": {"_follow"}}
 
 #: What hands on all that a caller has named, with the deadline.
-HANDS_ON = {"relaax/bridge/renewed_channel.py": "**named"}
+HANDS_ON = {"relaax/bridge/channels.py": "**named"}
 
 
 def sources() -> list[Path]:

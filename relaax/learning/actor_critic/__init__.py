@@ -3,7 +3,6 @@
 ``policy_settings``  the keys of the YAML file that do not depend on the kind of actions
 ``discrete``         those that describe discrete actions
 ``continuous``       those that describe continuous actions
-``settings``         those of an algorithm whose workers learn
 ``config``           all of that as the servers want it, with the network and the distribution
 ``networks``         which layers a configuration asks for
 ``losses_tf``        what is minimised
@@ -23,11 +22,15 @@ from relaax.learning.actor_critic.builder import (
     make_parameter_server,
     prepare_to_fork,
 )
-from relaax.learning.actor_critic.config import ActorCriticConfig, PolicyConfig
+from relaax.learning.actor_critic.config import (
+    ActorCriticConfig,
+    ActorCriticSettings,
+    PolicyConfig,
+    VTraceSection,
+)
 from relaax.learning.actor_critic.continuous import ContinuousSettings
 from relaax.learning.actor_critic.discrete import DiscreteSettings
 from relaax.learning.actor_critic.policy_settings import PolicySettings
-from relaax.learning.actor_critic.settings import ActorCriticSettings, VTraceSection
 
 Agent, ParameterServer = make_agent, make_parameter_server
 

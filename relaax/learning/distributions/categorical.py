@@ -13,6 +13,9 @@ Mask = npt.NDArray[np.bool_] | npt.NDArray[np.uint8]
 #: 0 times its logarithm is 0.
 FORBIDDEN = np.float32(-1e30)
 
+#: A float32 draw is 0 once in 10**7, and its logarithm would choose any action, however improbable.
+_LEAST_EXPONENTIAL = np.float32(1e-8)
+
 
 def masked_logits(logits: FloatArray, mask: Mask) -> FloatArray:
     """Return logits [..., A], ``FORBIDDEN`` where ``mask`` [..., A] is 0.
@@ -23,10 +26,6 @@ def masked_logits(logits: FloatArray, mask: Mask) -> FloatArray:
     is_allowed = np.asarray(mask, np.bool_)
     instead = np.where(is_allowed.any(axis=-1, keepdims=True), FORBIDDEN, np.float32(0))
     return np.where(is_allowed, logits, instead)
-
-
-#: A float32 draw is 0 once in 10**7, and its logarithm would choose any action, however improbable.
-_LEAST_EXPONENTIAL = np.float32(1e-8)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@
 ``critics_tf``    the same inside a graph
 ``learner``       makes an update of each batch
 ``learner_roles``  what a learner asks of an update
-``shared_gradients``  updates of several learners on one set of parameters
 ``variables_tf``  what an update changes, by name
 ``update_tf``     an update of all that is learnt, as one graph
 ``builder``       wires actors, replay and parameter server

@@ -21,6 +21,12 @@ from relaax.algorithm_base import (
 )
 from relaax.learning.parameter_store import Snapshot, frozen_copy
 
+#: A checkpoint keeps so many bytes of a message: its tensors have the same shapes each time.
+MESSAGE_BYTES = 256
+
+#: The learner's steps are remembered for so many of the newest versions.
+MOST_VERSIONS = 100_000
+
 
 class PublishedSource:
     """A ``VariableSource`` whose versions are the learner's own count of its steps.
@@ -42,12 +48,6 @@ class PublishedSource:
         self._hash = found.hash
         return Values(Version(found.info.iteration), 0, found.vector, found.info.age_s)
 
-
-#: A checkpoint keeps so many bytes of a message: its tensors have the same shapes each time.
-MESSAGE_BYTES = 256
-
-#: The learner's steps are remembered for so many of the newest versions.
-MOST_VERSIONS = 100_000
 
 #: The slots of a checkpoint that say what was published.
 _TIME, _ITERATION, _MESSAGE = "published/time", "published/iteration", "published/message"

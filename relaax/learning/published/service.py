@@ -21,6 +21,9 @@ from relaax.learning.parameter_server import ParameterServer
 from relaax.learning.published.parameters import PublishedParameters
 from relaax.metrics import EVALUATION_REWARD_AFTER, EVALUATION_REWARD_OF
 
+#: So many of the latest scores are kept; learners ask several times a second.
+MOST_SCORES = 10_000
+
 
 def serve_published(
     initial: FloatVector,
@@ -61,10 +64,6 @@ class _PublishedParameterServer(ParameterServer[PublishedParameters]):
         if published != self._saved:
             self.saver.save_until_next(self._checkpoint())
             self._saved = published
-
-
-#: So many of the latest scores are kept; learners ask several times a second.
-MOST_SCORES = 10_000
 
 
 class EvaluationLog(Metrics):

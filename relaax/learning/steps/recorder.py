@@ -19,6 +19,8 @@ from relaax.replay.storage import FINAL, START, TERMINATED, Flags
 
 Array = npt.NDArray[Any]
 
+RECURRENT_STATE = "recurrent_state"
+
 
 def rollouts_in(columns: Mapping[str, Array]) -> RolloutBatch:
     """Return what a view of ``relaax.replay.rollouts.Rollouts`` has read, as rollouts.
@@ -57,7 +59,6 @@ BoolArray = npt.NDArray[np.bool_]
 
 OBSERVATION, ACTION, REWARD = "observation", "action", "reward"
 LOG_PROBABILITY, VERSION = "log_probability", "version"
-RECURRENT_STATE = "recurrent_state"
 
 
 def schema_of(columns: Columns, *, is_on_policy: bool = True) -> Schema:

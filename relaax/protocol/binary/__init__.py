@@ -3,7 +3,6 @@
 ``arrays``         arrays as their dtype, their shape and their bytes
 ``messages``       hello and welcome, steps and actions, metrics and errors
 ``codec``          steps and their answers as both ends write and read them, one after another
-``named_pattern``  its short cut for observations by name
 
 ``docs/protocol.md`` specifies it.
 """

@@ -14,6 +14,9 @@ from relaax.replay.table import Sample
 
 Batch = TypeVar("Batch")
 
+#: So many incarnations of a server in a row have different keys.
+EPOCHS = 16
+
 
 class Unfinished(Generic[Batch]):
     """Keeps what was drawn of such batches for those that follow. For several threads."""
@@ -34,10 +37,6 @@ class Unfinished(Generic[Batch]):
         except BaseException:
             self._batches.append(batch)
             raise
-
-
-#: So many incarnations of a server in a row have different keys.
-EPOCHS = 16
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,6 @@
 ``returns``        returns of steps, and how far the news of later ones reach back
 ``ring``           the entries of a slot, and the episodes in it
 ``rollouts``       which entries a draw reads
-``caches``         what clients have drawn of their own memories
-``clients``        which client has which slot
 ``served_memory``  a memory as the gRPC service of experience calls it
 ``service``        the server's end of Memoire's gRPC service
 ``stub``           calls that service

@@ -29,6 +29,17 @@ from relaax.replay.writers import UnknownWriter
 #: Entries that are stored at once.
 ENTRIES_AT_ONCE = 32
 
+#: How long ``get_info`` waits for the server.
+CONNECT_TIMEOUT_S = 60.0
+
+#: A call that has no time left is given so long.
+LEAST_CALL_S = 0.05
+
+#: How long ``close`` waits for what is not stored yet.
+CLOSE_TIMEOUT_S = 5.0
+
+_log = logging.getLogger(__name__)
+
 
 class LocalMemory:
     """Entries of one client, with the properties of the server's memory."""
@@ -61,18 +72,6 @@ class LocalMemory:
             terms = (entries.flags & TERMINATED).astype(np.bool_)
             self._memory.push(0, entries.columns, terms)
             self._waiting.clear()
-
-
-#: How long ``get_info`` waits for the server.
-CONNECT_TIMEOUT_S = 60.0
-
-#: A call that has no time left is given so long.
-LEAST_CALL_S = 0.05
-
-#: How long ``close`` waits for what is not stored yet.
-CLOSE_TIMEOUT_S = 5.0
-
-_log = logging.getLogger(__name__)
 
 
 class ReplayMemoryClient:

@@ -17,6 +17,12 @@ Weights = npt.NDArray[np.float32]
 #: Fields and weights; with ``multi_step``, fields twice.
 Batch = tuple[Fields, Weights] | tuple[Fields, Fields, Weights]
 
+#: The last fields of an entry.
+LAST = ("reward", "prob", "value")
+
+#: Before the names of the entries ``multi_step`` later.
+NEXT = "next "
+
 
 class MemoryClosed(RelaaxError):
     """The memory, or the client, was closed while something waited for it."""
@@ -31,14 +37,8 @@ def as_tuples(sample: Sample) -> Batch:
     return (fields, later, weights) if later else (fields, weights)
 
 
-#: The last fields of an entry.
-LAST = ("reward", "prob", "value")
-
 #: What is drawn beside an entry's fields: its return, and the weight by which it was drawn.
 QVEST, WEIGHT = "qvest", "weight"
-
-#: Before the names of the entries ``multi_step`` later.
-NEXT = "next "
 
 
 def names_of(count: int) -> list[str]:

@@ -11,6 +11,12 @@ from relaax.bridge.guarded_server import GuardedServer
 from relaax.errors import ConfigurationError
 from relaax.replay.memoire.service import MOST_WAITING
 
+#: Threads that answer calls at a port, beside those that hold waiting subscribers.
+THREADS = 32
+
+#: How long a port may take to close when its calls have been broken off.
+CLOSE_S = 2.0
+
 
 class Mode(Enum):
     """Whether an end listens (``Bind``) or calls (``Conn``)."""
@@ -54,12 +60,6 @@ def target_of(endpoint: str) -> str:
             f"this is {endpoint!r}"
         ) from error
 
-
-#: Threads that answer calls at a port, beside those that hold waiting subscribers.
-THREADS = 32
-
-#: How long a port may take to close when its calls have been broken off.
-CLOSE_S = 2.0
 
 #: Makes what answers calls at a port.
 Handlers = Callable[[], Sequence[grpc.GenericRpcHandler]]

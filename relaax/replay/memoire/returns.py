@@ -13,6 +13,9 @@ LEAST = 1e-6
 #: Memoire's own rate. It leaves the mean where it begins, at 1, for some ten million steps.
 RATE = 1e-8
 
+#: Steps whose returns are found at once.
+BLOCK = 32
+
 
 class PriorityScale:
     """Priorities (|error| / c)**exponent, where 2 c**2 is the mean squared error so far.
@@ -38,9 +41,6 @@ class PriorityScale:
 
 
 IntArray = npt.NDArray[np.int64]
-
-#: Steps whose returns are found at once.
-BLOCK = 32
 
 
 @dataclass(frozen=True)

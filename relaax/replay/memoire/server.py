@@ -26,6 +26,9 @@ from relaax.replay.wire import column_messages
 #: Characters of a message.
 LONGEST = 65_536
 
+#: A client that is silent for longer may lose its slot to a new one.
+LEASE_S = 60.0
+
 
 class LogFile:
     """Lines ``time,uuid,message``, each written at once; without a file there are none."""
@@ -61,10 +64,6 @@ class LogFile:
         if self._file is not None:
             self._file.close()
             self._file = None
-
-
-#: A client that is silent for longer may lose its slot to a new one.
-LEASE_S = 60.0
 
 
 class ReplayMemoryServer(Proxy):

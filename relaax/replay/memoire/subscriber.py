@@ -15,6 +15,8 @@ from relaax.replay.replay import NotReady
 #: Pause between two questions, where a server answers at once or not at all.
 PAUSE_S = 0.2
 
+_log = logging.getLogger(__name__)
+
 
 def waits(timeout_s: float | None, closed: threading.Event) -> Iterator[float]:
     """Yield how long each further wait may be, at least once, until ``timeout_s`` are over.
@@ -32,9 +34,6 @@ def waits(timeout_s: float | None, closed: threading.Event) -> Iterator[float]:
                 return
         if closed.wait(max(0.0, min(left_s, PAUSE_S) - (monotonic() - begun))):
             raise MemoryClosed("the client was closed")
-
-
-_log = logging.getLogger(__name__)
 
 
 class Subscriber:

@@ -18,6 +18,14 @@ from relaax.replay.segments.segment import FILE_NAME, TOKEN_BYTES, Bytes
 from relaax.replay.table import Sample
 from relaax.replay.wire import arrays_of, fields_of, items_message
 
+_log = logging.getLogger(__name__)
+
+#: How often a server looks whether clients still have their segments.
+CHECK_S = 2.0
+
+#: More than so many at a time are not mapped.
+MOST_SEGMENTS = 256
+
 
 def placed_message(sample: Sample, room: Room) -> WithPayload[replay_pb2.Items]:
     """Return a sample as a message that says where its arrays lie; with them if they do not fit."""
@@ -28,15 +36,6 @@ def placed_message(sample: Sample, room: Room) -> WithPayload[replay_pb2.Items]:
     fields = fields_of(sample, places)
     fields.in_segment = True
     return WithPayload(fields, None)
-
-
-_log = logging.getLogger(__name__)
-
-#: How often a server looks whether clients still have their segments.
-CHECK_S = 2.0
-
-#: More than so many at a time are not mapped.
-MOST_SEGMENTS = 256
 
 
 class UnusableSegment(Exception):

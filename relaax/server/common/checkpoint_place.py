@@ -23,6 +23,8 @@ from relaax.server.common.stop_signal import Stop
 #: How long it pauses after a failure; twice as long after the next one, up to the most.
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 30.0
 
+_log = logging.getLogger(__name__)
+
 
 def wait_for_store(s3: S3Location | None, aws: AwsAccess, give_up_s: float, stop: Stop) -> bool:
     """Wait until a place in S3 answers; return False if ``stop`` is set before.
@@ -51,9 +53,6 @@ def wait_for_store(s3: S3Location | None, aws: AwsAccess, give_up_s: float, stop
                 _log.warning("%s answers: the server starts", found.location())
             return True
     return False
-
-
-_log = logging.getLogger(__name__)
 
 
 def store_of(directory: Path | None, s3: S3Location | None, aws: AwsAccess) -> BlobStore | None:

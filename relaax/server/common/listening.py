@@ -9,15 +9,14 @@ from relaax.access import current_access, refuse_unguarded, require_guarded
 from relaax.address import Address
 from relaax.errors import ConfigurationError
 
+BACKLOG = 1024
+
 
 def allow_many_files() -> None:
     """Allow as many open files as the system lets this process have: each connection takes one."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
-BACKLOG = 1024
 
 
 def require_allowed(**places: Address | None) -> None:

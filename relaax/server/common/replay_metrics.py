@@ -10,7 +10,16 @@ from relaax.metrics import Metrics
 from relaax.server.common.operators.families import Metric, counter, counters, gauge
 from relaax.server.common.operators.port import Figures
 
+_log = logging.getLogger(__name__)
+
 #: What a replay takes time for, as its counts name it.
+_WORK = ("insert", "sample", "serialize")
+
+#: What else is counted, by the same names.
+_COUNTS = ("steps twice", "steps lost", "steps dropped", "steps evicted", "writers")
+
+#: Less time than this between two looks tells nothing about rates.
+_SHORTEST_S = 0.5
 
 
 def replay_figures(stats: Callable[[], Mapping[str, float]]) -> Figures:
@@ -43,18 +52,6 @@ def _read(stats: Callable[[], Mapping[str, float]]) -> Iterable[Metric]:
         "work",
         {w: counts[f"{w} seconds"] for w in work},
     )
-
-
-_log = logging.getLogger(__name__)
-
-#: What a replay takes time for, as its counts name it.
-_WORK = ("insert", "sample", "serialize")
-
-#: What else is counted, by the same names.
-_COUNTS = ("steps twice", "steps lost", "steps dropped", "steps evicted", "writers")
-
-#: Less time than this between two looks tells nothing about rates.
-_SHORTEST_S = 0.5
 
 
 class ReplayMetrics:

@@ -14,6 +14,14 @@ from relaax.throttled_log import RepeatedWarning
 
 Answer = TypeVar("Answer")
 
+_log = logging.getLogger(__name__)
+
+#: How often steps are reported, and the parameter server is asked.
+INTERVAL_S = 0.2
+
+#: How long ``close`` waits for the thread, which may itself wait for the parameter server.
+_CLOSE_S = 0.5
+
 
 def first_answer(
     ask: Callable[[], Answer],
@@ -39,15 +47,6 @@ def first_answer(
                 raise Abandoned(whom, give_up_s, str(error), has_answered=False) from error
         stop.wait(pause_s)
     return None
-
-
-_log = logging.getLogger(__name__)
-
-#: How often steps are reported, and the parameter server is asked.
-INTERVAL_S = 0.2
-
-#: How long ``close`` waits for the thread, which may itself wait for the parameter server.
-_CLOSE_S = 0.5
 
 
 class TrainingWatch:

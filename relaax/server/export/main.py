@@ -33,6 +33,8 @@ from relaax.server.export.signature import Signature, signature_of
 #: What a SavedModel's folder holds.
 _SAVED_MODEL = "saved_model.pb"
 
+_log = logging.getLogger(__name__)
+
 
 @contextmanager
 def unchecked(place: Path) -> Iterator[Path]:
@@ -68,9 +70,6 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
-
-
-_log = logging.getLogger(__name__)
 
 
 def main() -> NoReturn:

@@ -14,6 +14,12 @@ from relaax.server.export.graph_tf import PolicyGraph
 
 _SIGNATURE = "serving_default"
 
+#: The version of ONNX's operators: what runtimes of the last years know.
+OPSET = 17
+
+#: What the first axis of all inputs and outputs is called.
+_ENVIRONMENTS = "environments"
+
 
 def write_saved_model(graph: PolicyGraph, directory: Path) -> None:
     """Write a SavedModel whose signature ``serving_default`` takes and returns tensors by name.
@@ -35,13 +41,6 @@ def read_saved_model(directory: Path) -> PolicyFunction:
         return {name: value.numpy() for name, value in outputs.items()}
 
     return act
-
-
-#: The version of ONNX's operators: what runtimes of the last years know.
-OPSET = 17
-
-#: What the first axis of all inputs and outputs is called.
-_ENVIRONMENTS = "environments"
 
 
 def write_onnx(graph: PolicyGraph, file: Path) -> None:

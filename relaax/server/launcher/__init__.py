@@ -8,5 +8,4 @@
 ``live_printer``      prints their output, with the training's progress below it
 ``process_log``       writes it into a file, too
 ``engines``           where they run, when that is not this machine alone
-``progress_view``     the progress as rows of a terminal: a bar and figures
 """

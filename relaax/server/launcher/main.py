@@ -62,6 +62,17 @@ stop the others: at the end of a training, the parameter server or the RLX serve
 is "honcho -f PROCFILE start" with the progress below the log. Ctrl-C saves a checkpoint and
 stops."""
 
+#: What makes a folder that can be trained, and what this command can write itself.
+_WITHOUT_PROCFILE = (
+    "; relaax-new makes a folder with a Procfile, and --new-algorithm DIR an algorithm "
+    "to start from"
+)
+
+#: The same to those that have named one.
+_PROCFILE_ELSEWHERE = (
+    "; those in Procfiles/ are of RELAAX's checkout: start them in that folder" + _WITHOUT_PROCFILE
+)
+
 
 @dataclass(frozen=True)
 class Engine:
@@ -203,18 +214,6 @@ def _run_serial(parser: argparse.ArgumentParser, arguments: argparse.Namespace) 
         if getattr(arguments, option):
             parser.error(f"--{option.replace('_', '-')} is for processes: --serial starts none")
     return run_command(parser.prog, lambda: run_serial(arguments.procfile, arguments.steps))
-
-
-#: What makes a folder that can be trained, and what this command can write itself.
-_WITHOUT_PROCFILE = (
-    "; relaax-new makes a folder with a Procfile, and --new-algorithm DIR an algorithm "
-    "to start from"
-)
-
-#: The same to those that have named one.
-_PROCFILE_ELSEWHERE = (
-    "; those in Procfiles/ are of RELAAX's checkout: start them in that folder" + _WITHOUT_PROCFILE
-)
 
 
 def _refuse(parser: argparse.ArgumentParser, reason: str) -> NoReturn:

@@ -13,6 +13,24 @@ import yaml
 import relaax
 from relaax.errors import ConfigurationError
 
+_TEMPLATE = Path(relaax.__file__).parent / "application_template"
+
+_DESCRIPTION = """\
+Make the folder NAME with an environment to fill in, a configuration, a Procfile, a test and a
+README. It can be trained as it is: "relaax-train" in the folder does so. The environment is a small
+simulator in plain Python, which you replace by your own."""
+
+_PLAIN = (
+    ("ENVIRONMENT", "the simulator, in plain Python, and the program that connects it"),
+    (
+        "FIRST_CHANGE",
+        "Replace the class `Simulator` in `environment.py` by yours: `restart` begins an episode, "
+        "`apply`\n   takes an action. A state is a number, a list, a numpy array, or a dict of "
+        "these by name.",
+    ),
+    ("SEVERAL", "`relaax-train --concurrency env=4` starts four"),
+)
+
 
 def write_new_folder(directory: Path, files: Mapping[str, str]) -> list[Path]:
     """Write texts by file name into ``directory`` and return the files.
@@ -30,14 +48,6 @@ def write_new_folder(directory: Path, files: Mapping[str, str]) -> list[Path]:
     return [directory / name for name in files]
 
 
-_TEMPLATE = Path(relaax.__file__).parent / "application_template"
-
-_DESCRIPTION = """\
-Make the folder NAME with an environment to fill in, a configuration, a Procfile, a test and a
-README. It can be trained as it is: "relaax-train" in the folder does so. The environment is a small
-simulator in plain Python, which you replace by your own."""
-
-
 @dataclass(frozen=True)
 class Kind:
     """What is special about a folder."""
@@ -52,17 +62,6 @@ class Kind:
     program: tuple[tuple[str, str], ...] = ()
     procfile: tuple[tuple[str, str], ...] = ()
 
-
-_PLAIN = (
-    ("ENVIRONMENT", "the simulator, in plain Python, and the program that connects it"),
-    (
-        "FIRST_CHANGE",
-        "Replace the class `Simulator` in `environment.py` by yours: `restart` begins an episode, "
-        "`apply`\n   takes an action. A state is a number, a list, a numpy array, or a dict of "
-        "these by name.",
-    ),
-    ("SEVERAL", "`relaax-train --concurrency env=4` starts four"),
-)
 
 CHOICES = Kind(
     "discrete",

@@ -6,6 +6,4 @@
 ``prefetcher``     batches that are ready before they are asked for
 ``publishing``     when to publish
 ``experience``     where its samples come from: a replay of its own, or replay servers
-``measurements``   how long the loop does what
-``operating``      what operators see of a learner
 """

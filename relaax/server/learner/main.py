@@ -3,6 +3,8 @@
 import logging
 import os
 import sys
+import time
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, closing
 from functools import partial
 from typing import NoReturn
@@ -12,7 +14,7 @@ import numpy as np
 from relaax.algorithm_base import BridgeBase, LearnerBase
 from relaax.allocator import keep_memory
 from relaax.errors import BridgeError, ConfigurationError, ParameterServerAway
-from relaax.live_lines import LiveLineWriter
+from relaax.live_lines import Figure, LiveLineWriter
 from relaax.metrics import Metrics
 from relaax.replay.specs import ReplaySpec
 from relaax.server.common.access import begin_access
@@ -31,7 +33,15 @@ from relaax.server.common.configuration import (
 )
 from relaax.server.common.listening import allow_many_files, require_allowed
 from relaax.server.common.logs import start_logging
-from relaax.server.common.operators import OperatorPort, SaveRecord, operator_listener
+from relaax.server.common.operators import (
+    Metric,
+    OperatorPort,
+    SaveRecord,
+    counter,
+    gauge,
+    operator_listener,
+)
+from relaax.server.common.operators.families import counters
 from relaax.server.common.operators.port import away
 from relaax.server.common.periodic_tasks import Task
 from relaax.server.common.replay_contents import restored_contents
@@ -47,7 +57,6 @@ from relaax.server.learner.builder import (
 )
 from relaax.server.learner.experience import Experience, OwnReplay, ReplayServers
 from relaax.server.learner.loop import LearnerLoop
-from relaax.server.learner.operating import LearnerLine, figures
 
 _log = logging.getLogger(__name__)
 
@@ -56,6 +65,56 @@ REPLAY = "replay"
 
 #: How long a learner that shares gradients waits for a parameter server that is away.
 SHARING_WAIT_S = 2.0
+
+
+class LearnerLine:
+    """Makes figures of the ``iteration`` of the learner, and of what its replay has counted.
+
+    Where the replay is elsewhere, ``stats`` returns nothing.
+    """
+
+    def __init__(
+        self,
+        iteration: Callable[[], int],
+        stats: Callable[[], Mapping[str, float]],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._iteration = iteration
+        self._stats = stats
+        self._clock = clock
+        self._began_with, self._acted_before = iteration(), stats().get("actions stored", 0.0)
+        self._seen = (clock(), self._began_with)
+
+    def figures(self) -> list[Figure]:
+        """Return the figures of this moment; rates are those since the call before."""
+        then, before = self._seen
+        now, iteration = self._clock(), self._iteration()
+        self._seen = (now, iteration)
+        stats = self._stats()
+        figures = [
+            Figure(iteration, "updates"),
+            Figure((iteration - before) / max(now - then, 1e-9), "updates/s"),
+        ]
+        steps = stats.get("actions stored", 0.0) - self._acted_before
+        if steps > 0:
+            figures.append(Figure((iteration - self._began_with) / steps, "updates per step"))
+        if "capacity" in stats:
+            figures.append(Figure(stats["steps"], "steps stored", of=stats["capacity"]))
+        return figures
+
+
+def figures(loop: LearnerLoop) -> Iterable[Metric]:
+    """Yield what the loop has done."""
+    done = loop.measured
+    yield gauge("learner_iteration", "Steps of the learner, of earlier starts too", loop.iteration)
+    yield counter("learner_updates", "Batches that were learnt from", done.updates)
+    yield counter("learner_items", "Items of the replay in them", done.items)
+    yield counters(
+        "learner_phase_seconds",
+        "Time of the learner's loop, by what it did",
+        "phase",
+        dict(done.seconds),
+    )
 
 
 def main() -> NoReturn:

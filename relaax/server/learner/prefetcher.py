@@ -9,6 +9,12 @@ from typing import Generic, TypeVar
 
 Batch = TypeVar("Batch")
 
+#: How long a thread waits before it looks whether it should end, or the others have.
+_POLL_S = 0.2
+
+#: How long ``close`` waits for each thread.
+_CLOSE_S = 5.0
+
 
 class OnDemand(Generic[Batch]):
     """Has the methods of a ``Prefetcher``, and calls ``fetch`` no earlier than ``get`` is called.
@@ -30,13 +36,6 @@ class OnDemand(Generic[Batch]):
 
     def close(self) -> None:
         """Do nothing."""
-
-
-#: How long a thread waits before it looks whether it should end, or the others have.
-_POLL_S = 0.2
-
-#: How long ``close`` waits for each thread.
-_CLOSE_S = 5.0
 
 
 class Prefetcher(Generic[Batch]):

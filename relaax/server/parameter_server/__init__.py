@@ -5,7 +5,6 @@
 ``training_monitor``  the main loop: progress, checkpoints, the end of the training
 ``replica``           a copy of a parameter server, for more workers than one can answer
 ``shards``            one parameter server in several processes
-``operating``         what operators see of it
 ``progress``          the progress line
 ``return_curve``      the mean return over the steps, kept beside the checkpoints
 ``metrics``           TensorBoard event files, and the returns of the last episodes

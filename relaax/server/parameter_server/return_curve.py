@@ -10,6 +10,11 @@ from typing import NamedTuple
 from relaax.errors import CheckpointError, DamagedCheckpoint
 from relaax.server.common.saver import BlobStore
 
+_log = logging.getLogger(__name__)
+
+#: When there are more points, every second one is dropped.
+MOST_POINTS = 2000
+
 
 @dataclass(frozen=True)
 class PlotLabels:
@@ -46,13 +51,8 @@ def plotted(points: Sequence[tuple[int, float]], labels: PlotLabels) -> bytes:
     return picture.getvalue()
 
 
-_log = logging.getLogger(__name__)
-
 #: The names of the files.
 CURVE, PLOT = "return.csv", "return.png"
-
-#: When there are more points, every second one is dropped.
-MOST_POINTS = 2000
 
 
 class Point(NamedTuple):

@@ -9,5 +9,4 @@ program take turns.
 ``memory_connection``  the client's way to the worker
 ``worker``             answers each message before ``send`` returns
 ``memory_bridge``      the worker's way to the parameter server
-``learner``            a learner that takes its steps when experience comes
 """

@@ -13,6 +13,19 @@ from honcho.environ import parse_procfile
 from relaax.errors import ConfigurationError
 from relaax.server.common.start_folder import require_start_folder
 
+PARAMETER_SERVER, RLX_SERVER = "relaax-parameter-server", "relaax-rlx-server"
+LEARNER = "relaax-learner"
+
+_SERVERS = (PARAMETER_SERVER, RLX_SERVER, LEARNER)
+
+_NOT_ONE_PROCESS = {
+    "relaax-actor": "its environment connects to no server; write a line with an RLX server and a "
+    "program that connects to it",
+    "relaax-replay-server": "in one process the learner has the replay; leave the line out",
+}
+
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+
 
 @dataclass(frozen=True)
 class Program:
@@ -47,19 +60,6 @@ def _status_of(end: SystemExit) -> int:
         return end.code
     print(end.code, file=sys.stderr)
     return 1
-
-
-PARAMETER_SERVER, RLX_SERVER = "relaax-parameter-server", "relaax-rlx-server"
-LEARNER = "relaax-learner"
-
-_SERVERS = (PARAMETER_SERVER, RLX_SERVER, LEARNER)
-_NOT_ONE_PROCESS = {
-    "relaax-actor": "its environment connects to no server; write a line with an RLX server and a "
-    "program that connects to it",
-    "relaax-replay-server": "in one process the learner has the replay; leave the line out",
-}
-
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 
 @dataclass(frozen=True)

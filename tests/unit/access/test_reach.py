@@ -7,9 +7,9 @@ from contextlib import closing, contextmanager, suppress
 import pytest
 
 from relaax.access import TlsFiles
-from relaax.access.reach import why_not_reached
 from relaax.access.tls import server_context
 from relaax.address import Address
+from relaax.bridge.reachability import why_not_reached
 from relaax.server.certificates.secrets_folder import SecretsFolder
 
 TIMEOUT_S = 20.0

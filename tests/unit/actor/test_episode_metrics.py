@@ -5,11 +5,11 @@ from contextlib import closing
 import pytest
 from actor_parts import Served, actor_of
 
-from relaax.actor.episode_metrics import EpisodeMetrics
 from relaax.actor.session import EVAL_DETERMINISTIC, TRAINING
 from relaax.algorithm_base import EvaluatedPolicy
 from relaax.client.simulator import EpisodeSummary, RunObserver
 from relaax.metrics import Metrics
+from relaax.server.actor.task import EpisodeMetrics
 
 EPISODE = EpisodeSummary(12.0, 5, 0.5)
 

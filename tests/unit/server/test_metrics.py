@@ -13,7 +13,7 @@ from tensorboardX.record_writer import RecordWriter, masked_crc32c
 import relaax.server.parameter_server.metrics as package
 from relaax.errors import ConfigurationError
 from relaax.server.parameter_server.metrics import EventWriter, event_file
-from relaax.server.parameter_server.metrics.event_log import EventLog
+from relaax.server.parameter_server.metrics.event_writer import EventLog
 
 DEADLINE_S = 30
 

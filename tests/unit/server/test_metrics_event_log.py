@@ -7,7 +7,7 @@ import pytest
 
 from relaax.server.parameter_server.metrics import event_file
 from relaax.server.parameter_server.metrics.event_file import Scalar
-from relaax.server.parameter_server.metrics.event_log import EventLog
+from relaax.server.parameter_server.metrics.event_writer import EventLog
 
 VALUE = Scalar("loss", 0.5, 1, 0.0)
 

@@ -8,7 +8,7 @@ from rich.text import Text
 from terminal_screen import on_screen
 
 from relaax.live_lines import Figure, LiveLine
-from relaax.server.launcher.progress_view import ProgressView
+from relaax.server.launcher.live_printer import ProgressView
 
 LINE = (
     "training: step 163,904 of 500,000 at 3,412/s | return 437.2 of 475 (100 episodes) | "

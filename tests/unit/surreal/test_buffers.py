@@ -8,8 +8,7 @@ from relaax.actor.experience import columns_of
 from relaax.learning.steps import schema_of
 from relaax.replay.replay import NotReady
 from relaax.surreal import Config, FIFOBuffer, Learner, PrioritizedBuffer, UniformBuffer
-from relaax.surreal.algorithm import SurrealAlgorithm
-from relaax.surreal.learner import TABLE
+from relaax.surreal.algorithm import TABLE, SurrealAlgorithm
 
 
 def config_of(**keys):

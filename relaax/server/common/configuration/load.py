@@ -41,27 +41,10 @@ from relaax.server.common.configuration.options import (
 from relaax.server.common.configuration.rlx_server_options import REPLACED, RlxServerOptions
 from relaax.server.common.configuration.yaml_reader import read_yaml
 
-
-def require_none_of(
-    options: LearnerOptions | ReplayServerOptions, names: Sequence[str], reason: str
-) -> None:
-    """Raise ConfigurationError if any of these options is given, which would have no effect."""
-    for name in names:
-        if name in options.model_fields_set:
-            raise ConfigurationError(f"--{name.replace('_', '-')}: {reason}")
-
-
-def require_interval_of_eviction(options: LearnerOptions | ReplayServerOptions) -> None:
-    """Raise ConfigurationError for an interval of what is not done."""
-    if options.evict_after is None:
-        require_none_of(
-            options, ("evict_interval",), "without --evict-after nothing is evicted by its age"
-        )
-
-
 ALGORITHM = "algorithm"
 
 _COMMANDS = (PARAMETER_SERVER, RLX_SERVER, LEARNER, REPLAY_SERVER, ACTOR, EXPORT)
+
 _SECTIONS = (*(command.name for command in _COMMANDS), ACCESS, ALGORITHM)
 
 #: The keys of that section.
@@ -75,9 +58,6 @@ NETWORK = "network"
 
 #: The option that other sections take from the learner's.
 REPLAY_SERVERS = "--replay-servers"
-
-#: Stands in the parameter server's section, for the option of all that call it.
-SHARDS, SHARDS_FOR = "--shards", "--parameter-server"
 
 #: Stand in the parameter server's section, for those that read the checkpoints which it writes.
 _PLACE_OF_CHECKPOINTS = (
@@ -100,6 +80,27 @@ CHECKPOINT, CHECKPOINT_DIR = "--checkpoint", "--checkpoint-dir"
 
 #: A flag for one of these options replaces the other one in the YAML file.
 _ALTERNATIVES = (CHECKPOINT_DIR, "--checkpoint-aws-s3")
+
+
+def require_none_of(
+    options: LearnerOptions | ReplayServerOptions, names: Sequence[str], reason: str
+) -> None:
+    """Raise ConfigurationError if any of these options is given, which would have no effect."""
+    for name in names:
+        if name in options.model_fields_set:
+            raise ConfigurationError(f"--{name.replace('_', '-')}: {reason}")
+
+
+def require_interval_of_eviction(options: LearnerOptions | ReplayServerOptions) -> None:
+    """Raise ConfigurationError for an interval of what is not done."""
+    if options.evict_after is None:
+        require_none_of(
+            options, ("evict_interval",), "without --evict-after nothing is evicted by its age"
+        )
+
+
+#: Stands in the parameter server's section, for the option of all that call it.
+SHARDS, SHARDS_FOR = "--shards", "--parameter-server"
 
 
 @dataclass(frozen=True)

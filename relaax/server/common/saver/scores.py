@@ -16,6 +16,10 @@ from relaax.server.common.saver.store import BlobStore
 #: Checkpoints are not compared by means of fewer episodes of the training.
 LEAST_EPISODES = 10
 
+_log = logging.getLogger(__name__)
+
+_NAME = re.compile(r"cp-(0|[1-9][0-9]*)\.score\.json")
+
 
 class Ranking:
     """Compares checkpoints by the scores of evaluations, or else by the training's mean returns.
@@ -57,11 +61,6 @@ class Ranking:
         """
         by_return = sorted(((mean, step) for step, mean in self._returns.items()), reverse=True)
         return self.scores.best() or [step for _, step in by_return]
-
-
-_log = logging.getLogger(__name__)
-
-_NAME = re.compile(r"cp-(0|[1-9][0-9]*)\.score\.json")
 
 
 class _Content(BaseModel):

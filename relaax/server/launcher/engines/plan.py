@@ -29,23 +29,6 @@ from relaax.server.common.configuration.access_file import with_access_file
 from relaax.server.common.configuration.load import with_file_beside
 from relaax.server.common.configuration.yaml_reader import read_yaml
 
-
-class Placement(Enum):
-    """How processes are distributed over machines."""
-
-    SPREAD = "spread"
-    PACK = "pack"
-
-
-@dataclass(frozen=True)
-class Needs:
-    """Cores, GPUs and GiB of memory; 0 for nothing that is kept for it."""
-
-    cpus: float = 1.0
-    gpus: float = 0.0
-    memory_gib: float = 0.0
-
-
 #: By command: what reads its arguments.
 _LOADERS: Mapping[str, Callable[[Sequence[str]], Configuration[Any]]] = {
     "relaax-parameter-server": load_parameter_server,
@@ -69,6 +52,23 @@ _OPERATOR = re.compile(r"[();<>|&]+")
 
 #: What of ``2>&1`` would be taken for an argument.
 _DESCRIPTOR = re.compile(r"(?<=\s)\d+(?=[<>])")
+
+
+class Placement(Enum):
+    """How processes are distributed over machines."""
+
+    SPREAD = "spread"
+    PACK = "pack"
+
+
+@dataclass(frozen=True)
+class Needs:
+    """Cores, GPUs and GiB of memory; 0 for nothing that is kept for it."""
+
+    cpus: float = 1.0
+    gpus: float = 0.0
+    memory_gib: float = 0.0
+
 
 #: How this machine is written, by those that listen and by those that connect.
 _ANY, _THIS_MACHINE = ("0.0.0.0", "::"), ("localhost", "127.0.0.1")  # noqa: S104

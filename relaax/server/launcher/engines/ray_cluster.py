@@ -29,6 +29,20 @@ from relaax.server.launcher.engines.remote_process import (
 from relaax.server.launcher.engines.told_program import Run
 from relaax.server.launcher.process_manager import ProcessManager
 
+#: How long something is waited for before it is looked whether it still should.
+_LOOK_S = 0.5
+
+#: After this time it is said what is waited for.
+_PATIENCE_S = 5.0
+
+#: How long the cluster may take to answer.
+_CONNECT_S = 10.0
+
+#: How many calls an actor takes at a time: what is printed, signals, and one more.
+_CALLS = 4
+
+_STRATEGIES = {Placement.SPREAD: "SPREAD", Placement.PACK: "PACK"}
+
 
 class RemoteManager(ProcessManager):
     """Runs processes of a cluster as ``ProcessManager`` does those of this machine."""
@@ -61,21 +75,6 @@ class _Signals:
     def kill(self, pid: Pid) -> None:
         """End a process."""
         pid.process.send(signal.SIGKILL)
-
-
-#: How long something is waited for before it is looked whether it still should.
-_LOOK_S = 0.5
-
-#: After this time it is said what is waited for.
-_PATIENCE_S = 5.0
-
-#: How long the cluster may take to answer.
-_CONNECT_S = 10.0
-
-#: How many calls an actor takes at a time: what is printed, signals, and one more.
-_CALLS = 4
-
-_STRATEGIES = {Placement.SPREAD: "SPREAD", Placement.PACK: "PACK"}
 
 
 @contextmanager

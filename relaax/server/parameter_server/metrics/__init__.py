@@ -4,7 +4,6 @@
 ``client_metric_limits``  how many of those that clients name are stored
 ``event_writer``       writes metrics to TensorBoard event files
 ``wandb_log``          hands them to Weights & Biases
-``event_log``          goes on with a new event file after a failure, such as a full disk
 ``event_file``         one event file
 ``run_description``    the configuration, as TensorBoard shows it
 ``episode_returns``    the returns of the last episodes, taken from the passing metrics

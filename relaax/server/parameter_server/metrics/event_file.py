@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+_NOT_IN_TAGS = re.compile(r"[^-/\w.]")
+
 
 @contextmanager
 def without_torch() -> Iterator[None]:
@@ -35,8 +37,6 @@ with without_torch():
     from tensorboardX.record_writer import RecordWriter
 
 __all__ = ["EventFile", "Scalar", "Summary", "tag"]
-
-_NOT_IN_TAGS = re.compile(r"[^-/\w.]")
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,34 @@ from typing import NamedTuple
 
 from relaax.kept_counts import DELIVERED, DROPPED, TAKEN, CountsRow, KeptCounts
 
+#: Upper bounds of histograms of durations.
+SECONDS = (
+    1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
+)  # fmt: skip
+
+#: Upper bounds of histograms of numbers of environments.
+SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+
+#: When the turn began that goes on, by the monotonic clock; 0 before the first one.
+TURN_BEGAN = 0
+
+#: From here on cells only grow, and belong to the RLX server's sums when the worker has ended.
+STEPS = 3
+
+#: Connections that were closed for what they had said, or not, before they were served.
+TURNED_AWAY = 6
+
+#: Connections without a token or a certificate that counts.
+ACCESS_DENIED = 7
+
+#: Times that a connection had sent as many metrics as are read in a second.
+RESTS = 8
+
+_AFTER_COUNTS = 9
+
+#: Steps whose reward has come, and that ended with their worker.
+LOST = "lost"
+
 
 class Cell(IntEnum):
     """The cells; all are 0 at the start. Moments are those of the monotonic clock."""
@@ -63,15 +91,6 @@ class ServerState:
         return time.monotonic() - self._cells[cell]
 
 
-#: Upper bounds of histograms of durations.
-SECONDS = (
-    1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
-)  # fmt: skip
-
-#: Upper bounds of histograms of numbers of environments.
-SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
-
-
 class Histogram:
     """Counts values by the first of ``bounds`` that they do not exceed, from cell ``begin`` on.
 
@@ -100,28 +119,12 @@ class _Place(NamedTuple):
     bounds: tuple[float, ...]
 
 
-#: When the turn began that goes on, by the monotonic clock; 0 before the first one.
-TURN_BEGAN = 0
-
 #: Connections and environments that are served.
 CONNECTIONS, ENVIRONMENTS = 1, 2
 
-#: From here on cells only grow, and belong to the RLX server's sums when the worker has ended.
-STEPS = 3
 
 #: Episodes that have ended, and the sum of their returns, which may shrink.
 EPISODES, RETURNS = 4, 5
-
-#: Connections that were closed for what they had said, or not, before they were served.
-TURNED_AWAY = 6
-
-#: Connections without a token or a certificate that counts.
-ACCESS_DENIED = 7
-
-#: Times that a connection had sent as many metrics as are read in a second.
-RESTS = 8
-
-_AFTER_COUNTS = 9
 
 
 def _places() -> dict[str, _Place]:
@@ -142,10 +145,6 @@ HISTOGRAMS = _places()
 
 #: Cells of a row.
 WIDTH = sum(Histogram.cells_of(place.bounds) for place in HISTOGRAMS.values()) + _AFTER_COUNTS
-
-
-#: Steps whose reward has come, and that ended with their worker.
-LOST = "lost"
 
 
 class WorkerRow:

@@ -21,6 +21,19 @@ from relaax.server.rlx_server.tally.row import (
 
 IntArray = npt.NDArray[np.int64]
 
+#: So many workers are counted at a time; memory is taken for those that there are.
+MOST_WORKERS = 16_384
+
+_FLOAT_BYTES = 8
+
+_HEAD = 2
+
+#: How often a reader looks again whether rows are being added up.
+_AGAIN_S = 0.001
+
+#: A parent that was killed while it added up is never done.
+_MOST_TRIES = 1000
+
 
 class SlotPool:
     """Hands out the smallest numbers that are free, from 0 on."""
@@ -51,20 +64,9 @@ class SlotPool:
 
 FloatArray = npt.NDArray[np.float64]
 
-#: So many workers are counted at a time; memory is taken for those that there are.
-MOST_WORKERS = 16_384
-
-_FLOAT_BYTES = 8
 
 #: Odd while rows are being added up, and how many rows have ever been used.
 _CHANGES, _USED = 0, 1
-_HEAD = 2
-
-#: How often a reader looks again whether rows are being added up.
-_AGAIN_S = 0.001
-
-#: A parent that was killed while it added up is never done.
-_MOST_TRIES = 1000
 
 
 class Tally:

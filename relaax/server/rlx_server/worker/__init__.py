@@ -4,7 +4,6 @@
 ``loop``          the event loop: reads, sends, closes, and never waits for a client
 ``responder``     turns the steps of all connections that are ready into answers
 ``responders``    one responder for what is learnt from, and one for each kind of evaluation
-``evaluations``   the responder of what evaluates: its scores, by policy
 ``connection``    what belongs to one connection
 ``action_rule``   which actions an algorithm may return
 ``hello``         what the first message of a connection says

@@ -17,6 +17,10 @@ from relaax.protocol.connection import Payload
 from relaax.steps import IntArray, Steps
 from relaax.throttled_log import of_kind
 
+_log = logging.getLogger(__name__)
+
+_NO_SLOTS: IntArray = np.zeros(0, np.int64)
+
 
 class TokenWatch:
     """Compares what connections have shown with the file of tokens, whenever that has changed."""
@@ -43,12 +47,8 @@ class TokenWatch:
         ]
 
 
-_log = logging.getLogger(__name__)
-
 FloatArray = npt.NDArray[np.float64]
 Actions: TypeAlias = Sequence[Any] | npt.NDArray[Any]
-
-_NO_SLOTS: IntArray = np.zeros(0, np.int64)
 
 
 class Codec(Protocol):

@@ -30,19 +30,6 @@ from relaax.server.rlx_server.worker.settings import (
 from relaax.server.rlx_server.worker.stopping import StopRequest
 from relaax.throttled_log import FailureLog, in_words
 
-
-class EpisodeCount(Metrics):
-    """Counts the returns of episodes in ``row``, and drops all other scalars."""
-
-    def __init__(self, row: WorkerRow) -> None:
-        self._row = row
-
-    def scalar(self, name: str, y: float, x: float | None = None) -> None:
-        """Count ``y`` if it is the return of an episode that has ended."""
-        if name == EPISODE_REWARD:
-            self._row.count_episode(y)
-
-
 _log = logging.getLogger(__name__)
 
 #: Exit status of a worker that waited too long for its parameter server.
@@ -67,6 +54,18 @@ WARMED_ENVIRONMENTS = 128
 
 #: A thread that learns must not keep the one that acts waiting: Python's default is 5 ms.
 _THREAD_SWITCH_S = 0.0002
+
+
+class EpisodeCount(Metrics):
+    """Counts the returns of episodes in ``row``, and drops all other scalars."""
+
+    def __init__(self, row: WorkerRow) -> None:
+        self._row = row
+
+    def scalar(self, name: str, y: float, x: float | None = None) -> None:
+        """Count ``y`` if it is the return of an episode that has ended."""
+        if name == EPISODE_REWARD:
+            self._row.count_episode(y)
 
 
 def run_connection_worker(

@@ -25,6 +25,8 @@ from relaax.steps import Flags, IntArray, States, Steps, Transitions, number_of
 
 NO_STATES: npt.NDArray[Any] = np.zeros(0, np.float32)
 
+_UNSIGNED = np.dtype(np.uint64)
+
 
 def finals_of_truncated(steps: Steps) -> States:
     """Return the final states without those of terminated episodes, after which nothing follows."""
@@ -56,8 +58,6 @@ def named_kinds(found: Any) -> str:
 
 
 Array = npt.NDArray[Any]
-
-_UNSIGNED = np.dtype(np.uint64)
 
 
 class Request(NamedTuple):

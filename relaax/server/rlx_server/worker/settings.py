@@ -21,6 +21,8 @@ from relaax.throttled_log import FailureLog
 #: How many seeds there are.
 SEEDS = 2**32
 
+_log = logging.getLogger(__name__)
+
 
 class Purpose(IntEnum):
     """What a worker's seeds are for: an agent's are not those of its environment."""
@@ -43,9 +45,6 @@ def first_seed(worker: int, purpose: Purpose) -> int:
 def seed_after(first: int, number: int) -> int:
     """Return the seed that comes ``number`` after the first one; after the largest comes 0."""
     return (first + number) % SEEDS
-
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)

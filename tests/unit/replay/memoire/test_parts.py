@@ -6,9 +6,8 @@ from memoire_entries import ENTRY, columns, states
 
 from relaax.errors import ConfigurationError
 from relaax.replay.memoire import ReplayMemory
-from relaax.replay.memoire.clients import ClientSlots
 from relaax.replay.memoire.ports import target_of
-from relaax.replay.memoire.served_memory import ServedMemory
+from relaax.replay.memoire.served_memory import ClientSlots, ServedMemory
 from relaax.replay.memoire.server import LogFile
 from relaax.replay.memoire.topics import Topics
 from relaax.replay.storage import FINAL, START, TERMINATED

@@ -4,7 +4,7 @@ import pytest
 from stored_metrics import StoredMetrics
 
 from relaax.interval_metrics import IntervalMetrics
-from relaax.server.learner.measurements import LearnerMeasurements
+from relaax.server.learner.loop import LearnerMeasurements
 
 
 class Measured:

@@ -10,7 +10,7 @@ from relaax.replay.specs import ReplaySpec, TableSpec
 from relaax.replay.views import Transitions
 from relaax.server.common.operators.save_record import SaveRecord
 from relaax.server.common.replay_metrics import replay_figures
-from relaax.server.parameter_server.operating import FORGOTTEN_AFTER_S, NewestScalars
+from relaax.server.parameter_server.wiring import FORGOTTEN_AFTER_S, NewestScalars
 
 
 def read(figures):
