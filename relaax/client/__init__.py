@@ -22,7 +22,7 @@ How a program plays many simulators, each in a process:
 ``simulator``, ``simulator_runner``                 what it hands over; playing its episodes
 ``act_latency``                                     how long answers take, as a metric
 ``area_average``                                    smaller pictures
-``run_environments``, ``run_options``               the whole run, from start to exit status; options
+``run_environments``, ``run_options``               a whole run to its exit status; options
 ``environment_processes``, ``child_process``        both ends of a process
 ``run_result``, ``run_progress``                    how a run ended; how far it is, on a terminal
 
