@@ -30,7 +30,7 @@ _PRELOADED = (
     "tensorflow", "relaax.client.gymnasium_runner", "relaax.server.actor.main",
     "relaax.server.export.main", "relaax.server.launcher.main", "relaax.server.learner.main",
     "relaax.server.parameter_server.main", "relaax.server.replay_server.main",
-    "relaax.server.rlx_server.main",
+    "relaax.server.rlx_server.wiring",
 )  # fmt: skip
 
 #: The libraries of numbers read these when they are imported, which a program can not do again.

@@ -1,6 +1,7 @@
 """The RLX server: accepts the connections of environments, and gives each to a worker.
 
 ``main``                the command ``relaax-rlx-server``
+``wiring``              puts a server together: the one place that reads its configuration
 ``server``              listens, admits, reaps, ends
 ``lobby``               where connections are until they have proved themselves, by ``entrance``
 ``limits``              how much clients may ask for, and ``message_limit``, in one message

@@ -9,7 +9,7 @@ import pytest
 
 from relaax.algorithm_base import ConfigBase
 from relaax.server.common.configuration import RlxServerOptions
-from relaax.server.rlx_server.main import _first_connection_mib, _seeds, _shared_workers
+from relaax.server.rlx_server.wiring import _first_connection_mib, _seeds, _shared_workers
 
 
 def workers(written, gpu=False):
