@@ -70,8 +70,8 @@ class Machine:
         return self._start(command, program, "--config", str(self._training.yaml), *flags)
 
     def start_environments(self, rlx_server: str, env: str, count: int) -> Process:
-        """Run environments that connect to the RLX server at that address."""
-        flags = ("--env", env, "--count", str(count), "--seed", "1")
+        """Run environments in real time that connect to the RLX server at that address."""
+        flags = ("--env", self._training.paced(env), "--count", str(count), "--seed", "1")
         runner = (sys.executable, "-m", "relaax.client.gymnasium_runner")
         return self._start("environments", *runner, "--rlx-server", rlx_server, *flags)
 

@@ -250,7 +250,10 @@ class Training:
     def start_command(self, command: str, *flags: str) -> Process:
         return self.start(command, [str(COMMANDS / command), "--config", str(self.yaml), *flags])
 
-    def start_environments(self, count: int, *flags: str, env: str = "CartPole-v1") -> Process:
+    def start_environments(
+        self, count: int, *flags: str, env: str = "CartPole-v1", is_paced: bool = False
+    ) -> Process:
+        env = self.paced(env) if is_paced else env
         return self.start(
             "environments",
             [
@@ -258,6 +261,13 @@ class Training:
                 "--rlx-server", self.rlx_server_url, "--count", str(count), "--seed", "1", *flags,
             ],
         )  # fmt: skip
+
+    def paced(self, env: str) -> str:
+        """Return what an environment is called that plays in real time: see paced_environment."""
+        module = self.directory / "paced_environment.py"
+        if not module.exists():
+            module.symlink_to(REPOSITORY / "tests" / module.name)
+        return f"{module.stem}:Paced{env}"
 
     def start(self, name: str, arguments: Sequence[str]) -> Process:
         process = Process(name, arguments, self.directory)

@@ -8,6 +8,7 @@ imports.
 Started as a program, this module is the process that forks.
 """
 
+import ctypes
 import gc
 import importlib
 import json
@@ -40,10 +41,15 @@ _SINGLE_THREADED = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 #: sets it when it is imported, also in a program that runs.)
 _OF_A_START = ("PYTHON", "LD_PRELOAD", "MALLOC_", "TF_", "XLA_")
 
+#: What runs a program as another machine: see networks.
+_IN_NAMESPACE = ["netns", "exec"]
+
 # For all tests and what they start: TensorFlow says nothing but errors.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 _MOST_BYTES = 2**18
+
+_CLONE_NEWNET = 0x40000000
 
 
 class ForkedProgram:
@@ -117,10 +123,26 @@ def zygote() -> Zygote:
 
 def can_fork(arguments: Sequence[str], environment: Mapping[str, str]) -> bool:
     """Return whether a fork is the same as a start: where nothing was set that a start reads."""
+    _, arguments = _divided(arguments)
     script = Path(arguments[0])
     is_ours = script.parent == Path(sys.executable).parent and script.name.startswith("relaax-")
     is_module = list(arguments[:2]) == [sys.executable, "-m"] and arguments[2].startswith("relaax.")
     return (is_ours or is_module) and _read_at_start(environment) == _read_at_start(dict(_AT_FIRST))
+
+
+def _divided(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
+    """Return the network namespace that a program is to run in, and its own arguments."""
+    if list(arguments[1:3]) == _IN_NAMESPACE and Path(arguments[0]).name == "ip":
+        return arguments[3], list(arguments[4:])
+    return None, list(arguments)
+
+
+def _enter(namespace: str) -> None:
+    """Be in a network namespace that ``ip netns`` has made, as ``ip netns exec`` is."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    with open(f"/run/netns/{namespace}") as file:
+        if libc.setns(file.fileno(), _CLONE_NEWNET) != 0:
+            raise OSError(ctypes.get_errno(), f"setns {namespace}")
 
 
 def _read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
@@ -193,7 +215,9 @@ def _program(order: dict[str, Any], output: int) -> Callable[[], object]:
     os.close(output)
     os.environ.clear()
     os.environ.update(order["environment"])
-    program, *arguments = order["arguments"]
+    namespace, (program, *arguments) = _divided(order["arguments"])
+    if namespace is not None:
+        _enter(namespace)
     if program != sys.executable:
         sys.argv, sys.path[0] = [program, *arguments], str(Path(program).parent)
         return partial(runpy.run_path, program, run_name="__main__")

@@ -161,7 +161,6 @@ class Bridge(BridgeBase):
         self._pauses: defaultdict[Callable[..., Any], RetryPause] = defaultdict(
             partial(RetryPause, _log)
         )
-        self._refused_at = float("-inf")
         #: What was answered last.
         self._status: bridge_pb2.Status | None = None
 
@@ -338,20 +337,9 @@ class Bridge(BridgeBase):
 
     def _require_away(self, error: grpc.RpcError) -> None:
         if error.code() not in AWAY:
-            refusal = refusal_of(error, self._url)
-            if isinstance(refusal, TokenRefused):
-                self._pause_before_the_next_token()
-            raise refusal from error
+            raise refusal_of(error, self._url) from error
         if not self._closed.is_set():
             self._reachability.look()
-
-    def _pause_before_the_next_token(self) -> None:
-        """Wait unless it is the first that is refused: each uses up attempts of this address."""
-        now = time.monotonic()
-        is_first = now - self._refused_at > _REFUSED_AGAIN_S
-        self._refused_at = now
-        if not is_first:
-            self._closed.wait(_REFUSED_PAUSE_S)
 
 
 def refusal_of(error: grpc.RpcError, url: str) -> BridgeError:

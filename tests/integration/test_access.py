@@ -142,7 +142,7 @@ def _environments_know(guarded: Guarded, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_guarded_training_goes_on_and_tells_strangers_nothing(guarded: Guarded) -> None:
     training = guarded.training
     guarded.start()
-    environments = training.start_environments(1, env="Pendulum-v1")
+    environments = training.start_environments(1, env="Pendulum-v1", is_paced=True)
     environments.says("episodes")
     _wait_for_updates(guarded, 0)
     _require_nothing_over_rlx(guarded)
@@ -314,7 +314,7 @@ def test_tokens_are_replaced_without_a_restart(guarded: Guarded) -> None:
 def test_certificates_are_replaced_without_a_restart(guarded: Guarded) -> None:
     training = guarded.training
     parameter_server, *others = guarded.start()
-    training.start_environments(1, env="Pendulum-v1").says("episodes")
+    training.start_environments(1, env="Pendulum-v1", is_paced=True).says("episodes")
     _wait_for_updates(guarded, 0)
     # Of another authority, so that nothing which was signed before is worth anything.
     for name in ("ca.crt", "ca.key"):

@@ -176,7 +176,7 @@ def test_both_the_parameter_server_and_the_learner_know_which_checkpoint_is_best
     training.start_parameter_server()
     training.start_learner()
     training.start_rlx_server("--workers", "1")
-    training.start_environments(1, env="Pendulum-v1")
+    training.start_environments(1, env="Pendulum-v1", is_paced=True)
     places = training.checkpoints, training.directory / "learner"
     with Client(training.rlx_server_url, timeout_s=60, evaluate="deterministic") as client:
 

@@ -72,7 +72,7 @@ def test_a_killed_worker_is_replaced_and_the_others_do_not_notice(
 ):
     training.start_parameter_server()
     rlx_server = training.start_rlx_server()
-    training.start_environments(3)
+    training.start_environments(3, is_paced=True)
     before = wait_for_workers(training, rlx_server, 3)
     wait_for_progress(bridge)
     victim = before.pop()
@@ -88,9 +88,9 @@ def test_a_killed_worker_is_replaced_and_the_others_do_not_notice(
 def test_a_killed_client_ends_its_own_connection_alone(training: Training, bridge: Bridge):
     training.start_parameter_server()
     rlx_server = training.start_rlx_server()
-    training.start_environments(2)
+    training.start_environments(2, is_paced=True)
     before = wait_for_workers(training, rlx_server, 2)
-    doomed = training.start_environments(1)
+    doomed = training.start_environments(1, is_paced=True)
     lonely = wait_for_workers(training, rlx_server, 3) - before
     wait_for_progress(bridge)
     doomed.kill_family()
@@ -106,7 +106,7 @@ def test_a_killed_rlx_server_leaves_nothing_behind_and_its_clients_come_back(
 ):
     training.start_parameter_server()
     rlx_server = training.start_rlx_server()
-    environments = training.start_environments(2)
+    environments = training.start_environments(2, is_paced=True)
     wait_for_workers(training, rlx_server, 2)
     global_t = wait_for_progress(bridge)
     version = bridge.get_values().version
@@ -129,7 +129,7 @@ def test_a_killed_parameter_server_resumes_from_its_last_checkpoint(
     training.configure(SMALL_DA3C, {"checkpoint-interval": 5.0})
     parameter_server = training.start_parameter_server()
     rlx_server = training.start_rlx_server()
-    training.start_environments(2)
+    training.start_environments(2, is_paced=True)
     served_by = wait_for_workers(training, rlx_server, 2)
     wait_for_progress(bridge)
     saved = wait_for(lambda: max(latest_checkpoint(training), 0), "a checkpoint")
@@ -154,7 +154,7 @@ def test_a_stopped_parameter_server_saves_and_workers_wait_for_the_next(
 ):
     parameter_server = training.start_parameter_server()
     rlx_server = training.start_rlx_server()
-    training.start_environments(1)
+    training.start_environments(1, is_paced=True)
     global_t = wait_for_progress(bridge)
     parameter_server.signal(number)
     assert parameter_server.wait() == 0
@@ -172,7 +172,7 @@ def test_a_stopped_rlx_server_takes_its_workers_along(
 ):
     training.start_parameter_server()
     rlx_server = training.start_rlx_server()
-    training.start_environments(2, "--attempts", "2")
+    training.start_environments(2, "--attempts", "2", is_paced=True)
     wait_for_workers(training, rlx_server, 2)
     wait_for_progress(bridge)
     family = rlx_server.children()

@@ -54,7 +54,7 @@ def test_a_training_goes_on_while_the_disk_is_full_and_saves_when_there_is_room(
         servers.append(disk.start(command))
         servers[-1].says(ready)
     training.start_rlx_server()
-    training.start_environments(1, env="Pendulum-v1")
+    training.start_environments(1, env="Pendulum-v1", is_paced=True)
 
     own = replay.replace(":", "-")
     seen = [disk.seen_from_outside / kind for kind in ("checkpoints", f"replay/{own}", "learner")]

@@ -21,7 +21,7 @@ def test_when_the_steps_are_done_everybody_ends_with_status_zero(training: Train
     training.start_parameter_server()
     learner = training.start_learner()
     training.start_rlx_server()
-    training.start_environments(2, "--attempts", "2", env="Pendulum-v1")
+    training.start_environments(2, "--attempts", "2", env="Pendulum-v1", is_paced=True)
     assert [process.wait() for process in training.processes] == [0, 0, 0, 0]
     said = r"stopped after ([\d,]+) steps of the learner; ([\d,]+) steps of environments"
     updates, steps = (
@@ -42,7 +42,7 @@ def test_what_is_learnt_is_published_and_every_step_is_stored_once(
     training.start_parameter_server()
     training.start_learner()
     training.start_rlx_server()
-    training.start_environments(2, env="Pendulum-v1")
+    training.start_environments(2, env="Pendulum-v1", is_paced=True)
     wait_for(lambda: bridge.fetch(Wanted.INFO).info, "a publication")
     first = bridge.fetch(Wanted.BOTH)
     wait_for(lambda: bridge.fetch(Wanted.INFO).hash != first.hash, "other parameters")
@@ -59,7 +59,7 @@ def test_a_learner_that_is_killed_goes_on_from_its_checkpoint(training: Training
     training.start_parameter_server()
     learner = training.start_learner()
     training.start_rlx_server()
-    training.start_environments(2, env="Pendulum-v1")
+    training.start_environments(2, env="Pendulum-v1", is_paced=True)
     kept = training.directory / "learner"
     for place in (kept, kept / "replay"):
         wait_for(lambda place=place: list(place.glob("cp-[1-9]*.json")), f"a checkpoint in {place}")
@@ -83,7 +83,7 @@ def test_what_a_killed_learner_had_stored_is_counted(training: Training, bridge:
     training.start_parameter_server()
     learner = training.start_learner()
     training.start_rlx_server()
-    environments = training.start_environments(2, env="Pendulum-v1")
+    environments = training.start_environments(2, env="Pendulum-v1", is_paced=True)
     wait_for(lambda: bridge.add(0) > 100, "a hundred steps")
     environments.kill_family()
     learner.kill()
@@ -103,7 +103,7 @@ def test_a_worker_that_is_stopped_waits_for_no_learner(training: Training):
     training.start_parameter_server()
     learner = training.start_learner()
     rlx_server = training.start_rlx_server()
-    training.start_environments(2, env="Pendulum-v1")
+    training.start_environments(2, env="Pendulum-v1", is_paced=True)
     replay = ReplayStub(training.learner_url)
     wait_for(lambda: replay.stats()["steps stored"] > 100, "a hundred steps")
     replay.close()
@@ -139,7 +139,7 @@ def test_learning_goes_on_while_the_parameter_server_is_away(training: Training,
     parameter_server = training.start_parameter_server()
     training.start_learner()
     training.start_rlx_server()
-    training.start_environments(2, env="Pendulum-v1")
+    training.start_environments(2, env="Pendulum-v1", is_paced=True)
     replay = ReplayStub(training.learner_url)
     wait_for(lambda: list(training.checkpoints.glob("cp-*.json")), "a checkpoint")
     wait_for(lambda: replay.stats()["actions stored"] > 100, "a hundred steps")

@@ -60,7 +60,7 @@ def test_no_process_of_a_training_unpickles_anything(
     training.start_learner()
     training.start_rlx_server()
     playing = [
-        training.start_environments(1, env="Pendulum-v1"),
+        training.start_environments(1, env="Pendulum-v1", is_paced=True),
         training.start_actors(1, env="Pendulum-v1"),
     ]
 

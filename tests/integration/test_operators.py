@@ -96,7 +96,7 @@ def _sac(training: Training, ports: dict[str, str]) -> Training:
     training.start_replay_server(replay)
     training.start_learner()
     training.start_rlx_server()
-    training.start_environments(2, env="Pendulum-v1")
+    training.start_environments(2, env="Pendulum-v1", is_paced=True)
     return training
 
 
@@ -178,7 +178,7 @@ def test_a_worker_that_hangs_is_replaced_and_its_environments_come_back(
     server = training.start_rlx_server(
         "--workers", "1", "--http-bind", url, "--worker-timeout", "2"
     )
-    training.start_environments(2)
+    training.start_environments(2, is_paced=True)
     wait_for(lambda: figure(url, "relaax_environments") == 2, "the environments")
     worker = int(server.says(r"worker 1 starts \(pid (\d+)\)")[1])
     (stuck,) = [child for child in server.children() if child.pid == worker]

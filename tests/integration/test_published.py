@@ -24,7 +24,7 @@ def test_a_restart_serves_the_last_version_without_the_learner(training: Trainin
     parameter_server = training.start_parameter_server()
     learner = training.start_learner()
     training.start_rlx_server()
-    training.start_environments(2, env="Pendulum-v1")
+    training.start_environments(2, env="Pendulum-v1", is_paced=True)
     wait_for(lambda: saved_iteration(training) > 20, "a publication that is saved")
     learner.signal(signal.SIGSTOP)
     parameter_server.kill()

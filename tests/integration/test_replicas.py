@@ -27,7 +27,7 @@ def start(training: Training, algorithm, **parameter_server):
     replica.says("a replica of ")
     training.start_learner()
     training.start_rlx_server()
-    training.start_environments(2, "--attempts", "2")
+    training.start_environments(2, "--attempts", "2", is_paced=True)
     return server, replica
 
 

@@ -75,7 +75,7 @@ def start(training: Training, s3: S3, *flags: str) -> Process:
 def test_a_training_goes_on_while_s3_is_away_and_saves_when_it_is_back(training: Training, s3: S3):
     parameter_server = start(training, s3)
     training.start_rlx_server()
-    training.start_environments(2)
+    training.start_environments(2, is_paced=True)
     wait_for(s3.steps, "the first checkpoint")
     s3.end()
     parameter_server.says("no checkpoint was saved in s3://my-bucket/training/checkpoints/: ")

@@ -23,7 +23,7 @@ def start(training: Training, gradients: str, **algorithm) -> list[Process]:
     training.start_replay_server(url)
     started = [start_learner(training, number) for number in range(2)]
     training.start_rlx_server()
-    training.start_environments(2, env="Pendulum-v1")
+    training.start_environments(2, env="Pendulum-v1", is_paced=True)
     return started
 
 

@@ -71,7 +71,7 @@ def failing_shards(training: Training, fault: str, interval_s: float) -> Shards:
 def test_a_training_with_three_shards_ends_as_any_other(training: Training):
     shards = Shards(training, 3, {"max_global_step": 2000})
     training.start_rlx_server()
-    training.start_environments(2, "--attempts", "2")
+    training.start_environments(2, "--attempts", "2", is_paced=True)
     assert [process.wait() for process in training.processes] == [0] * 5
     (step,) = {shards.steps_saved()[-1]}
     assert step >= 2000
@@ -88,7 +88,7 @@ def test_a_training_with_three_shards_ends_as_any_other(training: Training):
 def test_a_shard_that_is_killed_goes_on_with_the_others_from_one_checkpoint(training: Training):
     shards = Shards(training, 2)
     training.start_rlx_server()
-    training.start_environments(2)
+    training.start_environments(2, is_paced=True)
     wait_for(lambda: [step for step in shards.steps_saved() if step > 0], "a checkpoint")
     shards.processes[1].kill()
     for_operators = f"127.0.0.1:{free_port()}"
@@ -105,7 +105,7 @@ def test_a_shard_that_is_killed_goes_on_with_the_others_from_one_checkpoint(trai
 def test_the_first_shard_that_is_killed_goes_on_with_the_others(training: Training):
     shards = Shards(training, 2)
     training.start_rlx_server()
-    training.start_environments(2)
+    training.start_environments(2, is_paced=True)
     wait_for(lambda: [step for step in shards.steps_saved() if step > 0], "a checkpoint")
     shards.processes[0].kill()
     again = shards.start(1)
@@ -160,7 +160,7 @@ def test_a_shard_ends_where_the_first_one_does_not_come_back(training: Training)
 def test_all_are_stopped_and_go_on_where_they_were(training: Training):
     shards = Shards(training, 2)
     rlx_server = training.start_rlx_server()
-    environments = training.start_environments(2)
+    environments = training.start_environments(2, is_paced=True)
     wait_for(lambda: [step for step in shards.steps_saved() if step > 0], "a checkpoint")
     for process in (environments, rlx_server):
         process.signal(signal.SIGTERM)
@@ -185,7 +185,7 @@ def test_a_checkpoint_of_which_a_part_is_missing_is_refused_by_the_shard_s_name(
 ):
     shards = Shards(training, 2, {"max_global_step": 500})
     training.start_rlx_server()
-    training.start_environments(2, "--attempts", "2")
+    training.start_environments(2, "--attempts", "2", is_paced=True)
     assert [process.wait() for process in shards.processes] == [0, 0]
     for path in (training.checkpoints / "shard-2-of-2").iterdir():
         path.unlink()
@@ -241,7 +241,7 @@ def test_a_gradient_whose_worker_got_no_answer_of_the_first_shard_is_applied_at_
 def test_a_checkpoint_of_another_number_of_shards_is_refused(training: Training):
     shards = Shards(training, 2, {"max_global_step": 500})
     training.start_rlx_server()
-    training.start_environments(2, "--attempts", "2")
+    training.start_environments(2, "--attempts", "2", is_paced=True)
     assert [process.wait() for process in shards.processes] == [0, 0]
     training.configure({**SMALL_DA3C, "max_global_step": 500})
     alone = training.start_command("relaax-parameter-server")

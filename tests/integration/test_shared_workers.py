@@ -77,7 +77,7 @@ def test_a_killed_worker_is_started_again_and_its_clients_come_back(
 ):
     training.start_parameter_server()
     rlx_server = training.start_rlx_server()
-    environments = training.start_environments(4)
+    environments = training.start_environments(4, is_paced=True)
     wait_for(lambda: bridge.increment_global_t(0) > 200, "progress")
     killed = shared_workers(rlx_server)[1]
     os.kill(killed, signal.SIGKILL)
@@ -144,7 +144,7 @@ def test_what_a_shared_worker_measures_reaches_the_parameter_server(training: Tr
     training.configure(SMALL_DA3C, {"metrics-dir": str(training.directory / "metrics")})
     parameter_server = training.start_parameter_server()
     training.start_rlx_server()
-    environments = training.start_environments(2)
+    environments = training.start_environments(2, is_paced=True)
     wait_for(lambda: "episodes" in environments.output(), "episodes")
     (events,) = wait_for(
         lambda: list((training.directory / "metrics").rglob("events*")), "an event file"

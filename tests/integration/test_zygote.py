@@ -99,6 +99,8 @@ def test_only_programs_of_the_project_are_forked_and_not_where_a_start_reads_wha
     assert not can_fork([sys.executable, str(REPOSITORY / "environments" / "x")], os.environ)
     assert not can_fork([sys.executable, "-c", "pass"], os.environ)
     assert not can_fork(["sh", "-c", "exit 1"], os.environ)
+    assert can_fork(["/sbin/ip", "netns", "exec", "machine", *server], os.environ)
+    assert not can_fork(["/sbin/ip", "netns", "exec", "machine", "sh"], os.environ)
     assert can_fork(server, {**os.environ, "LD_LIBRARY_PATH": "/as/opencv/sets/it"})
     for name in ("PYTHONPATH", "LD_PRELOAD", "TF_NUM_INTRAOP_THREADS"):
         assert not can_fork(server, {**os.environ, name: "1"})

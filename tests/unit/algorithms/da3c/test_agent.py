@@ -207,6 +207,7 @@ def test_recurrent_state_is_kept_by_environment_and_starts_at_zero_with_each_epi
     np.testing.assert_allclose(agent.agent._recurrent_state[:, 1], states[:, 1], rtol=1e-5)
 
 
+@pytest.mark.xla
 def test_in_the_background_gradients_are_prepared(learning_with):
     learning = learning_with(rollouts_per_update=4)
     agent = learning.batch_agent(in_background=True)
