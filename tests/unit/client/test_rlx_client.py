@@ -84,6 +84,15 @@ def test_a_truncated_episode_tells_its_last_state_and_counts_its_rewards(start_s
     ]
 
 
+def test_an_episode_that_starts_anew_counts_none_of_the_rewards_before(start_server) -> None:
+    server = start_server()
+    with Client(server.url) as client:
+        client.init(0)
+        client.send(1.0, 1)
+        client.init(2)
+        assert client.truncate(0.25, 3) == 0.25
+
+
 def test_metrics_are_sent_and_not_answered(start_server) -> None:
     server = start_server()
     with Client(server.url) as client:

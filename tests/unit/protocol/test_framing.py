@@ -94,6 +94,17 @@ def test_an_impossible_length_is_refused_before_the_payload_comes(pair, length: 
         connection.receive()
 
 
+@pytest.mark.parametrize("receive", [FrameConnection.receive, FrameConnection.receive_now])
+def test_the_limit_holds_for_a_frame_that_comes_whole(pair, receive) -> None:
+    connection, peer = pair
+    connection.max_received_bytes = 3
+    peer.sendall(b"\x03\x00\x00\x00abc")
+    assert receive(connection) == b"abc"
+    peer.sendall(b"\x04\x00\x00\x00abcd")
+    with pytest.raises(ProtocolError, match=r"frame of 4 bytes .* 1 to 3 are allowed"):
+        receive(connection)
+
+
 @pytest.mark.parametrize("sent", [b"\x05\x00", b"\x05\x00\x00\x00abc"])
 def test_a_frame_that_stalls_is_refused(pair, sent: bytes) -> None:
     connection, peer = pair
