@@ -14,10 +14,10 @@ class Counting:
 
     SLOTS = np.arange(2, 6)
 
-    def __init__(self):
+    def __init__(self, most_steps=None):
         self.stored = StoredMetrics()
         self.now = 100.0
-        self.episodes = Episodes(self.stored, clock=lambda: self.now)
+        self.episodes = Episodes(self.stored, lambda: self.now, most_steps)
         self.episodes.open(self.SLOTS)
 
     def _arrays(self, by_environment):
@@ -97,6 +97,17 @@ def test_a_reward_where_no_episode_goes_on_is_refused_by_its_slot(counting):
     assert refused.value.slot == 5
     counting.count(e0=(TERMINATED, 1.0))
     with pytest.raises(ProtocolError):
+        counting.count(e0=(TERMINATED, 1.0))
+
+
+def test_an_episode_has_as_many_steps_as_are_allowed_and_none_more():
+    counting = Counting(most_steps=2)
+    counting.count(e0=(START, 0))
+    counting.count(e0=(0, 1.0))
+    assert counting.count(e0=(TERMINATED | START, 1.0)) == [2.0]
+    counting.count(e0=(0, 1.0))
+    counting.count(e0=(0, 1.0))
+    with pytest.raises(ProtocolError, match=r"more than 2 steps \(--max-episode-steps\)"):
         counting.count(e0=(TERMINATED, 1.0))
 
 
