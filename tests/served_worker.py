@@ -4,6 +4,8 @@ import contextlib
 import logging
 import socket
 import threading
+import time
+from array import array
 from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
@@ -19,6 +21,7 @@ from relaax.protocol.binary import Answers, ErrorCode, Hello
 from relaax.protocol.framing import DEFAULT_MAX_FRAME_BYTES
 from relaax.protocol.json.messages import decode_action, decode_score, encode_request
 from relaax.server.rlx_server.handover import Outbox, channel
+from relaax.server.rlx_server.tally.row import WIDTH, WorkerRow, kept_steps
 from relaax.server.rlx_server.worker.agents import Agents, SeparateAgents
 from relaax.server.rlx_server.worker.inbox import Inbox
 from relaax.server.rlx_server.worker.loop import Worker
@@ -120,6 +123,14 @@ class Oracle(BatchAgentBase):
         self.reported.setdefault(int(slot), []).append(what)
 
 
+class ClientsEnd(FrameConnection):
+    """The client's end of a connection; through ``sock`` go bytes that are no frames."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        super().__init__(sock, frame_timeout_s=DEADLINE_S)
+        self.sock = sock
+
+
 class StopOnDemand:
     """Stands in for a StopRequest, which only the main thread of a process can make."""
 
@@ -200,7 +211,11 @@ class ServedWorker:
     """
 
     def __init__(
-        self, make_agents: Callable[[Stub], Agents], runs: bool = False, **changed: Any
+        self,
+        make_agents: Callable[[Stub], Agents],
+        runs: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+        **changed: Any,
     ) -> None:
         self.stub = Stub()
         self.stored = self.stub.stored
@@ -208,13 +223,17 @@ class ServedWorker:
         ours, theirs = channel()
         self.outbox, self._inbox = Outbox(ours), Inbox(theirs)
         self.stop: StopOnDemand | StopAfterTurns = StopOnDemand() if runs else StopAfterTurns()
-        self._clients: list[FrameConnection] = []
+        self._clients: list[ClientsEnd] = []
+        #: What operators are told, see ``tally.row``.
+        self.cells = memoryview(array("d", [0.0]) * WIDTH)
         agents = make_agents(self.stub)
         self.worker = Worker(
             self.settings,
             lambda: agents,
             self.stop,
             self._inbox,  # type: ignore[arg-type]
+            WorkerRow(self.cells, kept_steps(1).row()),
+            clock,
         )
         self.error: Exception | None = None
         self._thread = threading.Thread(target=self._run) if runs else None
@@ -236,12 +255,12 @@ class ServedWorker:
         self.outbox.listen()
         return self.outbox.load
 
-    def connect(self) -> FrameConnection:
+    def connect(self) -> ClientsEnd:
         """Return the client's end of a connection that the worker gets."""
         ours, theirs = socket.socketpair()
         with theirs:
             self.outbox.hand_over(theirs, "a test")
-        self._clients.append(FrameConnection(ours, frame_timeout_s=DEADLINE_S))
+        self._clients.append(ClientsEnd(ours))
         return self._clients[-1]
 
     def turn(self, turns: int = 1) -> None:

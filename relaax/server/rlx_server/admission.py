@@ -124,10 +124,13 @@ class ShareAdmission:
     """
 
     def __init__(
-        self, first_connection_mib: float, clock: Callable[[], float] = time.monotonic
+        self,
+        first_connection_mib: float,
+        clock: Callable[[], float] = time.monotonic,
+        memory_of: Callable[[int], WorkerMemory | None] | None = None,
     ) -> None:
         self._cost_bytes = int(first_connection_mib * MIB)
-        self._memory = ProcessMemory()
+        self._memory_of = memory_of or ProcessMemory().of
         self._available = AvailableMemory(fresh_s=AVAILABLE_IS_FRESH_S)
         self._clock = clock
         #: By pid: what a worker owned when it was ready, and had no environment.
@@ -160,7 +163,7 @@ class ShareAdmission:
         return count if now - then >= GROWTH_S else 0
 
     def _grown_bytes(self, worker: Sharing) -> int:
-        memory = self._memory.of(worker.pid)
+        memory = self._memory_of(worker.pid)
         if memory is None:
             return 0
         if worker.environments == 0 or worker.pid not in self._empty_bytes:

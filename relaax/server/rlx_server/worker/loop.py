@@ -36,7 +36,7 @@ SWEEP_S = 1.0
 _CLIENTS_FAULTS = (ProtocolError, binary.Error, NoRoom, AgentError, OSError)
 
 #: So many metrics of a connection are handled in a turn, if they have come: others wait meanwhile.
-_METRICS_A_TURN = 16
+METRICS_A_TURN = 16
 
 #: What clients send during a longer turn may not all be read in the next one.
 _LONG_TURN_S = 1.0
@@ -64,9 +64,11 @@ class Worker:
         stop: StopRequest,
         inbox: Inbox | None = None,
         row: WorkerRow | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings = settings
         self._row = row or private_row()
+        self._clock = clock
         self._stop = stop
         self._inbox = inbox
         self._rule = ActionRule(settings.config.action_space(), settings.algorithm_name)
@@ -167,7 +169,7 @@ class Worker:
                 self._flush(connection)
             else:
                 arrived[descriptor] = connection
-        began_at = time.monotonic()
+        began_at = self._clock()
         received = [self._receive(connection) for connection in arrived.values()]
         requests = [request for request in received if request is not None]
         if began_at >= self._sweep_at:
@@ -176,7 +178,7 @@ class Worker:
             requests = [request for request in requests if self._serves(request.connection)]
         if requests:
             self._answer(requests, began_at)
-        now = time.monotonic()
+        now = self._clock()
         self._is_behind = now - began_at > _LONG_TURN_S
         if now >= self._note_at:  # when what has come is answered
             for connection in self._tokens.deleted(self._connections.values()):
@@ -233,7 +235,7 @@ class Worker:
 
     def _receive(self, connection: Connection) -> Request | None:
         """Return the steps that a client has sent, if they are there; handle all other messages."""
-        for _ in range(_METRICS_A_TURN):
+        for _ in range(METRICS_A_TURN):
             try:
                 payload = connection.messages.receive_now()
                 if payload is None:

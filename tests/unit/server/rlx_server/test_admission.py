@@ -89,10 +89,9 @@ class Machine:
             "virtual_memory",
             lambda: SimpleNamespace(available=self.available),
         )
-        self.admission = ShareAdmission(1, clock=lambda: self.now)
-        self.admission._memory = self
+        self.admission = ShareAdmission(1, clock=lambda: self.now, memory_of=self.memory_of)
 
-    def of(self, pid):
+    def memory_of(self, pid):
         size = self.private.get(pid)
         return None if size is None else WorkerMemory(size, 1000.0)
 

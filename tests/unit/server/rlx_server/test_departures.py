@@ -8,10 +8,19 @@ import socket
 
 import numpy as np
 import pytest
-from served_worker import STOPS, BinaryClient, JsonClient, StopOnDemand, Stub, encoded, settings
+from served_worker import (
+    STOPS,
+    BinaryClient,
+    ClientsEnd,
+    JsonClient,
+    StopOnDemand,
+    Stub,
+    encoded,
+    settings,
+)
 
 from relaax.errors import BridgeError
-from relaax.protocol import FrameConnection, binary
+from relaax.protocol import binary
 from relaax.protocol.binary import ErrorCode, Hello
 from relaax.protocol.json.messages import Act, RewardAndAct
 from relaax.server.rlx_server.worker.agents import Agents
@@ -36,7 +45,7 @@ def before_the_hello(served):
 
 def within_the_hello(served):
     connection = served.connect()
-    connection._sock.sendall(b"\x30\0\0\0" + hello()[:10])
+    connection.sock.sendall(b"\x30\0\0\0" + hello()[:10])
     return connection
 
 
@@ -68,7 +77,7 @@ def with_messages_waiting(served):
 
 def within_a_step(served):
     connection = between_two_steps(served)
-    connection._sock.sendall(b"\x30\0\0\0\x03")
+    connection.sock.sendall(b"\x30\0\0\0\x03")
     return connection
 
 
@@ -239,7 +248,7 @@ class TestAWorkerOfOneConnection:
         made = settings(timeout_s=timeout_s)
         worker = Worker(made, lambda: Agents(oracle, self.stub, act_together=True), self.stop)
         worker.add(made.open_connection(theirs), "a test")
-        return worker, FrameConnection(ours)
+        return worker, ClientsEnd(ours)
 
     def run(self, worker, client):
         worker.run()
@@ -251,7 +260,7 @@ class TestAWorkerOfOneConnection:
         worker, client = self.worker(oracle)
         client.send(hello())
         client.send(encoded([0], [START], [0], [1]))
-        client._sock.shutdown(1)
+        client.sock.shutdown(1)
         self.run(worker, client)
         assert oracle.is_closed
         assert self.stub.is_closed
@@ -267,7 +276,7 @@ class TestAWorkerOfOneConnection:
         worker, client = self.worker(oracle)
         client.send(hello())
         client.send(encoded([0], [START], [0], [1]))
-        client._sock.shutdown(1)
+        client.sock.shutdown(1)
         self.run(worker, client)
         assert [name for name, _, _ in self.stub.stored.values] == ["inference/act latency"]
 

@@ -16,8 +16,8 @@ class Ends:
     """The ends of one channel, and the clients whose connections go through it."""
 
     def __init__(self):
-        ours, self.theirs = channel()
-        self.outbox = Outbox(ours)
+        self.ours, self.theirs = channel()
+        self.outbox = Outbox(self.ours)
         self.inbox = None
         self.clients = []
 
@@ -102,7 +102,7 @@ def test_the_same_is_reported_once(ends):
     packets = []
     with contextlib.suppress(BlockingIOError):
         while True:
-            packets.append(Report.unpack(ends.outbox._channel.recv(256)))
+            packets.append(Report.unpack(ends.ours.recv(256)))
     assert packets == [Report(0, 0), Report(0, 3), Report(0, 0)]
 
 

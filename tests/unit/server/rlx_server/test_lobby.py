@@ -6,7 +6,7 @@ import ssl
 import struct
 
 import pytest
-from served_worker import encoded
+from served_worker import ClientsEnd, encoded
 from tls_hello import client_hello
 
 from relaax.access import Refusals, TlsFiles, TokenFile
@@ -56,7 +56,7 @@ class Street:
     def connect(self, peer="192.0.2.1:4711", refusal=None):
         ours, theirs = socket.socketpair()
         self.lobby.enter(theirs, peer, refusal)
-        self._clients.append(FrameConnection(ours))
+        self._clients.append(ClientsEnd(ours))
         return self._clients[-1]
 
     def close(self):
@@ -130,9 +130,9 @@ def test_a_whole_first_message_is_proof_where_no_token_is_asked_for(open_street,
     client = open_street.connect()
     data = frames(first)
     for byte in data[:-1]:
-        client._sock.sendall(bytes([byte]))
+        client.sock.sendall(bytes([byte]))
         assert list(open_street.lobby.proved()) == []
-    client._sock.sendall(data[-1:])
+    client.sock.sendall(data[-1:])
     (entrance,) = list(open_street.lobby.proved())
     assert len(open_street.lobby) == 0
     assert bytes(entrance.messages.receive_now()) == first
@@ -145,7 +145,7 @@ def test_much_of_a_large_first_message_is_proof(open_street):
     large = encode_request(Act([1.0] * 100_000))
     found = []
     for begin in range(0, len(large), 10_000):
-        client._sock.sendall((frames(large) if begin == 0 else large)[begin:][:10_000])
+        client.sock.sendall((frames(large) if begin == 0 else large)[begin:][:10_000])
         found += open_street.lobby.proved()
         if found:
             break
@@ -158,12 +158,12 @@ def test_a_token_is_ignored_where_none_is_asked_for_and_a_second_one_is_not_show
 ):
     open_street.connect().send(encode_token(TOKEN))
     client = open_street.connect()
-    client._sock.sendall(frames(encode_token(TOKEN), HELLO))
+    client.sock.sendall(frames(encode_token(TOKEN), HELLO))
     (entrance,) = open_street.lobby.proved()
     assert bytes(entrance.messages.receive_now()) == HELLO
     entrance.messages.close()
     client = open_street.connect()
-    client._sock.sendall(frames(encode_token(TOKEN), encode_token(TOKEN)))
+    client.sock.sendall(frames(encode_token(TOKEN), encode_token(TOKEN)))
     assert list(open_street.lobby.proved()) == []
     assert "its first message begins with b'\\x07RLX', as none of RLX does" in caplog.text
     assert TOKEN[:4] not in caplog.text
@@ -172,7 +172,7 @@ def test_a_token_is_ignored_where_none_is_asked_for_and_a_second_one_is_not_show
 @pytest.mark.parametrize("length", [b"\0\0\0\0", b"\xff\xff\xff\xff", b"GET ", b"SSH-"])
 def test_a_length_that_no_frame_may_have_is_refused_at_once(open_street, length):
     client = open_street.connect()
-    client._sock.sendall(length)
+    client.sock.sendall(length)
     assert list(open_street.lobby.proved()) == []
     assert client.receive(DEADLINE_S) is None
     assert open_street.lobby.turned_away() == 1
@@ -188,7 +188,7 @@ def test_the_right_token_is_proof_and_nothing_of_what_follows_is_lost(
     data = frames(encode_token(token), first, first)
     found = []
     for part in [data] if at_once else [data[i : i + 1] for i in range(len(data))]:
-        client._sock.sendall(part)
+        client.sock.sendall(part)
         found += list(guarded.lobby.proved())
     (entrance,) = found
     assert [bytes(entrance.messages.receive_now()) for _ in range(2)] == [first, first]
@@ -199,7 +199,7 @@ def test_the_right_token_is_proof_and_nothing_of_what_follows_is_lost(
 def test_without_the_right_token_nothing_is_served_and_the_client_hears_why(guarded, token):
     client = guarded.connect()
     shown = [] if token is None else [encode_token(token)]
-    client._sock.sendall(frames(*shown, HELLO))
+    client.sock.sendall(frames(*shown, HELLO))
     assert list(guarded.lobby.proved()) == []
     assert refusal(client).code == ErrorCode.ACCESS
     assert guarded.lobby.denied() == 1
@@ -210,7 +210,7 @@ def test_without_the_right_token_nothing_is_served_and_the_client_hears_why(guar
 def test_a_guess_counts_though_its_caller_does_not_wait_for_the_answer(guarded):
     for _ in range(3):
         with contextlib.closing(guarded.connect()) as client:
-            client._sock.sendall(frames(encode_token("a-wrong-one-0123456789")))
+            client.sock.sendall(frames(encode_token("a-wrong-one-0123456789")))
             assert list(guarded.lobby.proved()) == []
         assert list(guarded.lobby.proved()) == []
     assert len(guarded.lobby) == 0
@@ -228,7 +228,7 @@ def test_silence_and_nonsense_are_no_guesses(open_street):
 
 def test_a_client_of_version_1_is_closed_without_a_word(guarded):
     client = guarded.connect()
-    client._sock.sendall(frames(ACT))
+    client.sock.sendall(frames(ACT))
     assert list(guarded.lobby.proved()) == []
     assert refusal(client) is None
 
@@ -243,7 +243,7 @@ def test_a_client_of_version_1_is_closed_without_a_word(guarded):
 )
 def test_nonsense_is_closed_at_once(open_street, caplog, said, reason):
     client = open_street.connect()
-    client._sock.sendall(said)
+    client.sock.sendall(said)
     assert list(open_street.lobby.proved()) == []
     assert len(open_street.lobby) == 0
     assert reason in caplog.text
@@ -252,7 +252,7 @@ def test_nonsense_is_closed_at_once(open_street, caplog, said, reason):
 
 def test_a_token_that_is_too_long_is_closed_at_once(guarded, caplog):
     client = guarded.connect()
-    client._sock.sendall(struct.pack("<I", 10_000) + encode_token("x" * 500))
+    client.sock.sendall(struct.pack("<I", 10_000) + encode_token("x" * 500))
     assert list(guarded.lobby.proved()) == []
     assert len(guarded.lobby) == 0
     assert "a frame of 10000 bytes was announced; 1 to 1024 are allowed" in caplog.text
@@ -310,13 +310,13 @@ def test_a_client_that_leaves_is_forgotten(open_street):
 
 
 def test_a_child_that_closes_its_copy_leaves_the_connections_open(open_street):
-    client = open_street.connect()
-    (entrance,) = open_street.lobby._waiting.values()
-    kept = entrance.messages._sock.dup()  # as another process has it
+    ours, theirs = socket.socketpair()
+    kept = theirs.dup()  # as another process has it
+    open_street.lobby.enter(theirs, "192.0.2.1:4711")
     open_street.lobby.close()
-    client.send(HELLO)
-    assert FrameConnection(kept).receive(DEADLINE_S) == HELLO
-    kept.close()
+    with ours, kept:
+        ClientsEnd(ours).send(HELLO)
+        assert FrameConnection(kept).receive(DEADLINE_S) == HELLO
 
 
 def test_a_refusal_after_the_proof_is_said(open_street):
@@ -357,7 +357,7 @@ def _doubly_guarded(files, tokens):
 def test_a_client_without_tls_does_not_hear_whether_its_token_is_right(doubly_guarded, token):
     for _ in range(3):
         client = doubly_guarded.connect()
-        client._sock.sendall(frames(encode_token(token), HELLO))
+        client.sock.sendall(frames(encode_token(token), HELLO))
         assert list(doubly_guarded.lobby.proved()) == []
         assert refusal(client).text.startswith("this port speaks TLS, and the client does not")
     assert doubly_guarded.refusals.totals() == {"RLX": 3}
@@ -368,7 +368,7 @@ def test_a_client_without_tls_does_not_hear_whether_its_token_is_right(doubly_gu
 def test_a_client_without_tls_is_told_that_tls_is_spoken(encrypted, caplog, shown, at_once):
     client = encrypted.connect()
     for payload in [frames(*shown, HELLO)] if at_once else map(frames, [*shown, HELLO]):
-        client._sock.sendall(payload)
+        client.sock.sendall(payload)
         assert list(encrypted.lobby.proved()) == []
     error = refusal(client)
     assert error.code == ErrorCode.ACCESS
@@ -400,7 +400,7 @@ def test_a_flood_of_clients_without_tls_is_a_few_lines(encrypted, caplog):
 def test_a_client_with_tls_is_answered_without_so_that_it_knows(open_street, caplog, at_once):
     client, hello = open_street.connect(), client_hello()
     for part in [hello] if at_once else [hello[:3], hello[3:]]:
-        client._sock.sendall(part)
+        client.sock.sendall(part)
         assert list(open_street.lobby.proved()) == []
     error = refusal(client)
     assert error.code == ErrorCode.PROTOCOL
@@ -411,15 +411,15 @@ def test_a_client_with_tls_is_answered_without_so_that_it_knows(open_street, cap
 @pytest.mark.parametrize("first", [b"nonsense" * 4, b"GET / HTTP/1.1\r\n\r\n", frames(HELLO)[:3]])
 def test_other_peers_without_tls_hear_nothing_of_rlx(encrypted, first):
     client = encrypted.connect()
-    client._sock.sendall(first)
+    client.sock.sendall(first)
     assert list(encrypted.lobby.proved()) == []
     with contextlib.suppress(OSError):  # it may be closed already
-        client._sock.shutdown(socket.SHUT_WR)
+        client.sock.shutdown(socket.SHUT_WR)
     while len(encrypted.lobby):
         assert list(encrypted.lobby.proved()) == []
     said = b""
     with contextlib.suppress(ConnectionResetError):  # it had said more, which was not read
-        said = client._sock.recv(1000)
+        said = client.sock.recv(1000)
     assert b"RLX" not in said
     assert b"RELAAX" not in said
 

@@ -90,7 +90,7 @@ def test_a_worker_refuses_what_its_observations_cannot_need_and_says_what_decide
     for environments in (1, 100):
         client = BinaryClient(served, environments)
         limit = message_limit(space, environments)
-        client.connection._sock.send((limit + 1).to_bytes(4, "little"))
+        client.connection.sock.send((limit + 1).to_bytes(4, "little"))
         with pytest.raises(binary.Error) as said:
             client.answer()
         assert said.value.code == ErrorCode.PROTOCOL
@@ -104,7 +104,7 @@ def test_a_worker_refuses_what_its_observations_cannot_need_and_says_what_decide
 def test_what_an_operator_sets_holds_for_all_connections():
     served = serve_batches(Oracle(), config=Config(PICTURE), max_frame_bytes=1000)
     client = BinaryClient(served, environments=100)
-    client.connection._sock.send((1001).to_bytes(4, "little"))
+    client.connection.sock.send((1001).to_bytes(4, "little"))
     with pytest.raises(binary.Error, match="1001 bytes was announced; 1 to 1000 are allowed"):
         client.answer()
     served.close()

@@ -1,8 +1,10 @@
 """Clients that send too many messages a second: they go, or wait, and no others do."""
 
 import struct
+import time
 
 import pytest
+from clock import Clock
 from served_worker import BinaryClient, Oracle, encoded, serve_batches
 
 from relaax.protocol import binary
@@ -13,20 +15,23 @@ from relaax.server.rlx_server.worker import loop
 from relaax.steps import START
 
 
+@pytest.fixture(name="clock")
+def _clock():
+    return Clock(time.monotonic())
+
+
 @pytest.fixture(name="served")
-def _served(monkeypatch):
-    monkeypatch.setattr(loop, "SWEEP_S", 1000.0)
-    served = serve_batches(Oracle(), limits=ClientLimits(most_messages=0.0))
+def _served(clock):
+    served = serve_batches(Oracle(), clock=clock, limits=ClientLimits(most_messages=0.5))
     yield served
     served.close()
 
 
-def test_a_client_whose_steps_wait_for_an_answer_is_closed_and_no_other(served, monkeypatch):
+def test_a_client_whose_steps_wait_for_an_answer_is_closed_and_no_other(served, clock):
     hasty, quiet = BinaryClient(served), BinaryClient(served)
-    for connection in served.worker._connections.values():
-        connection.handled = 0  # their hellos were long ago
-    monkeypatch.setattr(loop, "SWEEP_S", 0.0)
-    served.worker._sweep_at = 0.0  # the next turn looks at what was sent since then
+    clock.now += 10.0  # so that their hellos were long ago
+    served.turn()
+    clock.now += 1.0
     hasty.tell([0], [START], [0], [1])
     payload = hasty.receive()
     with pytest.raises(binary.Error, match="messages a second") as refused:
@@ -48,84 +53,85 @@ def counted(served):
 
 
 @pytest.fixture(name="patient")
-def _patient(monkeypatch):
-    monkeypatch.setattr(loop, "SWEEP_S", 1000.0)
-    served = serve_batches(Oracle(), limits=ClientLimits(most_metrics=40), message_timeout_s=1e-9)
+def _patient(clock):
+    served = serve_batches(
+        Oracle(), clock=clock, limits=ClientLimits(most_metrics=40), message_timeout_s=1e-9
+    )
     served.turn()
     yield served
     served.close()
 
 
-def test_metrics_beyond_the_limit_are_read_in_the_next_second_and_none_is_lost(patient):
+def test_metrics_beyond_the_limit_are_read_in_the_next_second_and_none_is_lost(patient, clock):
     """What a client sends after them waits as well: messages keep their order."""
     client, other = BinaryClient(patient), BinaryClient(patient)
     payload = encoded([0], [START], [0], [7])
-    client.connection._sock.send(
+    client.connection.sock.send(
         metrics(0, 70) + struct.pack("<I", len(payload)) + payload + metrics(70, 75)
     )
     patient.turn(20)
     assert counted(patient) == list(range(40))
     assert other.ask([0], [START], [0], [1]).actions.tolist() == [[1, 1]]
     assert not client.connection.has_message
-    patient.worker._sweep_at = 0.0  # a second has passed
+    clock.now += 1.0
     assert client.answer().actions.tolist() == [[0, 7]]
     patient.turn(20)
     assert counted(patient) == list(range(75))
 
 
-def test_a_message_that_waits_while_its_connection_rests_is_not_overdue(patient):
+def test_a_message_that_waits_while_its_connection_rests_is_not_overdue(patient, clock):
     client = BinaryClient(patient)
     flood = metrics(0, 50)
-    client.connection._sock.send(flood[:-3])  # the rest comes late, and is not asked for
+    client.connection.sock.send(flood[:-3])  # the rest comes late, and is not asked for
     patient.turn(20)
-    patient.worker._sweep_at = 0.0
+    clock.now += 1.0
     patient.turn(20)
     assert counted(patient) == list(range(49))
-    client.connection._sock.send(flood[-3:])
+    client.connection.sock.send(flood[-3:])
     patient.turn(20)
     assert counted(patient) == list(range(50))
 
 
-def test_a_client_that_leaves_while_its_connection_rests_is_forgotten(patient):
+def test_a_client_that_leaves_while_its_connection_rests_is_forgotten(patient, clock):
     client, other = BinaryClient(patient), BinaryClient(patient)
-    client.connection._sock.send(metrics(0, 50))
+    client.connection.sock.send(metrics(0, 50))
     patient.turn(20)
     client.close()
     patient.turn(20)
     assert patient.load == 2
-    patient.worker._sweep_at = 0.0
+    clock.now += 1.0
     patient.turn_until(lambda: patient.load == 1)
     assert other.ask([0], [START], [0], [1]).actions.tolist() == [[1, 1]]
 
 
-def test_no_more_than_some_metrics_of_a_connection_are_handled_in_a_turn(patient):
+def test_no_more_than_some_metrics_of_a_connection_are_handled_in_a_turn(patient, clock):
     one, two = BinaryClient(patient), BinaryClient(patient)
     for client in (one, two):
-        client.connection._sock.send(metrics(0, 40))
+        client.connection.sock.send(metrics(0, 40))
     patient.turn()
-    assert len(counted(patient)) == 2 * loop._METRICS_A_TURN
+    assert len(counted(patient)) == 2 * loop.METRICS_A_TURN
 
 
-def test_an_operator_sees_who_sends_more_metrics_than_are_read(patient, caplog):
+def test_an_operator_sees_who_sends_more_metrics_than_are_read(patient, clock, caplog):
     """The log once for a connection, a count each time."""
     for client in (BinaryClient(patient), BinaryClient(patient)):
-        client.connection._sock.send(metrics(0, 90))
+        client.connection.sock.send(metrics(0, 90))
     for _ in range(3):
         patient.turn(20)
-        patient.worker._sweep_at = 0.0
+        clock.now += 1.0
     assert len(counted(patient)) == 180
     assert caplog.text.count("a test has sent 40 metrics in a second") == 2
     assert caplog.text.count("(--max-metric-rate)") == 2
-    assert patient.worker._row._cells[RESTS] == 4
+    assert patient.cells[RESTS] == 4
 
 
-def test_who_sends_fewer_metrics_is_not_named(patient, caplog):
+def test_who_sends_fewer_metrics_is_not_named(patient, clock, caplog):
     client = BinaryClient(patient)
     for _ in range(3):
-        client.connection._sock.send(metrics(0, 39))
+        client.connection.sock.send(metrics(0, 39))
         patient.turn(20)
-        patient.worker._sweep_at = 0.0
+        clock.now += 1.0
         patient.turn(1)
     assert len(counted(patient)) == 3 * 39
     assert "--max-metric-rate" not in caplog.text
-    assert patient.worker._row._cells[RESTS] == 0
+    assert patient.cells[RESTS] == 0

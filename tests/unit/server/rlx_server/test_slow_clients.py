@@ -32,7 +32,7 @@ def framed(payload):
 
 def send_raw(client, data):
     """Send bytes as they are, over the socket that a client's connection owns."""
-    client.connection._sock.sendall(data)
+    client.connection.sock.sendall(data)
 
 
 def start_all(client):
@@ -338,7 +338,7 @@ class TestMessagesThatArriveTogether:
         served = serve()
         client = BinaryClient(served)
         send_raw(client, framed(encoded([0], [START], [0], [1])) * 3)
-        client.connection._sock.shutdown(1)
+        client.connection.sock.shutdown(1)
         assert [client.answer().actions[0, 1] for _ in range(3)] == [1, 1, 1]
         assert client.receive() is None
 

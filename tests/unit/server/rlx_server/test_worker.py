@@ -222,7 +222,7 @@ def test_a_flood_of_lost_connections_is_a_few_lines(session, caplog):
         client = session_of(talk).client
         client.connection.send(encode_request(Act(1)))
         assert client.receive() is not None
-        client.connection._sock.sendall(b"\x05\0\0\0a")  # and no more
+        client.connection.sock.sendall(b"\x05\0\0\0a")  # and no more
         client.close()
     talk.client.close()
     wait_for(lambda: talk.served.load == 0, "the end of all connections")
