@@ -4,6 +4,7 @@ Gymnasium knows it as ``counting_environment:Counting-v0``. All three are exact 
 """
 
 import secrets
+import time
 from typing import Any
 
 import gymnasium
@@ -12,6 +13,9 @@ from gymnasium import spaces
 
 #: Observations are these counts divided by so much.
 SCALE = 2**20
+
+#: Seconds of a step: it leaves the processor to what is tested.
+STEP_S = 0.003
 
 #: Every second episode is cut off after so many steps; the others end.
 STEPS = 17
@@ -34,6 +38,7 @@ class Counting(gymnasium.Env):
         return self._observed(), {}
 
     def step(self, action: Any) -> Any:
+        time.sleep(STEP_S)
         self._step += 1
         is_over, is_cut = self._step == STEPS, self._episode % 2 == 0
         return self._observed(), 0.0, is_over and not is_cut, is_over and is_cut, {}

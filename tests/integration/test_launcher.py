@@ -504,7 +504,7 @@ def test_copies_of_servers_have_addresses_of_their_own(training: Training, shard
     """Two RLX servers on this machine, and three programs of environments in turn."""
     urls = [f"127.0.0.1:{free_port()}" for _ in range(shards)]
     options = ({}, {}) if shards == 1 else ({"shards": urls}, {"parameter-server": urls})
-    training.configure({**SMALL_DA3C, "max_global_step": 20_000}, *options)
+    training.configure({**SMALL_DA3C, "max_global_step": 4_000}, *options)
     places = [f" --shard {n}/{shards} --bind {url}" for n, url in enumerate(urls, 1)]
     servers = [
         f"ps{number}: exec relaax-parameter-server --config {training.yaml}{place}\n"
@@ -514,8 +514,9 @@ def test_copies_of_servers_have_addresses_of_their_own(training: Training, shard
     path.write_text(
         f"{''.join(servers)}"
         f"rlx: exec relaax-rlx-server --config {training.yaml} --workers 1\n"
-        f"env: exec {sys.executable} -m relaax.client.gymnasium_runner --env CartPole-v1 --count 2"
-        f" --seed $RELAAX_COPY --rlx-server {training.rlx_server_url}\n"
+        f"env: exec {sys.executable} -m relaax.client.gymnasium_runner --count 2"
+        " --seed $RELAAX_COPY"
+        f" --env {training.paced('CartPole-v1')} --rlx-server {training.rlx_server_url}\n"
     )
     train = training.start("relaax-train", [str(TRAIN), str(path), "--concurrency", "rlx=2,env=3"])
     assert train.wait() == 0
