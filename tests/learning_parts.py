@@ -167,6 +167,38 @@ def report(slots, flags, rewards, observations, finals=()):
     )
 
 
+class Gradients:
+    """What the gradients of rollouts are computed from, in this process, from now on."""
+
+    def __init__(self, monkeypatch):
+        from relaax.learning.gradients_tf import RolloutGradients
+
+        compute = RolloutGradients.gradient
+        self.models, self.parameters, self.rollouts = [], [], []
+
+        def gradient(model, parameters, rollouts):
+            self.models.append(model)
+            self.parameters.append(parameters)
+            self.rollouts.append(rollouts)
+            return compute(model, parameters, rollouts)
+
+        monkeypatch.setattr(RolloutGradients, "gradient", gradient)
+
+
+def graphs_of(monkeypatch):
+    """Return what counts the graphs that TensorFlow makes from now on."""
+    from relaax.learning.networks.compiled_tf import CompiledFunction
+
+    made, make = [], CompiledFunction.__init__
+
+    def note(function, *arguments, **named):
+        made.append(function)
+        make(function, *arguments, **named)
+
+    monkeypatch.setattr(CompiledFunction, "__init__", note)
+    return lambda: sum(function.graphs for function in made)
+
+
 def only(column):
     """The one rollout of a batch as a list."""
     return column[:, 0].tolist()

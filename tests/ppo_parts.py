@@ -1,5 +1,6 @@
 """PPO in one process: an actor, a replay, and a learner that draws from it."""
 
+import importlib
 from collections import deque
 from contextlib import suppress
 
@@ -7,6 +8,7 @@ import numpy as np
 from learning_parts import Driven, wait_until
 
 from relaax.algorithm_base import NullMetrics, NullSaver
+from relaax.learning.networks.parameters_tf import ParameterTensors
 from relaax.replay.replay import NotReady
 from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
 
@@ -23,11 +25,14 @@ class Storing:
         self._replay = replay
         self._next = {}
         self._waiting = deque()
+        #: Of the parameters that have chosen the newest actions.
+        self.version = 0
 
     def warm_up(self):
         """Do nothing."""
 
     def put(self, steps):
+        self.version = max(self.version, *steps.columns["version"].tolist())
         self._waiting.extend(steps.chosen(np.array([index])) for index in range(len(steps)))
         with suppress(NotReady):
             self.flush()
@@ -58,12 +63,19 @@ class Played:
         self.replay.open_writer("worker", spec.schema)
         self.learner = ppo.make_learner(self.config, 3)
         self.server.publish_values(self.learner.parameters(), 0)
-        self.agent = Driven(
-            ppo.make_batch_agent(self.config, self.server, 0, False, Storing(self.replay))
-        )
+        self.storing = Storing(self.replay)
+        self.agent = Driven(ppo.make_batch_agent(self.config, self.server, 0, False, self.storing))
         self.slots = self.agent.open(environments)
         self.random = np.random.default_rng(7)
         self._iteration = 0
+        tensors = ParameterTensors(self.config.network)
+        self._unpack = tensors.unpack
+        self.size = self.config.network.manifest.size
+        #: As those of the learner.
+        self.graphs = importlib.import_module(f"{ppo.__name__}.builder").make_graphs(
+            self.config, tensors
+        )
+        self._knobs = importlib.import_module(f"{ppo.__name__}.adaptation").Knobs
         self.flags = np.full(environments, START)
 
     def play(self):
@@ -73,6 +85,14 @@ class Played:
                 sample = self.replay.sample("rollouts", self.settings.rollouts_per_batch, 0.0)
                 return self.learner.prepare(sample)
             self.move()
+
+    def parameters(self):
+        """Return the network of the learner."""
+        return self._unpack(self.learner.parameters()[: self.size])
+
+    def knobs(self):
+        """Return what the learner has adapted."""
+        return self._knobs(*self.learner.state()["knobs"].tolist())
 
     def move(self):
         """Let each environment take a step."""
@@ -114,8 +134,7 @@ class Played:
         """Let the actor act with what was learnt."""
         self._iteration += 1
         self.server.publish_values(self.learner.parameters(), self._iteration)
-        policy = self.agent.agent._policy
-        wait_until(lambda: policy.current.version.number == self._iteration)
+        wait_until(lambda: self.move() or self.storing.version == self._iteration)
 
     def close(self):
         self.agent.close()

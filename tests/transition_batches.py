@@ -7,6 +7,9 @@ from relaax.learning.optimizers import Adam, AdamSettings
 
 COUNT, SIZE = 5, 3
 
+#: What is added to the error of a transition, where they are drawn by their errors.
+LEAST_PRIORITY = 1e-3
+
 
 def batch_of(random, actions, noise):
     """Five transitions of three numbers; one ends its episode, and one is over two steps."""

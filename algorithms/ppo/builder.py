@@ -1,6 +1,7 @@
 """Wires PPO: the one place that reads the configuration, and hands values to parts."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -104,39 +105,22 @@ def _preprocessor(config: Config, filters: Filters) -> Preprocessor:
 def make_learner(config: Config, seed: int | None) -> LearnerBase:
     """Return the learner."""
     prepare_to_fork()
-    from relaax.learning.distributions.graph_tf import graph_of
     from relaax.learning.networks.parameters_tf import ParameterTensors
     from relaax.learning.tensorflow_runtime_tf import configure_tensorflow
 
-    from .graphs_tf import PpoGraphs, Returns
     from .learner_tf import PpoLearner, Rules
-    from .losses_tf import PpoLoss
 
-    settings, filters, network = config.settings, config.filters(), config.network
+    settings, filters = config.settings, config.filters()
     configure_tensorflow(settings.gpu, has_the_machine=True, splits_operations=True)
-    tensors, initial = ParameterTensors(network, settings.gpu), _initial(config, seed)
-    loss = PpoLoss(
-        graph_of(config.distribution),
-        entropy_beta=settings.entropy_beta,
-        value_loss_weight=settings.value_loss_weight,
-        clips=settings.objective == "clip",
-        kl_target=settings.kl_target,
-        kl_cutoff=settings.kl_cutoff,
-        value_clip=settings.value_clip,
-    )
-    returns = Returns(settings.rewards_gamma, settings.trace_decay, settings.normalize_advantages)
-    sequences = settings.rollouts_per_batch * (1 if network.lstm_size else settings.episode_len)
-    minibatch = -(-sequences // settings.minibatches)
-    size = network.manifest.size
+    tensors, initial = ParameterTensors(config.network, settings.gpu), _initial(config, seed)
     return PpoLearner(
-        PpoGraphs(network, tensors, loss, returns, minibatch, settings.mask_name),
+        make_graphs(config, tensors),
         tensors.unpack,
         initial,
-        filters.optimizer(settings.optimizer.make(size)),
+        filters.optimizer(settings.optimizer.make(config.network.manifest.size)),
         filters,
         Rules(
             passes=settings.passes,
-            minibatch=minibatch,
             gradient_norm_clipping=settings.optimizer.gradient_norm_clipping,
             kl_stop=settings.kl_stop,
             max_policy_lag=settings.max_policy_lag,
@@ -150,6 +134,29 @@ def make_learner(config: Config, seed: int | None) -> LearnerBase:
         settings.rollouts_per_batch,
         np.random.default_rng(None if seed is None else [seed, 2]),
     )
+
+
+def make_graphs(config: Config, tensors: Any) -> Any:
+    """Return the ``PpoGraphs``, which compute returns and gradients of ``ParameterTensors``."""
+    from relaax.learning.distributions.graph_tf import graph_of
+
+    from .graphs_tf import PpoGraphs, Returns
+    from .losses_tf import PpoLoss
+
+    settings, network = config.settings, config.network
+    loss = PpoLoss(
+        graph_of(config.distribution),
+        entropy_beta=settings.entropy_beta,
+        value_loss_weight=settings.value_loss_weight,
+        clips=settings.objective == "clip",
+        kl_target=settings.kl_target,
+        kl_cutoff=settings.kl_cutoff,
+        value_clip=settings.value_clip,
+    )
+    returns = Returns(settings.rewards_gamma, settings.trace_decay, settings.normalize_advantages)
+    sequences = settings.rollouts_per_batch * (1 if network.lstm_size else settings.episode_len)
+    minibatch = -(-sequences // settings.minibatches)
+    return PpoGraphs(network, tensors, loss, returns, minibatch, settings.mask_name)
 
 
 def replay_spec(config: Config) -> ReplaySpec:

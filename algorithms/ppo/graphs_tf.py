@@ -60,7 +60,7 @@ class PpoGraphs:
         self._tensors = tensors
         self._loss = loss
         self._returns = returns
-        self._sequences = sequences
+        self.sequences = sequences
         self._mask = action_mask
         is_dense = not network.has_convolutions and not network.lstm_size
         # XLA takes seconds, which pays for what is computed in each update alone.
@@ -70,7 +70,7 @@ class PpoGraphs:
 
     def experience(self, parameters: Parameters, rollouts: RolloutBatch) -> Experience:
         """Return the steps of rollouts, with returns and advantages by ``parameters``."""
-        values, policy = self._evaluated(parameters, rollouts)
+        values, policy = self.evaluated(parameters, rollouts)
         returns, advantages = n_step_targets(
             rollouts.rewards,
             rollouts.terminated,
@@ -115,11 +115,11 @@ class PpoGraphs:
         """
         total = sum(
             float(self._divergence_graph(parameters.tensors, *piece.columns()))
-            for piece in experience.pieces(self._sequences)
+            for piece in experience.pieces(self.sequences)
         )
         return total / max(float(experience.valid.sum()), 1.0)
 
-    def _evaluated(
+    def evaluated(
         self, parameters: Parameters, rollouts: RolloutBatch
     ) -> tuple[FloatArray, FloatArray]:
         """Return values [T + 1, K] and what the policy's head puts out, [T + 1, K, N]."""
@@ -134,7 +134,7 @@ class PpoGraphs:
             starts, state = starts.reshape(1, -1), np.zeros((2, starts.size, 0), np.float32)
         pieces = [
             self._evaluated_piece(parameters, observations, starts, state, begin)
-            for begin in range(0, starts.shape[1], self._sequences)
+            for begin in range(0, starts.shape[1], self.sequences)
         ]
         values, policy = (np.concatenate(parts, axis=1) for parts in zip(*pieces, strict=True))
         return values.reshape(rows, count), policy.reshape(rows, count, -1)
@@ -142,7 +142,7 @@ class PpoGraphs:
     def _evaluated_piece(
         self, parameters: Parameters, observations: Any, starts: Array, state: Array, begin: int
     ) -> tuple[FloatArray, FloatArray]:
-        size = self._sequences
+        size = self.sequences
         some = slice(begin, begin + size)
 
         def piece(part: Array) -> Array:

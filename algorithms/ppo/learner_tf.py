@@ -36,8 +36,6 @@ class Rules:
     """How a batch is learnt from."""
 
     passes: int
-    #: Sequences of a minibatch: steps, or whole rollouts for a recurrent network.
-    minibatch: int
     gradient_norm_clipping: float | None
     #: No more updates after this KL divergence, of a pass or of a minibatch; None makes all.
     kl_stop: float | None
@@ -200,7 +198,7 @@ class PpoLearner(LearnerBase):
         self, experience: Experience, steps: int, terms: list[Mapping[str, float]]
     ) -> bool:
         """Make the updates of a pass, and add their terms; return whether another may follow."""
-        for minibatch in experience.minibatches(self._rules.minibatch, self._random):
+        for minibatch in experience.minibatches(self._graphs.sequences, self._random):
             gradient = self._graphs.gradient(self._parameters, minibatch, self._knobs)
             terms.append(gradient.terms)
             if self._rules.kl_stop is not None and gradient.terms["kl"] > self._rules.kl_stop:

@@ -32,7 +32,7 @@ class BackgroundLearner:
     rollouts again; meanwhile those beyond four updates are dropped, the oldest first.
     Steps of dropped rollouts count in the global step like all others, unless the parameter server
     was away meanwhile. An error ends the thread and is raised by the next ``put``, for its caller
-    to log; ``close`` logs one that has not been raised.
+    to log; ``close`` logs one that has not been raised. Waiting is for ``changed``.
     """
 
     def __init__(
@@ -42,6 +42,7 @@ class BackgroundLearner:
         metrics: MetricsSink,
         rollouts_per_update: int,
         drops: bool = False,
+        changed: threading.Condition | None = None,
     ) -> None:
         self._learner = learner
         self._policy = policy
@@ -56,7 +57,7 @@ class BackgroundLearner:
         self._steps_dropped = 0
         self._error: Exception | None = None
         self._is_raised = False
-        self._changed = threading.Condition()
+        self._changed = changed or threading.Condition()
         self._closes = False
         self._thread = threading.Thread(target=self._run, name="learner", daemon=True)
         self._thread.start()

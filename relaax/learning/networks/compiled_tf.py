@@ -40,6 +40,11 @@ class CompiledFunction:
         flat = [*parameters, *tensors, *trace.captured_inputs]
         return trace.inference_fn.call_preflattened(flat)
 
+    @property
+    def graphs(self) -> int:
+        """How many were traced."""
+        return len(self._traces)
+
     def _empty(self, array: npt.NDArray[Any]) -> tf.Tensor:
         """Return the tensor of an array without elements, which is made once."""
         key = array.shape, array.dtype

@@ -114,24 +114,46 @@ def test_in_the_background_updates_are_prepared_and_in_the_foreground_not(backgr
     assert foreground.model.prepared == []
 
 
-def waiting_learner(learning):
+def waiting_learner(learning, **options):
     """Return one that acting waits for."""
-    return BackgroundLearner(learning.learner, learning.policy, learning.bridge.stored, 2)
+    return BackgroundLearner(
+        learning.learner, learning.policy, learning.bridge.stored, 2, **options
+    )
 
 
-def noted(function, results, *arguments):
-    results.append(function(*arguments))
-    return results[-1]
+class Noting(threading.Condition):
+    """Takes note of what waits of this thread return."""
+
+    def __init__(self):
+        super().__init__()
+        self.waits = []
+        self._thread = threading.current_thread()
+
+    def wait(self, timeout=None):
+        came = super().wait(timeout)
+        if threading.current_thread() is self._thread:
+            self.waits.append(came)
+        return came
+
+
+def has_ended():
+    """Return whether no learner runs."""
+    return all(thread.name != "learner" for thread in threading.enumerate())
 
 
 def test_acting_waits_for_a_learner_that_does_not_keep_up_and_nothing_is_dropped():
     learning = Learning()
     learner = waiting_learner(learning)
     learning.bridge.goes_on.clear()
-    putting = threading.Thread(target=lambda: [learner.put(rollouts_of()) for _ in range(20)])
+    done = []
+    putting = threading.Thread(
+        target=lambda: [done.append(learner.put(rollouts_of())) for _ in range(20)]
+    )
     putting.start()
-    wait_until(lambda: learning.rollouts and learner._waiting >= 2)
+    wait_until(lambda: learning.rollouts and len(done) >= 2)
+    putting.join(0.1)
     assert putting.is_alive()
+    assert len(done) <= 3, "one update is made, and less than another is queued"
     assert len(learning.rollouts) == 1
     learning.bridge.goes_on.set()
     putting.join(30)
@@ -143,18 +165,18 @@ def test_acting_waits_for_a_learner_that_does_not_keep_up_and_nothing_is_dropped
 def test_a_learner_that_takes_nothing_is_waited_for_once_until_it_goes_on(monkeypatch):
     monkeypatch.setattr(background_learner, "FULL_QUEUE_DEADLINE_S", 0.1)
     learning = Learning()
-    learner = waiting_learner(learning)
-    waits = []
-    learner._changed.wait = partial(noted, learner._changed.wait, waits)
+    learner = waiting_learner(learning, changed=(changed := Noting()))
     learning.bridge.goes_on.clear()
     for _ in range(50):
         learner.put(rollouts_of())
-    assert waits.count(False) == 1
+    assert changed.waits.count(False) == 1
     learning.bridge.goes_on.set()
-    wait_until(lambda: learner._waiting == 0 and not learner._hangs)
-    dropped = learning.bridge.stored.sum_of("learner/rollouts dropped")
-    assert dropped >= 35
-    wait_until(lambda: dropped + sum(each.count for each in learning.rollouts) == 50)
+
+    def dropped():
+        return learning.bridge.stored.sum_of("learner/rollouts dropped")
+
+    wait_until(lambda: dropped() + sum(each.count for each in learning.rollouts) == 50)
+    assert dropped() >= 35
     learner.close()
 
 
@@ -163,13 +185,13 @@ def test_one_put_waits_for_no_longer_than_the_deadline_however_many_updates_it_m
     monkeypatch.setattr(background_learner, "FULL_QUEUE_DEADLINE_S", 5.0)
     monkeypatch.setattr(background_learner, "monotonic", partial(next, count(0, 2)))
     learning = Learning()
-    learner = waiting_learner(learning)
+    learner = waiting_learner(learning, changed=(changed := threading.Condition()))
     learning.bridge.goes_on.clear()
     learner.put(rollouts_of())
     wait_until(lambda: learning.rollouts)  # the learner has begun, and takes no more
     waits = []
     with monkeypatch.context() as slow:
-        slow.setattr(learner._changed, "wait", lambda left: waits.append(left) or True)
+        slow.setattr(changed, "wait", lambda left: waits.append(left) or True)
         learner.put(rollouts_of(count=8))
     assert waits == [3, 1]
     learning.bridge.goes_on.set()
@@ -206,18 +228,20 @@ def test_an_error_of_the_learner_ends_waiting():
     learner.close()
 
 
-def test_a_learner_that_closes_begins_no_other_pass():
+def test_a_learner_that_closes_begins_no_other_pass(monkeypatch):
     learning = Learning(passes=50)
     learner = BackgroundLearner(learning.learner, learning.policy, learning.bridge.stored, 2)
     learning.bridge.goes_on.clear()
     learner.put(rollouts_of())
     wait_until(lambda: learning.rollouts)
-    closing = threading.Thread(target=learner.close)
+    closing, stops = threading.Thread(target=learner.close), threading.Event()
+    stop = learning.learner.stop
+    monkeypatch.setattr(learning.learner, "stop", lambda: (stop(), stops.set()))
     closing.start()
-    wait_until(lambda: learning.learner._stops)
+    assert stops.wait(30)
     learning.bridge.goes_on.set()
     closing.join(30)
-    assert not learner._thread.is_alive()
+    assert has_ended()
     assert len(learning.bridge.gradients) == 1
 
 
@@ -226,7 +250,7 @@ def test_an_error_of_the_learner_is_raised_where_it_is_noticed_and_logged_by_its
 ):
     background.bridge.error = RuntimeError("the parameter server refused")
     put(background, 1)
-    wait_until(lambda: not background.learner._thread.is_alive())
+    wait_until(has_ended)
     with pytest.raises(RuntimeError, match="refused"):
         put(background, 1)
     background.learner.close()
@@ -236,7 +260,7 @@ def test_an_error_of_the_learner_is_raised_where_it_is_noticed_and_logged_by_its
 def test_an_error_of_the_learner_that_is_never_raised_is_logged_at_the_end(background, caplog):
     background.bridge.error = RuntimeError("the parameter server refused")
     put(background, 1)
-    wait_until(lambda: not background.learner._thread.is_alive())
+    wait_until(has_ended)
     background.learner.close()
     assert caplog.text.count("Traceback") == 1
     assert "the parameter server refused" in caplog.text

@@ -2,7 +2,16 @@
 
 import numpy as np
 import pytest
-from learning_parts import Driven, Recorder, Stored, only, report, wait_until
+from learning_parts import (
+    Driven,
+    Gradients,
+    Recorder,
+    Stored,
+    graphs_of,
+    only,
+    report,
+    wait_until,
+)
 
 from relaax.algorithm_base import NullSaver
 from relaax.steps import START, TERMINATED
@@ -21,10 +30,9 @@ class Learning:
         self.config = da3c.Config({**SECTION, **changes})
         self.parameter_server = da3c.ParameterServer(self.config, NullSaver(), Stored())
         self.bridge = Recorder(self.parameter_server.bridge())
-        self.rollouts = []
-        self.models = []
         da3c.prepare_to_fork()
-        self._watch(monkeypatch)
+        self.gradients = Gradients(monkeypatch)
+        self.rollouts = self.gradients.rollouts
 
     def agent(self):
         """An agent of one environment."""
@@ -35,19 +43,6 @@ class Learning:
 
     def vector(self):
         return self.parameter_server.bridge().get_values().vector
-
-    def _watch(self, monkeypatch):
-        """Note the rollouts that gradients are computed from."""
-        from relaax.learning.gradients_tf import RolloutGradients
-
-        compute = RolloutGradients.gradient
-
-        def gradient(model, parameters, rollouts):
-            self.models.append(model)
-            self.rollouts.append(rollouts)
-            return compute(model, parameters, rollouts)
-
-        monkeypatch.setattr(RolloutGradients, "gradient", gradient)
 
 
 @pytest.fixture(name="learning_with")
@@ -87,7 +82,9 @@ def test_a_full_rollout_is_learnt_from_and_the_new_values_are_used(learning_with
     assert learning.parameter_server.global_t() == 3
     after = learning.vector()
     assert not np.array_equal(before, after)
-    in_use = agent._actor._policy.current.parameters.arrays
+    for number in (4, 5, 6):
+        agent.reward_and_act(1.0, [number, 0])
+    in_use = learning.gradients.parameters[1].arrays
     np.testing.assert_array_equal(np.concatenate([a.ravel() for a in in_use.values()]), after)
 
 
@@ -200,27 +197,33 @@ def test_recurrent_state_is_kept_by_environment_and_starts_at_zero_with_each_epi
     agent = learning.batch_agent()
     slots = agent.open(2)
     agent.act(report(slots, [START] * 2, [0] * 2, [[1, 0], [0, 1]]))
-    states = agent.agent._recurrent_state.copy()
-    assert np.abs(states).min(axis=(0, 2)).min() > 0
-    agent.act(report(slots[1:], [TERMINATED | START], [1], [[0, 1]]))
-    np.testing.assert_array_equal(agent.agent._recurrent_state[:, 0], states[:, 0])
-    np.testing.assert_allclose(agent.agent._recurrent_state[:, 1], states[:, 1], rtol=1e-5)
+    for _ in range(2):
+        agent.act(report(slots, [0] * 2, [1] * 2, [[1, 0], [0, 1]]))
+    agent.act(report(slots, [0, TERMINATED | START], [1] * 2, [[1, 0], [0, 1]]))
+    for _ in range(3):
+        agent.act(report(slots, [0] * 2, [1] * 2, [[1, 0], [0, 1]]))
+    first, second, goes_on, starts = (
+        each.recurrent_state[:, k] for each in learning.rollouts for k in range(each.count)
+    )
+    for state in (first, second, starts):
+        assert not state.any()
+    assert np.abs(goes_on).min() > 0
 
 
 @pytest.mark.xla
-def test_in_the_background_gradients_are_prepared(learning_with):
+def test_in_the_background_gradients_are_prepared(learning_with, monkeypatch):
     learning = learning_with(rollouts_per_update=4)
+    graphs = graphs_of(monkeypatch)
     agent = learning.batch_agent(in_background=True)
     agent.agent.warm_up(4)
-    graph = learning.models[0]._graph
-    traces = len(graph._traces)
-    assert traces > 0
+    prepared = graphs()
+    assert prepared > 0
     learning.in_background, learning.slots = agent, agent.open(1)
     agent.act(report(learning.slots, [START], [0], [[0, 0]]))
     act(learning, 30)
     wait_until(lambda: len(learning.bridge.gradients) >= 3)
     agent.close()
-    assert len(graph._traces) == traces
+    assert graphs() == prepared
 
 
 def test_a_reward_that_is_too_large_to_learn_from_stops_no_agent(learning_with, caplog):

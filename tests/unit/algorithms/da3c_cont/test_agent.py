@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from learning_parts import Driven, Recorder, Stored, report
+from learning_parts import Driven, Gradients, Recorder, Stored, report
 
 from relaax.algorithm_base import NullSaver
 from relaax.steps import START
@@ -32,11 +32,14 @@ def states_of(value):
     return np.full((16, 2), value, np.float32)
 
 
-def test_actions_are_cut_at_the_bounds_and_learnt_from_as_they_were_drawn(continuous):
+def test_actions_are_cut_at_the_bounds_and_learnt_from_as_they_were_drawn(continuous, monkeypatch):
+    gradients = Gradients(monkeypatch)
     acting = Acting(continuous, {**FREE, "action_low": -1, "action_high": 1})
     actions = acting.act(START, states_of(0))
     assert np.abs(actions).max() == 1
-    recorded = acting.agent.agent._rollouts._actions[0, acting.slots]
+    for _ in range(3):
+        acting.act(0, states_of(0))
+    recorded = np.concatenate([each.actions[0] for each in gradients.rollouts])
     assert np.abs(recorded).max() > 1
     np.testing.assert_array_equal(actions, np.clip(recorded, -1, 1))
 
@@ -55,15 +58,16 @@ def test_actions_of_any_shape_are_learnt_from(continuous, shape, sigma, lstm):
 
 
 @pytest.mark.parametrize("filters", [False, True])
-def test_states_are_filtered_by_what_the_parameter_server_has_merged(continuous, filters):
+def test_states_are_filtered_by_what_the_parameter_server_has_merged(
+    continuous, filters, monkeypatch
+):
+    gradients = Gradients(monkeypatch)
     acting = Acting(continuous, {**FREE, "filter_states": filters})
     generator = np.random.default_rng(0)
     acting.act(START, generator.normal(100, 5, (16, 2)).astype(np.float32))
     for _ in range(9):
         acting.act(0, generator.normal(100, 5, (16, 2)).astype(np.float32))
-    assert acting.bridge.gradients
-    seen = acting.agent.agent._rollouts._observations[:, acting.slots]
-    latest = seen[acting.agent.agent._rollouts._positions[0] - 1]
+    latest = gradients.rollouts[-1].observations
     assert (np.abs(latest).max() < 5) == filters
 
 

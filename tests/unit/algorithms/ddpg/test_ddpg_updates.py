@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from transition_batches import (
     COUNT,
+    LEAST_PRIORITY,
     batch_of,
     critic_values,
     hidden_outputs,
@@ -57,15 +58,16 @@ def ddpg_batch(seed):
 @pytest.mark.parametrize(("section", "sigma"), [(DDPG, 0.0), (TD3, 0.2)], ids=["DDPG", "TD3"])
 def test_updates_move_everything_as_numpy_does(ddpg, section, sigma):
     """The second one, in which TD3's policy learns and its targets move."""
-    config = ddpg.Config(section)
+    config = ddpg.Config({**section, "prioritized": True})
     critics_count = config.settings.critics
     learner = ddpg.make_learner(config, 3)
     delay = config.settings.policy_delay
     for number in range(1, delay):
-        learner._update(ddpg_batch(100 + number), number)
+        learner.step(ddpg_batch(100 + number))
     before = {name: array.astype(np.float64) for name, array in learner.state().items()}
     batch = ddpg_batch(0)
-    errors, terms = learner._update(batch, delay)
+    result = learner.step(batch)
+    terms, errors = result.terms, result.priorities - LEAST_PRIORITY
     after = learner.state()
     half, middle = config.actions.half, config.actions.middle
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from transition_batches import (
     COUNT,
+    LEAST_PRIORITY,
     batch_of,
     hidden_outputs,
     require_state_to_the_bit,
@@ -122,7 +123,7 @@ def softmax(logits):
 @pytest.mark.parametrize("is_dueling", [False, True], ids=["plain", "dueling"])
 @pytest.mark.parametrize("is_distributional", [False, True], ids=["mean", "C51"])
 def test_an_update_moves_the_network_as_numpy_does(dqn, is_double, is_dueling, is_distributional):
-    section = {**SECTION, "double": is_double, "dueling": is_dueling}
+    section = {**SECTION, "double": is_double, "dueling": is_dueling, "prioritized": True}
     section |= {"stream_layers": [4]} if is_dueling else {}
     section |= {"distributional": ATOMS} if is_distributional else {}
     config = dqn.Config(section)
@@ -133,7 +134,8 @@ def test_an_update_moves_the_network_as_numpy_does(dqn, is_double, is_dueling, i
     state["target"] = random.normal(size=state["target"].shape).astype(np.float32)
     learner.restore(state)
     batch = dqn_batch(0)
-    errors, terms = learner._update(batch, 1)
+    result = learner.step(batch)
+    terms, errors = result.terms, result.priorities - LEAST_PRIORITY
 
     ours, before = Numpy(config), {name: a.astype(np.float64) for name, a in state.items()}
     chosen_by = before["policy" if is_double else "target"]
@@ -166,8 +168,7 @@ def test_an_update_moves_the_network_as_numpy_does(dqn, is_double, is_dueling, i
 def test_long_gradients_are_scaled_down(dqn):
     config = dqn.Config({**SECTION, "gradient_norm_clipping": 1e-3})
     learner = dqn.make_learner(config, 3)
-    _, terms = learner._update(dqn_batch(0), 1)
-    assert terms["gradient norm"] > 1e-3
+    assert learner.step(dqn_batch(0)).terms["gradient norm"] > 1e-3
     mean = learner.state()["policy/adam/mean"]
     assert np.linalg.norm(mean) == pytest.approx(0.1 * 1e-3, rel=1e-4)
 
@@ -192,9 +193,13 @@ def test_priorities_are_errors_where_transitions_are_drawn_by_them(dqn):
     plain = dqn.make_learner(dqn.Config(SECTION), 3)
     assert plain.step(dqn_batch(0)).priorities is None
     learner = dqn.make_learner(dqn.Config({**SECTION, "prioritized": True}), 3)
-    errors, _ = dqn.make_learner(dqn.Config(SECTION), 3)._update(dqn_batch(0), 1)
-    priorities = learner.step(dqn_batch(0)).priorities
-    np.testing.assert_allclose(priorities, errors + 1e-3, rtol=1e-6)
+    state, batch = learner.state(), dqn_batch(0)
+    ours, rows = Numpy(dqn.Config(SECTION)), np.arange(COUNT)
+    best = ours.values(state["policy"], batch.next_observations).argmax(axis=1)
+    behind = ours.values(state["target"], batch.next_observations)[rows, best]
+    taken = ours.values(state["policy"], batch.observations)[rows, batch.actions]
+    errors = np.abs(taken - batch.rewards - batch.discounts * behind)
+    np.testing.assert_allclose(learner.step(batch).priorities, errors + 1e-3, rtol=1e-4)
 
 
 class TestSettings:

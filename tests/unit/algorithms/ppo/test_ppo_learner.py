@@ -62,9 +62,9 @@ def test_the_learner_computes_the_likelihoods_that_its_actors_stored(play, kind)
 def test_returns_are_those_of_the_parameters_before_the_passes(play):
     played = play(rewards_gamma=0.9, trace_decay=0.8, filter_states=False)
     rollouts = played.play()
-    graphs, parameters = played.learner._graphs, played.learner._parameters
+    graphs, parameters = played.graphs, played.parameters()
     experience = graphs.experience(parameters, rollouts)
-    values = graphs._evaluated(parameters, rollouts)[0]
+    values = graphs.evaluated(parameters, rollouts)[0]
     returns = np.stack(
         [
             returns_of(
@@ -89,18 +89,15 @@ def test_returns_are_those_of_the_parameters_before_the_passes(play):
 ], ids=["clip", "penalty", "value clip"])  # fmt: skip
 def test_the_gradient_is_that_of_the_loss(play, keys):
     """By central differences of the loss in numpy, after some steps have moved the policy."""
-    played = play(**keys, entropy_beta=0.1, passes=3)
-    learner = played.learner
-    rollouts = learner._filtered(played.play())
-    experience = learner._graphs.experience(learner._parameters, rollouts)
-    learner._rules = replace(learner._rules, kl_stop=None)
-    learner._learn(experience, 0)
-    knobs = replace(learner._knobs, penalty=3.0)
-    size = learner._rules.minibatch
-    minibatch = experience.chosen(np.arange(size - 3), size)
-    vector = learner.parameters()[: played.config.network.manifest.size].astype(np.float64)
+    played = play(**keys, entropy_beta=0.1, passes=3, filter_states=False)
+    graphs, batch = played.graphs, played.play()
+    experience = graphs.experience(played.parameters(), batch)
+    played.learner.step(batch)
+    knobs = replace(played.knobs(), penalty=3.0)
+    minibatch = experience.chosen(np.arange(graphs.sequences - 3), graphs.sequences)
+    vector = played.learner.parameters().astype(np.float64)
     loss = NumpyLoss(played.config, minibatch, knobs)
-    found = learner._graphs.gradient(learner._parameters, minibatch, knobs)
+    found = graphs.gradient(played.parameters(), minibatch, knobs)
     slope = np.zeros_like(vector)
     for index in range(len(vector)):
         step = np.zeros_like(vector)
@@ -209,15 +206,15 @@ def test_a_batch_that_has_moved_the_policy_too_far_is_left(play):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_divergence_is_that_of_all_steps_after_the_last_update(play, kind):
-    played = play(**KINDS[kind], passes=1, minibatches=3, initial_learning_rate=1e-2)
-    learner, graphs = played.learner, played.learner._graphs
-    experience = graphs.experience(learner._parameters, learner._filtered(played.play()))
-    assert graphs.divergence(learner._parameters, experience) == pytest.approx(0, abs=1e-6)
-    found = learner._learn(experience, 0)["kl"]
-    pieces = list(experience.pieces(learner._rules.minibatch))
-    kls = [
-        graphs.gradient(learner._parameters, each, learner._knobs).terms["kl"] for each in pieces
-    ]
+    keys = {"filter_states": False, **KINDS[kind]}
+    played = play(**keys, passes=1, minibatches=3, initial_learning_rate=1e-2)
+    graphs, batch = played.graphs, played.play()
+    experience = graphs.experience(played.parameters(), batch)
+    assert graphs.divergence(played.parameters(), experience) == pytest.approx(0, abs=1e-6)
+    found = played.learner.step(batch).terms["kl"]
+    pieces = list(experience.pieces(graphs.sequences))
+    after, knobs = played.parameters(), played.knobs()
+    kls = [graphs.gradient(after, each, knobs).terms["kl"] for each in pieces]
     expected = np.average(kls, weights=[each.valid.sum() for each in pieces])
     assert len(pieces) > 1
     assert sum(each.valid.sum() for each in pieces) == experience.valid.sum()
@@ -237,15 +234,23 @@ def test_the_penalty_follows_the_divergence_after_the_last_update(play, keys):
     played = play(objective="kl_penalty", kl_target=1e-6, initial_learning_rate=1e-2, **keys)
     result = played.learner.step(played.play())
     assert result.terms["kl"] > 2e-6
-    assert played.learner._knobs.penalty == 1.5
+    assert played.knobs().penalty == 1.5
 
 
 def test_the_learning_rate_is_annealed_over_the_steps_that_were_drawn(play):
-    played = play(max_global_step=1e3)
-    batch = played.play()
-    played.learner.step(batch)
-    assert played.learner._store.global_t == batch.steps
-    assert played.learner._store._learning_rate(500) == pytest.approx(1.5e-4)
+    played = play(max_global_step=1e3, passes=1, minibatches=1)
+    first, batch = played.learner.state(), played.play()
+    steps, *others = first["counts"]
+    assert steps == 0
+    for steps in (0, 500):
+        counts = np.array([steps, *others])
+        played.learner.restore({**first, "counts": counts})
+        played.learner.step(batch)
+        after = played.learner.state()
+        assert after["counts"][0] == steps + batch.steps
+        # The first update of Adam moves parameters by the learning rate.
+        moved = np.abs(after["parameters"] - first["parameters"])[: played.size]
+        assert moved.max() == pytest.approx(3e-4 * (1 - steps / 1e3), rel=1e-2)
 
 
 def test_the_statistics_of_states_are_of_each_step_once_and_are_published(play):
@@ -269,12 +274,14 @@ def test_of_stacked_states_each_is_counted_once(play):
 
 
 def test_rewards_are_scaled_and_then_cut(play):
-    played = play(reward_scale=2.0, clip_rewards=True)
+    keys = {"filter_states": False, "rewards_gamma": 1e-9, "passes": 1, "minibatches": 1}
+    played = play(reward_scale=2.0, clip_rewards=True, **keys)
     batch = played.play()
-    found = played.learner._filtered(batch).rewards
+    values = played.graphs.evaluated(played.parameters(), batch)[0]
     steps = batch.valid > 0
-    np.testing.assert_allclose(found[steps], np.clip(2 * batch.rewards[steps], -1, 1))
-    assert not found[~steps].any()
+    errors = np.clip(2 * batch.rewards, -1, 1)[steps] - values[:-1][steps]
+    found = played.learner.step(batch).terms["value loss"]
+    assert found == pytest.approx(np.mean(errors**2) / 2, rel=1e-4)
 
 
 @pytest.mark.parametrize("kind", ["discrete", "recurrent"])
@@ -282,10 +289,10 @@ def test_a_learner_goes_on_from_its_state_to_the_bit(play, kind):
     keys = {**KINDS[kind], "learning_rate_schedule": "kl", "filter_rewards": True}
     played, restored = play(**keys), play(**keys)
     batches = [played.play() for _ in range(2)]
-    played.learner.step(batches[0])
+    for each in (played.learner, restored.learner):
+        each.step(batches[0])  # the generator, of which each has its own, is in no state
     restored.learner.restore(played.learner.state())
     for each in (played.learner, restored.learner):
-        each._random = np.random.default_rng(0)
         each.step(batches[1])
     for name, value in played.learner.state().items():
         np.testing.assert_array_equal(restored.learner.state()[name], value, err_msg=name)

@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 from transition_batches import (
     COUNT,
+    LEAST_PRIORITY,
     batch_of,
     critic_values,
     hidden_outputs,
@@ -94,13 +95,13 @@ def sac_batch(seed):
 
 
 def test_an_update_moves_everything_as_numpy_does(sac):
-    config = sac.Config(SECTION)
+    config = sac.Config({**SECTION, "prioritized": True})
     learner = sac.make_learner(config, 3)
-    update = learner._update
-    before = {name: value.astype(np.float64) for name, value in update.state().items()}
+    before = {name: value.astype(np.float64) for name, value in learner.state().items()}
     batch = sac_batch(0)
-    errors, terms = update(batch, 1)
-    after = update.state()
+    result = learner.step(batch)
+    terms, errors = result.terms, result.priorities - LEAST_PRIORITY
+    after = learner.state()
 
     ours = Numpy(config)
     actions, likelihoods = ours.choose(before["policy"], batch.next_observations, batch.noise[1])
