@@ -1,5 +1,6 @@
 """Replay servers in the process of a test."""
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 
@@ -41,13 +42,13 @@ class Server(ServedReplay):
         self.storage = Storage(SCHEMA, capacity, 16)
         selector = Uniform(self.storage.capacity, np.random.default_rng(0))
         self.table = Table(self.storage, Transitions(), selector, limiter or Limiter())
-        self._writers = Writers(60)
-        super().__init__(Replay(self.storage, {"all": self.table}, self._writers), port, threads)
+        self._late_s = 0.0
+        writers = Writers(60, clock=lambda: time.monotonic() + self._late_s)
+        super().__init__(Replay(self.storage, {"all": self.table}, writers), port, threads)
 
     def expire_writers(self):
         """Let the leases of all writers be over."""
-        for writer in self._writers._writers.values():
-            writer.seen -= 61
+        self._late_s += 61
         self.replay.reclaim()
 
     def stored(self, slot=0):

@@ -33,7 +33,8 @@ class ParameterClient:
 
     def __init__(self, bridge: Fetches, timeout_s: float = TIMEOUT_S) -> None:
         self._bridge = bridge
-        self._timeout_s = timeout_s
+        #: May be changed at any time.
+        self.timeout_s = timeout_s
         self._calls: queue.SimpleQueue[tuple[Wanted, str] | None] = queue.SimpleQueue()
         self._answers: queue.SimpleQueue[Publication | BridgeError] = queue.SimpleQueue()
         self._outstanding: Wanted | None = None
@@ -66,7 +67,7 @@ class ParameterClient:
 
         What answers a call before, of another kind, is dropped.
         """
-        wait_s = self._timeout_s if self._outstanding is None else 0.0
+        wait_s = self.timeout_s if self._outstanding is None else 0.0
         if self._outstanding is None:
             self._outstanding = wanted
             self._calls.put((wanted, self.hash))

@@ -28,7 +28,8 @@ class Averager:
     def __init__(self, store: ParameterStore, learners: int, timeout_s: float) -> None:
         self._store = store
         self._learners = learners
-        self._timeout_s = timeout_s
+        #: May be changed at any time.
+        self.timeout_s = timeout_s
         self._changed = threading.Condition()
         self._expected = learners
         self._round = 0
@@ -57,14 +58,14 @@ class Averager:
                 self._wait_for_others()
 
     def _wait_for_others(self) -> None:
-        mine, deadline = self._round, time.monotonic() + self._timeout_s
+        mine, deadline = self._round, time.monotonic() + self.timeout_s
         while self._round == mine and not self._store.is_over:
             if time.monotonic() >= deadline:
                 _log.warning(
                     "going on with %d of %d learners: no others came within %g s",
                     self._count,
                     self._expected,
-                    self._timeout_s,
+                    self.timeout_s,
                 )
                 self._expected = self._count
                 self._finish()

@@ -1,6 +1,7 @@
 """Who writes into which slot, and which step of it comes next."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import monotonic
 
@@ -69,8 +70,14 @@ class Writers:
     for this, and those that were silent longest are forgotten.
     """
 
-    def __init__(self, lease_s: float, most_expired: int = MOST_EXPIRED) -> None:
+    def __init__(
+        self,
+        lease_s: float,
+        most_expired: int = MOST_EXPIRED,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
         self._lease_s = lease_s
+        self._clock = clock
         self._most_expired = most_expired
         self._writers: dict[str, _Writer] = {}
         #: Those whose lease is over, the oldest first.
@@ -85,7 +92,7 @@ class Writers:
         """Know the writer ``name`` from now on; it keeps its slots if it was known."""
         if name not in self._writers:
             self._writers[name] = self._returned(name) or _Writer()
-        self._writers[name].seen = monotonic()
+        self._writers[name].seen = self._clock()
 
     def slot(self, name: str, environment: int) -> Slot:
         """Return the slot of an environment, a new one for a new environment.
@@ -137,7 +144,7 @@ class Writers:
 
     def expired(self) -> list[Slot]:
         """Return the slots of writers whose lease is over: they are not theirs any more."""
-        latest = monotonic() - self._lease_s
+        latest = self._clock() - self._lease_s
         silent = [name for name, writer in self._writers.items() if writer.seen < latest]
         ended = {name: self._writers.pop(name) for name in silent}
         self._expired |= ended

@@ -28,28 +28,29 @@ class MixedSampler:
         self._axis = spec.view(table).item_axis
         self._has_priorities = [_has_priorities(spec, name) for name in self._names]
         self._unfinished: Unfinished[dict[str, Sample]] = Unfinished(lambda count: {})
-        self._samplers = [ShardedSampler(urls, name, spec, random) for name in self._names]
+        #: One of each table.
+        self.samplers = [ShardedSampler(urls, name, spec, random) for name in self._names]
 
     @property
     def actions(self) -> int:
         """See ShardedSampler."""
-        return self._samplers[0].actions
+        return self.samplers[0].actions
 
     @property
     def lost(self) -> int:
         """See ShardedSampler."""
-        return self._samplers[0].lost
+        return self.samplers[0].lost
 
     def report(self, metrics: Metrics) -> None:
         """See ShardedSampler."""
-        self._samplers[0].report(metrics)
+        self.samplers[0].report(metrics)
 
     def sample(self, table: str, count: int, timeout_s: float) -> Sample:
         """See ShardedSampler."""
         deadline = monotonic() + timeout_s
         parts = parts_of(count, self._fractions).tolist()
         with self._unfinished.resumed(count) as drawn:
-            for name, part, sampler in zip(self._names, parts, self._samplers, strict=True):
+            for name, part, sampler in zip(self._names, parts, self.samplers, strict=True):
                 if part and name not in drawn:
                     left = max(0.0, deadline - monotonic())
                     drawn[name] = sampler.sample(name, part, left)
@@ -62,14 +63,14 @@ class MixedSampler:
         return min(
             sampler.update_priorities(name, keys, priorities)
             for name, sampler, has in zip(
-                self._names, self._samplers, self._has_priorities, strict=True
+                self._names, self.samplers, self._has_priorities, strict=True
             )
             if has
         )
 
     def close(self) -> None:
         """See ShardedSampler."""
-        for sampler in self._samplers:
+        for sampler in self.samplers:
             sampler.close()
 
 

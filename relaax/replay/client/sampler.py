@@ -75,7 +75,8 @@ class ShardedSampler:
         self._waiting = 0
         self._gone = 0
         self._threads = ThreadPoolExecutor(MOST_CALLS * len(urls), "replay sampler")
-        self._shards = [
+        #: What is known of each server.
+        self.shards = [
             Shard(
                 ReplayStub(url, call_timeout_s, shares_memory), table, self._require, self._changed
             )
@@ -86,20 +87,20 @@ class ShardedSampler:
     def actions(self) -> int:
         """How many actions the servers have stored."""
         with self._changed:
-            return sum(shard.actions for shard in self._shards)
+            return sum(shard.actions for shard in self.shards)
 
     @property
     def lost(self) -> int:
         """How many stored steps were lost with servers that started again without them."""
         with self._changed:
-            return sum(shard.lost for shard in self._shards)
+            return sum(shard.lost for shard in self.shards)
 
     def report(self, metrics: Metrics) -> None:
         """Store how the servers are."""
         with self._changed:
-            here = [shard for shard in self._shards if not shard.is_away]
+            here = [shard for shard in self.shards if not shard.is_away]
             steps = sum(shard.steps for shard in here)
-        metrics.scalar("replay/servers away", len(self._shards) - len(here))
+        metrics.scalar("replay/servers away", len(self.shards) - len(here))
         metrics.scalar("replay/steps within reach", steps)
         metrics.scalar("replay/steps lost", self.lost)
         metrics.scalar("replay/priorities of gone items", self._gone)
@@ -116,21 +117,21 @@ class ShardedSampler:
             while batch.draws or batch.charge:
                 self._add_to(batch, self._shares(batch, deadline))
         with self._changed:
-            items = sum(shard.items for shard in self._shards)
+            items = sum(shard.items for shard in self.shards)
         return joined(batch.parts, self._axis, items)
 
     def update_priorities(self, table: str, keys: IntArray, priorities: FloatArray) -> int:
         """Give items other priorities [N]; return how many of them are gone, which is counted."""
         self._require_table(table)
         require_priorities(priorities)
-        known = read_keys(keys, len(self._shards))
+        known = read_keys(keys, len(self.shards))
 
         def update(number: int) -> int:
             mine = known.servers == number
-            is_current = known.epochs[mine] == self._shards[number].epoch % EPOCHS
+            is_current = known.epochs[mine] == self.shards[number].epoch % EPOCHS
             which = np.flatnonzero(mine)[is_current]
             gone = int(np.count_nonzero(mine)) - len(which)
-            return gone + self._update(self._shards[number], known.keys[which], priorities[which])
+            return gone + self._update(self.shards[number], known.keys[which], priorities[which])
 
         gone = sum(self._threads.map(update, np.unique(known.servers).tolist()))
         with self._changed:
@@ -139,7 +140,7 @@ class ShardedSampler:
 
     def close(self) -> None:
         """End all threads and close the channels."""
-        for shard in self._shards:
+        for shard in self.shards:
             shard.close()
         self._threads.shutdown()
 
@@ -150,8 +151,8 @@ class ShardedSampler:
                 left = deadline - monotonic()
                 if left <= 0:
                     return self._payments(batch, missing)
-                for shard in self._shards:
-                    shard.want(shard.allowance + -(-missing // len(self._shards)))
+                for shard in self.shards:
+                    shard.want(shard.allowance + -(-missing // len(self.shards)))
                 self._waiting += 1
                 self._changed.wait(left)
                 self._waiting -= 1
@@ -163,27 +164,27 @@ class ShardedSampler:
         A server that is ahead by less than a batch would otherwise take no steps, and wait for
         draws that never come. Of a queue, whose items are drawn once, they are drawn, too.
         """
-        allowed = int(min(batch.charge, sum(shard.allowance for shard in self._shards)))
+        allowed = int(min(batch.charge, sum(shard.allowance for shard in self.shards)))
         if allowed < 1:
             raise NotReady(f"{missing:g} draws of {self._table} are not allowed yet")
         return self._divided(0, allowed)
 
     def _missing(self, charge: int) -> float:
         """Return how much more must be allowed, 1 at least while nothing can be drawn."""
-        for shard in self._shards:
+        for shard in self.shards:
             if shard.error is not None:
                 raise shard.error
-        if not any(shard.weight for shard in self._shards):
+        if not any(shard.weight for shard in self.shards):
             return max(charge, 1)
-        return charge - sum(shard.allowance for shard in self._shards)
+        return charge - sum(shard.allowance for shard in self.shards)
 
     def _divided(self, draws: int, charge: int) -> list[_Share]:
         """Return what each server is asked for, which it is not allowed any more from now on.
 
         Of a queue as many items are drawn as are paid for, whatever ``draws`` is.
         """
-        weights = np.array([shard.weight for shard in self._shards])
-        allowed = np.array([shard.allowance for shard in self._shards])
+        weights = np.array([shard.weight for shard in self.shards])
+        allowed = np.array([shard.allowance for shard in self.shards])
         if np.isinf(allowed).any():
             allowed = np.where(np.isinf(allowed), weights, 0)
         to_pay = divided(charge, allowed, 0.0) if charge else np.zeros(len(allowed), np.int64)
@@ -193,12 +194,12 @@ class ShardedSampler:
         shares = [
             _Share(
                 shard,
-                Owner(number, shard.epoch, len(self._shards)),
+                Owner(number, shard.epoch, len(self.shards)),
                 int(to_draw[number]),
                 int(to_pay[number]),
                 shard.weight / float(weights.sum()),
             )
-            for number, shard in enumerate(self._shards)
+            for number, shard in enumerate(self.shards)
             if to_draw[number] or to_pay[number]
         ]
         for share in shares:

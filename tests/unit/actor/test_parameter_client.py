@@ -57,7 +57,7 @@ def test_while_an_answer_is_outstanding_no_fetch_waits_and_none_is_sent():
     served = Silent()
     with closing(ParameterClient(served, timeout_s=0.01)) as client:
         client.fetch_parameter_with_info()
-        client._timeout_s = 3600.0  # a fetch that waited would not end
+        client.timeout_s = 3600.0  # a fetch that waited would not end
         assert [client.fetch_parameter_with_info() for _ in range(3)] == [NOTHING] * 3
         assert served.asked == []
         served.may_answer.set()

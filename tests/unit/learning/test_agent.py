@@ -37,9 +37,14 @@ def actor_of(kept, rollouts, make=Actor):
     )
 
 
+@pytest.fixture(name="actor")
+def _actor(kept):
+    return actor_of(kept, RolloutStore(3, SMALL_COLUMNS))
+
+
 @pytest.fixture(name="agent")
-def _agent(kept, stored):
-    return SingleAgent(actor_of(kept, RolloutStore(3, SMALL_COLUMNS)), stored)
+def _agent(actor, stored):
+    return SingleAgent(actor, stored)
 
 
 def test_an_unfinished_episode_brings_its_next_state_to_bootstrap_from(agent, kept):
@@ -91,10 +96,11 @@ def test_an_episode_that_is_given_up_or_cut_off_was_cut_off_in_its_last_state(ag
     assert rollout.steps == 2
 
 
-def test_no_action_is_drawn_where_an_episode_was_cut_off(agent):
+def test_no_action_is_drawn_where_an_episode_was_cut_off(actor, stored):
     seen = []
-    act = agent._actor.act
-    agent._actor.act = lambda *arguments: seen.append(len(actions := act(*arguments))) or actions
+    act = actor.act
+    actor.act = lambda *arguments: seen.append(len(actions := act(*arguments))) or actions
+    agent = SingleAgent(actor, stored)
     agent.act([0, 0])
     agent.reward_and_truncate(1.0, [1, 0])
     assert seen == [1, 0]
@@ -111,9 +117,9 @@ def test_vectors_of_bytes_and_of_floats_may_follow_each_other(agent):
     assert agent.reward_and_act(1.0, np.array([0, 1], np.float32)) in (0, 1)
 
 
-def test_a_state_of_another_type_is_refused(agent, monkeypatch):
+def test_a_state_of_another_type_is_refused(actor, agent, monkeypatch):
     """As images may be of bytes or of floats."""
-    monkeypatch.setattr(agent._actor, "check", np.asarray)
+    monkeypatch.setattr(actor, "check", np.asarray)
     agent.act(np.zeros(2, np.float32))
     with pytest.raises(InvalidState, match="a state of uint8 came after states of float32"):
         agent.reward_and_act(1.0, np.zeros(2, np.uint8))

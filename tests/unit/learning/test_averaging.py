@@ -54,7 +54,7 @@ class TestRounds:
         store = store_of()
         averager = Averager(store, 2, 0.01)
         averager.contribute(vector(1, 1), 0)  # waits, and goes on alone
-        averager._timeout_s = FOR_EVER_S
+        averager.timeout_s = FOR_EVER_S
         averager.contribute(vector(1, 1), 1)  # does not wait
         assert store.version == 2
         averager.contribute(vector(9, 9), 0)  # the other one, with what it knew

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from learner_parts import Learning, in_use, rollouts_of
+from learner_parts import Learning, Restarted, in_use, parameter_service, rollouts_of
 from learning_parts import small_policy
 
 from relaax.algorithm_base import Values, Version
@@ -133,7 +133,7 @@ def test_a_parameter_server_that_is_back_gets_gradients_again(monkeypatch):
     learning = Learning()
     learning.store.freeze()
     learning.learner.put(rollouts_of())
-    learning.store._is_frozen = False  # another one, which goes on from its checkpoint
+    learning.bridge.service = Restarted(parameter_service())  # from its checkpoint
     learning.learner.put(rollouts_of())
     assert learning.policy.current.version.number == 1
 

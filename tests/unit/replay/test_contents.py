@@ -12,7 +12,7 @@ from relaax.replay.limiter import Limiter
 from relaax.replay.replay import NotReady
 from relaax.replay.rollouts import Rollouts
 from relaax.replay.specs import MixedSpec, ReplaySpec, TableSpec
-from relaax.replay.storage import ENDS, FINAL, NONE, START
+from relaax.replay.storage import ENDS, FINAL, START
 from relaax.replay.views import Transitions, Windows
 from relaax.replay.writers import MissingSteps, UnknownWriter
 
@@ -26,9 +26,27 @@ TABLES = {
 }
 
 
-def made(contents=None, lease_s=60.0, tables=TABLES, capacity=512):
+class Repeating:
+    """In place of a generator, it makes those of tables, which can begin anew."""
+
+    def __init__(self):
+        self._made = []
+
+    def spawn(self, count):
+        made = [np.random.default_rng() for _ in range(count)]
+        self._made += made
+        self.begin(5)
+        return made
+
+    def begin(self, seed):
+        for each in self._made:
+            each.bit_generator.state = np.random.default_rng(seed).bit_generator.state
+
+
+def made(contents=None, lease_s=60.0, tables=TABLES, capacity=512, random=None):
     """A replay of which every second one draws the same numbers."""
-    replay = ReplaySpec(SCHEMA, capacity, tables).make(np.random.default_rng(5), lease_s)
+    random = random or np.random.default_rng(5)
+    replay = ReplaySpec(SCHEMA, capacity, tables).make(random, lease_s)
     if contents is not None:
         replay.restore(contents)
     return replay
@@ -40,9 +58,9 @@ def append(replay, first, count, *, environment=0, number=None, start=True, end=
     return replay.append(writer, environment, number, rows, flags)
 
 
-def filled():
+def filled(random=None):
     """A replay whose pool is full, with two writers in the middle of episodes."""
-    replay = made()
+    replay = made(random=random)
     replay.open_writer("w", SCHEMA)
     replay.open_writer("v", SCHEMA)
     for part in range(30):
@@ -60,11 +78,13 @@ def numbers(replay, table, count=64):
 
 def slots(replay):
     """Numbers of the steps, and which end episodes, by slot and in order."""
-    storage, found = replay._storage, {}
-    rows = np.flatnonzero(storage.serials != NONE)
-    for row in rows[np.argsort(storage.serials[rows])]:
-        number, is_end = int(storage.columns["action"][row]), bool(storage.flags[row] & ENDS)
-        found.setdefault(int(storage.slots[row]), []).append((number, is_end))
+    found, contents = {}, replay.contents()
+    serials, slots, flags, actions = (
+        contents[f"storage/{name}"] for name in ("serials", "slots", "flags", "column/action")
+    )
+    for row in np.argsort(serials):
+        step = int(actions[row]), bool(flags[row] & ENDS)
+        found.setdefault(int(slots[row]), []).append(step)
     return found
 
 
@@ -85,13 +105,14 @@ def test_steps_episodes_counts_and_writers_are_the_same():
 
 @pytest.mark.parametrize("table", sorted(TABLES.keys() - {"mixed"}))
 def test_draws_find_the_same_items_with_the_same_probabilities(table):
-    replay = filled()
+    random, of_another = Repeating(), Repeating()
+    replay = filled(random)
     keys = replay.sample("prioritized", 32, 0.0).keys
     replay.update_priorities("prioritized", keys, np.arange(32) + 0.5)
-    again = made(replay.contents())
+    again = made(replay.contents(), random=of_another)
     for number in range(3):
-        for other in (replay, again):
-            other._tables[table]._selector._generator = np.random.default_rng(number)
+        random.begin(number)
+        of_another.begin(number)
         one, two = (other.sample(table, 16, 0.0) for other in (replay, again))
         np.testing.assert_array_equal(one.keys, two.keys)
         np.testing.assert_array_equal(one.probabilities, two.probabilities)
@@ -124,10 +145,10 @@ def test_contents_are_those_of_one_moment_though_all_is_evicted_while_they_are_c
 
     monkeypatch.setattr(replay_module, "sleep", write_meanwhile)
     again = made(replay.contents())
+    monkeypatch.undo()
     assert slots(again) == before
     after = slots(replay)
     assert not set(after[0]) & set(before[0])  # all of it was evicted
-    monkeypatch.undo()
     assert slots(made(replay.contents())) == after
 
 

@@ -8,10 +8,14 @@ import pytest
 from replay_cases import SCHEMA, steps
 
 from relaax.replay.limiter import Limiter
-from relaax.replay.replay import NotReady
+from relaax.replay.replay import NotReady, Replay
 from relaax.replay.schema import Column, Schema
+from relaax.replay.selectors.prioritized import Prioritized
+from relaax.replay.selectors.queue import Queue
+from relaax.replay.selectors.uniform import Uniform
 from relaax.replay.specs import ReplaySpec, TableSpec
-from relaax.replay.storage import FINAL, GAP, NONE, START
+from relaax.replay.storage import FINAL, GAP, NONE, START, Storage
+from relaax.replay.table import Table
 from relaax.replay.views import Transitions
 from relaax.replay.writers import MissingSteps, UnknownWriter, Writers
 
@@ -20,10 +24,15 @@ class Case:
     """A replay with one table, and a writer's two environments."""
 
     def __init__(self, limiter=None, selector="uniform", lease_s=60.0, writer="w"):
-        spec = TableSpec(Transitions(), selector, limiter or Limiter())
-        self.replay = ReplaySpec(SCHEMA, 512, {"all": spec}).make(np.random.default_rng(0), lease_s)
+        self.storage, random = Storage(SCHEMA, 512), np.random.default_rng(0)
+        made = {
+            "uniform": lambda: Uniform(512, random),
+            "prioritized": lambda: Prioritized(512, 0.6, random),
+            "fifo": lambda: Queue(512),
+        }[selector]()
+        table = Table(self.storage, Transitions(), made, limiter or Limiter())
+        self.replay = Replay(self.storage, {"all": table}, Writers(lease_s))
         self.replay.open_writer(writer, SCHEMA)
-        self.storage = self.replay._storage
 
     def append(self, first, count, *, number=None, environment=0, start=True, end=0, timeout_s=0.0):
         rows, flags = steps(first, count, start=start, end=end)

@@ -65,7 +65,7 @@ class Shards:
 
     def wait_for_items(self, *items):
         """Wait until the sampler knows that the servers have so many."""
-        wait_until(lambda: [shard.weight for shard in self.sampler._shards] == list(items))
+        wait_until(lambda: [shard.weight for shard in self.sampler.shards] == list(items))
 
     def stats(self, number):
         return self.servers[number].replay.stats()
@@ -270,7 +270,7 @@ def test_what_a_full_server_has_lost_is_counted_though_it_is_full_again(shards):
     write(1)
     restart_after(5 * 63, saved)
     wait_until(lambda: shards.sampler.lost == 63)
-    assert shards.sampler._shards[0].steps == 128
+    assert shards.sampler.shards[0].steps == 128
     write(3)
     restart_after(8 * 63, saved)
     wait_until(lambda: shards.sampler.lost == 63 + 128)  # no more than it held
@@ -336,7 +336,7 @@ def test_how_the_servers_are_is_reported(shards):
     shards.write(1, 1000, 10)
     shards.wait_for_items(20, 10)
     shards.servers[1].stop()
-    wait_until(lambda: shards.sampler._shards[1].is_away)
+    wait_until(lambda: shards.sampler.shards[1].is_away)
     stored = Stored()
     shards.sampler.report(stored)
     assert stored.values == {
@@ -367,7 +367,7 @@ def test_a_mixed_batch_has_its_fractions_over_all_servers(shards):
     urls = [server.url for server in shards.servers]
     sampler = MixedSampler(urls, "mixed", MIXED, np.random.default_rng(2))
     try:
-        for of_a_table in sampler._samplers:
+        for of_a_table in sampler.samplers:
             wait_until(lambda one=of_a_table: one.actions == 80)
         sample = sampler.sample("mixed", 16, 5.0)
         assert sample.columns["source"].tolist() == [0] * 4 + [1] * 12
@@ -403,4 +403,4 @@ def test_priorities_that_are_no_numbers_are_refused_and_no_server_is_away(shards
     sample = shards.sampler.sample("all", 8, 5.0)
     with pytest.raises(ValueError, match="finite"):
         shards.sampler.update_priorities("all", sample.keys, np.full(8, np.nan))
-    assert not any(shard.is_away for shard in shards.sampler._shards)
+    assert not any(shard.is_away for shard in shards.sampler.shards)

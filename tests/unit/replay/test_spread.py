@@ -16,11 +16,11 @@ class Spread:
 
     def __init__(self, first=0):
         self.servers = [Server(), Server()]
-        writers = [
+        self.writers = [
             ReplayWriter(ReplayStub(server.url, call_timeout_s=1), SCHEMA, timeout_s=0.1)
             for server in self.servers
         ]
-        self.writer = SpreadWriter(writers, first)
+        self.writer = SpreadWriter(self.writers, first)
 
     def put(self, *batches):
         self.writer.put(StepBatch.concatenated(batches))
@@ -72,13 +72,13 @@ def test_an_episode_without_an_end_goes_on_at_another_server(spread):
     wait_until(lambda: spread.stored(0) == list(range(5)))
     spread.servers[0].stop()
     spread.put(batch(5, 3, start=False, end=0))
-    wait_until(lambda: spread.writer._writers[0].gives_up)
+    wait_until(lambda: spread.writers[0].gives_up)
     spread.put(batch(8, 4, start=False, end=0))
     spread.put(batch(12, 4, start=False, end=0))
     wait_until(lambda: spread.stored(1) == list(range(8, 16)))
     spread.restart(0)
     wait_until(lambda: spread.stored(0) == list(range(5, 8)))
-    wait_until(lambda: not spread.writer._writers[0].gives_up)  # the answer has come, too
+    wait_until(lambda: not spread.writers[0].gives_up)  # the answer has come, too
     spread.put(batch(16, 4))
     wait_until(lambda: spread.stored(0) == [*range(5, 8), *range(16, 20)])
     assert spread.writer.dropped == 0
@@ -89,12 +89,12 @@ def test_an_episode_that_begins_while_its_server_is_away_goes_to_another_one(spr
     wait_until(lambda: spread.stored(0) == list(range(5)))
     spread.servers[0].stop()
     spread.put(batch(5, 3, start=False, end=0))
-    wait_until(lambda: spread.writer._writers[0].is_away)
+    wait_until(lambda: spread.writers[0].is_away)
     spread.put(batch(8, 2, start=False), batch(10, 4))
     wait_until(lambda: spread.stored(1) == list(range(10, 14)))
     spread.restart(0)
     wait_until(lambda: spread.stored(0) == list(range(5, 10)))
-    wait_until(lambda: not spread.writer._writers[0].gives_up)
+    wait_until(lambda: not spread.writers[0].gives_up)
     spread.put(batch(14, 4))
     wait_until(lambda: spread.stored(0) == [*range(5, 10), *range(14, 18)])
     assert spread.writer.dropped == 0
@@ -104,7 +104,7 @@ def test_while_no_server_answers_steps_are_dropped_and_counted(spread):
     for server in spread.servers:
         server.stop()
     spread.put(batch(0, 300, end=0), batch(1000, 300, slot=1, end=0))
-    wait_until(lambda: all(writer.is_away for writer in spread.writer._writers))
+    wait_until(lambda: all(writer.is_away for writer in spread.writers))
     spread.put(batch(300, 10, start=False), batch(310, 10))
     spread.put(batch(1300, 10, slot=1, start=False))
     assert spread.writer.dropped == 30

@@ -120,7 +120,7 @@ def test_where_the_past_of_an_episode_was_evicted_items_begin_behind_enough_step
 
     written.write(8, 2, start=False).write(10, 2)
 
-    rows = [entry[1] for entry in written.selector._queue]
+    rows = written.selector.contents()["rows"]
     assert written.storage.columns["action"][rows].tolist() == [7, 8, 9, 10, 11]
 
 

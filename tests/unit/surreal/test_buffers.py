@@ -22,10 +22,14 @@ class Filled:
     """A buffer in a replay, and a writer of episodes whose rewards count from 1."""
 
     def __init__(self, buffer, **keys):
+        class Noted(buffer):
+            def __init__(table, *arguments, **named):  # noqa: N805 - self is the other one
+                super().__init__(*arguments, **named)
+                self.buffer = table
+
         config = config_of(**keys)
-        algorithm = SurrealAlgorithm(None, buffer, None)
+        algorithm = SurrealAlgorithm(None, Noted, None)
         self.replay = algorithm.replay_spec(config).make(np.random.default_rng(1), 60.0)
-        self.buffer = self.replay._tables[TABLE]
         self._schema = schema_of(columns_of(config))
         self.replay.open_writer("actor", self._schema)
         self._next = 0

@@ -64,13 +64,17 @@ class TestNoiseOnActions:
             np.testing.assert_allclose(noise.draw(SLOTS), expected, rtol=1e-4, atol=1e-6)
 
     def test_correlated_noise_begins_anew_with_an_episode(self):
-        noise = OrnsteinUhlenbeckNoise(2, 0.2, random())
+        noise = OrnsteinUhlenbeckNoise(2, 0.2, random(), theta=0.15, dt=0.5)
         noise.grow(4)
+        drawn = random()
         for _ in range(10):
-            before = noise.draw(SLOTS)
+            before = noise.draw(SLOTS).copy()
+            drawn.standard_normal((4, 2), np.float32)
         noise.start(np.array([1]))
-        assert (noise._state[1] == 0).all()
-        np.testing.assert_array_equal(noise._state[0], before[0])
+        before[1] = 0
+        added = 0.2 * 0.5**0.5 * drawn.standard_normal((4, 2), np.float32)
+        expected = before * (1 - 0.15 * 0.5) + added
+        np.testing.assert_allclose(noise.draw(SLOTS), expected, rtol=1e-4, atol=1e-6)
 
 
 class TestEpsilonGreedy:
