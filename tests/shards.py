@@ -20,8 +20,10 @@ from relaax.server.parameter_server.shards.following import (
     SavedParts,
 )
 from relaax.server.parameter_server.shards.leader import Leader
+from relaax.server.parameter_server.shards.members import Members
 from relaax.server.parameter_server.shards.service import ShardServicer, method_handlers
 from relaax.server.parameter_server.shards.serving import FirstShard, OtherService
+from relaax.server.parameter_server.shards.staging import Staging
 from relaax.shard import Shard
 
 
@@ -56,13 +58,15 @@ class Shards:
         saver = NullSaver()
         if self.place is not None:
             saver = CheckpointSaver(DirectoryStore(self.place), keep=2)
-        self.leader = Leader(shard, part, initial)
+        self.members, self.staging = Members(shard), Staging()
+        self.leader = Leader(shard, part, initial, self.staging, self.members)
         self.first = FirstShard(undivided, self.leader, part, shard, saver)
         self.first.restore_latest_checkpoint()
         self._port = self.first.listen(self.addresses[0])
 
-    def start_other(self, index):
-        self.others[index] = Other(self, index, self._make())
+    def start_other(self, index, hears=None):
+        """Start another one; of what it is told it gets what ``hears`` makes of that."""
+        self.others[index] = Other(self, index, self._make(), hears)
 
     def stop_other(self, index):
         self.others.pop(index).close()
@@ -90,14 +94,18 @@ class Shards:
 class Other:
     """Another shard than the first."""
 
-    def __init__(self, shards, index, undivided):
+    def __init__(self, shards, index, undivided, hears):
         shard, own = Shard(index, shards.count), shards.addresses[index - 1]
         self.part = undivided.divide(shard)
         self._first = FirstStub(shards.addresses[0], shard, own, self.part)
         parts = NoParts()
         if shards.place is not None:
             parts = SavedParts(DirectoryStore(shards.place / f"shard-{index}"))
-        self.follower = Follower(self.part, parts, self._first.report)
+        self.staging = Staging()
+        self.follower = Follower(self.part, parts, self._first.report, self.staging)
+        if hears is not None:
+            run = self.follower.run
+            self.follower.run = lambda said: run(hears(said))
         servicer = ShardServicer(self.follower, self.part.begin, self.part.size)
         service = OtherService(shard, shards.addresses[0], NullMetrics())
         self._port = GrpcParameterServer(

@@ -61,8 +61,9 @@ class GrpcParameterServer:
     ) -> None:
         self._servicer = ParameterServerServicer(service, missing, senders)
         handlers = (method_handlers(self._servicer), *others)
-        most_bytes = _most_bytes(service, vector_size)
-        self._server = GuardedServer(THREADS + more_threads, handlers, most_bytes=most_bytes)
+        self._server = GuardedServer(
+            THREADS + more_threads, handlers, most_bytes=most_bytes(service, vector_size)
+        )
         self._health = health.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server.grpc)
         names = (SERVICE_NAME, health.SERVICE_NAME, reflection.SERVICE_NAME)
@@ -89,7 +90,7 @@ class GrpcParameterServer:
         self._server.stop(grace_s).wait()
 
 
-def _most_bytes(service: BridgeBase, vector_size: int | None) -> int:
+def most_bytes(service: BridgeBase, vector_size: int | None) -> int:
     """Return how large a message of a service may be."""
     if vector_size is not None:
         return channel_options.most_bytes_of(4 * vector_size)

@@ -17,7 +17,7 @@ MOST_SAVED = 4_096
 
 #: A call adds its steps in far less time, unless it waits for what an algorithm holds while it
 #: saves. Then its steps are behind the checkpoint's, and need not be waited for.
-_CALL_S = 5.0
+CALL_S = 5.0
 
 
 def require_possible(steps: int) -> None:
@@ -97,7 +97,7 @@ class SenderTotals:
             if not self._recordings:
                 return {}
             begun = set(self._calls)
-            self._changed.wait_for(lambda: not begun & self._calls, _CALL_S)
+            self._changed.wait_for(lambda: not begun & self._calls, CALL_S)
             totals = {sender: self._total_at(sender, global_t) for sender in self._senders}
         known = [(sender, total) for sender, total in totals.items() if total is not None]
         return dict(known[-MOST_SAVED:])

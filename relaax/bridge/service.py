@@ -56,7 +56,7 @@ _WANTED = {
 
 #: One that is about to stop waits so long for calls: far longer than any takes but that of a
 #: learner which waits for others. These are refused by then, so that it would wait in vain.
-_CALL_S = 1.0
+CALL_S = 1.0
 
 #: A checkpoint keeps the learner's count of its steps in 64 bits, one of them for the sign.
 _MOST_ITERATIONS = 2**63 - 1
@@ -199,7 +199,7 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
 
     def refuse_calls(self) -> None:
         """Answer no more calls: what they bring would not be saved. Callers call again."""
-        late = self._gate.close(_CALL_S)
+        late = self._gate.close(CALL_S)
         if late:
             _log.warning("%d calls take too long to wait for: what they bring may be lost", late)
 

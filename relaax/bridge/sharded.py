@@ -28,13 +28,13 @@ from relaax.throttled_log import RepeatedWarning
 _log = logging.getLogger(__name__)
 
 #: An RLX server whose shards are not there yet says so after this time.
-_FIRST_WAIT_S = 2.0
+FIRST_WAIT_S = 2.0
 
 #: Pause before values are asked for again, while shards begin anew.
 _PAUSE_S = 0.1
 
 #: The same where a shard does not answer.
-_PAUSE_AWAY_S = 1.0
+PAUSE_AWAY_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,7 @@ class ShardedBridge(BridgeBase):
     def _read(self, at_least: int = 0) -> None:
         """Read what is new of all shards; wait for those that are away, and until all agree."""
         deadline = time.monotonic() + self._retry_for_s
-        timeout_s = min(self._call_timeout_s, _FIRST_WAIT_S)
+        timeout_s = min(self._call_timeout_s, FIRST_WAIT_S)
         while True:
             latest, away = self._read_once(at_least, timeout_s)
             if latest is not None and len({each.incarnation for each in latest}) == 1:
@@ -234,7 +234,7 @@ class ShardedBridge(BridgeBase):
             if away:
                 self._complaint.say(f"waiting for {away}")
             timeout_s = self._call_timeout_s
-            time.sleep(_PAUSE_S if not away else min(_PAUSE_AWAY_S, timeout_s))
+            time.sleep(_PAUSE_S if not away else min(PAUSE_AWAY_S, timeout_s))
 
     def _read_once(self, at_least: int, timeout_s: float) -> tuple[list[_Slice] | None, str]:
         """Return the slices of all shards; else None and which one is away."""

@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 AWAY = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
 
 #: An RLX server that is started alone says so after this time.
-_FIRST_WAIT_S = 2.0
+FIRST_WAIT_S = 2.0
 
 #: How long a learner waits for the parameter server when it publishes.
 PUBLISH_TIMEOUT_S = 5.0
@@ -305,7 +305,7 @@ class Bridge(BridgeBase):
 
     def _with_retries(self, call: Callable[..., Any], message: Any) -> Any:
         deadline = time.monotonic() + self._retry_for_s
-        timeout_s, pause = min(self._call_timeout_s, _FIRST_WAIT_S), self._pauses[call]
+        timeout_s, pause = min(self._call_timeout_s, FIRST_WAIT_S), self._pauses[call]
         while True:
             try:
                 reply = call(message, timeout=timeout_s, wait_for_ready=True)

@@ -67,7 +67,7 @@ class TestParameterServer:
     def test_steps_that_were_counted_before_it_was_killed_are_counted_once(
         self, training: Training, start, monkeypatch: pytest.MonkeyPatch, fault, saved
     ):
-        monkeypatch.setattr(stub, "_FIRST_WAIT_S", 60.0)  # the kill comes before a repetition
+        monkeypatch.setattr(stub, "FIRST_WAIT_S", 60.0)  # the kill comes before a repetition
         server = start(f"bridge.counted={fault}")
         server.says("WARNING:RELAAX_FAILPOINTS is set: this process fails at bridge.counted")
         with (

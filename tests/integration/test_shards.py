@@ -116,7 +116,7 @@ def test_the_first_shard_that_is_killed_goes_on_with_the_others(training: Traini
 def test_steps_that_all_save_and_the_first_has_not_answered_when_it_is_killed_count_once(
     training: Training, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(stub, "_FIRST_WAIT_S", 60.0)  # no repetition before the kill
+    monkeypatch.setattr(stub, "FIRST_WAIT_S", 60.0)  # no repetition before the kill
     shards = failing_shards(training, "bridge.counted=wait:600@2", interval_s=0.1)
     with closing(ShardedBridge(shards.urls)) as worker:
         assert worker.increment_global_t(10) == 10

@@ -15,7 +15,7 @@ from relaax.protocol import binary
 from relaax.protocol.binary import Error, Hello, Metric
 from relaax.protocol.foreign import foreign_protocol, is_tls
 from relaax.protocol.json import codec, messages, npz
-from relaax.server.common.configuration.option_kinds import _name
+from relaax.server.common.configuration.option_kinds import directory_name
 from relaax.server.common.saver.manifest import manifest_name, step_of_data, step_of_manifest
 from relaax.steps import Steps
 
@@ -142,7 +142,7 @@ ESCAPES = [
 def test_a_name_of_a_run_or_a_replay_stays_in_its_directory(name):
     base = Path("/base")
     try:
-        accepted = _name(name)
+        accepted = directory_name(name)
     except ValueError:
         return
     assert (base / accepted).parent == base

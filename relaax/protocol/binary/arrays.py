@@ -21,13 +21,13 @@ Block: TypeAlias = Array | Mapping[str, Array] | None
 
 MAX_DIMENSIONS = 8
 
-_DTYPES = {
+DTYPES = {
     code: np.dtype(name)
     for code, name in enumerate(
         ("?", "u1", "i1", "<u2", "<i2", "<u4", "<i4", "<u8", "<i8", "<f2", "<f4", "<f8"), start=1
     )
 }
-_CODES = {dtype: code for code, dtype in _DTYPES.items()}
+_CODES = {dtype: code for code, dtype in DTYPES.items()}
 _SHAPES = [struct.Struct(f"<{dimensions}I") for dimensions in range(MAX_DIMENSIONS + 1)]
 
 _NOTHING = b"\0"
@@ -124,9 +124,9 @@ def _decode_name(payload: Payload, offset: int) -> tuple[str, int]:
 
 def _decode_array(payload: Payload, offset: int) -> tuple[Array, int]:
     code, dimensions = payload[offset], payload[offset + 1]
-    dtype = _DTYPES.get(code)
+    dtype = DTYPES.get(code)
     if dtype is None:
-        raise ProtocolError(f"{code} is no type of numbers; 1 to {len(_DTYPES)} are")
+        raise ProtocolError(f"{code} is no type of numbers; 1 to {len(DTYPES)} are")
     if dimensions > MAX_DIMENSIONS:
         raise ProtocolError(f"an array has {dimensions} dimensions; {MAX_DIMENSIONS} are allowed")
     shape = _SHAPES[dimensions].unpack_from(payload, offset + 2)

@@ -81,10 +81,10 @@ def decode_request(payload: Payload, max_state_bytes: int = DEFAULT_MAX_STATE_BY
     whatever is not a request.
     """
     verb, arguments = _decode_verb(payload, max_array_bytes=0)
-    parse = _REQUEST_PARSERS.get(verb)
+    parse = REQUEST_PARSERS.get(verb)
     if parse is None:
         raise ProtocolError(
-            f"the verb {reprlib.repr(verb)} is unknown; the verbs are {', '.join(_REQUEST_PARSERS)}"
+            f"the verb {reprlib.repr(verb)} is unknown; the verbs are {', '.join(REQUEST_PARSERS)}"
         )
     return parse(arguments, max_state_bytes)
 
@@ -206,7 +206,7 @@ def _number(value: Any, what: str) -> float:
     return number
 
 
-_REQUEST_PARSERS: dict[str, Callable[[list[Any], int], Request]] = {
+REQUEST_PARSERS: dict[str, Callable[[list[Any], int], Request]] = {
     "act": _parse_act,
     "reward_and_act": _parse_reward_and_act,
     "reward_and_reset": _parse_reward_and_reset,

@@ -37,8 +37,8 @@ _VERSION, _STORED, _DEFLATED, _FIRST_OF_JANUARY_1980 = 20, 0, 8, 0x21
 _ENCRYPTED_FLAG = 1
 
 _NPY_MAGIC = b"\x93NUMPY"
-_NPY_MAX_HEADER_BYTES = 1024
-_NPY_MAX_DIMENSIONS = 32
+NPY_MAX_HEADER_BYTES = 1024
+NPY_MAX_DIMENSIONS = 32
 _NPY_DESCR = re.compile(r"""['"]descr['"]\s*:\s*['"]([<>|=]?[biuf]\d{1,2})['"]""")
 _NPY_ORDER = re.compile(r"""['"]fortran_order['"]\s*:\s*(True|False)""")
 _NPY_SHAPE = re.compile(r"""['"]shape['"]\s*:\s*\(([\d,\sL]*)\)""")
@@ -108,7 +108,7 @@ def _unpack_member(archive: bytes, max_array_bytes: int) -> bytes:
     _require(not flags & _ENCRYPTED_FLAG, "it is encrypted")
     name = archive[name_offset : name_offset + name_bytes]
     _require(name == MEMBER_NAME, f"its member is {name[:40]!r} instead of {MEMBER_NAME!r}")
-    allowed = max_array_bytes + _NPY_MAX_HEADER_BYTES
+    allowed = max_array_bytes + NPY_MAX_HEADER_BYTES
     if unpacked_bytes > allowed:
         raise ProtocolError(f"an array of {unpacked_bytes} bytes exceeds the limit of {allowed}")
     body_offset = _body_offset(archive, local_offset=fields[-1])
@@ -168,7 +168,7 @@ def _npy_header_place(npy: bytes) -> tuple[int, int]:
     _require(version in {1, 2, 3}, f"its npy version is {version}")
     length = struct.Struct("<H" if version == 1 else "<I")
     (header_bytes,) = length.unpack_from(npy, 8)
-    _require(header_bytes <= _NPY_MAX_HEADER_BYTES, f"its npy header has {header_bytes} bytes")
+    _require(header_bytes <= NPY_MAX_HEADER_BYTES, f"its npy header has {header_bytes} bytes")
     return 8 + length.size, header_bytes
 
 
@@ -191,6 +191,6 @@ def _parse_descr(descr: str) -> np.dtype[Any]:
 def _parse_shape(text: str) -> tuple[int, ...]:
     # Python 2 wrote 84L on some platforms.
     sizes = [size.strip().removesuffix("L") for size in text.split(",") if size.strip()]
-    if len(sizes) > _NPY_MAX_DIMENSIONS or not all(re.fullmatch(r"\d{1,18}", s) for s in sizes):
+    if len(sizes) > NPY_MAX_DIMENSIONS or not all(re.fullmatch(r"\d{1,18}", s) for s in sizes):
         raise ProtocolError(f"an array has the impossible shape ({text[:120]})")
     return tuple(int(size) for size in sizes)

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 #: Clocks of machines differ: what was signed now holds already where it is a little earlier.
-_BEFORE = datetime.timedelta(hours=1)
+BEFORE = datetime.timedelta(hours=1)
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def _begun(
         .issuer_name(issuer)
         .public_key(key)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - _BEFORE)
+        .not_valid_before(now - BEFORE)
         .not_valid_after(now + datetime.timedelta(days=days))
     )
 

@@ -14,7 +14,7 @@ from pathlib import Path
 MAX_BYTES, OLDER_FILES = 10 * 1024 * 1024, 5
 
 #: A process that was stopped while it held the lock keeps the others no longer than this.
-_LOCK_TIMEOUT_S = 1.0
+LOCK_TIMEOUT_S = 1.0
 _LOCK_POLL_S = 0.001
 
 FORMAT = "%(asctime)s %(processName)s [%(process)d] %(levelname)s: %(message)s"
@@ -116,7 +116,7 @@ class SharedLogFile(RotatingFileHandler):
 
 
 def _lock(folder: int) -> None:
-    deadline = time.monotonic() + _LOCK_TIMEOUT_S
+    deadline = time.monotonic() + LOCK_TIMEOUT_S
     while time.monotonic() < deadline:
         try:
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)

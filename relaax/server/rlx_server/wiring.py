@@ -74,10 +74,10 @@ def rlx_server(configuration: RlxServerConfiguration, listener: socket.socket) -
     selector, children = selectors.DefaultSelector(), Children()
     children.parents_own(selector)
     tally = Tally(deliver=algorithm.has_learner)
-    first_mib = _first_connection_mib(options, config)
+    first_mib = first_connection_mib(options, config)
     tally.state[Cell.NEEDED] = first_mib * MIB
-    seeds = _seeds(listener, options.seed)
-    count = _shared_workers(options, config)
+    seeds = seeds_of_workers(listener, options.seed)
+    count = shared_workers_of(options, config)
     workers: Workers
     if count is None:
         workers = ConnectionWorkers(
@@ -154,7 +154,7 @@ def _exploitation(
     return Exploitation(trained, evaluation)
 
 
-def _shared_workers(options: RlxServerOptions, config: ConfigBase) -> int | None:
+def shared_workers_of(options: RlxServerOptions, config: ConfigBase) -> int | None:
     """Return how many workers share the connections; None for a worker for each connection."""
     if options.workers == "connection":
         return None
@@ -163,7 +163,7 @@ def _shared_workers(options: RlxServerOptions, config: ConfigBase) -> int | None
     return options.workers
 
 
-def _first_connection_mib(options: RlxServerOptions, config: ConfigBase) -> float:
+def first_connection_mib(options: RlxServerOptions, config: ConfigBase) -> float:
     """Return ``--worker-memory``, the default filled in."""
     if options.worker_memory is not None:
         return options.worker_memory
@@ -172,7 +172,7 @@ def _first_connection_mib(options: RlxServerOptions, config: ConfigBase) -> floa
     return max(WORKER_MIB if options.workers == "connection" else SHARE_MIB, rollouts_mib)
 
 
-def _seeds(listener: socket.socket, seed: int | None) -> Iterator[int]:
+def seeds_of_workers(listener: socket.socket, seed: int | None) -> Iterator[int]:
     """Return numbers of which no two RLX servers have the same ones, unless their seeds agree."""
     if seed is None:
         address = f"{socket.gethostname()} {listener.getsockname()[:2]}"

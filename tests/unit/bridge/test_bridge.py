@@ -25,7 +25,7 @@ from relaax.algorithm_base import (
 )
 from relaax.bridge import Bridge, BridgeControl, bridge_pb2, bridge_pb2_grpc, channel_options
 from relaax.bridge import service as bridge_service
-from relaax.bridge.control import _most_bytes
+from relaax.bridge.control import most_bytes
 from relaax.errors import BridgeError, ParameterServerAway
 from relaax.learning.optimizers import SGD
 from relaax.learning.parameter_service import ParameterService
@@ -348,7 +348,7 @@ class SlowToCount(Service):
 
 
 def test_one_that_is_about_to_stop_waits_for_what_has_begun(serve, bridge, monkeypatch):
-    monkeypatch.setattr(bridge_service, "_CALL_S", DEADLINE_S)  # a slow machine is no failure
+    monkeypatch.setattr(bridge_service, "CALL_S", DEADLINE_S)  # a slow machine is no failure
     server = serve(service := SlowToCount())
     gate = server._servicer._gate
 
@@ -369,7 +369,7 @@ def test_what_takes_longer_than_one_that_stops_waits_is_not_answered(
     serve, bridge, monkeypatch, caplog
 ):
     """It may not be saved: to its caller the parameter server is away."""
-    monkeypatch.setattr(bridge_service, "_CALL_S", 0.01)
+    monkeypatch.setattr(bridge_service, "CALL_S", 0.01)
     server = serve(service := SlowToCount())
     bridge.wait_at_most(0.0)
     with ThreadPoolExecutor(1) as thread:
@@ -471,12 +471,12 @@ def test_a_message_may_be_twice_as_large_as_the_values_and_4_mib(serve, bridge):
 @pytest.mark.parametrize("service", [Failing(ValueError("too early")), Service()])
 def test_a_service_without_values_takes_256_mib(service):
     service.vector = None
-    assert _most_bytes(service, None) == 256 * 1024 * 1024
+    assert most_bytes(service, None) == 256 * 1024 * 1024
 
 
 def test_values_of_more_than_a_gigabyte_have_no_limit():
-    assert _most_bytes(Service(), 2**28) == -1
-    assert _most_bytes(Service(), 2**27) == 2**30 + 4 * 1024 * 1024
+    assert most_bytes(Service(), 2**28) == -1
+    assert most_bytes(Service(), 2**27) == 2**30 + 4 * 1024 * 1024
 
 
 @pytest.mark.parametrize("steps", [10**9 + 1, 2**64 - 1])

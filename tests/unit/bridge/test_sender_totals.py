@@ -125,7 +125,7 @@ def test_calls_after_a_checkpoint_was_made_are_not_in_it():
 
 
 def test_an_algorithm_that_holds_up_calls_while_it_saves_is_not_waited_for(monkeypatch):
-    monkeypatch.setattr(sender_totals, "_CALL_S", 0.05)
+    monkeypatch.setattr(sender_totals, "CALL_S", 0.05)
     totals, counter, saves, waits = SenderTotals(), Counter(), threading.Lock(), threading.Event()
 
     def add(steps):

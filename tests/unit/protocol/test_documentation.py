@@ -66,7 +66,7 @@ def test_the_page_shows_every_verb_and_all_its_blocks_are_found() -> None:
     assert len(EXAMPLES) + len(VERSION_2) == PAGE.count("```hex")
     verbs = {(who, text.split('"')[1]) for who, text, _ in EXAMPLES}
     assert verbs == {("Server", "act"), ("Server", "reset")} | {
-        ("Client", verb) for verb in messages._REQUEST_PARSERS
+        ("Client", verb) for verb in messages.REQUEST_PARSERS
     }
 
 
@@ -111,8 +111,8 @@ def test_the_limits_of_the_page_are_those_of_the_code() -> None:
     assert limits["environments on a connection"][1] == "1"
     second, first = limits["dimensions of an array"]
     assert second.startswith(f"{arrays.MAX_DIMENSIONS}, ")
-    assert first == str(npz._NPY_MAX_DIMENSIONS)
-    assert limits["header of `obj.npy`"][1] == f"{npz._NPY_MAX_HEADER_BYTES} bytes"
+    assert first == str(npz.NPY_MAX_DIMENSIONS)
+    assert limits["header of `obj.npy`"][1] == f"{npz.NPY_MAX_HEADER_BYTES} bytes"
     assert limits["texts of a hello"][0] == f"{binary_messages.MAX_TEXT_CHARACTERS} characters"
     for longest in (messages.MAX_METRIC_NAME_BYTES, binary_messages.MAX_NAME_BYTES):
         assert limits["name of a metric"][0] == f"1 to {longest} bytes"
@@ -129,8 +129,8 @@ def test_the_type_codes_of_the_page_are_those_of_the_code() -> None:
     rows = rows_of("### Arrays", "| code | type | code | type | code | type |")
     types = {int(row[i]): row[i + 1] for row in rows for i in (0, 2, 4)}
     kinds = {"b": "boolean", "u": "unsigned", "i": "signed", "f": "float"}
-    assert types.keys() == arrays._DTYPES.keys()
-    for code, dtype in arrays._DTYPES.items():
+    assert types.keys() == arrays.DTYPES.keys()
+    for code, dtype in arrays.DTYPES.items():
         words = types[code].replace(",", "").split()
         assert kinds[dtype.kind] in words
         assert f"{8 * dtype.itemsize}-bit" in words or "byte" in words

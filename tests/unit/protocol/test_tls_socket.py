@@ -32,7 +32,7 @@ def files(folder, name, authority_of=None):
 
 def expire(folder, monkeypatch):
     """Sign a certificate of environments anew that has expired yesterday."""
-    monkeypatch.setattr(authority, "_BEFORE", datetime.timedelta(days=3))
+    monkeypatch.setattr(authority, "BEFORE", datetime.timedelta(days=3))
     ca = (folder / f"ca.{kind}" for kind in ("crt", "key"))
     signing = authority.Authority.read(authority.Signed(*(path.read_bytes() for path in ca)))
     signed = signing.sign("relaax environment", [], -1)

@@ -75,7 +75,7 @@ def test_with_a_hole_anywhere_it_is_skipped(directory, tmp_path, kind, hole):
 def test_the_newest_is_that_of_the_highest_step_whatever_the_clock_says(tmp_path, monkeypatch):
     for step, year in ((1, 2040), (2, 1980), (3, 2010)):
         moment = f"{year}-01-01T00:00:00+00:00"
-        monkeypatch.setattr("relaax.server.common.saver.manifest._now", lambda said=moment: said)
+        monkeypatch.setattr("relaax.server.common.saver.manifest.now", lambda said=moment: said)
         one = saver(tmp_path, keep=2)
         one.restore_latest()
         one.save(checkpoint(step))

@@ -117,7 +117,8 @@ def _path(value: Any) -> Any:
     return Path(os.path.expanduser(value))  # leaves an unknown ~user alone, where Path raises
 
 
-def _name(value: Any) -> Any:
+def directory_name(value: Any) -> Any:
+    """Return a name of a directory; ValueError for one that leads elsewhere."""
     is_name = isinstance(value, str) and value not in ("", "..") and Path(value).name == value
     if not is_name or not can_be_a_path(value):
         raise ValueError("must be a name for a directory, without '/'")
@@ -220,7 +221,7 @@ NiceOption = Annotated[int, Field(ge=0, le=19), BeforeValidator(_count), Flag("N
 PauseOption = Annotated[NonNegativeFloat, BeforeValidator(_no_bool), Flag("SECONDS")]
 SeedOption = Annotated[NonNegativeInt, BeforeValidator(_count), Flag("N")]
 UrlOption = Annotated[str, BeforeValidator(_url), Flag("URL")]
-NameOption = Annotated[str, BeforeValidator(_name), Flag("NAME")]
+NameOption = Annotated[str, BeforeValidator(directory_name), Flag("NAME")]
 EnvironmentOption = Annotated[str, BeforeValidator(_text), Flag("ENV")]
 JsonOption = Annotated[dict[str, Any], BeforeValidator(_mapping), Flag("JSON")]
 ReturnOption = Annotated[float, BeforeValidator(_no_bool), Flag("RETURN")]

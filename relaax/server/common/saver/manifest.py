@@ -125,12 +125,12 @@ def describe(
         size=len(data),
         sha256=digest,
         relaax=package_version("relaax"),
-        saved_at=_now(),
+        saved_at=now(),
         senders={str(sender): total for sender, total in (totals or {}).items()},
     )
 
 
-def _now() -> str:
+def now() -> str:
     """Return what the clock says; nothing depends on it."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 

@@ -61,11 +61,13 @@ class Follower:
     ``close`` ends.
     """
 
-    def __init__(self, part: Slice, parts: Parts, report: Report) -> None:
+    def __init__(
+        self, part: Slice, parts: Parts, report: Report, staging: Staging | None = None
+    ) -> None:
         self._part = part
         self._parts = parts
         self._report = report
-        self._staging = Staging()
+        self._staging = Staging() if staging is None else staging
         self._changed = threading.Condition()
         #: What it has begun with, 0 for nothing, and how many orders it has followed since.
         self.incarnation = 0

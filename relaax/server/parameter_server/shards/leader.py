@@ -29,10 +29,10 @@ _log = logging.getLogger(__name__)
 SAVE_DEADLINE_S = 120.0
 
 #: Who was cut off for a moment is back within this time.
-_RECONNECT_S = 5.0
+RECONNECT_S = 5.0
 
 #: How often those that wait look whether they still should.
-_LOOK_S = 0.5
+LOOK_S = 0.5
 
 
 class Leader:
@@ -44,15 +44,20 @@ class Leader:
     """
 
     def __init__(
-        self, shard: Shard, part: Slice, initial: FloatVector, staging: Staging | None = None
+        self,
+        shard: Shard,
+        part: Slice,
+        initial: FloatVector,
+        staging: Staging | None = None,
+        members: Members | None = None,
     ) -> None:
         self._shard = shard
         self._part = part
         #: None as soon as there is a set to go back to.
         self._initial: FloatVector | None = initial
-        self._staging = staging or Staging()
+        self._staging = Staging() if staging is None else staging
         self._changed = threading.Condition()
-        self._members = Members(shard)
+        self._members = members or Members(shard)
         #: What all go back to: this shard's part, and the name of the whole.
         self._saved: tuple[Checkpoint, str] | None = None
         #: Whether all parts of a set are there but this shard's.
@@ -73,6 +78,11 @@ class Leader:
     def incarnation(self) -> int:
         """Random for each beginning."""
         return self._orders.beginning.incarnation
+
+    @property
+    def unsaved(self) -> list[Order]:
+        """The orders that not all shards have saved."""
+        return list(self._orders.orders)
 
     @property
     def began_with(self) -> int:
@@ -362,7 +372,7 @@ class Leader:
     ) -> Beginning | Order | tuple[()] | None:
         """Return what comes next; None if nothing came for a while, () for an old connection."""
         with self._changed:
-            until = time.monotonic() + _LOOK_S
+            until = time.monotonic() + LOOK_S
             while True:
                 if not self._members.is_present(member.shard.index, connection):
                     return ()
@@ -395,8 +405,8 @@ class Leader:
                 raise CheckpointError("nothing is saved: the shards have begun anew meanwhile")
             now, away = time.monotonic(), self._members.missing()
             there_at = there_at if away else now
-            if now > there_at + _RECONNECT_S:
+            if now > there_at + RECONNECT_S:
                 raise CheckpointError(f"nothing is saved: {away} has gone meanwhile")
             if now > until:
                 raise CheckpointError(f"nothing is saved: a shard took longer than {deadline_s:g}s")
-            self._changed.wait(_LOOK_S)
+            self._changed.wait(LOOK_S)

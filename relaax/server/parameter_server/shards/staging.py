@@ -38,6 +38,11 @@ class Staging:
         #: The one that has sent nothing for the longest is first.
         self._workers: OrderedDict[int, _Worker] = OrderedDict()
 
+    def __len__(self) -> int:
+        """Return how many slices are here."""
+        with self._lock:
+            return sum(len(own.slices) for own in self._workers.values())
+
     def put(self, worker: int, sequence: int, gradient: FloatVector, settled: int) -> None:
         """Keep a slice; forget the worker's before ``settled``, and workers that are gone."""
         now = self._clock()

@@ -9,7 +9,7 @@ from relaax.metrics import CONNECTIONS_OF, ENVIRONMENTS_OF, Metrics
 from relaax.server.rlx_server.tally import WorkerRow
 
 #: How often what was measured is stored.
-_INTERVAL_S = 1.0
+INTERVAL_S = 1.0
 
 #: How often the numbers of environments and connections are stored where they stay the same.
 _SAME_NUMBER_INTERVAL_S = 10.0
@@ -31,7 +31,7 @@ class Measurements:
         self._turns: list[tuple[float, int]] = []
         #: When the messages of each evaluation came, when it began and ended, and its size.
         self._evaluations: list[tuple[float, float, float, int]] = []
-        self._store_at = time.monotonic() + _INTERVAL_S
+        self._store_at = time.monotonic() + INTERVAL_S
         #: The numbers of environments and connections that were stored last, when others may be
         #: stored, and when the same are stored again.
         self._connected = (0, 0)
@@ -53,7 +53,7 @@ class Measurements:
         self._turns.append((now - arrived_at, messages))
         self._row.latency.add(now - arrived_at, messages)
         if now >= self._store_at:
-            self._store_at = now + _INTERVAL_S
+            self._store_at = now + INTERVAL_S
             self.store()
 
     def note_connected(self, environments: int, connections: int) -> None:
@@ -86,7 +86,7 @@ class Measurements:
 
     def _store_connected(self, environments: int, connections: int, now: float) -> None:
         self._connected = (environments, connections)
-        self._other_number_at = now + _INTERVAL_S
+        self._other_number_at = now + INTERVAL_S
         self._same_number_at = now + _SAME_NUMBER_INTERVAL_S
         worker = f"{socket.gethostname()}:{os.getpid()}"
         self._metrics.scalar(f"{ENVIRONMENTS_OF}{worker}", environments)

@@ -121,9 +121,9 @@ def test_a_worker_that_ends_says_that_its_environments_are_gone(clock):
 
 
 def test_the_number_of_environments_is_stored_though_every_turn_takes_long(serve, monkeypatch):
-    monkeypatch.setattr(loop, "_LONG_TURN_S", -1.0)
+    monkeypatch.setattr(loop, "LONG_TURN_S", -1.0)
     monkeypatch.setattr(loop, "SWEEP_S", 0.0)
-    monkeypatch.setattr(measurements, "_INTERVAL_S", 0.0)
+    monkeypatch.setattr(measurements, "INTERVAL_S", 0.0)
     served = serve()
     BinaryClient(served, environments=3).ask(range(3), [START] * 3, [0] * 3, np.zeros(3))
     (count,) = {y for name, y, _ in served.stored.values if name.startswith("server/environments")}

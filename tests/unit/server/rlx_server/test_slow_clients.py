@@ -136,7 +136,7 @@ class Waiting(Oracle):
 
 @pytest.mark.parametrize("every", [1, 2])
 def test_a_client_that_stops_is_closed_where_acting_takes_long(serve, monkeypatch, every):
-    monkeypatch.setattr(loop, "_LONG_TURN_S", 0.03)
+    monkeypatch.setattr(loop, "LONG_TURN_S", 0.03)
     served = serve(Waiting(every), runs=True, message_timeout_s=0.2)
     good, slow = BinaryClient(served), stop_in_a_header(served)
     for _ in range(1000):
@@ -149,7 +149,7 @@ def test_a_client_that_stops_is_closed_where_acting_takes_long(serve, monkeypatc
 
 def test_a_message_that_still_comes_is_not_overdue_where_acting_takes_long(serve, monkeypatch):
     """What a client sends lies there until the worker's next turn, and does not count as late."""
-    monkeypatch.setattr(loop, "_LONG_TURN_S", 0.03)
+    monkeypatch.setattr(loop, "LONG_TURN_S", 0.03)
     served = serve(Waiting(1), message_timeout_s=0.2)
     good, large = BinaryClient(served), BinaryClient(served)
     message = framed(encoded([0], [START], [0], [7]))

@@ -9,12 +9,16 @@ import pytest
 
 from relaax.algorithm_base import ConfigBase
 from relaax.server.common.configuration import RlxServerOptions
-from relaax.server.rlx_server.wiring import _first_connection_mib, _seeds, _shared_workers
+from relaax.server.rlx_server.wiring import (
+    first_connection_mib,
+    seeds_of_workers,
+    shared_workers_of,
+)
 
 
 def workers(written, gpu=False):
     options = RlxServerOptions(**{"--workers": written})
-    return _shared_workers(options, SimpleNamespace(uses_gpu=lambda: gpu))
+    return shared_workers_of(options, SimpleNamespace(uses_gpu=lambda: gpu))
 
 
 @pytest.mark.parametrize("gpu", [False, True])
@@ -31,18 +35,18 @@ def test_one_worker_has_the_gpu():
     assert workers("auto", gpu=True) == 1
 
 
-def first_connection_mib(config, **written):
+def mib_of(config, **written):
     options = RlxServerOptions(**{f"--{key.replace('_', '-')}": v for key, v in written.items()})
-    return _first_connection_mib(options, config)
+    return first_connection_mib(options, config)
 
 
 def test_a_first_connection_needs_more_memory_with_a_worker_of_its_own():
     config = ConfigBase({})
-    assert first_connection_mib(config, workers="connection") == 128.0
-    assert first_connection_mib(config, workers="auto") == 1.0
-    assert first_connection_mib(config, workers=2) == 1.0
+    assert mib_of(config, workers="connection") == 128.0
+    assert mib_of(config, workers="auto") == 1.0
+    assert mib_of(config, workers=2) == 1.0
     for workers in ("connection", "auto"):
-        assert first_connection_mib(config, workers=workers, worker_memory=7.5) == 7.5
+        assert mib_of(config, workers=workers, worker_memory=7.5) == 7.5
 
 
 def test_large_states_need_what_two_rollouts_take():
@@ -55,9 +59,9 @@ def test_large_states_need_what_two_rollouts_take():
             return 20
 
     expected_mib = 2 * 20 * 2 * 84 * 84 * 4 * 4 / 2**20
-    assert first_connection_mib(Pictures({}), workers=2) == pytest.approx(expected_mib)
-    assert first_connection_mib(Pictures({}), workers="connection") == 128.0
-    assert first_connection_mib(Pictures({}), workers=2, worker_memory=7.5) == 7.5
+    assert mib_of(Pictures({}), workers=2) == pytest.approx(expected_mib)
+    assert mib_of(Pictures({}), workers="connection") == 128.0
+    assert mib_of(Pictures({}), workers=2, worker_memory=7.5) == 7.5
 
 
 def test_rollouts_of_da3c_have_episode_len_steps(da3c):
@@ -66,13 +70,14 @@ def test_rollouts_of_da3c_have_episode_len_steps(da3c):
     assert da3c.Config({**settings, "learn": False}).rollout_steps() == 1
 
 
-def test_seeds_of_two_rlx_servers_are_far_apart():
+def testseeds_of_workers_of_two_rlx_servers_are_far_apart():
     with (
         socket.create_server(("127.0.0.1", 0)) as one,
         socket.create_server(("127.0.0.1", 0)) as other,
     ):
-        first, second = (list(islice(_seeds(each, None), 3)) for each in (one, other))
-        assert first == list(islice(_seeds(one, None), 3)), "they are the same after a restart"
+        first, second = (list(islice(seeds_of_workers(each, None), 3)) for each in (one, other))
+        again = list(islice(seeds_of_workers(one, None), 3))
+        assert first == again, "they are the same after a restart"
     assert [seed - first[0] for seed in first] == [0, 1, 2]
     assert abs(first[0] - second[0]) >= 2**32
 
@@ -82,7 +87,7 @@ def test_with_a_seed_of_its_own_a_server_has_the_same_numbers_at_any_address():
         socket.create_server(("127.0.0.1", 0)) as one,
         socket.create_server(("127.0.0.1", 0)) as other,
     ):
-        first, second = (list(islice(_seeds(each, 7), 3)) for each in (one, other))
-        third = list(islice(_seeds(one, 8), 3))
+        first, second = (list(islice(seeds_of_workers(each, 7), 3)) for each in (one, other))
+        third = list(islice(seeds_of_workers(one, 8), 3))
     assert first == second
     assert abs(first[0] - third[0]) >= 2**32

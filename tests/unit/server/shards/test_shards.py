@@ -25,6 +25,7 @@ from relaax.learning.optimizers.optimizer import OptimizerOfParts, Part
 from relaax.server.parameter_server.shards import following, leader
 from relaax.server.parameter_server.shards.following import LEAVE_S, FirstStub
 from relaax.server.parameter_server.shards.members import Said
+from relaax.server.parameter_server.shards.orders import Update
 
 SIZE = 103
 
@@ -46,9 +47,9 @@ OPTIMIZERS = {
 @pytest.fixture(autouse=True)
 def _polled_often(monkeypatch):
     """Pauses between two looks are a fraction of what they are, and so is what a test waits."""
-    monkeypatch.setattr(sharded, "_FIRST_WAIT_S", 0.2)
-    monkeypatch.setattr(sharded, "_PAUSE_AWAY_S", 0.1)
-    monkeypatch.setattr(leader, "_LOOK_S", 0.05)
+    monkeypatch.setattr(sharded, "FIRST_WAIT_S", 0.2)
+    monkeypatch.setattr(sharded, "PAUSE_AWAY_S", 0.1)
+    monkeypatch.setattr(leader, "LOOK_S", 0.05)
     monkeypatch.setattr(following, "PAUSE_S", 0.02)
 
 
@@ -105,7 +106,7 @@ def test_several_workers_are_applied_in_one_order_by_all_shards(shards_of):
         thread.join(60)
     with shards.bridge() as bridge:
         values = bridge.get_values()
-    orders = list(shards.leader._orders.orders)
+    orders = shards.leader.unsaved
     by_worker = {worker: n for n, worker in enumerate(dict.fromkeys(o.worker for o in orders))}
     assert len(orders) == values.version.number == values.global_t == 100
     assert sorted(by_worker.values()) == [0, 1, 2, 3]
@@ -262,7 +263,7 @@ def test_a_shard_that_has_nothing_to_do_hears_the_first_one(shards_of):
 
 
 def test_where_a_shard_goes_away_while_all_save_nothing_is_saved(shards_of, tmp_path, monkeypatch):
-    monkeypatch.setattr(leader, "_RECONNECT_S", 0.2)
+    monkeypatch.setattr(leader, "RECONNECT_S", 0.2)
     reports_lost(monkeypatch, lambda said: said is Said.SAVED)
     shards = shards_of(2, INITIAL, OPTIMIZERS["sgd"], tmp_path)
     with shards.bridge() as bridge:
@@ -346,7 +347,7 @@ def test_what_all_have_saved_is_forgotten(shards_of, tmp_path):
             for gradient in random_vectors(5, SIZE):
                 bridge.synchronize(gradient, 10)
             shards.first.save_checkpoint()
-            assert len(shards.leader._orders.orders) == 1  # the save itself
+            assert len(shards.leader.unsaved) == 1  # the save itself
         bridge.synchronize(INITIAL, 10)
         shards.stop_other(2)  # what all have not saved is lost with it
         shards.start_other(2)
@@ -386,8 +387,7 @@ def test_a_shard_that_was_cut_off_goes_on_where_it_was(shards_of, tmp_path, save
             version = bridge.synchronize(gradient, 10, version).version
         if saves:
             shards.first.save_checkpoint()
-        with shards.leader._changed:
-            shards.leader._members.disconnect(2, 1)  # its stream ends, as a network's fault would
+        shards.members.disconnect(2, 1)  # its stream ends, as a network's fault would
         for gradient in gradients[4:]:
             before = version
             while before == version:  # those are lost that come while it is away
@@ -398,17 +398,19 @@ def test_a_shard_that_was_cut_off_goes_on_where_it_was(shards_of, tmp_path, save
     assert values.version.incarnation == before.incarnation
 
 
-def test_a_shard_that_hears_late_of_updates_still_has_what_was_staged(shards_of, monkeypatch):
+def test_a_shard_that_hears_late_of_updates_still_has_what_was_staged(shards_of):
     """The first shard commits what a shard behind a broken link does not hear of until later."""
     shards = shards_of(2, INITIAL, OPTIMIZERS["adam"])
-    follower, link = shards.others[2].follower, threading.Event()
-    apply = follower._apply
+    link = threading.Event()
 
-    def apply_later(update):
-        link.wait(30)
-        apply(update)
+    def late(said):
+        for news in said:
+            if isinstance(news, Update):
+                link.wait(30)
+            yield news
 
-    monkeypatch.setattr(follower, "_apply", apply_later)
+    shards.stop_other(2)
+    shards.start_other(2, hears=late)
     gradients = random_vectors(6, SIZE)
     with shards.bridge(retry_for_s=0.5, call_timeout_s=0.5) as bridge:
         before = bridge.get_values()
@@ -423,8 +425,8 @@ def test_a_shard_that_hears_late_of_updates_still_has_what_was_staged(shards_of,
     assert values.version.incarnation == before.version.incarnation
     assert (values.version.number, values.global_t) == (6, 20)
     assert values.vector.tobytes() == expected.vector.tobytes()
-    for shard in (shards.leader, follower):
-        assert not shard._staging._workers
+    for shard in (shards, shards.others[2]):
+        assert len(shard.staging) == 0
 
 
 def test_a_gradient_that_is_not_committed_makes_room_for_the_next_one(shards_of):
@@ -432,11 +434,10 @@ def test_a_gradient_that_is_not_committed_makes_room_for_the_next_one(shards_of)
     shards = shards_of(2, INITIAL, OPTIMIZERS["sgd"])
     with shards.bridge(retry_for_s=0.2, call_timeout_s=0.5) as bridge:
         bridge.get_values()
-        shards.leader._members.begin_anew()
+        shards.members.begin_anew()
         for gradient in random_vectors(3, SIZE):
             bridge.apply_gradients(gradient)
-        (own,) = shards.others[2].follower._staging._workers.values()
-        assert list(own.slices) == [3]
+        assert len(shards.others[2].staging) == 1
 
 
 def test_without_a_checkpoint_all_begin_anew(shards_of, caplog):
