@@ -89,7 +89,7 @@ def cases(network: Network, action_size: int, batch: int) -> list[Callable[[], A
     state = np.zeros((2, batch, network.lstm_size), np.float32)
     noise = np.zeros((batch, action_size), np.float32)
     policy = policy_of(network, tensors, distribution, graph_distribution)
-    graph = GraphPolicy(network, tensors, graph_distribution)._choose
+    graph = GraphPolicy(network, tensors, graph_distribution).chosen
     plain = tf.function(graph, jit_compile=not is_image, autograph=False)
 
     def call_plain() -> Any:

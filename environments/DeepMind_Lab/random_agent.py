@@ -166,13 +166,13 @@ def main(argv: Sequence[str]) -> int:
         help="how many frames an action lasts (default %(default)s)",
     )
     parser.add_argument("--display", action="store_true", help="show the level in a window")
-    arguments = parser.parse_args([_with_dashes(word) for word in argv])
+    arguments = parser.parse_args([with_dashes(word) for word in argv])
     level = arguments.level_script
     factory = LevelFactory(level, arguments.fps, arguments.frame_skip, display=arguments.display)
     return play_simulators(arguments, level, factory)
 
 
-def _with_dashes(word: str) -> str:
+def with_dashes(word: str) -> str:
     """Return ``--rlx_server``, as older agents were called, as ``--rlx-server``."""
     if not word.startswith("--"):
         return word

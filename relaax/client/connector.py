@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 _PAUSE_BEFORE_SECOND_HELLO_S = 0.1
 
 #: How long a hello may go unanswered before that is logged.
-_LONG_S = 10.0
+LONG_S = 10.0
 
 
 class OldServer(Exception):
@@ -151,11 +151,11 @@ class Connector:
     def _logged_if_it_takes_long(self) -> Iterator[None]:
         """Log why the wait for the answer to a hello may be long, if it is."""
         timer = threading.Timer(
-            _LONG_S,
+            LONG_S,
             _log.warning,
             ("the RLX server at %s accepts connections, but has not answered a hello for %g s: it "
              "starts, is busy, or waits for its parameter server; or this is another port, such as "
-             "that of gRPC or --http-bind", self._address, _LONG_S),
+             "that of gRPC or --http-bind", self._address, LONG_S),
         )  # fmt: skip
         timer.daemon = True
         timer.start()

@@ -14,7 +14,7 @@ from relaax.client.run_progress import RunProgress
 from relaax.client.run_result import RunOutcome, RunResult
 from relaax.client.simulator import EpisodeSummary
 
-_TIME_TO_END_S = 5.0
+TIME_TO_END_S = 5.0
 _ONE_THREAD_EACH = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -42,7 +42,7 @@ class EnvironmentProcesses:
     def __exit__(self, *_: object) -> None:
         for process in self._processes:
             process.terminate()
-        deadline = time.monotonic() + _TIME_TO_END_S
+        deadline = time.monotonic() + TIME_TO_END_S
         for process in self._processes:
             process.end(deadline)
 

@@ -137,7 +137,7 @@ class Client:
 
         Storing one never raises ``Failure``; the next message finds out that a connection is lost.
         """
-        return _ClientMetrics(self)
+        return ToldMetrics(self._tell_metric)
 
     def disconnect(self) -> None:
         """Close the connection, if there is one. A later ``init`` connects again."""
@@ -199,11 +199,12 @@ class Client:
             self._session.metric(name, y, x)
 
 
-class _ClientMetrics(Metrics):
-    """Metrics that travel over a client's connection."""
+class ToldMetrics(Metrics):
+    """Metrics that travel over a client's connection, by ``tell``."""
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    def __init__(self, tell: Callable[[str, float, float | None], None]) -> None:
+        self._tell = tell
 
     def scalar(self, name: str, y: float, x: float | None = None) -> None:
-        self._client._tell_metric(name, y, x)
+        """Store one, if there is a connection."""
+        self._tell(name, y, x)

@@ -24,7 +24,7 @@ from relaax.client.checks import checked_flags, checked_rewards, checked_rows, c
 from relaax.client.connector import Connector, OldServer, Timeouts
 from relaax.client.failure import Failure, not_connected
 from relaax.client.retry_policy import Backoff, RetryPolicy
-from relaax.client.rlx_client import Evaluate
+from relaax.client.rlx_client import Evaluate, ToldMetrics
 from relaax.client.server_connection import StepsSession
 from relaax.client.transport import Transport, default_transport
 from relaax.evaluation import Evaluation
@@ -135,7 +135,7 @@ class VectorClient:
 
     def metrics(self) -> Metrics:
         """Return where the environments' scalars go: to the server, with its other metrics."""
-        return _ClientMetrics(self)
+        return ToldMetrics(self._tell_metric)
 
     def disconnect(self) -> None:
         """Close the connection, if there is one. A later ``init`` connects again."""
@@ -201,8 +201,8 @@ class VectorClient:
             raise not_connected()
         return self._session
 
-    def _tell_metric(self, metric: Metric) -> None:
-        payload = binary.encode_metric(metric)
+    def _tell_metric(self, name: str, y: float, x: float | None) -> None:
+        payload = binary.encode_metric(Metric(name, float(y), x))
         if self._session is not None:
             self._session.tell(payload)
 
@@ -213,13 +213,3 @@ def end_flags(terminated: Array, truncated: Array) -> npt.NDArray[np.uint8]:
     is_truncated = np.asarray(truncated, np.bool_) & ~is_terminated
     flags = is_terminated * TERMINATED + is_truncated * (TRUNCATED | FINAL)
     return flags.astype(np.uint8)
-
-
-class _ClientMetrics(Metrics):
-    """Metrics that travel over a client's connection."""
-
-    def __init__(self, client: VectorClient) -> None:
-        self._client = client
-
-    def scalar(self, name: str, y: float, x: float | None = None) -> None:
-        self._client._tell_metric(Metric(name, float(y), x))

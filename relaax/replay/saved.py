@@ -25,7 +25,7 @@ IntArray = npt.NDArray[np.int64]
 _MOST_KEYS = 2**62
 
 #: So much of a column is looked at once.
-_BYTES_AT_ONCE = 4 * 1024 * 1024
+BYTES_AT_ONCE = 4 * 1024 * 1024
 
 _COLUMN = "column/"
 
@@ -322,6 +322,6 @@ def _refuse(saved: _Saved, name: str, value: Any, place: str, rule: str) -> NoRe
 def _pieces(values: Array) -> Iterator[tuple[int, Array]]:
     """Yield parts of values [N, ...], each with its first place."""
     row_bytes = max(1, values.itemsize * math.prod(values.shape[1:]))
-    length = max(1, _BYTES_AT_ONCE // row_bytes)
+    length = max(1, BYTES_AT_ONCE // row_bytes)
     for begin in range(0, len(values), length):
         yield begin, values[begin : begin + length]

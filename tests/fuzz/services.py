@@ -85,7 +85,7 @@ def methods(*handlers: grpc.GenericRpcHandler) -> list[Method]:
     """Return all methods of generic handlers, in the order of their names."""
     found = {}
     for handler in handlers:
-        found |= handler._method_handlers
+        found |= handler._method_handlers  # noqa: SLF001 - gRPC shows them nowhere else
     return [_method(found[name]) for name in sorted(found)]
 
 
@@ -144,6 +144,6 @@ def memoire() -> list[Method]:
     replay_service.LONGEST_WAIT_S = memoire_service.LONGEST_WAIT_S = 0.0
     number = np.zeros([], np.float32)
     server = ReplayMemoryServer((number, number, number, number), 16, 2)
-    server._ports = SimpleNamespace()  # it publishes as if a port was bound
+    server._ports = SimpleNamespace()  # noqa: SLF001 - it publishes as if a port was bound
     server.rem.cache_size = 4
-    return methods(*server._handlers())
+    return methods(*server._handlers())  # noqa: SLF001 - without a port

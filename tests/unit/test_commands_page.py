@@ -32,7 +32,7 @@ def _on_page(command: str) -> set[str]:
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 def test_the_table_of_a_command_has_its_options_and_no_others(command) -> None:
-    actions = build_parser(command)._actions
+    actions = build_parser(command)._actions  # noqa: SLF001 - argparse lists them nowhere else
     wanted = {action.option_strings[-1] for action in actions if action.option_strings}
     wanted = {re.sub("^--no-", "--", name) for name in wanted} - {"--help", "--version"}
     wanted -= OF_ACCESS

@@ -22,7 +22,7 @@ def _note(text: str) -> None:
 
 def _watch(event: str, arguments: tuple[object, ...]) -> None:
     if event == "pickle.find_class":
-        modules = list(_modules(sys._getframe(1)))
+        modules = list(_modules(sys._getframe(1)))  # noqa: SLF001 - who unpickles
         if not any(name.startswith(BETWEEN_OWN_PROCESSES) for name in modules):
             _note(f"unpickles {arguments[0]}.{arguments[1]} in {' < '.join(modules)}")
 

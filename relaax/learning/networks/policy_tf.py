@@ -49,7 +49,7 @@ class GraphPolicy:
         self._tensors = tensors
         self._distribution = distribution
         # XLA makes small dense layers faster and convolutions slower.
-        self._graph = CompiledFunction(self._choose, jit_compile=not network.has_convolutions)
+        self._graph = CompiledFunction(self.chosen, jit_compile=not network.has_convolutions)
 
     def batch_size(self, count: int) -> int:
         """Return the next power of two."""
@@ -75,13 +75,14 @@ class GraphPolicy:
             actions.numpy()[:count], log_probabilities.numpy()[:count], state.numpy()[:, :count]
         )
 
-    def _choose(
+    def chosen(
         self,
         parts: Sequence[tf.Tensor],
         observations: layers_tf.ObservationTensors,
         recurrent_state: tf.Tensor,
         noise: tf.Tensor,
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """Return actions, their log-likelihoods and the recurrent state behind them, in a graph."""
         parameters = self._tensors.by_name(parts)
         hidden = layers_tf.features(self._network, parameters, observations)
         if self._network.lstm_size:

@@ -56,7 +56,7 @@ class SharedLogFile(RotatingFileHandler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Append a record."""
-        with self._turn():
+        with self.turn():
             try:
                 self._open_again_if_renamed()
                 self._end_half_line()
@@ -77,7 +77,7 @@ class SharedLogFile(RotatingFileHandler):
             print(f"cannot write the log {self.baseFilename}: {reason}", file=sys.stderr)
 
     @contextmanager
-    def _turn(self) -> Iterator[None]:
+    def turn(self) -> Iterator[None]:
         """Keep other processes out, by a lock of the folder; without it if that takes too long.
 
         It is opened anew each time, since a process shares what was open when it was forked.

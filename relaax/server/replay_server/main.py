@@ -49,10 +49,11 @@ TEND_S = 1.0
 
 def main() -> NoReturn:
     """Run a replay server, and end with its exit status."""
-    leave_at_once(run_command("relaax-replay-server", lambda: _serve(sys.argv[1:])))
+    leave_at_once(run_command("relaax-replay-server", lambda: serve(sys.argv[1:])))
 
 
-def _serve(arguments: list[str]) -> int:
+def serve(arguments: list[str]) -> int:
+    """Serve as the command line says, until asked to stop; return the exit status."""
     configuration = load_replay_server(arguments)
     options = configuration.options
     start_logging(options.log_level, options.log_file, "relaax-replay-server")

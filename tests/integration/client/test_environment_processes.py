@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 
 import process_tasks
+import psutil
 import pytest
 
 from relaax.client.environment_processes import EnvironmentProcesses
@@ -54,9 +55,12 @@ def test_a_process_that_ends_without_a_result_has_failed() -> None:
 
 @pytest.mark.parametrize("task", [process_tasks.stays, process_tasks.stays_and_ignores_sigterm])
 def test_no_process_is_left_behind(task, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("relaax.client.environment_processes._TIME_TO_END_S", 0.5)
+    monkeypatch.setattr("relaax.client.environment_processes.TIME_TO_END_S", 0.5)
     progress = RunProgress(2)
     with EnvironmentProcesses(task, [1, 1], progress) as processes:
         listen_until(processes, lambda: progress.connected == 2)
-        children = [process._process for process in processes._processes]
-    assert not any(child.is_alive() for child in children)
+        children = [
+            child for child in psutil.Process().children() if "spawn_main" in str(child.cmdline())
+        ]
+        assert len(children) == 2
+    assert not any(child.is_running() for child in children)

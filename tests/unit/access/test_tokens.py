@@ -218,4 +218,4 @@ def test_a_file_that_all_may_read_is_warned_of(path, caplog):
 
 def test_no_representation_shows_a_token(path):
     tokens = TokenFile(path)
-    assert SERVER not in repr(tokens) + str(vars(tokens)) + repr(tokens._file.content())
+    assert SERVER not in repr(tokens) + str(vars(tokens)) + repr(tokens._file.content())  # noqa: SLF001 - as a debugger shows it

@@ -339,18 +339,26 @@ class SlowToCount(Service):
 
     def __init__(self):
         super().__init__()
-        self.goes_on = threading.Event()
+        self.has_begun, self.goes_on = threading.Event(), threading.Event()
 
     def increment_global_t(self, steps=1):
         if steps:
+            self.has_begun.set()
             assert self.goes_on.wait(DEADLINE_S)
         return super().increment_global_t(steps)
 
 
-def test_one_that_is_about_to_stop_waits_for_what_has_begun(serve, bridge, monkeypatch):
+def test_one_that_is_about_to_stop_waits_for_what_has_begun(serve, bridge, address, monkeypatch):
     monkeypatch.setattr(bridge_service, "CALL_S", DEADLINE_S)  # a slow machine is no failure
     server = serve(service := SlowToCount())
-    gate = server._servicer._gate
+
+    def is_closed():
+        with closing(Bridge(address, retry_for_s=0.0)) as another:
+            try:
+                another.phase()
+            except ParameterServerAway:
+                return True
+            return False
 
     def stop():
         server.refuse_calls()
@@ -358,9 +366,9 @@ def test_one_that_is_about_to_stop_waits_for_what_has_begun(serve, bridge, monke
 
     with ThreadPoolExecutor(2) as threads:
         counted = threads.submit(bridge.increment_global_t, 5)
-        wait_for(lambda: gate._inside == 1)
+        assert service.has_begun.wait(DEADLINE_S)
         stopped = threads.submit(stop)
-        wait_for(lambda: gate._is_closed)
+        wait_for(is_closed)
         service.goes_on.set()
         assert stopped.result() == counted.result() == 5
 
@@ -374,7 +382,7 @@ def test_what_takes_longer_than_one_that_stops_waits_is_not_answered(
     bridge.wait_at_most(0.0)
     with ThreadPoolExecutor(1) as thread:
         counted = thread.submit(bridge.increment_global_t, 5)
-        wait_for(lambda: server._servicer._gate._inside == 1)
+        assert service.has_begun.wait(DEADLINE_S)
         server.refuse_calls()
         assert "1 calls take too long to wait for: what they bring may be lost" in caplog.messages
         service.goes_on.set()

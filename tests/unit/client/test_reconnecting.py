@@ -135,7 +135,7 @@ class TestASilentServer:
         log.removeHandler(handler)
 
     def test_that_it_does_not_answer_a_hello_is_logged(self, server, monkeypatch, warned):
-        monkeypatch.setattr("relaax.client.connector._LONG_S", 0.01)
+        monkeypatch.setattr("relaax.client.connector.LONG_S", 0.01)
         server.greet = lambda number: None if warned.has_warned.wait(30) else BROKEN
         with Client(server.url) as client:
             assert client.init(STATE) == 1

@@ -87,7 +87,9 @@ class TestAtari:
         first, second = (play(self.game(atari), 2, 200)[-1].state for _ in range(2))
         np.testing.assert_array_equal(first, second)
 
-    def test_states_are_those_of_gymnasiums_preprocessing(self, atari: ModuleType):
+    def test_states_are_those_of_gymnasiums_preprocessing(
+        self, atari: ModuleType, monkeypatch: pytest.MonkeyPatch
+    ):
         """Two independent ways to the same picture: theirs is made by OpenCV."""
         import ale_py
         import gymnasium
@@ -98,8 +100,8 @@ class TestAtari:
                            full_action_space=True),
             noop_max=0,
         )  # fmt: skip
+        monkeypatch.setattr(atari, "MAX_IDLE_ACTIONS", 0)
         game = self.game(atari, sticky=0.0)
-        game._random.randint = lambda low, high: 0  # type: ignore[attr-defined]
         before, _ = theirs.reset(seed=1)
         np.testing.assert_allclose(game.restart().astype(int), before, atol=1)
         for action in np.random.default_rng(1).integers(0, 18, 200).tolist():
@@ -192,6 +194,6 @@ class TestLab:
 
     def test_options_with_underscores_are_those_with_dashes(self, lab: ModuleType):
         words = ["--rlx_server", "a:1", "--level_script=b_c", "-x_y", "d_e"]
-        assert [lab._with_dashes(word) for word in words] == [
+        assert [lab.with_dashes(word) for word in words] == [
             "--rlx-server", "a:1", "--level-script=b_c", "-x_y", "d_e"
         ]  # fmt: skip

@@ -33,13 +33,16 @@ class Source:
     def get(self, known=None):
         return Values(Version(0), 0, None)
 
+    def subscribe(self, sink):
+        self.sink = sink
+
 
 class Evaluating(Driven):
     """An evaluator, and the actor that has made it."""
 
     def __init__(self, evaluation=Evaluation.DETERMINISTIC, filters=None, **parts):
         self.kept, self.model, self.policy = Kept(), Remembering(), small_policy()
-        self.store = RolloutStore(1, SMALL_COLUMNS)
+        self.store, self.source = RolloutStore(1, SMALL_COLUMNS), Source()
         self.filters = filters or Filters()
         actor = Actor(
             preprocessor=Preprocessor((2,), filters=self.filters.states),
@@ -51,7 +54,7 @@ class Evaluating(Driven):
             experience=self.kept,
             random=np.random.default_rng(7),
             evaluation=EvaluationParts(
-                source=Source(),
+                source=self.source,
                 unpack=unpack,
                 make_preprocessor=lambda still: Preprocessor((2,), filters=still.states),
                 filters=self.filters,
@@ -65,7 +68,7 @@ class Evaluating(Driven):
         vector = np.concatenate([small_values(seed=seed).vector, np.float32(tail)])
         version = Version(number, incarnation)
         values = Values(version, global_t, vector.astype(np.float32))
-        self.evaluator._policies.publish(values)
+        self.source.sink.publish(values)
 
     def played_with(self, *slots):
         return self.evaluator.policies(np.array(slots))

@@ -99,17 +99,18 @@ def test_a_client_of_another_authority_is_told_so(folder, tmp_path):
         ("TLSV1_ALERT_DECRYPT_ERROR", "the key of another one"),
     ],
 )
-def test_a_refusal_is_no_accident_that_is_tried_again(folder, reason, words):
+def test_a_refusal_is_no_accident_that_is_tried_again(folder, reason, words, monkeypatch):
     ends = socket.socketpair()
-    end = TlsSocket(ends[0], server_context(files(folder, "server"), True))
+    end = TlsSocket(ends[0], client_context(files(folder, "environment")), server_name="localhost")
     error = ssl.SSLError()
     error.reason = reason
 
-    def fail():
+    def fail(sock):
         raise error
 
+    monkeypatch.setattr(ssl.SSLSocket, "do_handshake", fail)
     with pytest.raises(AccessDenied, match=words):
-        end._explained(fail)
+        end.shake_hands(20)
     end.close()
     ends[1].close()
 

@@ -134,7 +134,7 @@ def test_a_value_that_is_not_finite_is_named_with_its_column_and_row(saved, colu
 
 
 def test_a_large_column_is_looked_at_to_its_end(monkeypatch, saved):
-    monkeypatch.setattr("relaax.replay.saved._BYTES_AT_ONCE", 100)
+    monkeypatch.setattr("relaax.replay.saved.BYTES_AT_ONCE", 100)
     row = saved["storage/rows"][-1]
     found = refusal(spoilt(saved, "storage/column/observation", put((-1, 0), np.nan)))
     assert f"at row {row}" in found

@@ -157,7 +157,7 @@ def test_lines_of_processes_that_write_at_once_and_are_killed_stay_whole(path):
 def test_a_process_that_holds_the_lock_for_ever_does_not_stop_the_others(opened, path, monkeypatch):
     monkeypatch.setattr(log_file, "LOCK_TIMEOUT_S", 0.01)
     first, second = opened(), opened()
-    with first._turn():
+    with first.turn():
         second.handle(record("all the same"))
     assert [line["message"] for line in lines_of(path)] == ["all the same"]
 

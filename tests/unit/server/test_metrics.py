@@ -58,11 +58,13 @@ def writer(tmp_path):
 
 @pytest.fixture
 def blocked(monkeypatch):
-    """A disk that takes no value until the returned event is set."""
+    """A disk that takes no value before the event is set; ``waits`` says that it is asked to."""
     release = threading.Event()
+    release.waits = threading.Event()
     write = EventLog.write
 
     def wait_and_write(log, scalar):
+        release.waits.set()
         release.wait(DEADLINE_S)
         write(log, scalar)
 
@@ -175,7 +177,7 @@ def test_values_of_many_threads_are_all_written(tmp_path, writer):
 def test_a_full_queue_drops_values_and_says_how_many(tmp_path, blocked, caplog):
     writer = EventWriter(tmp_path, lambda: 1, capacity=3, report_interval_s=0.01)
     writer.scalar("loss", 0)
-    wait_for(writer._queue.empty)  # the thread has taken it and waits for the disk
+    assert blocked.waits.wait(DEADLINE_S)
     for y in range(1, 11):
         writer.scalar("loss", y)
     blocked.set()
@@ -189,7 +191,7 @@ def test_a_full_queue_drops_values_and_says_how_many(tmp_path, blocked, caplog):
 def test_close_gives_up_on_a_disk_that_hangs(tmp_path, blocked, caplog):
     writer = EventWriter(tmp_path, lambda: 1, capacity=1)
     writer.scalar("loss", 0)
-    wait_for(writer._queue.empty)
+    assert blocked.waits.wait(DEADLINE_S)
     writer.scalar("loss", 1)
     writer.close(deadline_s=0.05)
     assert "not written within 0.05 s" in caplog.text

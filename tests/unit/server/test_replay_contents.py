@@ -27,11 +27,12 @@ class Case:
         steps_of_return=1,
         selector="uniform",
         lease=60.0,
+        keep=1,
     ):
         table = TableSpec(Transitions(steps_of_return), selector)
         spec = ReplaySpec(schema, capacity, {"all": table})
         self.replay = spec.make(np.random.default_rng(0), lease)
-        self.saver = CheckpointSaver(DirectoryStore(directory), keep=1)
+        self.saver = CheckpointSaver(DirectoryStore(directory), keep=keep)
         self.contents = Contents(self.replay, spec, self.saver)
 
     def write(self, first, count):
@@ -225,9 +226,7 @@ def test_what_no_replay_has_written_is_skipped_as_damaged_and_set_aside(
 
 
 def test_where_the_newest_is_damaged_the_one_before_is_restored(tmp_path, caplog):
-    case = Case(tmp_path)
-    case.saver = CheckpointSaver(DirectoryStore(tmp_path), keep=2)
-    case.contents._saver = case.saver
+    case = Case(tmp_path, keep=2)
     case.write(0, 10)
     case.contents.save()
     case.write(10, 10)

@@ -54,7 +54,7 @@ class Served:
         path = directory / "config.yaml"
         path.write_text(yaml.dump({"relaax-replay-server": options, "algorithm": NEVER_FULL}))
         self._pool = ThreadPoolExecutor(1)
-        self.status = self._pool.submit(server._serve, ["--config", str(path)])
+        self.status = self._pool.submit(server.serve, ["--config", str(path)])
         self.stub = ReplayStub(self.url)
         wait_until(self.answers)
         self.schema, _ = self.stub.describe()

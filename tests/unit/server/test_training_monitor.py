@@ -54,12 +54,12 @@ class Counting(ParameterServerBase):
 
 class RecordingBridge:
     def __init__(self, on_phase=lambda: None):
-        self.events, self._on_phase = [], on_phase
+        self.events, self.on_phase = [], on_phase
         self.heard = iter([])
 
     def set_phase(self, phase):
         self.events.append(phase)
-        self._on_phase()
+        self.on_phase()
 
     def refuse_calls(self):
         self.events.append("refuses calls")
@@ -184,7 +184,7 @@ def test_a_training_that_has_no_steps_left_says_what_lets_it_go_on(capsys):
 
 def test_a_server_that_keeps_serving_waits_for_a_signal():
     case = Case(Counting(last=50), keeps=True)
-    case.bridge._on_phase = threading.Timer(0.05, case.stop.set).start
+    case.bridge.on_phase = threading.Timer(0.05, case.stop.set).start
     assert case.run() is EndOfTraining.STEPS
     assert case.bridge.events == [Phase.SERVING, "stopped"]
     assert case.stop.is_set()

@@ -3,6 +3,7 @@
 import threading
 from contextlib import ExitStack, closing
 
+import grpc
 import numpy as np
 import pytest
 from memoire_entries import ENTRY, NUMBER, entry, memory_of, push
@@ -22,6 +23,7 @@ from relaax.replay.memoire import (
     memoire_pb2,
 )
 from relaax.replay.memoire.ports import target_of
+from relaax.replay.memoire.service import CACHES, SERVICE_NAME
 from relaax.replay.memoire.stub import MemoireStub
 from relaax.replay.replay import NotReady
 from relaax.replay.schema import Column, Schema
@@ -480,7 +482,7 @@ def test_a_cache_that_is_not_finite_is_refused(network, caplog, name):
 
 
 def cache_to_push(network):
-    """Return a way to a new server that takes caches, and four items for one."""
+    """Return what sends a cache to a new server, as another program may, and four items for one."""
     endpoint = network.endpoint()
     server = network.server(endpoint)
     server.rem.cache_size = 4
@@ -490,18 +492,20 @@ def cache_to_push(network):
     own = memory_of(8, 1)
     push(own, range(4), is_term=True)
     items = items_message(own.sample(4))
-    return stub, items
+    channel = network.enter_context(grpc.insecure_channel(target_of(endpoint)))
+    push_cache = channel.unary_unary(f"/{SERVICE_NAME}/PushCache", CACHES.encode)
+    return push_cache, items
 
 
 def test_a_cache_that_is_large_by_what_overlaps_in_it_is_refused(network):
     """Eight bytes, again and again, would be a hundred gigabytes when they are drawn."""
-    stub, items = cache_to_push(network)
+    push_cache, items = cache_to_push(network)
     for array in items.fields.arrays:
         array.shape[:] = [2**34, *array.shape[1:]]
         array.strides[:] = [0] * len(array.shape)
     fields = memoire_pb2.Cache(writer="a/1", total=1.0, items=items.fields)
-    with pytest.raises(BridgeError, match="at most 1073741824 are taken"):
-        stub._call(stub._push_cache, WithPayload(fields, items.payload), 20)
+    with pytest.raises(grpc.RpcError, match="at most 1073741824 are taken"):
+        push_cache(WithPayload(fields, items.payload))
 
 
 @pytest.mark.parametrize(
@@ -515,11 +519,11 @@ def test_a_cache_that_is_large_by_what_overlaps_in_it_is_refused(network):
 )
 def test_a_cache_of_another_size_is_refused_before_it_is_drawn(network, name, shape, said):
     """The learner would have failed that draws, and not the client that has sent it."""
-    stub, items = cache_to_push(network)
+    push_cache, items = cache_to_push(network)
     for array in items.fields.arrays:
         if array.name == name:
             array.shape[:] = shape
             array.strides[:] = []
     fields = memoire_pb2.Cache(writer="a/1", total=1.0, items=items.fields)
-    with pytest.raises(BridgeError, match=said):
-        stub._call(stub._push_cache, WithPayload(fields, items.payload), 20)
+    with pytest.raises(grpc.RpcError, match=said):
+        push_cache(WithPayload(fields, items.payload))

@@ -69,8 +69,17 @@ class Publisher:
 
 
 class Parts:
-    def __init__(self, most, every_steps=2, first_iteration=0, interval_s=1000.0, threads=1):
-        self.source, self.learner, self.publisher = Source(most), Learner(), Publisher()
+    def __init__(
+        self,
+        most,
+        every_steps=2,
+        first_iteration=0,
+        interval_s=1000.0,
+        threads=1,
+        is_on_policy=False,
+    ):
+        self.source, self.publisher = Source(most), Publisher()
+        self.learner = OnPolicy(self.source) if is_on_policy else Learner()
         self.saved = []
         self.saves_nan = False
         self.loop = LearnerLoop(
@@ -252,8 +261,7 @@ class OnPolicy(Learner):
 
 
 def on_policy(most):
-    parts = Parts(most)
-    parts.learner = parts.loop._learner = OnPolicy(parts.source)
+    parts = Parts(most, is_on_policy=True)
     parts.run()
     return parts
 

@@ -276,7 +276,7 @@ def test_the_oldest_goes_when_too_many_wait(open_street, monkeypatch, caplog):
         "closing the connection from 192.0.2.1:1: 3 others wait that have not begun, either"
         in caplog.text
     )
-    clients[4]._sock.sendall(frames(HELLO))
+    clients[4].sock.sendall(frames(HELLO))
     (entrance,) = list(open_street.lobby.proved())
     assert entrance.peer == "192.0.2.1:4"
     entrance.messages.close()
@@ -290,7 +290,7 @@ def test_a_flood_of_strangers_is_a_few_lines_of_each_kind(caplog, monkeypatch):
         street.connect(f"192.0.2.1:{number}")
     list(street.lobby.proved(looks_at_all=True))
     for number in range(100):
-        street.connect()._sock.sendall(struct.pack("<I", 8) + b"%08d" % number)
+        street.connect().sock.sendall(struct.pack("<I", 8) + b"%08d" % number)
         list(street.lobby.proved())
     assert street.lobby.turned_away() == 300
     for kind in (
