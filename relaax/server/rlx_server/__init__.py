@@ -4,7 +4,7 @@
 ``wiring``              puts a server together: the one place that reads its configuration
 ``server``              listens, admits, reaps, ends
 ``lobby``               where connections are until they have proved themselves, by ``entrance``
-``limits``              how much clients may ask for, and ``message_limit``, in one message
+``limits``              how much clients may ask for, also in one message
 ``admission``           whether there is memory for another connection
 ``available_memory``    how much there is, of the machine and of the container
 ``connection_workers``  a worker for each connection
