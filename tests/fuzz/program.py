@@ -17,6 +17,7 @@ import atheris
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 with atheris.instrument_imports(include=["relaax"]):
+    from fuzz.services import let_no_call_wait
     from fuzz.targets import CORPUS, TARGETS
 
 FOUND = Path("build/fuzz")
@@ -44,6 +45,7 @@ def main() -> None:
         f"-artifact_prefix={new}/found-",
     ]
     corpora = [str(new), str(CORPUS / chosen.target)]
+    let_no_call_wait()
     atheris.Setup([sys.argv[0], *flags, *corpora], TARGETS[chosen.target])
     atheris.Fuzz()
 

@@ -133,15 +133,19 @@ def shard() -> list[Method]:
     )
 
 
+def let_no_call_wait(put: Callable[[Any, str, float], object] = setattr) -> None:
+    """Let calls for items that are not there return at once: ``put`` sets what says how long."""
+    for module in (replay_service, memoire_service):
+        put(module, "LONGEST_WAIT_S", 0.0)
+
+
 def replay(store: Any) -> list[Method]:
-    """A replay server's; no call waits."""
-    replay_service.LONGEST_WAIT_S = 0.0
+    """A replay server's."""
     return methods(replay_service.method_handlers(replay_service.ReplayServicer(store)))
 
 
 def memoire() -> list[Method]:
-    """Those of Memoire's server; no call waits."""
-    replay_service.LONGEST_WAIT_S = memoire_service.LONGEST_WAIT_S = 0.0
+    """Those of Memoire's server."""
     number = np.zeros([], np.float32)
     server = ReplayMemoryServer((number, number, number, number), 16, 2)
     server._ports = SimpleNamespace()  # noqa: SLF001 - it publishes as if a port was bound

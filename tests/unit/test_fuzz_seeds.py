@@ -4,14 +4,16 @@ import logging
 import random
 
 import pytest
+from fuzz import services
 from fuzz.targets import CORPUS, TARGETS, seeds
 
 _SEEDS = [(target, seed) for target in TARGETS for seed in seeds(target)]
 
 
 @pytest.fixture(autouse=True)
-def _quiet(caplog):
+def _quick_and_quiet(caplog, monkeypatch):
     caplog.set_level(logging.CRITICAL)
+    services.let_no_call_wait(monkeypatch.setattr)
 
 
 @pytest.mark.parametrize(
