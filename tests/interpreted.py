@@ -6,6 +6,10 @@ from typing import Any
 
 import pytest
 
+from relaax.learning.tensorflow_runtime_tf import import_tensorflow
+
+import_tensorflow()  # before the modules of tests do, and without Keras, which few need
+
 #: What is called more often gets its graph: then that is faster.
 CALLS_WITHOUT_A_GRAPH = 100
 

@@ -253,7 +253,7 @@ class Training:
     def start_environments(
         self, count: int, *flags: str, env: str = "CartPole-v1", is_paced: bool = False
     ) -> Process:
-        env = self.paced(env) if is_paced else env
+        env = self.paced(env) if is_paced else self.found(env)
         return self.start(
             "environments",
             [
@@ -264,10 +264,14 @@ class Training:
 
     def paced(self, env: str) -> str:
         """Return what an environment is called that plays in real time: see paced_environment."""
-        module = self.directory / "paced_environment.py"
-        if not module.exists():
-            module.symlink_to(REPOSITORY / "tests" / module.name)
-        return f"{module.stem}:Paced{env}"
+        return self.found(f"paced_environment:Paced{env}")
+
+    def found(self, env: str) -> str:
+        """Return ``env``; the module of tests that it may name, ``MODULE:NAME``, is found then."""
+        file = f"{env.partition(':')[0]}.py"
+        if (REPOSITORY / "tests" / file).exists() and not (self.directory / file).exists():
+            (self.directory / file).symlink_to(REPOSITORY / "tests" / file)
+        return env
 
     def start(self, name: str, arguments: Sequence[str]) -> Process:
         process = Process(name, arguments, self.directory)

@@ -28,7 +28,7 @@ import setproctitle
 
 #: What most programs import, among them what takes long. None of it may start a thread.
 _PRELOADED = (
-    "tensorflow", "relaax.client.gymnasium_runner", "relaax.server.actor.main",
+    "relaax.client.gymnasium_runner", "relaax.server.actor.main",
     "relaax.server.export.main", "relaax.server.launcher.main", "relaax.server.learner.main",
     "relaax.server.parameter_server.main", "relaax.server.replay_server.main",
     "relaax.server.rlx_server.wiring",
@@ -159,6 +159,7 @@ _AT_FIRST = _read_at_start(os.environ)
 
 
 def _main() -> None:
+    importlib.import_module("relaax.learning.tensorflow_runtime_tf").import_tensorflow()
     for module in _PRELOADED:
         importlib.import_module(module)
     setproctitle.getproctitle()  # it looks for its place while the environment is the first one

@@ -17,6 +17,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from operators import ask, parsed
 from processes import COMMANDS, SMALL_SAC, Process, Training, free_port, wait_for
+from worker_modes import IN_BOTH_MODES, SHARED
 
 from relaax.access import Access, Role, TlsFiles, TokenFile
 from relaax.access.process_access import access_while
@@ -45,9 +46,10 @@ WRONG = "a-wrong-token-of-some-length"
 #: Longer than servers take to read the file of tokens again, and to look at their connections.
 READ_AGAIN_S = 4.0
 
-UPDATES = "relaax_learner_updates_total"
+#: Of a client that plays as a simulator does, in real time.
+STEP_S = 0.01
 
-BOTH = pytest.mark.parametrize("training", ["connection", 1], indirect=True)
+UPDATES = "relaax_learner_updates_total"
 
 
 class Guarded:
@@ -137,7 +139,7 @@ def _environments_know(guarded: Guarded, monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setenv(f"RELAAX_{name}", str(folder / file))
 
 
-@BOTH
+@IN_BOTH_MODES
 @pytest.mark.usefixtures("environments_know")
 def test_a_guarded_training_goes_on_and_tells_strangers_nothing(guarded: Guarded) -> None:
     training = guarded.training
@@ -285,7 +287,7 @@ def _require_no_secrets_shown(guarded: Guarded) -> None:
         assert not any(secret in text for text in shown)
 
 
-@pytest.mark.parametrize("training", [1], indirect=True)
+@SHARED
 def test_tokens_are_replaced_without_a_restart(guarded: Guarded) -> None:
     training = guarded.training
     guarded.configure()
@@ -309,7 +311,7 @@ def test_tokens_are_replaced_without_a_restart(guarded: Guarded) -> None:
     assert all(process.is_running() for process in training.processes)
 
 
-@pytest.mark.parametrize("training", [1], indirect=True)
+@SHARED
 @pytest.mark.usefixtures("environments_know")
 def test_certificates_are_replaced_without_a_restart(guarded: Guarded) -> None:
     training = guarded.training
@@ -329,7 +331,7 @@ def test_certificates_are_replaced_without_a_restart(guarded: Guarded) -> None:
     assert all(process.is_running() for process in others)
 
 
-@pytest.mark.parametrize("training", [1], indirect=True)
+@SHARED
 def test_actors_say_once_that_a_certificate_expires(guarded: Guarded) -> None:
     command = [COMMANDS / "relaax-certificates", guarded.folder, "--days", "10"]
     subprocess.run(command, check=True, capture_output=True)
@@ -384,7 +386,7 @@ def _plays(guarded: Guarded, token: str, files: TlsFiles) -> bool:
     return True
 
 
-@BOTH
+@IN_BOTH_MODES
 def test_open_connections_end_with_their_token_and_not_before(guarded: Guarded) -> None:
     """It is deleted when it has been renewed three times."""
     training = guarded.training
@@ -421,7 +423,7 @@ def test_open_connections_end_with_their_token_and_not_before(guarded: Guarded) 
             assert refused.value.is_final
 
 
-@pytest.mark.parametrize("training", [1], indirect=True)
+@SHARED
 def test_clients_go_on_while_the_token_of_servers_is_replaced_as_after_a_theft(guarded: Guarded):
     """As docs/security.md says: servers read the file one after the other, within seconds."""
     guarded.start()
@@ -453,12 +455,14 @@ def _follows(guarded: Guarded) -> Client:
 def _play_on(*clients: Client) -> None:
     until = time.monotonic() + READ_AGAIN_S
     while time.monotonic() < until:
+        time.sleep(STEP_S)
         for client in clients:
             client.send(1.0, [0.0, 0.0, 0.0])
 
 
 def _lost(client: Client) -> Failure | None:
     """Play a step; return what fails."""
+    time.sleep(STEP_S)
     try:
         client.send(1.0, [0.0, 0.0, 0.0])
     except Failure as failure:

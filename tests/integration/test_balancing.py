@@ -20,6 +20,9 @@ STATE = [0.0] * 4
 CLIENTS = 8
 STEPS = 20
 
+#: Seconds, as a simulator in real time may take.
+STEP_S = 0.02
+
 
 class Players:
     """Clients that play episodes of so many steps, and reconnect, until they are stopped."""
@@ -54,7 +57,7 @@ class Players:
         client.init(STATE)
         try:
             for _ in range(STEPS - 1):
-                time.sleep(0.005)
+                time.sleep(STEP_S)
                 client.send(1.0, STATE)
             self.scores.append(client.reset(1.0))
         except Failure as failure:

@@ -8,6 +8,7 @@ import psutil
 import pytest
 from containers import MIB, NEEDS_RUNC, Container
 from processes import COMMANDS, SMALL_DA3C, Training
+from worker_modes import SHARED
 
 from relaax.client import Backoff, Client, Failure, VectorClient
 
@@ -66,7 +67,7 @@ def test_a_worker_for_each_connection_is_not_forked_beyond_the_containers_limit(
         assert "was killed by" not in server.output()
 
 
-@pytest.mark.parametrize("training", [1], indirect=True)
+@SHARED
 def test_shared_workers_admit_no_more_environments_than_the_container_has_room_for(
     training: Training,
 ) -> None:

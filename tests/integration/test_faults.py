@@ -8,7 +8,7 @@ import time
 import psutil
 import pytest
 from processes import SMALL_DA3C, Process, Training, wait_for
-from worker_modes import IN_BOTH_MODES, SHARED, SHARED_WORKERS
+from worker_modes import IN_BOTH_MODES, SEVERAL_IN_BOTH_MODES, SHARED
 
 from relaax.bridge import Bridge
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.integration
 #: Each signal, and each way to share workers, once.
 SIGNALS_AND_WORKERS = pytest.mark.parametrize(
     ("number", "training"),
-    [(signal.SIGINT, "connection"), (signal.SIGTERM, SHARED_WORKERS)],
+    [(signal.SIGINT, "connection"), (signal.SIGTERM, 1)],
     indirect=["training"],
 )
 
@@ -66,7 +66,7 @@ def latest_checkpoint(training: Training) -> int:
     return max((int(path.stem.removeprefix("cp-")) for path in saved), default=-1)
 
 
-@IN_BOTH_MODES
+@SEVERAL_IN_BOTH_MODES
 def test_a_killed_worker_is_replaced_and_the_others_do_not_notice(
     training: Training, bridge: Bridge
 ):
@@ -100,7 +100,7 @@ def test_a_killed_client_ends_its_own_connection_alone(training: Training, bridg
     wait_for_progress(bridge)
 
 
-@IN_BOTH_MODES
+@SEVERAL_IN_BOTH_MODES
 def test_a_killed_rlx_server_leaves_nothing_behind_and_its_clients_come_back(
     training: Training, bridge: Bridge
 ):

@@ -7,14 +7,14 @@ import pytest
 from checkpoints import saver
 from learning_parts import Driven, Stored, report
 from processes import REPOSITORY, Process, Training, wait_for
-from worker_modes import SHARED, SHARED_WORKERS
+from worker_modes import SEVERAL, SEVERAL_WORKERS
 
 from relaax.bridge import Bridge
 from relaax.client import VectorClient
 from relaax.server.common.algorithm_loader import load_algorithm
 from relaax.steps import START
 
-pytestmark = [pytest.mark.integration, SHARED]
+pytestmark = [pytest.mark.integration, SEVERAL]
 
 ENVIRONMENTS, STEPS = 4, 20
 
@@ -75,7 +75,7 @@ def test_all_workers_and_a_restart_filter_by_every_state_that_was_reported(
     servers = training.start_parameter_server(), training.start_rlx_server()
     clients = [
         VectorClient(training.rlx_server_url, ENVIRONMENTS, timeout_s=60)
-        for _ in range(SHARED_WORKERS)
+        for _ in range(SEVERAL_WORKERS)
     ]
     states, rewards = (np.concatenate(each) for each in zip(*map(play, clients), strict=True))
     wait_for(lambda: statistics(bridge)[0] == len(states), "statistics of all states")
@@ -99,7 +99,7 @@ def test_all_workers_and_a_restart_filter_by_every_state_that_was_reported(
     assert np.ptp(expected) > 0.05
     clients = [
         VectorClient(training.rlx_server_url, ENVIRONMENTS, timeout_s=60)
-        for _ in range(SHARED_WORKERS)
+        for _ in range(SEVERAL_WORKERS)
     ]
     for client in clients:
         np.testing.assert_allclose(client.init(probe), expected, atol=1e-3)

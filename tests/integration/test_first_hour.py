@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from algorithms_page import whole_algorithm
 from processes import Process, Training
+from worker_modes import IN_BOTH_MODES, SHARED
 
 from relaax.client import Client, Failure
 
@@ -18,8 +19,6 @@ BOTH_SERVERS = pytest.mark.parametrize("command", ["relaax-parameter-server", "r
 
 #: An algorithm that learns, from the library's parts.
 REINFORCE = Path(__file__).parents[1] / "learning" / "reinforce_gaussian"
-
-BOTH_MODES = pytest.mark.parametrize("training", ["connection", 1], indirect=True)
 
 #: A batch agent that is put behind the exports; what it does in ``act`` is filled in.
 BATCHES = """
@@ -163,7 +162,7 @@ class TestConfiguration:
 
 
 class TestTheParameterServer:
-    @BOTH_MODES
+    @IN_BOTH_MODES
     @pytest.mark.parametrize(
         "line",
         [
@@ -183,7 +182,7 @@ class TestTheParameterServer:
         assert tracebacks(parameter_server, rlx_server) == [1, 0]
         assert "it is too early" in rlx_server.output()
 
-    @pytest.mark.parametrize("training", [1], indirect=True)
+    @SHARED
     def test_what_it_always_raises_stops_an_rlx_server_that_cannot_start(
         self, training: Training, author: Author
     ):
@@ -212,7 +211,7 @@ class TestTheParameterServer:
 
 
 class TestTheAgent:
-    @BOTH_MODES
+    @IN_BOTH_MODES
     @pytest.mark.parametrize(
         ("code", "instead_of"),
         [
@@ -233,7 +232,7 @@ class TestTheAgent:
         assert tracebacks(rlx_server) == [1]
         assert rlx_server.is_running()
 
-    @pytest.mark.parametrize("training", [1], indirect=True)
+    @SHARED
     def test_what_it_raises_for_many_clients_is_one_traceback(
         self, training: Training, author: Author
     ):
@@ -250,7 +249,7 @@ class TestTheAgent:
         assert tracebacks(rlx_server) == [1]
         assert rlx_server.output().count("the agent failed again: NameError: ") == 3
 
-    @BOTH_MODES
+    @IN_BOTH_MODES
     @pytest.mark.parametrize("action", ["float('nan')", "7"])
     def test_a_bad_action_in_an_episode_is_one_reason_and_stops_the_client(
         self, training: Training, author: Author, action: str
@@ -263,7 +262,7 @@ class TestTheAgent:
         assert rlx_server.output().count("closing the connection") == 1
         assert tracebacks(rlx_server) == [0]
 
-    @BOTH_MODES
+    @IN_BOTH_MODES
     def test_what_a_batch_agent_raises_is_one_traceback_and_one_reason(
         self, training: Training, author: Author
     ):
@@ -274,7 +273,7 @@ class TestTheAgent:
         assert tracebacks(rlx_server) == [1]
         assert rlx_server.is_running()
 
-    @BOTH_MODES
+    @IN_BOTH_MODES
     def test_what_a_learner_raises_is_one_traceback_and_one_reason(self, training: Training):
         """In a shared worker it learns on a thread of its own."""
         directory = training.directory / "learning"

@@ -499,16 +499,15 @@ class TestANewAlgorithm:
         assert "--new-algorithm" in completed.stderr
 
 
-@pytest.mark.parametrize("shards", [1, 2])
-def test_copies_of_servers_have_addresses_of_their_own(training: Training, shards: int):
-    """Two RLX servers on this machine, and three programs of environments in turn."""
-    urls = [f"127.0.0.1:{free_port()}" for _ in range(shards)]
-    options = ({}, {}) if shards == 1 else ({"shards": urls}, {"parameter-server": urls})
-    training.configure({**SMALL_DA3C, "max_global_step": 4_000}, *options)
-    places = [f" --shard {n}/{shards} --bind {url}" for n, url in enumerate(urls, 1)]
+def test_copies_of_servers_have_addresses_of_their_own(training: Training):
+    """Two RLX servers on this machine, two shards, and three programs of environments in turn."""
+    urls = [f"127.0.0.1:{free_port()}" for _ in range(2)]
+    training.configure(
+        {**SMALL_DA3C, "max_global_step": 4_000}, {"shards": urls}, {"parameter-server": urls}
+    )
     servers = [
-        f"ps{number}: exec relaax-parameter-server --config {training.yaml}{place}\n"
-        for number, place in enumerate(places if shards > 1 else [""])
+        f"ps{n}: exec relaax-parameter-server --config {training.yaml} --shard {n}/2 --bind {url}\n"
+        for n, url in enumerate(urls, 1)
     ]
     path = training.directory / "Procfile"
     path.write_text(

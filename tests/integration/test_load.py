@@ -10,14 +10,13 @@ import pytest
 from event_scalars import scalars
 from operators import figure, figures
 from processes import SMALL_DA3C, Process, Training, free_port, wait_for
+from worker_modes import IN_BOTH_MODES, SHARED
 
 from relaax.client import Client, Failure
 from relaax.protocol import FrameConnection, binary
 from relaax.protocol.binary import ErrorCode, Hello, Metric
 
 pytestmark = pytest.mark.integration
-
-BOTH = pytest.mark.parametrize("training", ["connection", 1], indirect=True)
 
 STATE = [0.0] * 4
 
@@ -46,7 +45,7 @@ def connections(place: tuple[str, int], count: int) -> Iterator[list[socket.sock
         yield [opened.enter_context(socket.create_connection(place, 20)) for _ in range(count)]
 
 
-@BOTH
+@IN_BOTH_MODES
 def test_strangers_get_no_worker_and_leave_others_alone(training: Training) -> None:
     loaded = Loaded(training, **{"hello-timeout": 1.0})
     children = {child.pid for child in loaded.server.children()}
@@ -68,7 +67,7 @@ def test_strangers_get_no_worker_and_leave_others_alone(training: Training) -> N
     assert "it has not begun within 1 s (--hello-timeout)" in loaded.server.output()
 
 
-@BOTH
+@IN_BOTH_MODES
 def test_connections_beyond_a_limit_are_refused_until_others_leave(training: Training) -> None:
     loaded = Loaded(training, **{"max-connections": 2})
     with contextlib.ExitStack() as opened:
@@ -96,7 +95,7 @@ def test_connections_beyond_a_limit_are_refused_until_others_leave(training: Tra
         wait_for(is_served, "room for another connection")
 
 
-@pytest.mark.parametrize("training", [1], indirect=True)
+@SHARED
 def test_limits_of_an_address_of_messages_and_of_episodes(training: Training) -> None:
     loaded = Loaded(
         training,
@@ -133,7 +132,7 @@ def test_limits_of_an_address_of_messages_and_of_episodes(training: Training) ->
     wait_for(is_stopped, "the end of a flood")
 
 
-@BOTH
+@IN_BOTH_MODES
 def test_an_operator_sees_whose_metrics_wait(training: Training) -> None:
     loaded = Loaded(training, **{"max-metric-rate": 20})
     with Client(training.rlx_server_url, timeout_s=20) as client:
@@ -148,7 +147,7 @@ def test_an_operator_sees_whose_metrics_wait(training: Training) -> None:
         )
 
 
-@pytest.mark.parametrize("training", [1], indirect=True)
+@SHARED
 def test_metrics_of_many_names_are_dropped_and_the_others_stored(training: Training) -> None:
     operators, metrics = f"127.0.0.1:{free_port()}", training.directory / "metrics"
     training.configure(

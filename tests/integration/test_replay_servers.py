@@ -13,7 +13,7 @@ from counting_environment import SCALE
 from event_scalars import scalars
 from processes import REPOSITORY, SMALL_SAC, Process, Training, free_port, wait_for
 from safetensors.numpy import load_file
-from worker_modes import SHARED
+from worker_modes import SEVERAL
 
 from relaax.algorithm_base import Wanted
 from relaax.bridge import Bridge
@@ -24,7 +24,7 @@ from relaax.replay.schema import Schema
 from relaax.replay.step_batch import StepBatch
 from relaax.replay.storage import START
 
-pytestmark = [pytest.mark.integration, SHARED]
+pytestmark = [pytest.mark.integration, SEVERAL]
 
 COUNTING = "counting_environment:Counting-v0"
 
@@ -215,9 +215,8 @@ def test_environments_need_not_wait_for_a_learner_that_does_not_keep_up(training
 
 
 def test_whatever_is_killed_training_goes_on_and_no_step_is_stored_twice_or_out_of_order(
-    training: Training, bridge: Bridge, monkeypatch: pytest.MonkeyPatch
+    training: Training, bridge: Bridge
 ):
-    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY / "tests"), prepend=os.pathsep)
     sharded = Sharded(training, bridge)
     environments = training.start_environments(4, env=COUNTING)
     sharded.wait_for_steps(0)
@@ -266,8 +265,8 @@ def test_whatever_is_killed_training_goes_on_and_no_step_is_stored_twice_or_out_
 def test_an_actor_that_is_killed_ends_alone_and_its_steps_stay_in_order(
     training: Training, bridge: Bridge, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY / "tests"), prepend=os.pathsep)
     sharded = Sharded(training, bridge)
+    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY / "tests"), prepend=os.pathsep)
     actors = training.start_actors(2, env=COUNTING)  # each delivers to a server of its own
     for number in range(2):
         sharded.wait_for_steps(number)

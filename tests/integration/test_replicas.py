@@ -2,11 +2,12 @@
 
 import pytest
 from processes import REPOSITORY, Training, free_port, wait_for
+from worker_modes import SHARED
 
 from relaax.algorithm_base import Wanted
 from relaax.bridge import Bridge
 
-pytestmark = [pytest.mark.integration, pytest.mark.parametrize("training", [1], indirect=True)]
+pytestmark = [pytest.mark.integration, SHARED]
 
 SMALL_DQN = {
     "path": str(REPOSITORY / "algorithms" / "dqn"), "state_size": [4], "action_size": 2,

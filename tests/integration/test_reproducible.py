@@ -27,7 +27,7 @@ class Case:
     rollouts: int = 1
 
 
-DISCRETE = Case(SMALL_DA3C, "CartPole-v1", (2_000, 2_500))
+DISCRETE = Case(SMALL_DA3C, "CartPole-v1", (1_000, 1_300))
 
 #: With filters, an LSTM layer and a sigma for each state, as by default.
 CONTINUOUS = Case(
@@ -45,14 +45,14 @@ CONTINUOUS = Case(
         "Adam": {},
     },
     "Pendulum-v1",
-    (1_000, 1_300),
+    (600, 800),
 )
 
 #: The same without an LSTM layer, for as many steps as the discrete one.
 FEED_FORWARD = Case(
     {**CONTINUOUS.algorithm, "lstm": False, "hidden_layers": [32, 32], "episode_len": 32},
     "Pendulum-v1",
-    (2_000, 2_400),
+    (1_000, 1_300),
 )
 
 #: It learns whenever rollouts are full, and acts on after that.
@@ -64,7 +64,7 @@ SHARED = Case(
         "minibatches": 2,
     },
     "CartPole-v1",
-    (1_500, 1_900),
+    (1_000, 1_300),
     workers=1,
     environments=4,
     rollouts=12,  # three wait, four become full, and as many where episodes are cut off

@@ -8,12 +8,12 @@ import numpy as np
 import psutil
 import pytest
 from processes import SMALL_DA3C, Process, Training, wait_for
-from worker_modes import SHARED, SHARED_WORKERS
+from worker_modes import SEVERAL, SEVERAL_WORKERS
 
 from relaax.bridge import Bridge
 from relaax.client import Backoff, Client, Failure, VectorClient
 
-pytestmark = [pytest.mark.integration, SHARED]
+pytestmark = [pytest.mark.integration, SEVERAL]
 
 STATE = np.zeros(4, np.float32)
 
@@ -41,7 +41,7 @@ def test_connections_are_spread_over_workers_that_were_forked_before(training: T
     training.start_parameter_server()
     rlx_server = training.start_rlx_server()
     forked = set(shared_workers(rlx_server).values())
-    assert len(forked) == SHARED_WORKERS
+    assert len(forked) == SEVERAL_WORKERS
     clients = [Client(training.rlx_server_url, timeout_s=60) for _ in range(4)]
     served_by = []
     for number, client in enumerate(clients, start=1):
@@ -122,7 +122,7 @@ def test_two_servers_with_different_networks_say_so_and_the_rlx_server_ends(trai
     rlx_server = training.start_command("relaax-rlx-server")
     assert rlx_server.wait() == 2
     assert "do the parameter server and the RLX server read the same" in rlx_server.output()
-    assert len(re.findall(r"worker \d starts", rlx_server.output())) == SHARED_WORKERS
+    assert len(re.findall(r"worker \d starts", rlx_server.output())) == SEVERAL_WORKERS
 
 
 def test_observations_of_two_kinds_are_not_mixed_in_one_worker(training: Training):

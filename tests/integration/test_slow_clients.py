@@ -11,6 +11,7 @@ import numpy as np
 import psutil
 import pytest
 from processes import Process, Training, wait_for
+from worker_modes import SHARED
 
 from relaax.client import Client
 from relaax.protocol import binary
@@ -20,7 +21,7 @@ from relaax.steps import START, Steps
 #: One shared worker: all clients are in its hands.
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.parametrize("training", [1], indirect=True),
+    SHARED,
 ]
 
 CLIENTS = 200

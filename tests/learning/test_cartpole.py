@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from processes import REPOSITORY, Training
-from worker_modes import IN_BOTH_MODES, SHARED
+from worker_modes import SEVERAL, SEVERAL_IN_BOTH_MODES
 
 from relaax.server.common.configuration.yaml_reader import read_yaml
 
@@ -48,7 +48,7 @@ def _show(training: Training, capsys: pytest.CaptureFixture[str]) -> Any:
     return show
 
 
-@IN_BOTH_MODES
+@SEVERAL_IN_BOTH_MODES
 def test_one_configuration_learns_however_workers_are_shared(training: Training, show: Any):
     """A connection for each environment.
 
@@ -60,13 +60,13 @@ def test_one_configuration_learns_however_workers_are_shared(training: Training,
     show("a connection each", train(training, algorithm, goal=120))
 
 
-@SHARED
+@SEVERAL
 def test_the_configuration_for_shared_workers_reaches_its_goal(training: Training, show: Any):
     algorithm, goal = shipped("da3c_cartpole_fast.yaml")
     show("one connection", train(training, algorithm, goal, per_connection=8))
 
 
-@IN_BOTH_MODES
+@SEVERAL_IN_BOTH_MODES
 def test_a_recurrent_network_learns(training: Training, show: Any):
     """With what docs/da3c.md says about recurrent networks."""
     algorithm, _ = shipped("da3c_cartpole_fast.yaml")

@@ -8,7 +8,7 @@ import pytest
 from processes import REPOSITORY, Training
 from senses_environment import KEYS, picture
 from senses_environment import STEPS as STEPS_OF_EPISODE
-from worker_modes import SHARED
+from worker_modes import SEVERAL
 
 from relaax.algorithm_base import NullMetrics, NullSaver
 
@@ -58,10 +58,8 @@ def test_the_right_action_needs_the_image_and_the_vector(
     assert reached > 0.9
 
 
-@SHARED
-def test_nested_observations_with_a_mask_are_learnt_from_through_real_servers(
-    training: Training, monkeypatch: pytest.MonkeyPatch
-):
+@SEVERAL
+def test_nested_observations_with_a_mask_are_learnt_from_through_real_servers(training: Training):
     """The environment ends with an error when it is given an action that it has forbidden."""
     encoders = SECTION["network"]["encoders"]
     training.configure(
@@ -79,7 +77,6 @@ def test_nested_observations_with_a_mask_are_learnt_from_through_real_servers(
     )
     server = training.start_parameter_server()
     training.start_rlx_server()
-    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY / "tests"))  # of the environments alone
-    training.start_environments(8, "--per-connection", "4", "--env", "senses_environment:Senses-v0")
+    training.start_environments(8, "--per-connection", "4", env="senses_environment:Senses-v0")
     assert server.wait(120) == 0
     server.says("has reached its goal")

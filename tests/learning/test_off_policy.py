@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import pytest
 from processes import REPOSITORY, Training
+from worker_modes import SHARED
 
 from relaax.server.common.configuration.yaml_reader import read_yaml
 
@@ -33,7 +34,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("training", [1], indirect=True)
+@SHARED
 @pytest.mark.parametrize("name", CASES)
 def test_it_learns_from_few_steps(
     training: Training, name: str, capsys: pytest.CaptureFixture[str]

@@ -2,11 +2,11 @@
 
 import pytest
 from processes import REPOSITORY, Training
-from worker_modes import SHARED
+from worker_modes import SEVERAL
 
 from relaax.server.common.configuration.yaml_reader import read_yaml
 
-pytestmark = [pytest.mark.learning, pytest.mark.timeout(400), SHARED]
+pytestmark = [pytest.mark.learning, pytest.mark.timeout(400), SEVERAL]
 
 #: Reached on the way to the configuration's own goal; random actions have a mean return of -1,200.
 GOAL = -500

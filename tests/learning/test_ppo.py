@@ -2,13 +2,14 @@
 
 import pytest
 from processes import REPOSITORY, Training
+from worker_modes import SHARED
 
 from relaax.server.common.configuration.yaml_reader import read_yaml
 
 pytestmark = [pytest.mark.learning, pytest.mark.timeout(400)]
 
 
-@pytest.mark.parametrize("training", [1], indirect=True)
+@SHARED
 def test_ppo_learns_to_balance_the_pole(training: Training, capsys: pytest.CaptureFixture[str]):
     shipped = read_yaml(REPOSITORY / "config" / "ppo_cartpole.yaml")
     algorithm = {**shipped["algorithm"], "path": str(REPOSITORY / "algorithms" / "ppo")}

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from processes import REPOSITORY, SMALL_DA3C, Process, Training
+from worker_modes import SHARED
 
 pytestmark = pytest.mark.integration
 
@@ -40,7 +41,7 @@ def start(training: Training, name: str, *more: str) -> Process:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("training", [1], indirect=True)
+@SHARED
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_trains_two_environments_until_the_training_is_over(
     training: Training, name: str
