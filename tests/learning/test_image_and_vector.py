@@ -16,6 +16,8 @@ pytestmark = pytest.mark.learning
 
 STEPS = 6000
 
+ENTROPY_BETA = 0.5
+
 SECTION = {
     "action_size": 2,
     "state_size": {"camera": [20, 20], "speed": [1]},
@@ -41,9 +43,11 @@ def test_the_right_action_needs_the_image_and_the_vector(
 ):
     """Action 1 is right if the bar is at the right or the speed is high, and not if both are.
 
-    One of both alone says nothing: guessing and half of the observation earn a half.
+    One of both alone says nothing: guessing and half of the observation earn a half. The policy
+    with the largest mean of reward + entropy_beta * entropy is softmax(reward / entropy_beta): it
+    is right in 0.88 of the steps, and one that is rewarded for certainty in all or in a half.
     """
-    config = da3c.Config(SECTION)
+    config = da3c.Config({**SECTION, "entropy_beta": ENTROPY_BETA})
     parameter_server = da3c.ParameterServer(config, NullSaver(), NullMetrics())
     agent = da3c.Agent(config, parameter_server.bridge())
     drawn = np.random.default_rng(0).integers(0, 2, (STEPS + 1, 2)).astype(bool)
@@ -55,7 +59,7 @@ def test_the_right_action_needs_the_image_and_the_vector(
     reached = np.mean(rewards[-1000:])
     with capsys.disabled():
         print(f"\nimage and vector: {reached:.3f} of the last 1000 actions were right")
-    assert reached > 0.9
+    assert reached == pytest.approx(1 / (1 + np.exp(-1 / ENTROPY_BETA)), abs=0.04)
 
 
 @SEVERAL
