@@ -104,10 +104,7 @@ def sides(directory: Path, numbers: int, arguments: argparse.Namespace) -> Itera
     with contextlib.ExitStack() as stack:
         yield [
             stack.enter_context(side(directory / name, numbers, arguments, options, access))
-            for name, options, access in (
-                ("open", {}, ClientAccess()),
-                ("guarded", guards, shown),
-            )
+            for name, options, access in (("open", {}, ClientAccess()), ("guarded", guards, shown))
         ]
 
 

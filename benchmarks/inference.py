@@ -95,11 +95,7 @@ def cases(network: Network, action_size: int, batch: int) -> list[Callable[[], A
     def call_plain() -> Any:
         return plain(parameters.tensors, observations, state, noise)[0].numpy()
 
-    return [
-        partial(policy.choose, parameters, observations, state, noise),
-        call_plain,
-        vector.copy,
-    ]
+    return [partial(policy.choose, parameters, observations, state, noise), call_plain, vector.copy]
 
 
 if __name__ == "__main__":

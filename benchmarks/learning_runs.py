@@ -57,12 +57,7 @@ class Training:
     """A training in ``directory``; what it has learnt in the end ``is_kept`` in ``checkpoints``."""
 
     def __init__(
-        self,
-        directory: Path,
-        case: Case,
-        section: dict[str, Any],
-        workers: Workers,
-        is_kept: bool,
+        self, directory: Path, case: Case, section: dict[str, Any], workers: Workers, is_kept: bool
     ) -> None:
         self.checkpoints = directory / "checkpoints"
         self._directory = directory

@@ -215,11 +215,7 @@ def fitted(rows: Sequence[Row]) -> Model:
         ),
         PowerLaw.fitted(
             [
-                [
-                    row.size.environments,
-                    row.size.connections / row.size.servers,
-                    row.size.shards,
-                ]
+                [row.size.environments, row.size.connections / row.size.servers, row.size.shards]
                 for row in learning
             ],
             [row.steps / row.updates for row in learning],

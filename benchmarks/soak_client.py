@@ -58,11 +58,7 @@ def main() -> None:
 
 
 def _play(
-    client: Client,
-    counts: ClientCounts,
-    numbers: random.Random,
-    stop: Stop,
-    pause_s: float,
+    client: Client, counts: ClientCounts, numbers: random.Random, stop: Stop, pause_s: float
 ) -> None:
     """Play an episode; a step is counted as sent before it is."""
     client.init(_state(numbers))

@@ -76,10 +76,7 @@ def ledger(
         global_step,
         [
             Entry(
-                "on lost connections",
-                sent - int(workers["taken"]),
-                sent - answered,
-                "not answered",
+                "on lost connections", sent - int(workers["taken"]), sent - answered, "not answered"
             ),
             Entry(
                 "in actors that were about to take them",

@@ -14,10 +14,7 @@ class IntervalMetrics:
     """Gathers values by name, and stores what sums them up once an interval."""
 
     def __init__(
-        self,
-        metrics: Metrics,
-        interval_s: float = 1.0,
-        clock: Callable[[], float] = time.monotonic,
+        self, metrics: Metrics, interval_s: float = 1.0, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._metrics = metrics
         self._interval_s = interval_s

@@ -2,20 +2,12 @@
 
 import numpy as np
 
-from relaax.algorithm_base import (
-    BridgeBase,
-    ExperienceSink,
-    LearnerBase,
-)
+from relaax.algorithm_base import BridgeBase, ExperienceSink, LearnerBase
 from relaax.learning.actor import Actor
 from relaax.learning.exploration import NoiseSource
 from relaax.learning.exploration.epsilon_greedy import EpsilonGreedy
 from relaax.learning.exploration.schedules import Ladder, Linear
-from relaax.learning.off_policy import (
-    learner_of,
-    make_actor,
-    prepare_to_fork,
-)
+from relaax.learning.off_policy import learner_of, make_actor, prepare_to_fork
 from relaax.learning.off_policy.config import POLICY_VARIABLE
 from relaax.learning.policy import CurrentPolicy
 from relaax.replay.step_batch import StepBatch

@@ -4,17 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from relaax.algorithm_base import (
-    BridgeBase,
-    ExperienceSink,
-    LearnerBase,
-)
+from relaax.algorithm_base import BridgeBase, ExperienceSink, LearnerBase
 from relaax.learning.actor import Actor
-from relaax.learning.off_policy import (
-    learner_of,
-    make_actor,
-    prepare_to_fork,
-)
+from relaax.learning.off_policy import learner_of, make_actor, prepare_to_fork
 from relaax.learning.off_policy.critics import CRITICS
 from relaax.replay.step_batch import StepBatch
 
@@ -47,12 +39,7 @@ def make_learner(config: Config, seed: int | None) -> LearnerBase:
     graph: Any = graph_of(config.actions)
     variables = Variables(config.initial(seed), {TARGETS: CRITICS}, config.learning_rates)
     update = SacUpdate(
-        config.network,
-        config.critic,
-        graph,
-        variables,
-        settings.target_rate,
-        config.target_entropy,
+        config.network, config.critic, graph, variables, settings.target_rate, config.target_entropy
     )
     numbers = config.actions.half.size
     return learner_of(

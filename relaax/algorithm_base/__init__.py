@@ -26,12 +26,7 @@ from relaax.algorithm_base.bridge_base import (
     RefusesCalls,
     RunningParameterServer,
 )
-from relaax.algorithm_base.checkpoint import (
-    Checkpoint,
-    NullSaver,
-    Saver,
-    require_same_fingerprint,
-)
+from relaax.algorithm_base.checkpoint import Checkpoint, NullSaver, Saver, require_same_fingerprint
 from relaax.algorithm_base.config_base import ConfigBase, Section
 from relaax.algorithm_base.learner_base import LearnerBase, StepResult
 from relaax.algorithm_base.parameter_server_base import ParameterServerBase, Slice

@@ -6,12 +6,7 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from relaax.algorithm_base import (
-    BridgeBase,
-    BridgeControlBase,
-    Phase,
-    RunningParameterServer,
-)
+from relaax.algorithm_base import BridgeBase, BridgeControlBase, Phase, RunningParameterServer
 from relaax.bridge import channel_options
 from relaax.bridge.guarded_server import GuardedServer
 from relaax.bridge.sender_totals import SenderTotals

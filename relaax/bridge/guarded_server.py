@@ -11,14 +11,7 @@ from typing import Any, NoReturn
 
 import grpc
 
-from relaax.access import (
-    Access,
-    Right,
-    TlsFiles,
-    TokenFile,
-    current_access,
-    require_guarded,
-)
+from relaax.access import Access, Right, TlsFiles, TokenFile, current_access, require_guarded
 from relaax.access.refusals import BEGUN, PROVED, GrpcConnections
 from relaax.access.tls import server_context, shown_by_server
 from relaax.access.tokens import digest_of

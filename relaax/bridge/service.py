@@ -150,10 +150,7 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
         self, request: bridge_pb2.Steps, context: grpc.ServicerContext
     ) -> bridge_pb2.GlobalStep:
         """Count environment steps."""
-        return self._answer(
-            context,
-            lambda: bridge_pb2.GlobalStep(global_t=self._count(request)),
-        )
+        return self._answer(context, lambda: bridge_pb2.GlobalStep(global_t=self._count(request)))
 
     def ApplyGradients(  # noqa: N802
         self, request: WithVector[bridge_pb2.Gradients], context: grpc.ServicerContext

@@ -144,9 +144,7 @@ class Bridge(BridgeBase):
             f"/{SERVICE_NAME}/GetValues", bridge_pb2.Known.SerializeToString, VALUES.decode
         )
         self._publish = self._channel.unary_unary(
-            f"/{SERVICE_NAME}/Publish",
-            PUBLICATIONS.encode,
-            bridge_pb2.Published.FromString,
+            f"/{SERVICE_NAME}/Publish", PUBLICATIONS.encode, bridge_pb2.Published.FromString
         )
         self._fetch = self._channel.unary_unary(
             f"/{SERVICE_NAME}/Fetch", bridge_pb2.Query.SerializeToString, PUBLICATIONS.decode

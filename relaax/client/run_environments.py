@@ -153,10 +153,7 @@ def run_environments(
     if evaluates:
         _show_summary(progress)
     return conclude(
-        processes.results,
-        server,
-        was_connected=processes.was_connected,
-        was_stopped=bool(signals),
+        processes.results, server, was_connected=processes.was_connected, was_stopped=bool(signals)
     )
 
 

@@ -85,10 +85,7 @@ class ParameterStore:
     """
 
     def __init__(
-        self,
-        parameters: FloatVector,
-        optimizer: Optimizer,
-        learning_rate: Callable[[int], float],
+        self, parameters: FloatVector, optimizer: Optimizer, learning_rate: Callable[[int], float]
     ) -> None:
         self._parameters = parameters.astype(np.float32)
         self._optimizer = optimizer

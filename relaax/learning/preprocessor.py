@@ -11,13 +11,7 @@ from relaax.errors import InvalidState
 from relaax.hints import did_you_mean_one_of
 from relaax.learning.arrays import aligned_empty, zero_padded
 from relaax.learning.filters import ZFilter
-from relaax.learning.shapes import (
-    GREY,
-    length_alone,
-    lengths_by_name,
-    needs_axis,
-    written_size,
-)
+from relaax.learning.shapes import GREY, length_alone, lengths_by_name, needs_axis, written_size
 from relaax.observations import NUMBERS, UNNAMED, Observations, Shape, Shapes, flattened
 
 Array = npt.NDArray[Any]

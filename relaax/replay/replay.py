@@ -53,10 +53,7 @@ class Replay:
     """
 
     def __init__(
-        self,
-        storage: Storage,
-        tables: Mapping[str, Table | Mixed],
-        writers: Writers,
+        self, storage: Storage, tables: Mapping[str, Table | Mixed], writers: Writers
     ) -> None:
         self._storage = storage
         self._tables = tables

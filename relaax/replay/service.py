@@ -164,8 +164,7 @@ class ReplayServicer:
     def open(self, request: replay_pb2.Opening, context: grpc.ServicerContext) -> replay_pb2.Opened:
         """Let a writer write, unless its steps are others."""
         differences = self._answer(
-            context,
-            lambda: self._replay.open_writer(request.writer, schema_of(request.columns)),
+            context, lambda: self._replay.open_writer(request.writer, schema_of(request.columns))
         )
         if differences:
             context.abort(grpc.StatusCode.FAILED_PRECONDITION, "; ".join(differences))

@@ -78,10 +78,7 @@ def test_files_act_as_the_agent_on_1000_observations(
         graph = PolicyGraph(policy, signature)
         write_saved_model(graph, tmp_path / "policy")
         write_onnx(graph, tmp_path / "policy.onnx")
-        for written in (
-            read_saved_model(tmp_path / "policy"),
-            read_onnx(tmp_path / "policy.onnx"),
-        ):
+        for written in (read_saved_model(tmp_path / "policy"), read_onnx(tmp_path / "policy.onnx")):
             assert compared(signature, mask, agent, written) == Comparison(1000, different=0)
 
 

@@ -10,15 +10,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from processes import (
-    REPOSITORY,
-    SMALL_SAC,
-    Process,
-    Training,
-    free_port,
-    repeated,
-    wait_for,
-)
+from processes import REPOSITORY, SMALL_SAC, Process, Training, free_port, repeated, wait_for
 from safetensors.numpy import load_file
 
 from relaax.algorithm_base import Values

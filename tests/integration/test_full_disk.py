@@ -84,9 +84,7 @@ def test_a_training_goes_on_while_the_disk_is_full_and_saves_when_there_is_room(
     assert all(server.is_running() for server in servers[:2])
 
 
-def test_a_directory_that_cannot_be_written_to_is_refused_when_a_server_starts(
-    training: Training,
-):
+def test_a_directory_that_cannot_be_written_to_is_refused_when_a_server_starts(training: Training):
     disk = SmallDisk(training, "ro")
     server = disk.start("relaax-parameter-server", "--checkpoint-dir", str(disk.directory))
     assert server.wait() == 2

@@ -29,10 +29,7 @@ SERVERS = ("parameter-server", "rlx-server", "learner", "replay-server")
 OF_EVALUATIONS = {"relaax_mean_evaluation"}
 
 #: Of a training with TLS alone.
-OF_TLS = {
-    "relaax_certificate_expires_timestamp_seconds",
-    "relaax_grpc_connections_total",
-}
+OF_TLS = {"relaax_certificate_expires_timestamp_seconds", "relaax_grpc_connections_total"}
 
 
 class Prometheus:

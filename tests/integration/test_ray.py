@@ -52,10 +52,7 @@ class RayTraining:
 def _on_ray(training: Training, monkeypatch: pytest.MonkeyPatch) -> Iterator[RayTraining]:
     monkeypatch.setenv(MARK, str(training.directory))  # so that what is left of a cluster is found
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    cluster = Cluster(
-        initialize_head=True,
-        head_node_args={**SERVERS, "include_dashboard": False},
-    )
+    cluster = Cluster(initialize_head=True, head_node_args={**SERVERS, "include_dashboard": False})
     try:
         large = cluster.add_node(num_cpus=2, num_gpus=2, memory=2**20)
         small = cluster.add_node(num_cpus=1, num_gpus=1, memory=2**20)

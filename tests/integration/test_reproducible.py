@@ -57,12 +57,7 @@ FEED_FORWARD = Case(
 
 #: It learns whenever rollouts are full, and acts on after that.
 SHARED = Case(
-    {
-        **SMALL_DA3C,
-        "wait_for_learning": "always",
-        "least_rollouts_per_update": 4,
-        "minibatches": 2,
-    },
+    {**SMALL_DA3C, "wait_for_learning": "always", "least_rollouts_per_update": 4, "minibatches": 2},
     "CartPole-v1",
     (1_000, 1_300),
     workers=1,

@@ -59,9 +59,7 @@ def test_a_connection_is_closed_after_the_timeout_and_a_client_with_backoff_goes
     wait_for(lambda: rlx_server.output().count(" serves ") == 3, "a worker for each episode")
 
 
-def test_a_server_whose_parameter_server_does_not_come_back_exits_with_status_1(
-    training: Training,
-):
+def test_a_server_whose_parameter_server_does_not_come_back_exits_with_status_1(training: Training):
     parameter_server = training.start_parameter_server()
     for_operators = f"127.0.0.1:{free_port()}"
     rlx_server = training.start_rlx_server("--give-up", "1", "--http-bind", for_operators)

@@ -31,9 +31,7 @@ class Shards:
         self.urls = [f"127.0.0.1:{free_port()}" for _ in range(count)]
         parameter_server = {"shards": self.urls, "checkpoint-interval": 1.0, **options}
         training.configure(
-            {**SMALL_DA3C, **(algorithm or {})},
-            parameter_server,
-            {"parameter-server": self.urls},
+            {**SMALL_DA3C, **(algorithm or {})}, parameter_server, {"parameter-server": self.urls}
         )
         self.processes = [self.start(index) for index in range(1, count + 1)]
 
@@ -180,9 +178,7 @@ def test_all_are_stopped_and_go_on_where_they_were(training: Training):
     np.testing.assert_array_equal(after.vector, before.vector)
 
 
-def test_a_checkpoint_of_which_a_part_is_missing_is_refused_by_the_shard_s_name(
-    training: Training,
-):
+def test_a_checkpoint_of_which_a_part_is_missing_is_refused_by_the_shard_s_name(training: Training):
     shards = Shards(training, 2, {"max_global_step": 500})
     training.start_rlx_server()
     training.start_environments(2, "--attempts", "2", is_paced=True)

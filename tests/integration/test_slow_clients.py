@@ -19,10 +19,7 @@ from relaax.protocol.binary import Hello
 from relaax.steps import START, Steps
 
 #: One shared worker: all clients are in its hands.
-pytestmark = [
-    pytest.mark.integration,
-    SHARED,
-]
+pytestmark = [pytest.mark.integration, SHARED]
 
 CLIENTS = 200
 

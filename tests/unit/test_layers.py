@@ -29,18 +29,8 @@ MAY_IMPORT = {
     "relaax/bridge": ("relaax/access", "relaax/algorithm_base"),
     "relaax/replay": ("relaax/bridge",),
     "relaax/learning": ("relaax/algorithm_base", "relaax/replay"),
-    "relaax/actor": (
-        "relaax/algorithm_base",
-        "relaax/client",
-        "relaax/learning",
-        "relaax/replay",
-    ),
-    "relaax/surreal": (
-        "relaax/actor",
-        "relaax/algorithm_base",
-        "relaax/learning",
-        "relaax/replay",
-    ),
+    "relaax/actor": ("relaax/algorithm_base", "relaax/client", "relaax/learning", "relaax/replay"),
+    "relaax/surreal": ("relaax/actor", "relaax/algorithm_base", "relaax/learning", "relaax/replay"),
     "relaax/algorithm_template": ("relaax/algorithm_base",),
     "relaax/application_template": ("relaax/client",),
     "relaax/client": ("relaax/access", "relaax/protocol"),
@@ -85,11 +75,7 @@ MAY_IMPORT = {
         "relaax/server/common",
     ),
     # What is exported is what acts in a training.
-    "relaax/server/export": (
-        "relaax/algorithm_base",
-        "relaax/learning",
-        "relaax/server/common",
-    ),
+    "relaax/server/export": ("relaax/algorithm_base", "relaax/learning", "relaax/server/common"),
     # The launcher prints the parameter server's progress in one line.
     "relaax/server/launcher": (
         "relaax/server/common",

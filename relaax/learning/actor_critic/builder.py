@@ -219,11 +219,7 @@ def _make_learner(
     if settings.wait_for_learning == "always" or not learns_in_background:
         return learner
     return BackgroundLearner(
-        learner,
-        policy,
-        metrics,
-        most,
-        drops=settings.wait_for_learning == "never",
+        learner, policy, metrics, most, drops=settings.wait_for_learning == "never"
     )
 
 

@@ -79,11 +79,7 @@ class PolicyConfig(ConfigBase):
     """
 
     def __init__(
-        self,
-        config: Mapping[str, Any],
-        algorithm: str,
-        settings: PolicySettings,
-        actions: Actions,
+        self, config: Mapping[str, Any], algorithm: str, settings: PolicySettings, actions: Actions
     ) -> None:
         super().__init__(config)
         self.settings = settings

@@ -5,11 +5,7 @@ from math import log, pi
 import tensorflow as tf
 
 from relaax.learning.distributions.deterministic import Deterministic
-from relaax.learning.distributions.gaussian import (
-    RAW_BOUNDS,
-    STANDARD_ENTROPY,
-    DiagonalGaussian,
-)
+from relaax.learning.distributions.gaussian import RAW_BOUNDS, STANDARD_ENTROPY, DiagonalGaussian
 
 
 class GraphDeterministic:

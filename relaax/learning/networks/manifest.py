@@ -22,9 +22,7 @@ class Parameters:
     """
 
     def __init__(
-        self,
-        arrays: Mapping[str, FloatArray],
-        make_tensors: Callable[[], tuple[Any, ...]] = tuple,
+        self, arrays: Mapping[str, FloatArray], make_tensors: Callable[[], tuple[Any, ...]] = tuple
     ) -> None:
         self.arrays = arrays
         self._make_tensors = make_tensors

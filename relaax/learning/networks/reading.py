@@ -85,11 +85,7 @@ def _with_heads(layers: Any, network: Network, place: str) -> Network:
 
 
 def _named_network(
-    encoders: Any,
-    layers: Any,
-    shapes: Mapping[str, Shape],
-    heads: tuple[Head, ...],
-    place: str,
+    encoders: Any, layers: Any, shapes: Mapping[str, Shape], heads: tuple[Head, ...], place: str
 ) -> Network:
     where = f"{place}: encoders"
     if not isinstance(encoders, dict):

@@ -39,12 +39,7 @@ class GraphUpdate(ABC):
     XLA compiles it where there is a GPU: on a CPU that takes seconds, and makes it no faster.
     """
 
-    def __init__(
-        self,
-        variables: Variables,
-        target_rate: float,
-        target_every: int = 1,
-    ) -> None:
+    def __init__(self, variables: Variables, target_rate: float, target_every: int = 1) -> None:
         self.variables = variables
         self._target_rate = target_rate
         self._target_every = target_every

@@ -90,11 +90,7 @@ class ReplayStub:
         self._call(self._open, replay_pb2.Opening(writer=writer, columns=column_messages(schema)))
 
     def append(
-        self,
-        writer: str,
-        runs: Sequence[replay_pb2.Run],
-        flags: Flags,
-        columns: Sequence[Array],
+        self, writer: str, runs: Sequence[replay_pb2.Run], flags: Flags, columns: Sequence[Array]
     ) -> list[int]:
         """Store steps; return for each run the number of the step that must come next.
 

@@ -75,11 +75,7 @@ class ReplayMemoryServer(Proxy):
     """
 
     def __init__(
-        self,
-        entry: Sequence[npt.ArrayLike],
-        max_step: int,
-        n_slot: int,
-        lease_s: float = LEASE_S,
+        self, entry: Sequence[npt.ArrayLike], max_step: int, n_slot: int, lease_s: float = LEASE_S
     ) -> None:
         super().__init__()
         self.rem = ReplayMemory(entry, max_step, n_slot)

@@ -111,9 +111,7 @@ class MemoireServicer:
         """Return what a gRPC server answers calls with."""
         handlers = {
             "GetInfo": unary(
-                self.get_info,
-                memoire_pb2.Client.FromString,
-                memoire_pb2.Info.SerializeToString,
+                self.get_info, memoire_pb2.Client.FromString, memoire_pb2.Info.SerializeToString
             ),
             "PushCache": unary(
                 self.push_cache, CACHES.decode, replay_pb2.Nothing.SerializeToString
@@ -122,9 +120,7 @@ class MemoireServicer:
                 self.publish, PUBLICATIONS.decode, replay_pb2.Nothing.SerializeToString
             ),
             "WriteLog": unary(
-                self.write_log,
-                memoire_pb2.LogLine.FromString,
-                replay_pb2.Nothing.SerializeToString,
+                self.write_log, memoire_pb2.LogLine.FromString, replay_pb2.Nothing.SerializeToString
             ),
             "Fetch": fetch_handler(self._topics),
         }

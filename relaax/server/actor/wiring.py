@@ -17,14 +17,7 @@ from relaax.actor.session import (
     NoExperience,
     PullRule,
 )
-from relaax.algorithm_base import (
-    AgentBase,
-    ConfigBase,
-    Evaluation,
-    ExperienceSink,
-    Metrics,
-    Phase,
-)
+from relaax.algorithm_base import AgentBase, ConfigBase, Evaluation, ExperienceSink, Metrics, Phase
 from relaax.client.gymnasium_actions import action_space_as_json
 from relaax.client.gymnasium_factory import Environment
 from relaax.client.gymnasium_observations import observation_space_as_json
@@ -38,10 +31,7 @@ from relaax.server.common.training_watch import TrainingWatch
 from relaax.spaces import actions_differ, differ, written
 
 #: What is asked of an agent in the modes in which nothing is learnt.
-EVALUATIONS = {
-    EVAL_DETERMINISTIC: Evaluation.DETERMINISTIC,
-    EVAL_STOCHASTIC: Evaluation.STOCHASTIC,
-}
+EVALUATIONS = {EVAL_DETERMINISTIC: Evaluation.DETERMINISTIC, EVAL_STOCHASTIC: Evaluation.STOCHASTIC}
 
 
 def algorithm_of(configuration: ActorConfiguration) -> tuple[Algorithm, ConfigBase]:
@@ -139,10 +129,7 @@ def _experience(
 
 
 def _agent(
-    algorithm: Algorithm,
-    config: ConfigBase,
-    session: ActorSession,
-    bridge: PulledBridge,
+    algorithm: Algorithm, config: ConfigBase, session: ActorSession, bridge: PulledBridge
 ) -> AgentBase:
     """Return the agent of workers, for one environment; it closes the session's experience."""
     agent = algorithm.make_batch_agent(

@@ -2,13 +2,7 @@
 
 from pathlib import Path
 
-from relaax.access import (
-    Access,
-    Role,
-    TlsFiles,
-    TokenFile,
-    use_access,
-)
+from relaax.access import Access, Role, TlsFiles, TokenFile, use_access
 from relaax.access.process_access import is_allowed_to_be_insecure
 from relaax.access.tls import client_context, server_context
 from relaax.errors import ConfigurationError

@@ -108,10 +108,7 @@ class TrainingWatch:
         """Raise Abandoned if nobody knows whether the training goes on."""
         if self.is_abandoned:
             raise Abandoned(
-                "the parameter server",
-                self._give_up_s,
-                self._reason,
-                has_answered=self._has_heard,
+                "the parameter server", self._give_up_s, self._reason, has_answered=self._has_heard
             )
 
     def silence_s(self) -> float:

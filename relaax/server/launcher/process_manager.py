@@ -41,11 +41,7 @@ class ProcessManager(Manager):  # type: ignore[misc]  # honcho has no types
     """
 
     def __init__(
-        self,
-        printer: Any,
-        restarts: bool = False,
-        events: Any = None,
-        stop: Stop = terminate,
+        self, printer: Any, restarts: bool = False, events: Any = None, stop: Stop = terminate
     ) -> None:
         super().__init__(printer)
         self._process_ctor = partial(LaunchedProcess, grace_s=GRACE_S, stop=stop)

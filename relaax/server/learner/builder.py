@@ -85,9 +85,7 @@ def make_learner(
 
 
 def restore_learner(
-    learner: LearnerBase,
-    configuration: LearnerConfiguration,
-    resources: ExitStack,
+    learner: LearnerBase, configuration: LearnerConfiguration, resources: ExitStack
 ) -> RestoredLearner:
     """Restore the latest checkpoint, if any; ``resources`` hold the directory and the saver."""
     options = configuration.options

@@ -49,12 +49,7 @@ from relaax.server.common.replay_metrics import replay_figures
 from relaax.server.common.saver import BlobStore, CheckpointSaver
 from relaax.server.common.stop_signal import Stop, StopSignal
 from relaax.server.common.training_watch import TrainingWatch, first_answer
-from relaax.server.learner.builder import (
-    make_learner,
-    make_loop,
-    random_numbers,
-    restore_learner,
-)
+from relaax.server.learner.builder import make_learner, make_loop, random_numbers, restore_learner
 from relaax.server.learner.experience import Experience, OwnReplay, ReplayServers
 from relaax.server.learner.loop import LearnerLoop
 
@@ -164,10 +159,7 @@ def _steps(iteration: int, began_with: int) -> str:
 
 
 def _loop(
-    configuration: LearnerConfiguration,
-    resources: ExitStack,
-    operators: OperatorPort,
-    stop: Stop,
+    configuration: LearnerConfiguration, resources: ExitStack, operators: OperatorPort, stop: Stop
 ) -> tuple[LearnerLoop, TrainingWatch, Experience]:
     """Wire the parts together; ``resources`` will close them, and ``operators`` see them."""
     options, section = configuration.options, configuration.algorithm
@@ -297,10 +289,7 @@ def _experience(
 
 
 def _own_replay(
-    options: LearnerOptions,
-    spec: ReplaySpec,
-    random: np.random.Generator,
-    metrics: Metrics,
+    options: LearnerOptions, spec: ReplaySpec, random: np.random.Generator, metrics: Metrics
 ) -> OwnReplay:
     """Return a replay in this process, with what was saved of it."""
     replay, contents = spec.make(random, options.lease), None

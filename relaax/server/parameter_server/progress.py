@@ -100,10 +100,7 @@ class TrainingProgress:
 
     def __str__(self) -> str:
         rate = f"{self.steps_per_s:,.0f}/s"
-        parts = [
-            f"{self.steps()} at {rate}",
-            f"{self.returns()} ({self.averaged()})",
-        ]
+        parts = [f"{self.steps()} at {rate}", f"{self.returns()} ({self.averaged()})"]
         if self.mean_evaluation is not None:
             parts.append(f"{self.evaluated()} ({counted(self.evaluations, 'episode')})")
         if self.environments is not None:

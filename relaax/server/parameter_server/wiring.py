@@ -9,11 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
-from relaax.algorithm_base import (
-    BridgeBase,
-    ParameterServerBase,
-    RunningParameterServer,
-)
+from relaax.algorithm_base import BridgeBase, ParameterServerBase, RunningParameterServer
 from relaax.bridge import BridgeControl
 from relaax.bridge.sender_totals import SenderTotals
 from relaax.errors import ConfigurationError
@@ -28,9 +24,7 @@ from relaax.metrics import (
 from relaax.server.common.algorithm_loader import Algorithm, load_algorithm, make_config
 from relaax.server.common.aws import object_key, s3_client
 from relaax.server.common.checkpoint_place import saver_of, store_of
-from relaax.server.common.configuration import (
-    ParameterServerConfiguration,
-)
+from relaax.server.common.configuration import ParameterServerConfiguration
 from relaax.server.common.directory_lock import owned
 from relaax.server.common.operators import OperatorPort, SaveRecord, counter, gauge
 from relaax.server.common.operators.families import Metric, gauges
@@ -200,10 +194,7 @@ def training_monitor(
 
 
 def _open_port(
-    algorithm: Algorithm,
-    parameter_server: ParameterServerBase,
-    senders: SenderTotals,
-    address: str,
+    algorithm: Algorithm, parameter_server: ParameterServerBase, senders: SenderTotals, address: str
 ) -> RunningParameterServer:
     control = algorithm.BridgeControl
     own = BridgeControl(senders) if control is BridgeControl else control()

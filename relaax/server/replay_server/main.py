@@ -84,10 +84,7 @@ def serve(arguments: list[str]) -> int:
         replay.on_stored(partial(kept.add, STORED))
         port = resources.enter_context(closing(_port(options, replay)))
         watch = TrainingWatch(
-            bridge,
-            new_actions,
-            give_up_s=options.give_up,
-            on_counted=partial(kept.add, COUNTED),
+            bridge, new_actions, give_up_s=options.give_up, on_counted=partial(kept.add, COUNTED)
         )
         resources.enter_context(closing(watch))
         metrics = ReplayMetrics(replay.stats, bridge.metrics(), group=f"replay {options.own_name}")
@@ -113,10 +110,7 @@ def serve(arguments: list[str]) -> int:
 
 
 def _contents(
-    options: ReplayServerOptions,
-    replay: Replay,
-    spec: ReplaySpec,
-    saves: SaveRecord,
+    options: ReplayServerOptions, replay: Replay, spec: ReplaySpec, saves: SaveRecord
 ) -> Contents | None:
     """Restore what was saved, if a place is given; return what saves it again."""
     directory, s3 = options.checkpoint_dir, options.checkpoint_aws_s3

@@ -28,9 +28,7 @@ class Lobby:
     """
 
     def __init__(
-        self,
-        guard: Guard,
-        open_connection: Callable[[socket.socket], FrameConnection],
+        self, guard: Guard, open_connection: Callable[[socket.socket], FrameConnection]
     ) -> None:
         self._guard = guard
         self._open_connection = open_connection

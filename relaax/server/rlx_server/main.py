@@ -5,11 +5,7 @@ import select
 import signal
 import sys
 
-from relaax.server.common.configuration import (
-    leave_undisturbed,
-    load_rlx_server,
-    run_command,
-)
+from relaax.server.common.configuration import leave_undisturbed, load_rlx_server, run_command
 
 
 def main() -> int:

@@ -17,10 +17,7 @@ class Watchdog:
     """
 
     def __init__(
-        self,
-        state: ServerState,
-        timeout_s: float,
-        clock: Callable[[], float] = time.monotonic,
+        self, state: ServerState, timeout_s: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._state = state
         self.timeout_s = timeout_s

@@ -138,11 +138,7 @@ def _exploitation(
     if options.exploit is None:
         return None
     checkpoints = checkpoints_at(
-        options.checkpoint_dir,
-        options.checkpoint_aws_s3,
-        options.aws,
-        options.exploit,
-        "--exploit",
+        options.checkpoint_dir, options.checkpoint_aws_s3, options.aws, options.exploit, "--exploit"
     )
     trained = restore_trained(algorithm, config, checkpoints)
     evaluation = Evaluation.STOCHASTIC if options.stochastic else Evaluation.DETERMINISTIC

@@ -21,19 +21,10 @@ from relaax.protocol import FrameConnection
 from relaax.replay.replay import NotReady, Replay
 from relaax.replay.step_batch import StepBatch
 from relaax.server.common.algorithm_loader import Algorithm, load_algorithm, make_config
-from relaax.server.common.configuration import (
-    load_learner,
-    load_parameter_server,
-    load_rlx_server,
-)
+from relaax.server.common.configuration import load_learner, load_parameter_server, load_rlx_server
 from relaax.server.common.logs import start_logging
 from relaax.server.common.operators import OperatorPort
-from relaax.server.learner.builder import (
-    make_learner,
-    make_loop,
-    random_numbers,
-    restore_learner,
-)
+from relaax.server.learner.builder import make_learner, make_loop, random_numbers, restore_learner
 from relaax.server.learner.loop import LearnerLoop
 from relaax.server.parameter_server.training_monitor import (
     CHECK_INTERVAL_S,
@@ -130,10 +121,7 @@ class SerialTraining:
     """
 
     def __init__(
-        self,
-        monitor: TrainingMonitor,
-        global_t: Callable[[], int],
-        steps: int | None,
+        self, monitor: TrainingMonitor, global_t: Callable[[], int], steps: int | None
     ) -> None:
         self._monitor = monitor
         self._global_t = global_t

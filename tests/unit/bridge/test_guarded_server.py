@@ -90,10 +90,7 @@ def _tokens(tmp_path):
 @pytest.fixture(name="port")
 def _port(tokens):
     refusals = Refusals()
-    with (
-        access_while(Access(tokens=tokens, refusals=refusals)),
-        closing(Port(refusals)) as port,
-    ):
+    with access_while(Access(tokens=tokens, refusals=refusals)), closing(Port(refusals)) as port:
         yield port
 
 

@@ -90,11 +90,7 @@ def test_truncated_episodes_end_with_their_last_state_and_the_next_act(start_ser
     server = start_server()
     with Client(server.url) as client:
         GymnasiumRunner(Corridor(2, "truncated"), client).run(episodes=2)
-    episode = [
-        ["act", "[0.0]"],
-        ["reward_and_act", 0.5, "[1.0]"],
-        ["reward_and_act", 1.0, "[2.0]"],
-    ]
+    episode = [["act", "[0.0]"], ["reward_and_act", 0.5, "[1.0]"], ["reward_and_act", 1.0, "[2.0]"]]
     assert without_metrics(server.messages) == episode * 2
 
 

@@ -32,8 +32,7 @@ def test_everything_can_be_given() -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "episodes", "shares"),
-    [("3", "8", [3, 3, 2]), ("3", "2", [1, 1]), ("2", "2", [1, 1])],
+    ("count", "episodes", "shares"), [("3", "8", [3, 3, 2]), ("3", "2", [1, 1]), ("2", "2", [1, 1])]
 )
 def test_the_episodes_are_shared_out(count: str, episodes: str, shares: list[int]) -> None:
     options = parse_options([*REQUIRED, "--count", count, "--episodes", episodes])

@@ -217,8 +217,5 @@ class TestAnswersAboutSomethingElse:
 
     def test_one_environment_alone_is_no_exception(self, server):
         server.reply = lambda number, steps: answer([3], [0], [1])
-        with (
-            Client(server.url) as client,
-            pytest.raises(Failure, match=r"it answered about \[3\]"),
-        ):
+        with Client(server.url) as client, pytest.raises(Failure, match=r"it answered about \[3\]"):
             client.init([0.0])

@@ -34,10 +34,7 @@ def test_a_step_of_all_environments_is_one_message(server):
         observations = np.array([[1], [2]], np.float32)
         assert client.init(observations).tolist() == [1, 1]
         assert client.send(np.array([0.5, -1.0]), observations + 1).tolist() == [1, 1]
-    assert server.told == [
-        ([START, START], [0, 0], [1, 2], []),
-        ([0, 0], [0.5, -1.0], [2, 3], []),
-    ]
+    assert server.told == [([START, START], [0, 0], [1, 2], []), ([0, 0], [0.5, -1.0], [2, 3], [])]
 
 
 def test_episodes_that_ended_start_again_in_the_same_message(server):

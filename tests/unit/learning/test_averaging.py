@@ -64,8 +64,7 @@ class TestRounds:
         np.testing.assert_allclose(store.read()[0], [-4, -3])
 
     @pytest.mark.parametrize(
-        ("gradient", "reason"),
-        [(vector(1, 2, 3), "has shape"), (vector(1, np.nan), "not finite")],
+        ("gradient", "reason"), [(vector(1, 2, 3), "has shape"), (vector(1, np.nan), "not finite")]
     )
     def test_a_gradient_that_does_not_fit_is_refused_and_leaves_the_round_as_it_is(
         self, gradient, reason

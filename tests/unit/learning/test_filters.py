@@ -5,12 +5,7 @@ import pytest
 from learning_parts import Recorder
 
 from relaax.algorithm_base import NullMetrics, Version
-from relaax.learning.filters import (
-    FilteredBridge,
-    MergingOptimizer,
-    ZFilter,
-    initial_statistics,
-)
+from relaax.learning.filters import FilteredBridge, MergingOptimizer, ZFilter, initial_statistics
 from relaax.learning.filters.statistics import MOST_ROWS, merge, statistics_of
 from relaax.learning.optimizers import RMSProp, RMSPropSettings
 from relaax.learning.parameter_service import ParameterService

@@ -42,8 +42,7 @@ def test_uniform_values_stay_in_the_range_that_the_inputs_set():
 
 
 @pytest.mark.parametrize(
-    ("name", "gain"),
-    [("conv1", 2**0.5), ("dense0", 2**0.5), ("policy", 0.01), ("value", 1.0)],
+    ("name", "gain"), [("conv1", 2**0.5), ("dense0", 2**0.5), ("policy", 0.01), ("value", 1.0)]
 )
 def test_orthogonal_columns_have_one_length_and_no_angle_but_the_right_one(name, gain):
     _, tensors = draw("orthogonal")

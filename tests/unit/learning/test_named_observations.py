@@ -186,8 +186,7 @@ def named_actor(kept, most_at_once=128):
     return Actor(
         preprocessor=Preprocessor({"x": (2,), "y": (3,)}, 1, ActionMask("legal", 2)),
         policy=CurrentPolicy(
-            lambda flat: Parameters(network.manifest.unpack(flat)),
-            Values(Version(0), 0, vector),
+            lambda flat: Parameters(network.manifest.unpack(flat)), Values(Version(0), 0, vector)
         ),
         model=NumpyPolicy(network, distribution, action_mask="legal"),
         distribution=distribution,

@@ -151,10 +151,7 @@ def test_a_network_may_be_in_a_file_of_its_own(name, tmp_path, monkeypatch):
             "layer_norm",
         ),
         ({"dense": {}}, "layer 2 (dense): units is missing"),
-        (
-            {"dense": {"unit": 4}},
-            "layer 2 (dense): unit: no such key; did you mean units?",
-        ),
+        ({"dense": {"unit": 4}}, "layer 2 (dense): unit: no such key; did you mean units?"),
         ({"lstm": {"size": 4}}, "layer 2 (lstm): size: no such key; there is units"),
         ({"dense": 0}, "layer 2 (dense): units: must be a whole number above 0, is 0"),
         ({"dense": True}, "layer 2 (dense): must be a section with units and activation, is True"),
@@ -294,11 +291,7 @@ def test_a_file_that_is_not_there_is_named_with_where_it_was_looked_for(tmp_path
         ("deep.yaml", "[" * 5000, "line 1: values lie in each other on more than 64 levels"),
         ("deep.json", "[" * 100_000, "values lie in each other on too many levels"),
         ("self.yaml", "&a [*a]", "line 1: an alias stands for what it is a part of"),
-        (
-            "laughs.yaml",
-            "a: &a [" + "1, " * 1000 + "]\nb: [" + "*a, " * 1000 + "]",
-            "10000 values",
-        ),
+        ("laughs.yaml", "a: &a [" + "1, " * 1000 + "]\nb: [" + "*a, " * 1000 + "]", "10000 values"),
     ],
 )
 def test_a_file_that_grows_when_it_is_read_is_refused(name, text, said, tmp_path):

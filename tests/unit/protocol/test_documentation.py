@@ -204,10 +204,7 @@ MEANING = [
     ),
     binary.encode_steps(
         steps(
-            [0],
-            [START],
-            [0],
-            {"camera": PICTURES[:1], "arm/angle": np.array([[0.5]], np.float32)},
+            [0], [START], [0], {"camera": PICTURES[:1], "arm/angle": np.array([[0.5]], np.float32)}
         )
     ),
     answers([0], [START], [[2, 0]], NOTHING),

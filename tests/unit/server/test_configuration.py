@@ -326,10 +326,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("flags", "reason"),
         [
-            (
-                ["--goal-return", "much"],
-                "--goal-return: must be a number, is 'much'",
-            ),
+            (["--goal-return", "much"], "--goal-return: must be a number, is 'much'"),
             (["--goal-episodes", "1.5"], "--goal-episodes: must be an integer, is 1.5"),
             (
                 ["--checkpoint-interval", "-1"],

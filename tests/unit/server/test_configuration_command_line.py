@@ -8,12 +8,7 @@ import sys
 import pytest
 
 from relaax import __version__
-from relaax.errors import (
-    BridgeError,
-    CheckpointError,
-    CheckpointMismatch,
-    ConfigurationError,
-)
+from relaax.errors import BridgeError, CheckpointError, CheckpointMismatch, ConfigurationError
 from relaax.server.common.configuration import (
     ParameterServerOptions,
     RlxServerOptions,

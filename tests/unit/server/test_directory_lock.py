@@ -33,10 +33,7 @@ def _other(tmp_path):
 
 
 def test_the_owner_is_named(tmp_path, other):
-    with (
-        pytest.raises(ConfigurationError) as refused,
-        owned(tmp_path, "another", wait_s=0.2),
-    ):
+    with pytest.raises(ConfigurationError) as refused, owned(tmp_path, "another", wait_s=0.2):
         pass
     said = f"{tmp_path} is in use by relaax-parameter-server (pid {other.pid} on "
     assert str(refused.value).startswith(said)

@@ -129,8 +129,7 @@ for number in range(int(sys.argv[3])):
 def writers(path, count, records):
     return [
         subprocess.Popen(
-            [sys.executable, "-c", WRITER, path, f"w{number}", str(records)],
-            stdout=subprocess.PIPE,
+            [sys.executable, "-c", WRITER, path, f"w{number}", str(records)], stdout=subprocess.PIPE
         )
         for number in range(count)
     ]

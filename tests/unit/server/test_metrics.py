@@ -254,9 +254,7 @@ def test_a_directory_that_cannot_be_made_is_a_configuration_error(tmp_path):
 
 
 def test_tensorboard_reads_the_files(tmp_path, writer):
-    from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import (
-        PyRecordReader_New,
-    )
+    from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import PyRecordReader_New
 
     writer.scalar("loss", 0.5, 3)
     writer.close()

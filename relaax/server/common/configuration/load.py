@@ -12,11 +12,7 @@ from pydantic import BaseModel, ValidationError
 from relaax.errors import ConfigurationError
 from relaax.hints import did_you_mean
 from relaax.server.common.algorithm_location import locate_algorithm
-from relaax.server.common.configuration.access_file import (
-    ACCESS,
-    place_of_access,
-    with_access_file,
-)
+from relaax.server.common.configuration.access_file import ACCESS, place_of_access, with_access_file
 from relaax.server.common.configuration.command_line import build_parser
 from relaax.server.common.configuration.commands import (
     ACTOR,

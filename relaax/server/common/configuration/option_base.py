@@ -4,11 +4,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from relaax.server.common.configuration.option_kinds import (
-    AwsAccess,
-    FileOption,
-    SwitchOption,
-)
+from relaax.server.common.configuration.option_kinds import AwsAccess, FileOption, SwitchOption
 
 
 def option(default: Any, description: str) -> Any:

@@ -36,7 +36,7 @@ from relaax.server.common.configuration.option_kinds import (
 #: What to write in the place of options that there were.
 REPLACED = {
     "--inference": "write '--workers: auto' for what was 'batched'; leave it out, or write "
-    "'--workers: connection', for what was 'inline'",
+    "'--workers: connection', for what was 'inline'"
 }
 
 
@@ -60,8 +60,7 @@ class RlxServerOptions(AccessOptions):
         "connections among them, which is faster and takes less memory with many of them",
     )
     learner: AddressOption = option(
-        Address("localhost", 7002),
-        "address of the learner, for algorithms that have one",
+        Address("localhost", 7002), "address of the learner, for algorithms that have one"
     )
     replay_servers: AddressesOption | None = option(
         None, f"addresses of the replay servers, to which steps go instead{FROM_LEARNER}"
@@ -103,8 +102,7 @@ class RlxServerOptions(AccessOptions):
         4096, "how many connections are served, at most; further ones are closed"
     )
     max_connections_per_address: CountOption = option(
-        4096,
-        "how many of them may come from one address, at most; behind a load balancer all do",
+        4096, "how many of them may come from one address, at most; behind a load balancer all do"
     )
     max_message_rate: CountOption = option(
         20_000, "close a connection that sends more messages in a second"

@@ -8,11 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 
 from prometheus_client import Metric
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-)
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
 __all__ = ["Metric", "counter", "counters", "gauge", "gauges", "histogram"]
 

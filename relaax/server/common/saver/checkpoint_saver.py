@@ -12,11 +12,7 @@ from safetensors import numpy as safetensors
 
 from relaax.algorithm_base.checkpoint import Checkpoint, Saver
 from relaax.bridge.sender_totals import SenderTotals
-from relaax.errors import (
-    CheckpointError,
-    ConfigurationError,
-    DamagedCheckpoint,
-)
+from relaax.errors import CheckpointError, ConfigurationError, DamagedCheckpoint
 from relaax.failpoints import passing
 from relaax.server.common.saver.manifest import (
     CheckpointManifest,

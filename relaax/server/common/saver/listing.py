@@ -2,11 +2,7 @@
 
 from dataclasses import dataclass
 
-from relaax.server.common.saver.manifest import (
-    CheckpointManifest,
-    manifest_in,
-    steps_of_manifests,
-)
+from relaax.server.common.saver.manifest import CheckpointManifest, manifest_in, steps_of_manifests
 from relaax.server.common.saver.scores import Ranking, Score
 from relaax.server.common.saver.store import BlobStore
 

@@ -22,10 +22,7 @@ _COMPARED = (EPISODE_REWARD, "episode/length", "server/steps per second")
 
 
 def describe_run(
-    options: Mapping[str, Any],
-    rlx_server: Any,
-    algorithm: str,
-    parameters: Mapping[str, Any],
+    options: Mapping[str, Any], rlx_server: Any, algorithm: str, parameters: Mapping[str, Any]
 ) -> list[Summary]:
     """Return a run's configuration: as text, and the algorithm's parameters as hyperparameters.
 

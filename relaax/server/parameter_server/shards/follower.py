@@ -14,14 +14,7 @@ from relaax.failpoints import passing
 from relaax.server.common.checkpoint_sets import part_of, split
 from relaax.server.common.operators import SaveRecord
 from relaax.server.parameter_server.shards.members import NotWhole, Said
-from relaax.server.parameter_server.shards.orders import (
-    Beginning,
-    End,
-    Heard,
-    News,
-    Save,
-    Update,
-)
+from relaax.server.parameter_server.shards.orders import Beginning, End, Heard, News, Save, Update
 from relaax.server.parameter_server.shards.staging import Staging
 
 _log = logging.getLogger(__name__)

@@ -17,14 +17,7 @@ from relaax.bridge.vectors import WithVector
 from relaax.failpoints import passing
 from relaax.server.parameter_server.shards.leader import Leader
 from relaax.server.parameter_server.shards.members import MemberInfo, NotWhole, Said
-from relaax.server.parameter_server.shards.orders import (
-    Beginning,
-    End,
-    Heard,
-    News,
-    Save,
-    Update,
-)
+from relaax.server.parameter_server.shards.orders import Beginning, End, Heard, News, Save, Update
 
 _log = logging.getLogger(__name__)
 

@@ -158,10 +158,7 @@ class SeparateEvaluators(SeparateAgents, EvaluatorBase):
     """An agent for each environment, which is told to evaluate before all else."""
 
     def __init__(
-        self,
-        make_agent: Callable[[], AgentBase],
-        evaluation: Evaluation,
-        failures: FailureLog,
+        self, make_agent: Callable[[], AgentBase], evaluation: Evaluation, failures: FailureLog
     ) -> None:
         super().__init__(lambda _: _evaluating(make_agent(), evaluation), failures)
 

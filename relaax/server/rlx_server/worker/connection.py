@@ -67,12 +67,7 @@ class Codec(Protocol):
 class Connection:
     """A client's messages, what they mean, and where its environments are in this worker."""
 
-    def __init__(
-        self,
-        messages: MessageConnection,
-        peer: str,
-        timeout_s: float | None,
-    ) -> None:
+    def __init__(self, messages: MessageConnection, peer: str, timeout_s: float | None) -> None:
         self.messages = messages
         self.peer = peer
         #: The descriptor that is polled; it stays known after the connection is closed.

@@ -2,16 +2,7 @@
 
 import numpy as np
 import pytest
-from learning_parts import (
-    Driven,
-    Gradients,
-    Recorder,
-    Stored,
-    graphs_of,
-    only,
-    report,
-    wait_until,
-)
+from learning_parts import Driven, Gradients, Recorder, Stored, graphs_of, only, report, wait_until
 
 from relaax.algorithm_base import NullSaver
 from relaax.steps import START, TERMINATED
@@ -190,9 +181,7 @@ def test_a_slot_that_is_used_again_remembers_nothing(learning_with):
     assert not rollout.recurrent_state.any()
 
 
-def test_recurrent_state_is_kept_by_environment_and_starts_at_zero_with_each_episode(
-    learning_with,
-):
+def test_recurrent_state_is_kept_by_environment_and_starts_at_zero_with_each_episode(learning_with):
     learning = learning_with(lstm=True, lstm_size=4)
     agent = learning.batch_agent()
     slots = agent.open(2)

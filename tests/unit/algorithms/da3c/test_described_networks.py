@@ -166,11 +166,7 @@ def test_a_masked_action_has_no_part_in_the_loss_and_no_gradient(da3c, changes):
     """Loss and gradient are those of a network that has never heard of the action."""
     da3c.prepare_to_fork()
     few = Network.of((4,), (Dense(5),), HEADS[1])
-    many = Network(
-        {"x": few.encoders[""]},
-        (),
-        HEADS[0],
-    )
+    many = Network({"x": few.encoders[""]}, (), HEADS[0])
     weights = few.manifest.unpack(initial_parameters(few.manifest, "uniform", 3))
     wider = {f"x/{name}" if name.startswith("dense") else name: w for name, w in weights.items()}
     wider["policy/kernel"] = np.pad(weights["policy/kernel"], [(0, 0), (0, 1)], constant_values=9)

@@ -10,14 +10,7 @@ import pytest
 from relaax.errors import ProtocolError
 from relaax.evaluation import Evaluation
 from relaax.protocol import binary
-from relaax.protocol.binary import (
-    Error,
-    ErrorCode,
-    Hello,
-    Metric,
-    ServerCodec,
-    Welcome,
-)
+from relaax.protocol.binary import Error, ErrorCode, Hello, Metric, ServerCodec, Welcome
 from relaax.spaces import actions_differ, box, differ, discrete, misfits, shape_of
 from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
 

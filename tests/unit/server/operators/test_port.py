@@ -59,10 +59,7 @@ def guarded_port(listener, folder):
     path = folder / "tokens"
     path.touch(mode=0o600)
     path.write_text(f"monitor {MONITOR}\n")
-    with (
-        access_while(Access(tokens=TokenFile(path))),
-        closing(OperatorPort(listener)) as port,
-    ):
+    with access_while(Access(tokens=TokenFile(path))), closing(OperatorPort(listener)) as port:
         yield port
 
 

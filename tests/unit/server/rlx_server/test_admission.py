@@ -85,9 +85,7 @@ class Machine:
         self.available = 1000 * MIB
         self.private = {}
         monkeypatch.setattr(
-            admission.psutil,
-            "virtual_memory",
-            lambda: SimpleNamespace(available=self.available),
+            admission.psutil, "virtual_memory", lambda: SimpleNamespace(available=self.available)
         )
         self.admission = ShareAdmission(1, clock=lambda: self.now, memory_of=self.memory_of)
 

@@ -14,10 +14,7 @@ from relaax.errors import BridgeError, ConfigurationError, ParameterServerAway
 from relaax.protocol import FrameConnection, binary
 from relaax.protocol.binary import ErrorCode, Hello
 from relaax.server.rlx_server.tally import private_row
-from relaax.server.rlx_server.worker.process import (
-    ALGORITHM_HAS_FAILED,
-    run_connection_worker,
-)
+from relaax.server.rlx_server.worker.process import ALGORITHM_HAS_FAILED, run_connection_worker
 from relaax.server.rlx_server.worker.settings import Purpose, first_seed, seed_after
 from relaax.spaces import box, discrete
 from relaax.steps import START

@@ -12,12 +12,7 @@ from shards import Shards, random_vectors, whole
 from relaax.algorithm_base import Phase
 from relaax.bridge import BridgeControl, sharded
 from relaax.bridge.sharded import ShardedBridge
-from relaax.errors import (
-    BridgeError,
-    CheckpointError,
-    CheckpointMismatch,
-    ParameterServerAway,
-)
+from relaax.errors import BridgeError, CheckpointError, CheckpointMismatch, ParameterServerAway
 from relaax.learning.filters.filters import MergingOptimizer
 from relaax.learning.filters.statistics import initial_statistics
 from relaax.learning.optimizers import SGD, Adam, AdamSettings, RMSProp, RMSPropSettings
