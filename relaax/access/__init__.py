@@ -20,14 +20,6 @@ from relaax.access.tls import TlsFiles
 from relaax.access.tokens import Right, Role, TokenFile
 
 __all__ = [
-    "Access",
-    "Refusals",
-    "Right",
-    "Role",
-    "TlsFiles",
-    "TokenFile",
-    "current_access",
-    "refuse_unguarded",
-    "require_guarded",
-    "use_access",
-]
+    "Access", "Refusals", "Right", "Role", "TlsFiles", "TokenFile", "current_access",
+    "refuse_unguarded", "require_guarded", "use_access"
+]  # fmt: skip

@@ -23,16 +23,6 @@ from relaax.actor.session import (
 )
 
 __all__ = [
-    "ACTOR_MODES",
-    "EVAL_DETERMINISTIC",
-    "EVAL_STOCHASTIC",
-    "TRAINING",
-    "Acted",
-    "Actor",
-    "ActorMode",
-    "ActorSession",
-    "Module",
-    "ModuleDict",
-    "ParameterArrays",
-    "PullRule",
-]
+    "ACTOR_MODES", "EVAL_DETERMINISTIC", "EVAL_STOCHASTIC", "TRAINING", "Acted", "Actor",
+    "ActorMode", "ActorSession", "Module", "ModuleDict", "ParameterArrays", "PullRule"
+]  # fmt: skip

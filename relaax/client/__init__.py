@@ -45,16 +45,6 @@ from relaax.client.vector_client import VectorClient
 from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
 
 __all__ = [
-    "FINAL",
-    "START",
-    "TERMINATED",
-    "TRUNCATED",
-    "Backoff",
-    "Client",
-    "ClientAccess",
-    "Failure",
-    "Steps",
-    "TcpTransport",
-    "TlsFiles",
-    "VectorClient",
-]
+    "FINAL", "START", "TERMINATED", "TRUNCATED", "Backoff", "Client", "ClientAccess", "Failure",
+    "Steps", "TcpTransport", "TlsFiles", "VectorClient"
+]  # fmt: skip

@@ -13,14 +13,6 @@ from relaax.surreal.buffers import Buffer, FIFOBuffer, PrioritizedBuffer, Unifor
 from relaax.surreal.config import Config, Settings
 
 __all__ = [
-    "Acted",
-    "Actor",
-    "Buffer",
-    "Config",
-    "FIFOBuffer",
-    "Learner",
-    "PrioritizedBuffer",
-    "Settings",
-    "SurrealAlgorithm",
-    "UniformBuffer",
-]
+    "Acted", "Actor", "Buffer", "Config", "FIFOBuffer", "Learner", "PrioritizedBuffer", "Settings",
+    "SurrealAlgorithm", "UniformBuffer"
+]  # fmt: skip

@@ -35,20 +35,8 @@ from relaax.learning.actor_critic.policy_settings import PolicySettings
 Agent, ParameterServer = make_agent, make_parameter_server
 
 __all__ = [
-    "ActorCriticConfig",
-    "ActorCriticSettings",
-    "Agent",
-    "ContinuousSettings",
-    "DiscreteSettings",
-    "ParameterServer",
-    "PolicyConfig",
-    "PolicySettings",
-    "VTraceSection",
-    "columns_of",
-    "make_agent",
-    "make_batch_agent",
-    "make_gradients",
-    "make_objective",
-    "make_parameter_server",
-    "prepare_to_fork",
-]
+    "ActorCriticConfig", "ActorCriticSettings", "Agent", "ContinuousSettings", "DiscreteSettings",
+    "ParameterServer", "PolicyConfig", "PolicySettings", "VTraceSection", "columns_of",
+    "make_agent", "make_batch_agent", "make_gradients", "make_objective", "make_parameter_server",
+    "prepare_to_fork"
+]  # fmt: skip

@@ -34,17 +34,7 @@ from relaax.learning.distributions.of_space import distribution_of
 from relaax.learning.distributions.squashed_gaussian import SquashedGaussian
 
 __all__ = [
-    "ActionHead",
-    "ActionValues",
-    "Bernoulli",
-    "Categorical",
-    "Deterministic",
-    "DiagonalGaussian",
-    "Distribution",
-    "GraphActionHead",
-    "GraphDistribution",
-    "Maskable",
-    "MultiDiscrete",
-    "SquashedGaussian",
-    "distribution_of",
-]
+    "ActionHead", "ActionValues", "Bernoulli", "Categorical", "Deterministic", "DiagonalGaussian",
+    "Distribution", "GraphActionHead", "GraphDistribution", "Maskable", "MultiDiscrete",
+    "SquashedGaussian", "distribution_of"
+]  # fmt: skip

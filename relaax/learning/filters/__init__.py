@@ -21,14 +21,6 @@ from relaax.learning.filters.statistics import initial_statistics
 from relaax.learning.filters.z_filter import Scale, ZFilter
 
 __all__ = [
-    "FilterSettings",
-    "FilteredBridge",
-    "FilteringModel",
-    "Filters",
-    "MergingOptimizer",
-    "ParameterSource",
-    "Scale",
-    "ZFilter",
-    "initial_statistics",
-    "scaled_states",
-]
+    "FilterSettings", "FilteredBridge", "FilteringModel", "Filters", "MergingOptimizer",
+    "ParameterSource", "Scale", "ZFilter", "initial_statistics", "scaled_states"
+]  # fmt: skip

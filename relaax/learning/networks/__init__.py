@@ -21,19 +21,7 @@ from relaax.learning.networks.manifest import ParameterManifest, Parameters, Ten
 from relaax.learning.networks.reading import read_network
 
 __all__ = [
-    "LSTM",
-    "POLICY",
-    "Convolution",
-    "Dense",
-    "Encoder",
-    "Head",
-    "Layer",
-    "LayerNorm",
-    "Network",
-    "ParameterManifest",
-    "Parameters",
-    "TensorSpec",
-    "default_network",
-    "initial_parameters",
-    "read_network",
-]
+    "LSTM", "POLICY", "Convolution", "Dense", "Encoder", "Head", "Layer", "LayerNorm", "Network",
+    "ParameterManifest", "Parameters", "TensorSpec", "default_network", "initial_parameters",
+    "read_network"
+]  # fmt: skip

@@ -18,15 +18,7 @@ from .learner_roles import TransitionBatch, Update
 from .settings import ContinuousSettings, OffPolicySettings
 
 __all__ = [
-    "ContinuousSettings",
-    "OffPolicyConfig",
-    "OffPolicyLearner",
-    "OffPolicySettings",
-    "ParameterServer",
-    "TransitionBatch",
-    "Update",
-    "learner_of",
-    "make_actor",
-    "prepare_to_fork",
-    "replay_spec",
-]
+    "ContinuousSettings", "OffPolicyConfig", "OffPolicyLearner", "OffPolicySettings",
+    "ParameterServer", "TransitionBatch", "Update", "learner_of", "make_actor", "prepare_to_fork",
+    "replay_spec"
+]  # fmt: skip

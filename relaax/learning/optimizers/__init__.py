@@ -10,13 +10,6 @@ from relaax.learning.optimizers.optimizer import Optimizer, clip_by_global_norm,
 from relaax.learning.optimizers.sections import SGD, OptimizerSections, RMSProp, RMSPropSettings
 
 __all__ = [
-    "SGD",
-    "Adam",
-    "AdamSettings",
-    "Optimizer",
-    "OptimizerSections",
-    "RMSProp",
-    "RMSPropSettings",
-    "clip_by_global_norm",
-    "linear_anneal",
-]
+    "SGD", "Adam", "AdamSettings", "Optimizer", "OptimizerSections", "RMSProp", "RMSPropSettings",
+    "clip_by_global_norm", "linear_anneal"
+]  # fmt: skip

@@ -22,16 +22,7 @@ from relaax.protocol.json.messages import (
 from relaax.protocol.json.server_codec import ServerCodec
 
 __all__ = [
-    "Act",
-    "Request",
-    "RewardAndAct",
-    "RewardAndReset",
-    "ScalarMetric",
-    "ServerCodec",
-    "decode_action",
-    "decode_request",
-    "decode_score",
-    "encode_action",
-    "encode_request",
-    "encode_score",
-]
+    "Act", "Request", "RewardAndAct", "RewardAndReset", "ScalarMetric", "ServerCodec",
+    "decode_action", "decode_request", "decode_score", "encode_action", "encode_request",
+    "encode_score"
+]  # fmt: skip

@@ -28,14 +28,6 @@ from relaax.replay.memoire.server import ReplayMemoryServer
 from relaax.replay.replay import NotReady
 
 __all__ = [
-    "Bind",
-    "Conn",
-    "MemoryClosed",
-    "Mode",
-    "NotReady",
-    "Proxy",
-    "ReplayAway",
-    "ReplayMemory",
-    "ReplayMemoryClient",
-    "ReplayMemoryServer",
-]
+    "Bind", "Conn", "MemoryClosed", "Mode", "NotReady", "Proxy", "ReplayAway", "ReplayMemory",
+    "ReplayMemoryClient", "ReplayMemoryServer"
+]  # fmt: skip

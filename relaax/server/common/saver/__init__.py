@@ -19,13 +19,6 @@ from relaax.server.common.saver.scores import CheckpointScores
 from relaax.server.common.saver.store import BlobStore
 
 __all__ = [
-    "BlobStore",
-    "CheckpointSaver",
-    "CheckpointScores",
-    "DirectoryStore",
-    "ListedCheckpoint",
-    "MeanReturn",
-    "Restore",
-    "S3Store",
-    "list_checkpoints",
-]
+    "BlobStore", "CheckpointSaver", "CheckpointScores", "DirectoryStore", "ListedCheckpoint",
+    "MeanReturn", "Restore", "S3Store", "list_checkpoints"
+]  # fmt: skip

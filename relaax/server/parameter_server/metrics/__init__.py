@@ -22,13 +22,6 @@ from relaax.server.parameter_server.metrics.s3_mirror import S3Mirror
 from relaax.server.parameter_server.metrics.wandb_log import WandbWriter
 
 __all__ = [
-    "ClientMetricLimits",
-    "EpisodeReturns",
-    "EvaluationScores",
-    "EventWriter",
-    "S3Mirror",
-    "SeveralMetrics",
-    "WandbWriter",
-    "WorkerCount",
-    "describe_run",
-]
+    "ClientMetricLimits", "EpisodeReturns", "EvaluationScores", "EventWriter", "S3Mirror",
+    "SeveralMetrics", "WandbWriter", "WorkerCount", "describe_run"
+]  # fmt: skip
