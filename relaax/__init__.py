@@ -9,7 +9,6 @@ The words that all layers share:
 ``relaax.evaluation``        how an environment evaluates, and which policy
 ``relaax.metrics``           where scalars go
 ``relaax.throttled_log``     lines of the log that would come again and again
-``relaax.failpoints``        named places where a test lets a process fail
 ``relaax.hints``             the name that was probably meant
 ``relaax.interval_metrics``  one point a second of what happens thousands of times a second
 ``relaax.kept_counts``       counts that others can read, also after the process was killed

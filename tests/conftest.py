@@ -13,16 +13,12 @@ from clock import Clock
 from processes import REPOSITORY, Training, wait_for
 
 from relaax.bridge import Bridge
-from relaax.failpoints import failpoints
 from relaax.server.common.algorithm_loader import load_algorithm
 from relaax.throttled_log import RateLimit
 
 # A shell that starts the tests in the background lets them ignore SIGINT, and with them all
 # processes that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-
-# Read now, when nothing is set: what a test sets is for the processes that it starts alone.
-failpoints()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -24,6 +24,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import failpoints
 import setproctitle
 
 #: What most programs import, among them what takes long. None of it may start a thread.
@@ -216,6 +217,8 @@ def _program(order: dict[str, Any], output: int) -> Callable[[], object]:
     os.close(output)
     os.environ.clear()
     os.environ.update(order["environment"])
+    if failpoints.VARIABLE in os.environ:
+        failpoints.install()
     namespace, (program, *arguments) = _divided(order["arguments"])
     if namespace is not None:
         _enter(namespace)

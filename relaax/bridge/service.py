@@ -2,6 +2,7 @@
 
 import logging
 import secrets
+import sys
 import threading
 import time
 from collections import OrderedDict
@@ -33,7 +34,6 @@ from relaax.bridge.sender_totals import CountedSteps, SenderTotals, require_poss
 from relaax.bridge.traffic import Traffic
 from relaax.bridge.vectors import GRADIENTS, PUBLICATIONS, SERVICE_NAME, VALUES, WithVector
 from relaax.errors import ParameterServerAway
-from relaax.failpoints import passing
 from relaax.kept_counts import KeptCounts
 from relaax.throttled_log import FailureLog, in_words
 
@@ -230,7 +230,7 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
 
     def _count(self, request: bridge_pb2.Steps) -> int:
         global_t = self._steps.count(request.count, request.sender, request.total)
-        passing("bridge.counted")
+        sys.audit("relaax.bridge.counted")
         return global_t
 
     def _evaluations(self, request: bridge_pb2.EvaluationQuery) -> bridge_pb2.Evaluations:
@@ -253,9 +253,9 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
             if computed_with is None:
                 return self._values_message(self._service.get())
         gradients = _NOTHING if request.vector is None else request.vector
-        passing("bridge.apply")
+        sys.audit("relaax.bridge.apply")
         values = self._service.apply(gradients, fields.steps, computed_with)
-        passing("bridge.applied")
+        sys.audit("relaax.bridge.applied")
         if not fields.want_values:
             return WithVector(bridge_pb2.Values(incarnation=self._incarnation), None)
         return self._values_message(values)

@@ -2,6 +2,7 @@
 
 import logging
 import secrets
+import sys
 import threading
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
@@ -15,7 +16,6 @@ import numpy.typing as npt
 from relaax.bridge.payloads import WithPayload
 from relaax.bridge.refusals import refuse, unary
 from relaax.errors import ConfigurationError
-from relaax.failpoints import passing
 from relaax.replay import replay_pb2
 from relaax.replay.gather import Empty
 from relaax.replay.replay import NotReady, ReplayState
@@ -234,7 +234,7 @@ class ReplayServicer:
     ) -> replay_pb2.Stored:
         writer, deadline = request.fields.writer, monotonic() + timeout_s
         following = []
-        passing("replay.store")
+        sys.audit("relaax.replay.store")
         runs = list(runs_of(request, self._replay.schema))
         for run in runs:
             require_finite(run.rows, self._finite)
@@ -243,7 +243,7 @@ class ReplayServicer:
             following.append(
                 self._replay.append(writer, run.environment, run.first, run.rows, run.flags, left)
             )
-        passing("replay.stored")
+        sys.audit("relaax.replay.stored")
         return replay_pb2.Stored(next=following)
 
     def _sample(self, request: replay_pb2.Request) -> WithPayload[replay_pb2.Items]:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
+import failpoints
 import numpy as np
 import pytest
 from processes import REPOSITORY, SMALL_SAC, Process, Training, free_port, repeated, wait_for
@@ -15,7 +16,6 @@ from safetensors.numpy import load_file
 
 from relaax.algorithm_base import Values
 from relaax.bridge import Bridge, stub
-from relaax.failpoints import VARIABLE
 from relaax.replay.client.stub import ReplayStub
 from relaax.replay.client.writer import ReplayWriter
 from relaax.replay.schema import Schema
@@ -28,26 +28,13 @@ pytestmark = pytest.mark.integration
 STEPS = 64
 
 
-def test_an_unknown_failpoint_is_refused_in_one_line_when_a_server_starts(
-    training: Training, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setenv(VARIABLE, "saver.dta=kill")
-    server = training.start_command("relaax-parameter-server")
-    assert server.wait() == 2
-    assert (
-        "error: RELAAX_FAILPOINTS: there is no failpoint 'saver.dta'; there are: saver.data,"
-        in (server.output())
-    )
-    assert "Traceback" not in server.output()
-
-
 class TestParameterServer:
     """It saves ten times a second, if not said otherwise, and the test is its worker."""
 
     @pytest.fixture(name="start")
     def _start(self, training: Training, monkeypatch: pytest.MonkeyPatch):
-        def start(failpoints: str = "", interval_s: float = 0.1) -> Process:
-            monkeypatch.setenv(VARIABLE, failpoints)
+        def start(fault: str = "", interval_s: float = 0.1) -> Process:
+            monkeypatch.setenv(failpoints.VARIABLE, fault)
             return training.start_parameter_server("--checkpoint-interval", str(interval_s))
 
         return start
@@ -61,7 +48,6 @@ class TestParameterServer:
     ):
         monkeypatch.setattr(stub, "FIRST_WAIT_S", 60.0)  # the kill comes before a repetition
         server = start(f"bridge.counted={fault}")
-        server.says("WARNING:RELAAX_FAILPOINTS is set: this process fails at bridge.counted")
         with (
             closing(Bridge(training.parameter_server_url)) as worker,
             closing(Bridge(training.parameter_server_url)) as another,
@@ -137,7 +123,7 @@ class TestParameterServer:
                     server = start(next_fault)
                     values = lost.result()
                 assert (values.global_t, values.version.number) == (20, 2)
-            monkeypatch.setenv(VARIABLE, "bridge.call=kill@2")
+            monkeypatch.setenv(failpoints.VARIABLE, "bridge.call=kill@2")
             run_until_killed(
                 training,
                 f"""
@@ -172,8 +158,8 @@ class TestReplayServer:
         options = {"checkpoint-dir": str(self.place), "checkpoint-interval": 0.1}
         training.configure({**SMALL_SAC, "updates_per_step": None}, replay_server=options)
 
-        def start(failpoints: str = "") -> Process:
-            monkeypatch.setenv(VARIABLE, failpoints)
+        def start(fault: str = "") -> Process:
+            monkeypatch.setenv(failpoints.VARIABLE, fault)
             return training.start_replay_server(self.url)
 
         return start
@@ -218,12 +204,11 @@ class TestReplayServer:
         self, training: Training, start, monkeypatch, fault, messages
     ):
         start()
-        monkeypatch.setenv(VARIABLE, f"{fault}=kill@2")
+        monkeypatch.setenv(failpoints.VARIABLE, f"{fault}=kill@2")
         run_until_killed(
             training,
             f"""
-            import sys
-            sys.path[:0] = {[str(REPOSITORY / "tests"), str(REPOSITORY / "tests/integration")]}
+            sys.path.append({str(REPOSITORY / "tests/integration")!r})
             from test_failpoints import ReplayStub, ReplayWriter, numbered
             stub = ReplayStub({self.url!r})
             schema, _ = stub.describe()
@@ -249,7 +234,9 @@ class TestReplayServer:
 
 def run_until_killed(training: Training, program: str) -> None:
     """Run a worker's program until a failpoint kills it."""
-    process = training.start("worker", [sys.executable, "-c", textwrap.dedent(program)])
+    tests = str(REPOSITORY / "tests")
+    begin = f"import sys\nsys.path.append({tests!r})\nimport failpoints\nfailpoints.install()\n"
+    process = training.start("worker", [sys.executable, "-c", begin + textwrap.dedent(program)])
     assert process.wait() == -signal.SIGKILL
 
 

@@ -30,14 +30,14 @@ PREAMBLE = f"""
 import os, shutil, signal, sys
 from pathlib import Path
 sys.path.insert(0, {str(REPOSITORY / "tests")!r})
+import failpoints
 from checkpoints import checkpoint, data_file, restored_step, saver, steps
-from relaax.failpoints import VARIABLE, failpoints
 
 def is_killed(fault, save):
     '''Save in a process of its own; return whether the failpoint has killed it.'''
     if not (pid := os.fork()):
-        os.environ[VARIABLE] = fault
-        failpoints.cache_clear()
+        os.environ[failpoints.VARIABLE] = fault
+        failpoints.install()
         save()
         os._exit(0)
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])

@@ -5,6 +5,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
+import failpoints
 import numpy as np
 import pytest
 from operators import figure
@@ -13,7 +14,6 @@ from processes import REPOSITORY, SMALL_DA3C, Training, free_port, repeated, wai
 from relaax.algorithm_base import Values, Version
 from relaax.bridge import stub
 from relaax.bridge.sharded import ShardedBridge
-from relaax.failpoints import VARIABLE
 from relaax.server.common.saver import CheckpointSaver, DirectoryStore
 
 pytestmark = pytest.mark.integration
@@ -62,7 +62,7 @@ class Shards:
 def failing_shards(training: Training, fault: str, interval_s: float) -> Shards:
     """Two shards with a failpoint; one that is started later has none."""
     with pytest.MonkeyPatch.context() as environment:
-        environment.setenv(VARIABLE, fault)
+        environment.setenv(failpoints.VARIABLE, fault)
         return Shards(training, 2, **{"checkpoint-interval": interval_s})
 
 

@@ -7,14 +7,12 @@ from pathlib import Path
 
 import forking_programs
 import pytest
-
-from relaax.errors import ConfigurationError
-from relaax.failpoints import ERRORS, POINTS, VARIABLE, Failpoints
+from failpoints import ERRORS, POINTS, VARIABLE, Failpoints
 
 REPOSITORY = Path(__file__).parents[2]
 PAGE = REPOSITORY / "docs" / "reliability.md"
 
-_PASSED = re.compile(r'\bpassing\("([^"]*)"\)')
+_PASSED = re.compile(r'\bsys\.audit\("relaax\.([^"]*)"\)')
 _ROW = re.compile(r"^\| `([a-z.]+)` \| (.+?) \| (.+?) \| `(.+?)` \|$", re.MULTILINE)
 
 
@@ -61,27 +59,29 @@ def test_a_wait_lets_the_process_go_on() -> None:
 
 def test_a_killed_process_ends_at_the_nth_pass_each_fork_with_its_own_count() -> None:
     program = f"""
-        import os
-        from relaax.failpoints import passing
+        import os, sys
+        sys.path.append({str(REPOSITORY / "tests")!r})
+        import failpoints
         os.environ["{VARIABLE}"] = "saver.data=kill@2"
-        passing("saver.data")
+        failpoints.install()
+        sys.audit("relaax.saver.data")
         if not (pid := os.fork()):
-            passing("saver.data")
+            sys.audit("relaax.saver.data")
             os._exit(0)
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -{signal.SIGKILL.value}
-        passing("saver.manifest")
+        sys.audit("relaax.saver.manifest")
     """
     forking_programs.run("", program)
 
 
 def test_an_unknown_name_is_refused_with_all_that_there_are() -> None:
-    with pytest.raises(ConfigurationError, match=r"no failpoint 'saver\.dta'") as refused:
+    with pytest.raises(ValueError, match=r"no failpoint 'saver\.dta'") as refused:
         Failpoints.parse("saver.dta=kill")
     assert all(name in str(refused.value) for name in POINTS)
 
 
 @pytest.mark.parametrize("action", ["", "die", "EPERM", "kill@0", "wait", "wait:-1", "ENOSPC@x"])
 def test_an_unknown_action_is_refused_with_all_that_there_are(action) -> None:
-    with pytest.raises(ConfigurationError, match=r"saver\.data must be kill, ") as refused:
+    with pytest.raises(ValueError, match=r"saver\.data must be kill, ") as refused:
         Failpoints.parse(f"saver.data={action}")
     assert all(name in str(refused.value) for name in (*ERRORS, "wait:SECONDS"))

@@ -11,8 +11,7 @@ REPOSITORY = Path(__file__).parent.parent.parent
 #: The modules that every layer shares. They import one another and nothing else of the package.
 WORDS = (
     "relaax.address", "relaax.allocator", "relaax.errors", "relaax.evaluation",
-    "relaax.failpoints", "relaax.hints",
-    "relaax.interval_metrics", "relaax.kept_counts", "relaax.live_lines",
+    "relaax.hints", "relaax.interval_metrics", "relaax.kept_counts", "relaax.live_lines",
     "relaax.metrics", "relaax.observations",
     "relaax.shard", "relaax.spaces", "relaax.steps",
     "relaax.throttled_log", "relaax.tls_refusals",

@@ -11,12 +11,9 @@ os.environ.setdefault("SPT_NOENV", "1")  # a long title must not overwrite the e
 from setproctitle import setproctitle
 
 from relaax.errors import ConfigurationError
-from relaax.failpoints import VARIABLE, failpoints
 from relaax.live_lines import asked_interval_s
 from relaax.server.common.log_file import EachLine, SharedLogFile
 from relaax.throttled_log import RateLimit
-
-_log = logging.getLogger(__name__)
 
 _FORMAT = "%(asctime)s:%(process)d:%(levelname)s:%(message)s"
 
@@ -51,9 +48,8 @@ def start_logging(level: str, log_file: Path | None = None, program: str = "rela
     And to ``log_file``, where each line has the name of the process: ``program``, or that of a
     worker. Under ``relaax-train``, which keeps a file of all processes, each line of a traceback is
     a line like others. What reaches S3 logs no requests, even at DEBUG, as keys are in some.
-    ConfigurationError if the file cannot be used, or RELAAX_FAILPOINTS.
+    ConfigurationError if the file cannot be used.
     """
-    names = failpoints().names()
     multiprocessing.current_process().name = program
     stream = WholeLines()
     is_launched = asked_interval_s() is not None
@@ -68,8 +64,6 @@ def start_logging(level: str, log_file: Path | None = None, program: str = "rela
     logging.basicConfig(level=level, handlers=handlers, force=True)
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(max(logging.INFO, logging.getLogger().level))
-    if names:
-        _log.warning("%s is set: this process fails at %s", VARIABLE, ", ".join(names))
 
 
 def name_process(name: str) -> None:

@@ -1,6 +1,7 @@
 """Writes checkpoints, restores the latest, and deletes old ones."""
 
 import logging
+import sys
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from math import isfinite
@@ -13,7 +14,6 @@ from safetensors import numpy as safetensors
 from relaax.algorithm_base.checkpoint import Checkpoint, Saver
 from relaax.bridge.sender_totals import SenderTotals
 from relaax.errors import CheckpointError, ConfigurationError, DamagedCheckpoint
-from relaax.failpoints import passing
 from relaax.server.common.saver.manifest import (
     CheckpointManifest,
     describe,
@@ -202,16 +202,16 @@ class CheckpointSaver(Saver):
             self._set_aside_as |= dict.fromkeys(self._later, "abandoned-")
             self._later = []
         self._set_all_aside()
-        passing("saver.data")
+        sys.audit("relaax.saver.data")
         try:
             self._store.put(manifest.data, data)
-            passing("saver.manifest")
+            sys.audit("relaax.saver.manifest")
             self._store.put(manifest.name(), manifest.to_bytes())
         except CheckpointError:
             self._make_room()
             raise
         self._set_aside_as.pop(manifest.global_t, None)
-        passing("saver.written")
+        sys.audit("relaax.saver.written")
         self._ranking.note(manifest)
         return manifest
 
@@ -276,7 +276,7 @@ class CheckpointSaver(Saver):
         data = sorted(name for name in names if step_of_data(name) == global_t)
         for name in [score_name(global_t), *data, manifest_name(global_t)]:
             if name in names:
-                passing("saver.aside")
+                sys.audit("relaax.saver.aside")
                 self._store.rename(name, _free_name(f"{prefix}{name}", names))
 
     def _delete_old(self, written: CheckpointManifest, keep: int) -> None:
@@ -328,7 +328,7 @@ class CheckpointSaver(Saver):
             return blobs
 
     def _delete(self, name: str) -> bool:
-        passing("saver.delete")
+        sys.audit("relaax.saver.delete")
         try:
             self._store.delete(name)
         except CheckpointError as error:

@@ -5,11 +5,11 @@ import errno
 import fcntl
 import os
 import secrets
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from relaax.errors import CheckpointError, ConfigurationError, DamagedCheckpoint
-from relaax.failpoints import passing
 from relaax.server.common.saver.store import BlobStore
 
 _TEMPORARY_PREFIX = ".tmp-"
@@ -46,17 +46,17 @@ class DirectoryStore(BlobStore):
             try:
                 with temporary.open("xb") as file:
                     _lock(file.fileno())
-                    passing("directory.write")
+                    sys.audit("relaax.directory.write")
                     file.write(data)
                     file.flush()
-                    passing("directory.sync")
+                    sys.audit("relaax.directory.sync")
                     os.fsync(file.fileno())
-                    passing("directory.replace")
+                    sys.audit("relaax.directory.replace")
                     temporary.replace(self._directory / name)
             except BaseException:
                 temporary.unlink(missing_ok=True)
                 raise
-            passing("directory.replaced")
+            sys.audit("relaax.directory.replaced")
             self._sync()
 
     def get(self, name: str) -> bytes:

@@ -1,4 +1,6 @@
-"""Named places where a test lets this process fail: it dies, gets an error of the system, or waits.
+"""Named places where a test lets a process fail: it dies, gets an error of the system, or waits.
+
+At each of them the package raises an audit event, ``sys.audit("relaax.NAME")``.
 
 ``RELAAX_FAILPOINTS`` says what happens where, such as ``saver.manifest=kill@2``:
 
@@ -7,23 +9,23 @@
 * ``NAME=wait:SECONDS`` waits.
 
 ``@N`` lets it happen when the process passes there for the N-th time, and no other time; without
-it, it happens each time. Several are divided by commas. Where the variable is not set, to pass
-costs a call.
+it, it happens each time. Several are divided by commas.
 """
 
 import errno
 import os
 import re
 import signal
+import sys
 import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from relaax.errors import ConfigurationError
-
 VARIABLE = "RELAAX_FAILPOINTS"
+
+_EVENTS = "relaax."
 
 #: All names, and where each is.
 POINTS: Mapping[str, str] = {
@@ -89,12 +91,8 @@ class Failpoints:
 
     @classmethod
     def parse(cls, text: str) -> "Failpoints":
-        """Read the variable; ConfigurationError, which lists what there is, for what is unknown."""
+        """Read the variable; ValueError, which lists what there is, for what is unknown."""
         return cls(dict(_fault_in(entry) for entry in text.split(",") if entry.strip()))
-
-    def names(self) -> list[str]:
-        """Return where something happens."""
-        return sorted(self._faults)
 
     def passing(self, point: str) -> None:
         """Let happen what is to happen at ``point`` now."""
@@ -111,13 +109,13 @@ class Failpoints:
 def _fault_in(entry: str) -> tuple[str, Fault]:
     name, _, what = (part.strip() for part in entry.partition("="))
     if name not in POINTS:
-        raise ConfigurationError(
+        raise ValueError(
             f"{VARIABLE}: there is no failpoint {name!r}; there are: {', '.join(POINTS)}"
         )
     found = _FAULT.fullmatch(what)
     action = "" if found is None else found["action"].partition(":")[0]
     if found is None or action not in ("kill", "wait", *ERRORS):
-        raise ConfigurationError(f"{VARIABLE}: {name} must be {_ACTIONS}, is {what!r}")
+        raise ValueError(f"{VARIABLE}: {name} must be {_ACTIONS}, is {what!r}")
     at = None if found["at"] is None else int(found["at"])
     return name, Fault(action, float(found["seconds"] or 0), at)
 
@@ -128,6 +126,12 @@ def failpoints() -> Failpoints:
     return Failpoints.parse(os.environ.get(VARIABLE, ""))
 
 
-def passing(point: str) -> None:
-    """Let happen what ``RELAAX_FAILPOINTS`` says of ``point``, one of ``POINTS``."""
-    failpoints().passing(point)
+def install() -> None:
+    """Let this process, and all that it forks, fail as ``RELAAX_FAILPOINTS`` says."""
+    failpoints()
+    sys.addaudithook(_hear)
+
+
+def _hear(event: str, arguments: tuple[object, ...]) -> None:
+    if event.startswith(_EVENTS):
+        failpoints().passing(event.removeprefix(_EVENTS))
