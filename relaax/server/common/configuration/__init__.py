@@ -1,8 +1,7 @@
 """The servers' configuration: one YAML file for all, and flags that override it.
 
 ``option_kinds``        says what values of options must be
-``option_base``         declares those that all servers have
-``option_help``         says in the help what several servers' options mean
+``option_base``         declares the options that several commands have
 ``rlx_server_options``  declares the options of the RLX server
 ``options``             declares those of all other commands
 ``commands``            says which commands there are, with their options

@@ -45,9 +45,10 @@ def build_parser(command: Command[Any]) -> argparse.ArgumentParser:
         + ("; as the first argument it needs no --config" if command.takes_file_first else ""),
     )
     fields = options.model_fields
-    for name, field in fields.items():
+    own = list(options.__annotations__)  # before those that several commands have
+    for name in dict.fromkeys([*own, *fields]):
         if name not in AccessOptions.model_fields:
-            _add_flag(parser, field)
+            _add_flag(parser, fields[name])
     access = parser.add_argument_group(
         "access", "also keys of the section access of the YAML file, which holds for all servers"
     )

@@ -1,10 +1,27 @@
-"""What the options of all servers have in common."""
+"""What the options of several commands have in common."""
 
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from relaax.server.common.configuration.option_kinds import AwsAccess, FileOption, SwitchOption
+from relaax.address import Address, Addresses
+from relaax.server.common.configuration.option_kinds import (
+    AddressesOption,
+    AddressOption,
+    AwsAccess,
+    CountOption,
+    DirectoryOption,
+    FileOption,
+    LevelOption,
+    ParameterServerOption,
+    RestoreOption,
+    S3Option,
+    SecondsOption,
+    SwitchOption,
+    UrlOption,
+    WhenFullOption,
+    WholeOption,
+)
 
 
 def option(default: Any, description: str) -> Any:
@@ -30,12 +47,6 @@ class Options(BaseModel):
             raise ValueError("give --checkpoint-dir or --checkpoint-aws-s3, not both")
         return self
 
-    @property
-    def aws(self) -> AwsAccess:
-        """How S3 is reached, by what may use it."""
-        names = ("aws_keys", "aws_endpoint_url")
-        return AwsAccess(*(getattr(self, name, None) for name in names))
-
 
 class AccessOptions(Options):
     """What a process proves to others, and asks them to prove: also keys of the section access."""
@@ -59,4 +70,134 @@ class AccessOptions(Options):
         False,
         "listen at addresses that other machines reach without TLS or without tokens, and send "
         "tokens without TLS",
+    )
+
+
+class LogOptions(Options):
+    """What all commands say of their log."""
+
+    log_level: LevelOption = option(
+        "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
+    )
+    log_file: FileOption | None = option(
+        None,
+        "write the log into this file, too, with the name of the process in each line; all servers "
+        "may write into the same one",
+    )
+
+
+class ServerOptions(LogOptions, AccessOptions):
+    """What all servers have."""
+
+    http_bind: AddressOption | None = option(
+        None,
+        "answer HTTP at this address: /healthz and /readyz say how the server is, /metrics has "
+        "figures for Prometheus; by default there is no such port",
+    )
+
+
+class S3Options(Options):
+    """How S3 is reached, by what may use it."""
+
+    aws_keys: FileOption | None = option(
+        None,
+        "YAML file with the keys 'access' and 'secret' for AWS S3; without it boto3 looks where "
+        "it always does: environment, ~/.aws, the machine's role",
+    )
+    aws_endpoint_url: UrlOption | None = option(
+        None,
+        "URL of an S3 store that is not Amazon's, such as MinIO or Ceph; by default that of the "
+        "environment variable AWS_ENDPOINT_URL_S3, if it is set",
+    )
+
+    @property
+    def aws(self) -> AwsAccess:
+        """Both together."""
+        return AwsAccess(self.aws_keys, self.aws_endpoint_url)
+
+
+class CheckpointOptions(S3Options):
+    """Where checkpoints are saved, how often and how many, and with which one to begin."""
+
+    checkpoint_dir: DirectoryOption | None = option(None, "directory of checkpoints")
+    checkpoint_aws_s3: S3Option | None = option(None, "AWS S3 bucket and key of checkpoints")
+    checkpoint_interval: SecondsOption = option(900.0, "seconds between checkpoints")
+    checkpoints_to_keep: CountOption = option(5, "how many of the latest checkpoints are kept")
+    keep_best: WholeOption = option(
+        1, "how many of the checkpoints with the best scores of evaluations are kept, too"
+    )
+    restore: RestoreOption = option(
+        "latest", "which checkpoint to begin with: the latest, the N-th before it, the best, a step"
+    )
+    list_checkpoints: SwitchOption = option(
+        False,
+        "print a table of the checkpoints that there are, and exit; nothing is changed, and a "
+        "training may go on meanwhile",
+    )
+
+
+class ReadingOptions(S3Options):
+    """Where checkpoints are read that a parameter server has saved."""
+
+    checkpoint_dir: DirectoryOption | None = option(
+        None,
+        "directory of checkpoints; by default that of the parameter server's section in the YAML "
+        "file",
+    )
+    checkpoint_aws_s3: S3Option | None = option(
+        None, "AWS S3 bucket and key of checkpoints, likewise"
+    )
+
+
+class TrainingOptions(Options):
+    """What all have that need the parameter server."""
+
+    parameter_server: ParameterServerOption = option(
+        Addresses([Address("localhost", 7000)]),
+        "address of the parameter server, or of all its shards, the first one first; by default "
+        "the --shards of its section in the YAML file",
+    )
+
+
+class FollowingOptions(ServerOptions, TrainingOptions):
+    """What servers have that end with the training."""
+
+    give_up: SecondsOption = option(
+        3600.0,
+        "end, with status 1, when the parameter server has not answered for so long, since the "
+        "start or since its last answer: it may have ended with the training meanwhile; where "
+        "checkpoints are saved, also when S3 does not answer at the start",
+    )
+
+
+class DeliveringOptions(TrainingOptions):
+    """What all have that deliver steps."""
+
+    learner: AddressOption = option(
+        Address("localhost", 7002), "address of the learner, for algorithms that have one"
+    )
+    replay_servers: AddressesOption | None = option(
+        None,
+        "addresses of the replay servers, to which steps go instead; by default those of the "
+        "learner's section in the YAML file",
+    )
+    when_full: WhenFullOption = option(
+        "wait",
+        "what happens to steps while the replay takes no more, because the learner does not keep "
+        "up: 'wait' lets environments wait, but for no more than five seconds where it does not "
+        "answer at all; 'drop' never does; what is dropped is counted",
+    )
+
+
+class StoringOptions(Options):
+    """What all have that store steps."""
+
+    lease: SecondsOption = option(
+        60.0, "forget a worker that has delivered nothing for so many seconds"
+    )
+    evict_after: SecondsOption | None = option(
+        None, "evict steps that are older than so many seconds; if omitted, only to make room"
+    )
+    evict_interval: SecondsOption = option(
+        10.0, "seconds between two times at which --evict-after is looked at"
     )

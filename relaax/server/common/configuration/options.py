@@ -7,20 +7,18 @@ from typing import Self
 
 from pydantic import model_validator
 
-from relaax.address import Address, Addresses
-from relaax.server.common.configuration.option_base import AccessOptions, Options, option
-from relaax.server.common.configuration.option_help import (
-    AWS_ENDPOINT_URL,
-    CHECKPOINTS_OF,
-    EVICT_AFTER,
-    EVICT_INTERVAL,
-    FROM_LEARNER,
-    GIVE_UP_WITH_STORE,
-    HTTP_BIND,
-    LIST_CHECKPOINTS,
-    LOG_FILE,
-    PARAMETER_SERVER,
-    WHEN_FULL,
+from relaax.address import Address
+from relaax.server.common.configuration.option_base import (
+    AccessOptions,
+    CheckpointOptions,
+    DeliveringOptions,
+    FollowingOptions,
+    LogOptions,
+    ReadingOptions,
+    S3Options,
+    ServerOptions,
+    StoringOptions,
+    option,
 )
 from relaax.server.common.configuration.option_kinds import (
     ActorModeOption,
@@ -33,46 +31,28 @@ from relaax.server.common.configuration.option_kinds import (
     FetchModeOption,
     FileOption,
     JsonOption,
-    LevelOption,
     NameOption,
     NiceOption,
-    ParameterServerOption,
     PauseOption,
-    RestoreOption,
     ReturnOption,
     S3Option,
     SecondsOption,
     SeedOption,
     ShardOption,
     SwitchOption,
-    UrlOption,
-    WhenFullOption,
     WholeOption,
 )
 
 
-class ParameterServerOptions(AccessOptions):
+class ParameterServerOptions(CheckpointOptions, ServerOptions):
     """The options of ``relaax-parameter-server``."""
 
     bind: AddressOption = option(Address("localhost", 7000), "address to serve")
-    log_level: LevelOption = option(
-        "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
-    )
-    log_file: FileOption | None = option(None, LOG_FILE)
-    http_bind: AddressOption | None = option(None, HTTP_BIND)
-    checkpoint_dir: DirectoryOption | None = option(None, "directory of checkpoints")
-    checkpoint_aws_s3: S3Option | None = option(None, "AWS S3 bucket and key of checkpoints")
-    checkpoint_interval: SecondsOption = option(900.0, "seconds between checkpoints")
-    checkpoints_to_keep: CountOption = option(5, "how many of the latest checkpoints are kept")
     keep_best: WholeOption = option(
         1,
         "how many of the best checkpoints are kept, too: by the scores of evaluations, or else by "
         "the mean return of the training when they were saved",
     )
-    restore: RestoreOption = option(
-        "latest", "which checkpoint to begin with: the latest, the N-th before it, the best, a step"
-    )
-    list_checkpoints: SwitchOption = option(False, LIST_CHECKPOINTS)
     metrics_dir: DirectoryOption | None = option(None, "directory of TensorBoard event files")
     run_name: NameOption | None = option(
         None,
@@ -94,12 +74,6 @@ class ParameterServerOptions(AccessOptions):
         1000,
         "how many of these metrics are stored in a second, of all environments; others are dropped",
     )
-    aws_keys: FileOption | None = option(
-        None,
-        "YAML file with the keys 'access' and 'secret' for AWS S3; without it boto3 looks where "
-        "it always does: environment, ~/.aws, the machine's role",
-    )
-    aws_endpoint_url: UrlOption | None = option(None, AWS_ENDPOINT_URL)
     goal_return: ReturnOption | None = option(
         None, "stop when the mean return of the last episodes reaches this"
     )
@@ -148,24 +122,16 @@ class ParameterServerOptions(AccessOptions):
         return self.shards[self.shard.index - 1]
 
 
-class ReplayServerOptions(AccessOptions):
+class ReplayServerOptions(StoringOptions, S3Options, FollowingOptions):
     """The options of ``relaax-replay-server``."""
 
     bind: AddressOption = option(
         Address("localhost", 7003), "address at which workers deliver and the learner draws"
     )
-    parameter_server: ParameterServerOption = option(
-        Addresses([Address("localhost", 7000)]), PARAMETER_SERVER
-    )
-    log_level: LevelOption = option(
-        "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
-    )
-    log_file: FileOption | None = option(None, LOG_FILE)
-    http_bind: AddressOption | None = option(None, HTTP_BIND)
-    give_up: SecondsOption = option(3600.0, GIVE_UP_WITH_STORE)
     replay_servers: AddressesOption | None = option(
         None,
-        f"addresses of all replay servers, this one included: it stores its share{FROM_LEARNER}",
+        "addresses of all replay servers, this one included: it stores its share; by default those "
+        "of the learner's section in the YAML file",
     )
     name: NameOption | None = option(
         None,
@@ -181,15 +147,6 @@ class ReplayServerOptions(AccessOptions):
     checkpoint_interval: SecondsOption = option(
         900.0, "seconds between two times at which the stored steps are saved"
     )
-    aws_keys: FileOption | None = option(
-        None, "YAML file with the keys 'access' and 'secret' for AWS S3"
-    )
-    aws_endpoint_url: UrlOption | None = option(None, AWS_ENDPOINT_URL)
-    lease: SecondsOption = option(
-        60.0, "forget a worker that has delivered nothing for so many seconds"
-    )
-    evict_after: SecondsOption | None = option(None, EVICT_AFTER)
-    evict_interval: SecondsOption = option(10.0, EVICT_INTERVAL)
 
     @property
     def own_name(self) -> str:
@@ -197,38 +154,15 @@ class ReplayServerOptions(AccessOptions):
         return self.name or f"{self.bind.host}-{self.bind.port}"
 
 
-class LearnerOptions(AccessOptions):
+class LearnerOptions(CheckpointOptions, StoringOptions, FollowingOptions):
     """The options of ``relaax-learner``."""
 
     bind: AddressOption = option(
         Address("localhost", 7002), "address at which workers deliver experience"
     )
-    parameter_server: ParameterServerOption = option(
-        Addresses([Address("localhost", 7000)]), PARAMETER_SERVER
-    )
-    log_level: LevelOption = option(
-        "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
-    )
-    log_file: FileOption | None = option(None, LOG_FILE)
-    http_bind: AddressOption | None = option(None, HTTP_BIND)
-    give_up: SecondsOption = option(3600.0, GIVE_UP_WITH_STORE)
     checkpoint_dir: DirectoryOption | None = option(
         None, "directory of the learner's own checkpoints, another one than the parameter server's"
     )
-    checkpoint_aws_s3: S3Option | None = option(None, "AWS S3 bucket and key of checkpoints")
-    checkpoint_interval: SecondsOption = option(900.0, "seconds between checkpoints")
-    checkpoints_to_keep: CountOption = option(5, "how many of the latest checkpoints are kept")
-    keep_best: WholeOption = option(
-        1, "how many of the checkpoints with the best scores of evaluations are kept, too"
-    )
-    restore: RestoreOption = option(
-        "latest", "which checkpoint to begin with: the latest, the N-th before it, the best, a step"
-    )
-    list_checkpoints: SwitchOption = option(False, LIST_CHECKPOINTS)
-    aws_keys: FileOption | None = option(
-        None, "YAML file with the keys 'access' and 'secret' for AWS S3"
-    )
-    aws_endpoint_url: UrlOption | None = option(None, AWS_ENDPOINT_URL)
     publish_interval: PauseOption = option(0.3, "publish the parameters no more often than this")
     publish_every: CountOption | None = option(
         None, "publish the parameters after so many steps of the learner, and not by the clock"
@@ -250,30 +184,11 @@ class LearnerOptions(AccessOptions):
         "save the stored steps, too, whenever a checkpoint is saved; those of replay servers have "
         "places of their own",
     )
-    lease: SecondsOption = option(
-        60.0, "forget a worker that has delivered nothing for so many seconds"
-    )
-    evict_after: SecondsOption | None = option(None, EVICT_AFTER)
-    evict_interval: SecondsOption = option(10.0, EVICT_INTERVAL)
 
 
-class ActorOptions(AccessOptions):
+class ActorOptions(DeliveringOptions, LogOptions, AccessOptions):
     """The options of ``relaax-actor``."""
 
-    parameter_server: ParameterServerOption = option(
-        Addresses([Address("localhost", 7000)]), PARAMETER_SERVER
-    )
-    learner: AddressOption = option(
-        Address("localhost", 7002), "address at which the learner takes experience"
-    )
-    replay_servers: AddressesOption | None = option(
-        None, f"addresses of the replay servers, to which steps go instead{FROM_LEARNER}"
-    )
-    when_full: WhenFullOption = option("wait", WHEN_FULL)
-    log_level: LevelOption = option(
-        "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
-    )
-    log_file: FileOption | None = option(None, LOG_FILE)
     env: EnvironmentOption | None = option(
         None,
         "the environment: its name in Gymnasium, MODULE:NAME to import a module before, or "
@@ -308,7 +223,7 @@ class ActorOptions(AccessOptions):
     max_videos: CountOption = option(10, "keep so many of the newest files")
 
 
-class ExportOptions(Options):
+class ExportOptions(ReadingOptions, LogOptions):
     """The options of ``relaax-export``."""
 
     checkpoint: CheckpointOption = option("latest", "which checkpoint is written")
@@ -321,15 +236,3 @@ class ExportOptions(Options):
     float_images: SwitchOption = option(
         False, "images are float32 as environments send them, and not bytes"
     )
-    checkpoint_dir: DirectoryOption | None = option(None, CHECKPOINTS_OF)
-    checkpoint_aws_s3: S3Option | None = option(
-        None, "AWS S3 bucket and key of checkpoints, likewise"
-    )
-    aws_keys: FileOption | None = option(
-        None, "YAML file with the keys 'access' and 'secret' for AWS S3"
-    )
-    aws_endpoint_url: UrlOption | None = option(None, AWS_ENDPOINT_URL)
-    log_level: LevelOption = option(
-        "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
-    )
-    log_file: FileOption | None = option(None, LOG_FILE)

@@ -1,34 +1,21 @@
 """The options of ``relaax-rlx-server``. A field is a YAML key and a command-line flag at once."""
 
-from relaax.address import Address, Addresses
-from relaax.server.common.configuration.option_base import AccessOptions, option
-from relaax.server.common.configuration.option_help import (
-    AWS_ENDPOINT_URL,
-    CHECKPOINTS_OF,
-    FROM_LEARNER,
-    GIVE_UP,
-    HTTP_BIND,
-    LOG_FILE,
-    PARAMETER_SERVER,
-    WHEN_FULL,
+from relaax.address import Address
+from relaax.server.common.configuration.option_base import (
+    DeliveringOptions,
+    FollowingOptions,
+    ReadingOptions,
+    option,
 )
 from relaax.server.common.configuration.option_kinds import (
-    AddressesOption,
     AddressOption,
     BytesOption,
     CountOption,
-    DirectoryOption,
     ExploitOption,
-    FileOption,
-    LevelOption,
     MebibytesOption,
-    ParameterServerOption,
     PauseOption,
-    S3Option,
     SecondsOption,
     SwitchOption,
-    UrlOption,
-    WhenFullOption,
     WholeOption,
     WorkersOption,
 )
@@ -40,32 +27,16 @@ REPLACED = {
 }
 
 
-class RlxServerOptions(AccessOptions):
+class RlxServerOptions(ReadingOptions, DeliveringOptions, FollowingOptions):
     """The options of ``relaax-rlx-server``."""
 
     bind: AddressOption = option(Address("localhost", 7001), "address to serve")
-    parameter_server: ParameterServerOption = option(
-        Addresses([Address("localhost", 7000)]), PARAMETER_SERVER
-    )
-    log_level: LevelOption = option(
-        "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
-    )
-    log_file: FileOption | None = option(None, LOG_FILE)
-    http_bind: AddressOption | None = option(None, HTTP_BIND)
-    give_up: SecondsOption = option(3600.0, GIVE_UP)
     workers: WorkersOption = option(
         "connection",
         "how many processes serve the environments: 'connection' forks one for each connection; a "
         "number, or 'auto' (one for each core, one with a GPU), forks them once and shares all "
         "connections among them, which is faster and takes less memory with many of them",
     )
-    learner: AddressOption = option(
-        Address("localhost", 7002), "address of the learner, for algorithms that have one"
-    )
-    replay_servers: AddressesOption | None = option(
-        None, f"addresses of the replay servers, to which steps go instead{FROM_LEARNER}"
-    )
-    when_full: WhenFullOption = option("wait", WHEN_FULL)
     timeout: SecondsOption | None = option(
         None,
         "close a connection at the first end of an episode after this many seconds, so that a "
@@ -137,11 +108,3 @@ class RlxServerOptions(AccessOptions):
     stochastic: SwitchOption = option(
         False, "with --exploit: actions are samples of the policy, as in training"
     )
-    checkpoint_dir: DirectoryOption | None = option(None, f"with --exploit: {CHECKPOINTS_OF}")
-    checkpoint_aws_s3: S3Option | None = option(
-        None, "with --exploit: AWS S3 bucket and key of checkpoints, likewise"
-    )
-    aws_keys: FileOption | None = option(
-        None, "with --exploit: YAML file with the keys 'access' and 'secret' for AWS S3"
-    )
-    aws_endpoint_url: UrlOption | None = option(None, f"with --exploit: {AWS_ENDPOINT_URL}")
