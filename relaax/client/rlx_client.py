@@ -18,7 +18,6 @@ import logging
 import secrets
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, Literal, Self
 
 from relaax.address import Address
@@ -147,12 +146,7 @@ class Client:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc_info: object) -> None:
         self.disconnect()
 
     def _open_session(self) -> Session:
