@@ -52,7 +52,7 @@ def write_new_folder(directory: Path, files: Mapping[str, str]) -> list[Path]:
 class Kind:
     """What is special about a folder."""
 
-    #: The folder of the template that has ``environment.py``.
+    #: The module of the template that becomes ``environment.py``.
     environment: str
     #: The algorithm's section of the YAML file.
     section: str
@@ -64,7 +64,7 @@ class Kind:
 
 
 CHOICES = Kind(
-    "discrete",
+    "simulator",
     "choices",
     (
         ("action_size: 2  ", "action_size: 3  "),
@@ -74,11 +74,24 @@ CHOICES = Kind(
     _PLAIN,
 )
 
+#: The same simulator, whose point moves by as much as an action says.
 NUMBERS = Kind(
-    "continuous",
+    "simulator",
     "numbers",
     (("state_size: [3]", "state_size: [2]"), ("rewards_gamma: 0.99 ", "rewards_gamma: 0.95 ")),
     _PLAIN,
+    (
+        ("import sys\n", "import sys\nfrom typing import Any\n"),
+        ('{"type": "Discrete", "n": 3}', '{"type": "Box", "shape": [1]}'),
+        (
+            "Action 0 moves the point to the left, 1 leaves it where it is, 2 moves it to the "
+            "right.",
+            "An action is one number from -1 to 1: how far the point moves, and to which side.",
+        ),
+        ("action: int", "action: Any"),
+        ('time is out."', 'time is out.\n\n        ``action`` is a float32 array [1].\n        "'),
+        ("(action - 1)", "max(-1.0, min(1.0, float(action[0])))"),
+    ),
 )
 
 
@@ -114,13 +127,12 @@ def write_new_application(directory: Path, kind: Kind) -> list[Path]:
 
     The folder is made if it is missing. ConfigurationError if it is not empty, or cannot be used.
     """
-    own = _TEMPLATE / kind.environment
     configuration = _read("servers.yaml") + _read(f"{kind.section}.yaml")
     readme = (("NAME", directory.resolve().name), *kind.readme)
     return write_new_folder(
         directory,
         {
-            "environment.py": _filled((own / "environment.py").read_text("utf-8"), kind.program),
+            "environment.py": _filled(_read(f"{kind.environment}.py"), kind.program),
             "training.yaml": _filled(configuration, kind.configuration),
             "Procfile": _filled(_read("Procfile"), kind.procfile),
             "test_environment.py": _read("test_environment.py"),
@@ -151,7 +163,7 @@ def kind_of_gymnasium(env_id: str) -> Kind:
         else (f"--goal-return: {threshold:<15g} # CHANGE")
     )
     return Kind(
-        "gymnasium",
+        "gymnasium_environment",
         section,
         (("--goal-return: 0.85             # CHANGE", goal), *sizes),
         (

@@ -1,4 +1,0 @@
-"""An environment that Gymnasium knows by an id.
-
-``environment``  the program that makes it and connects it
-"""
