@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from relaax.client.gymnasium_tasks import play_simulators
 from relaax.client.run_options import add_run_options
 from relaax.client.simulator import Step
+from relaax.client.simulator_task import play_simulators
 from relaax.whole_numbers import positive
 
 #: What an action is to the Lab: pixels to the right and down that the look moves in a frame, then

@@ -20,6 +20,7 @@ How a message gets to the server:
 How a program plays many simulators, each in a process:
 
 ``simulator``, ``simulator_runner``                 what it hands over; playing its episodes
+``simulator_task``                                  the whole program; what each process does
 ``act_latency``                                     how long answers take, as a metric
 ``area_average``                                    smaller pictures
 ``run_environments``, ``run_options``               a whole run to its exit status; options

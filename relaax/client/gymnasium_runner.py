@@ -13,7 +13,7 @@ from relaax.client.child_process import ProcessTask
 from relaax.client.environment_runner import GymnasiumRunner
 from relaax.client.gymnasium_factory import EnvironmentFactory, GymnasiumFactory
 from relaax.client.gymnasium_tasks import SingleEnvironmentTask, VectorEnvironmentsTask
-from relaax.client.run_environments import fitting_this_process, run_environments
+from relaax.client.run_environments import fitting_this_process, run_connections
 from relaax.client.runner_options import RunnerOptions, parse_options
 from relaax.client.transport import is_in_one_process
 from relaax.errors import ConfigurationError
@@ -33,13 +33,7 @@ def run_command(options: RunnerOptions, make_environment: EnvironmentFactory) ->
     else:
         options = fitting_this_process(options)
     try:
-        return run_environments(
-            _task(options, make_environment),
-            [len(numbers) for numbers in options.connections],
-            options.rlx_server,
-            evaluates=options.evaluate is not None,
-            health_file=options.health_file,
-        )
+        return run_connections(_task(options, make_environment), options)
     except ConfigurationError as error:
         print(error, file=sys.stderr)
         return 2

@@ -1,14 +1,11 @@
-"""What an environment process does: makes its environments, connects and plays."""
+"""What a process of Gymnasium's environments does: makes them, connects and plays."""
 
-import argparse
 import contextlib
-import sys
 import time
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 from gymnasium.error import DependencyNotInstalled
 from gymnasium.wrappers import RecordVideo
@@ -21,87 +18,13 @@ from relaax.client.gymnasium_factory import (
     VectorEnvironmentFactory,
 )
 from relaax.client.gymnasium_observations import observation_space_as_json
-from relaax.client.rlx_client import Client
-from relaax.client.run_environments import fitting_this_process, run_environments
-from relaax.client.run_options import RunOptions, run_options
-from relaax.client.run_result import RunOutcome, RunResult
+from relaax.client.run_result import RunResult
 from relaax.client.runner_options import RunnerOptions, VideoOptions
-from relaax.client.simulator import RunObserver, Simulator
-from relaax.client.simulator_runner import SimulatorRunner
+from relaax.client.simulator import RunObserver
+from relaax.client.simulator_task import SimulatorTask, unusable
 from relaax.client.vector_client import VectorClient
 from relaax.client.vector_runner import VectorRunner
 from relaax.errors import ConfigurationError
-
-SimulatorFactory: TypeAlias = Callable[[int | None], Simulator]
-"""Makes a simulator, given the seed of its random numbers; pickled, to reach the process."""
-
-
-def play_simulators(
-    arguments: argparse.Namespace, name: str, make_simulator: SimulatorFactory
-) -> int:
-    """Play simulators, a process for each, and return the exit status of the program.
-
-    With a server in this process one simulator is played, and a warning says so. arguments: what
-    ``add_run_options`` has parsed. name: what is played, for messages and metrics.
-    """
-    options = fitting_this_process(run_options(arguments, name))
-    try:
-        return run_environments(
-            SimulatorTask(options, make_simulator),
-            [len(numbers) for numbers in options.connections],
-            options.rlx_server,
-            evaluates=options.evaluate is not None,
-            health_file=options.health_file,
-        )
-    except ConfigurationError as error:
-        print(error, file=sys.stderr)
-        return 2
-
-
-@dataclass(frozen=True)
-class SimulatorTask:
-    """Plays one simulator on a connection."""
-
-    options: RunOptions
-    make_simulator: SimulatorFactory
-
-    def __call__(self, index: int, report: RunObserver) -> RunResult:
-        """Play the share of process ``index``."""
-        options = self.options
-        seed = None if options.seed is None else options.seed + index
-        try:
-            simulator = self.make_simulator(seed)
-        except Exception as error:  # a simulator may raise anything; the parent prints it
-            return unusable(options.env, error)
-        with contextlib.ExitStack() as open_ones:
-            open_ones.enter_context(contextlib.closing(simulator))
-            try:
-                client = client_of(simulator, options)
-            except ConfigurationError as error:
-                return unusable(options.env, error)
-            open_ones.enter_context(client)
-            runner = SimulatorRunner(simulator, client, observer=report)
-            return runner.run(options.episodes_of(index))
-
-
-def client_of(simulator: Simulator, options: RunOptions) -> Client:
-    """Return a client that tells the server what the simulator observes and does.
-
-    ConfigurationError when a space cannot be described.
-    """
-    return Client(
-        options.rlx_server,
-        reconnect=options.backoff,
-        environment=options.env,
-        observation_space=simulator.observation_space,
-        action_space=simulator.action_space,
-        evaluate=options.evaluate,
-    )
-
-
-def unusable(name: str, error: Exception) -> RunResult:
-    """Return how a run ends whose simulator cannot be made or used."""
-    return RunResult(RunOutcome.UNUSABLE, f"{name}: {error}")
 
 
 class EpisodeRecorder(RecordVideo[Any, Any]):
@@ -165,15 +88,7 @@ class SingleEnvironmentTask:
         environment, video = self.make_environment(), self.options.video
         if video is None or index > 0:
             return environment
-        return recorded(environment, video, self.options.env)
-
-
-def recorded(environment: Environment, video: VideoOptions, name: str) -> Environment:
-    """Return an environment whose episodes are recorded; ConfigurationError if they cannot be."""
-    # Gymnasium's recorder is not needed by environments that are not recorded.
-    from relaax.client.gymnasium_tasks import EpisodeRecorder
-
-    return EpisodeRecorder(environment, video, name)
+        return EpisodeRecorder(environment, video, self.options.env)
 
 
 @dataclass(frozen=True)

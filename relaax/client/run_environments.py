@@ -119,6 +119,13 @@ def fitting_this_process(options: Options) -> Options:
     return options.of_one_environment()
 
 
+def run_connections(task: ProcessTask, options: RunOptions) -> int:
+    """Run the environments of each connection in a process, and return the exit status."""
+    sizes = [len(numbers) for numbers in options.connections]
+    evaluates = options.evaluate is not None
+    return run_environments(task, sizes, options.rlx_server, evaluates, options.health_file)
+
+
 def run_environments(
     task: ProcessTask,
     sizes: Sequence[int],

@@ -12,7 +12,7 @@ from typing import Any
 from relaax.actor.session import TRAINING, ActorMode
 from relaax.algorithm_base import EvaluatedPolicy
 from relaax.client.gymnasium_factory import Environment, EnvironmentFactory, GymnasiumFactory
-from relaax.client.gymnasium_tasks import recorded
+from relaax.client.gymnasium_tasks import EpisodeRecorder
 from relaax.client.run_result import RunOutcome, RunResult
 from relaax.client.runner_options import VideoOptions
 from relaax.client.simulator import EpisodeSummary, RunObserver
@@ -189,4 +189,4 @@ def _environment(options: ActorOptions, index: int) -> Environment:
         kwargs = {"render_mode": "rgb_array", **kwargs}
     environment = environment_factory(env, kwargs)()
     video = VideoOptions(options.record_video, options.record_every, options.max_videos)
-    return recorded(environment, video, env)
+    return EpisodeRecorder(environment, video, env)

@@ -17,8 +17,8 @@ from relaax.errors import ConfigurationError
 HEAVY = {"tensorflow", "grpc", "pydantic", "yaml", "gymnasium", "psutil", "boto3", "google", "rich"}
 
 
-def test_the_client_loads_nothing_heavy() -> None:
-    code = "import sys, relaax.client.rlx_client; print(*sys.modules)"
+def test_a_program_that_plays_its_own_simulators_loads_nothing_heavy() -> None:
+    code = "import sys, relaax.client.rlx_client, relaax.client.simulator_task; print(*sys.modules)"
     loaded = subprocess.run(
         [sys.executable, "-c", code], check=True, capture_output=True, text=True
     ).stdout.split()
