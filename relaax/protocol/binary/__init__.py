@@ -17,7 +17,6 @@ from relaax.protocol.binary.messages import (
     Hello,
     Metric,
     Welcome,
-    answer_flags,
     decode_answers,
     decode_hello,
     decode_metric,
@@ -35,7 +34,7 @@ from relaax.protocol.binary.messages import (
 
 __all__ = [
     "MAX_ENVIRONMENTS", "VERSION", "Answers", "ClientCodec", "Error", "ErrorCode", "Hello",
-    "Metric", "ServerCodec", "Welcome", "answer_flags", "decode_answers", "decode_hello",
+    "Metric", "ServerCodec", "Welcome", "decode_answers", "decode_hello",
     "decode_metric", "decode_steps", "decode_welcome", "encode_answers", "encode_error",
     "encode_hello", "encode_metric", "encode_steps", "encode_welcome", "is_hello", "raise_if_error"
 ]  # fmt: skip

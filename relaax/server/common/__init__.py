@@ -15,7 +15,7 @@
 ``stop_signal``         a stop that signals ask for
 ``saver``               checkpoints in a directory or in AWS S3
 ``operators``           the HTTP port for health checks and Prometheus
-``access``              guards a process as its options say
+``access``              begins a server, and guards a process as its options say
 ``listening``           sockets that listen where an option says
 ``replay_metrics``      the metrics of a replay, made of what it counts
 ``replay_contents``     saves what a replay holds, and restores it

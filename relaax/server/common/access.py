@@ -7,9 +7,18 @@ from relaax.access.process_access import is_allowed_to_be_insecure
 from relaax.access.tls import client_context, server_context
 from relaax.errors import ConfigurationError
 from relaax.server.common.configuration.access_file import FILES
-from relaax.server.common.configuration.option_base import AccessOptions
+from relaax.server.common.configuration.option_base import AccessOptions, ServerOptions
+from relaax.server.common.listening import allow_many_files
+from relaax.server.common.logs import start_logging
 
 _FIELDS = {option.removeprefix("--").replace("-", "_") for option in FILES}
+
+
+def begin_server(options: ServerOptions, program: str) -> None:
+    """Log, guard all ports and channels, and allow many connections, as a server begins with."""
+    start_logging(options.log_level, options.log_file, program)
+    begin_access(options)
+    allow_many_files()
 
 
 def begin_access(options: AccessOptions, *, listens: bool = True) -> Access:

@@ -36,7 +36,12 @@ def owned(directory: Path | None, owner: str, wait_s: float = WAIT_S) -> Iterato
     except OSError as error:
         raise ConfigurationError(f"cannot use the directory {directory}: {error}") from error
     with file:
-        _lock(file, directory, wait_s)
+        if not lock_within(file, wait_s, _LOOK_S):
+            file.seek(0)
+            raise ConfigurationError(
+                f"{directory} is in use by {file.read() or 'another process'}: stop that, or "
+                "choose another directory"
+            )
         _write(file, f"{owner} (pid {os.getpid()} on {socket.gethostname()})")
         yield
         _write(file, "")
@@ -49,20 +54,19 @@ def _write(file: IO[str], text: str) -> None:
         os.write(file.fileno(), text.encode())
 
 
-def _lock(file: IO[str], directory: Path, wait_s: float) -> None:
+def lock_within(file: IO[str] | int, wait_s: float, look_s: float) -> bool:
+    """Keep other processes from a file; return whether none has had it for longer than ``wait_s``.
+
+    It is tried each ``look_s``. Where the file system knows no locks nothing is kept from anyone.
+    """
     until = time.monotonic() + wait_s
     while True:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
+            return True
         except BlockingIOError:
-            pass
+            if time.monotonic() >= until:
+                return False
+            time.sleep(look_s)
         except OSError:  # it knows no locks
-            return
-        if time.monotonic() >= until:
-            file.seek(0)
-            raise ConfigurationError(
-                f"{directory} is in use by {file.read() or 'another process'}: stop that, or "
-                "choose another directory"
-            )
-        time.sleep(_LOOK_S)
+            return True

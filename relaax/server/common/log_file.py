@@ -1,14 +1,14 @@
 """A log file that several processes write, line by line."""
 
-import fcntl
 import logging
 import os
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+
+from relaax.server.common.directory_lock import lock_within
 
 #: A file of this size is renamed, and so many older ones are kept.
 MAX_BYTES, OLDER_FILES = 10 * 1024 * 1024, 5
@@ -88,7 +88,7 @@ class SharedLogFile(RotatingFileHandler):
             yield
             return
         try:
-            _lock(folder)
+            lock_within(folder, LOCK_TIMEOUT_S, _LOCK_POLL_S)
             yield
         finally:
             os.close(folder)
@@ -113,15 +113,3 @@ class SharedLogFile(RotatingFileHandler):
             file.seek(-1, os.SEEK_END)
             if file.read(1) != b"\n":
                 self.stream.write("\n")
-
-
-def _lock(folder: int) -> None:
-    deadline = time.monotonic() + LOCK_TIMEOUT_S
-    while time.monotonic() < deadline:
-        try:
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            time.sleep(_LOCK_POLL_S)
-        except OSError:  # a file system without locks
-            return

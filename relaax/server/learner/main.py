@@ -17,7 +17,7 @@ from relaax.errors import BridgeError, ConfigurationError, ParameterServerAway
 from relaax.live_lines import Figure, LiveLineWriter
 from relaax.metrics import Metrics
 from relaax.replay.specs import ReplaySpec
-from relaax.server.common.access import begin_access
+from relaax.server.common.access import begin_server
 from relaax.server.common.algorithm_loader import load_algorithm, make_config
 from relaax.server.common.checkpoint_list import print_checkpoints
 from relaax.server.common.checkpoint_place import store_of, wait_for_store
@@ -31,8 +31,7 @@ from relaax.server.common.configuration import (
     require_none_of,
     run_command,
 )
-from relaax.server.common.listening import allow_many_files, require_allowed
-from relaax.server.common.logs import start_logging
+from relaax.server.common.listening import require_allowed
 from relaax.server.common.operators import (
     Metric,
     OperatorPort,
@@ -120,9 +119,7 @@ def main() -> NoReturn:
 def _serve(arguments: list[str]) -> int:
     configuration = load_learner(arguments)
     options = configuration.options
-    start_logging(options.log_level, options.log_file, "relaax-learner")
-    begin_access(options)
-    allow_many_files()
+    begin_server(options, "relaax-learner")
     if options.list_checkpoints:
         return print_checkpoints(options.checkpoint_dir, options.checkpoint_aws_s3, options.aws)
     _require_agreement(options)

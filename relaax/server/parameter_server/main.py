@@ -9,7 +9,7 @@ from relaax.address import Address
 from relaax.allocator import FEW_POOLS, keep_memory
 from relaax.bridge import Bridge, BridgeControl
 from relaax.errors import ConfigurationError
-from relaax.server.common.access import begin_access
+from relaax.server.common.access import begin_server
 from relaax.server.common.algorithm_loader import load_algorithm
 from relaax.server.common.checkpoint_list import print_checkpoints
 from relaax.server.common.checkpoint_place import wait_for_store
@@ -19,8 +19,7 @@ from relaax.server.common.configuration import (
     load_parameter_server,
     run_command,
 )
-from relaax.server.common.listening import allow_many_files, require_allowed
-from relaax.server.common.logs import start_logging
+from relaax.server.common.listening import require_allowed
 from relaax.server.common.operators import OperatorPort, gauge, operator_listener
 from relaax.server.common.operators.port import AWAY_S
 from relaax.server.common.stop_signal import StopSignal
@@ -44,9 +43,7 @@ def main() -> NoReturn:
 def _serve(arguments: list[str]) -> int:
     configuration = load_parameter_server(arguments)
     options = configuration.options
-    start_logging(options.log_level, options.log_file, "relaax-parameter-server")
-    begin_access(options)
-    allow_many_files()
+    begin_server(options, "relaax-parameter-server")
     if options.list_checkpoints:
         return print_checkpoints(options.checkpoint_dir, options.checkpoint_aws_s3, options.aws)
     placed_by = "bind" if options.place is options.bind else "shards"

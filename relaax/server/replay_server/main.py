@@ -15,7 +15,7 @@ from relaax.kept_counts import CountsRow, KeptCounts
 from relaax.live_lines import LiveLineWriter
 from relaax.replay.replay import Replay
 from relaax.replay.specs import ReplaySpec
-from relaax.server.common.access import begin_access
+from relaax.server.common.access import begin_server
 from relaax.server.common.algorithm_loader import Algorithm, load_algorithm, make_config
 from relaax.server.common.checkpoint_place import store_of, wait_for_store
 from relaax.server.common.configuration import (
@@ -28,8 +28,7 @@ from relaax.server.common.configuration import (
     run_command,
 )
 from relaax.server.common.directory_lock import owned
-from relaax.server.common.listening import allow_many_files, require_allowed
-from relaax.server.common.logs import start_logging
+from relaax.server.common.listening import require_allowed
 from relaax.server.common.operators import OperatorPort, SaveRecord, operator_listener
 from relaax.server.common.operators.families import Metric, counters
 from relaax.server.common.operators.port import away
@@ -56,9 +55,7 @@ def serve(arguments: list[str]) -> int:
     """Serve as the command line says, until asked to stop; return the exit status."""
     configuration = load_replay_server(arguments)
     options = configuration.options
-    start_logging(options.log_level, options.log_file, "relaax-replay-server")
-    begin_access(options)
-    allow_many_files()
+    begin_server(options, "relaax-replay-server")
     require_interval_of_eviction(options)
     require_allowed(bind=options.bind, http_bind=options.http_bind)
     stop = StopSignal()

@@ -21,19 +21,16 @@ def _serve(arguments: list[str]) -> int:
     _keep_numeric_libraries_single_threaded()
     # Imported only now: numpy reads the environment when it is imported.
     from relaax.errors import ConfigurationError
-    from relaax.server.common.access import begin_access
-    from relaax.server.common.listening import allow_many_files, listen_as_told, require_allowed
-    from relaax.server.common.logs import start_logging
+    from relaax.server.common.access import begin_server
+    from relaax.server.common.listening import listen_as_told, require_allowed
     from relaax.server.rlx_server.wiring import rlx_server
 
     options = configuration.options
-    start_logging(options.log_level, options.log_file, "relaax-rlx-server")
-    begin_access(options)
+    begin_server(options, "relaax-rlx-server")
     if not hasattr(select, "epoll"):
         raise ConfigurationError("relaax-rlx-server needs Linux; clients run anywhere")
     require_allowed(http_bind=options.http_bind)  # --bind is the next one
     listener = listen_as_told(options.bind, "--bind")
-    allow_many_files()
     return rlx_server(configuration, listener).run()
 
 

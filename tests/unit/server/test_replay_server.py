@@ -41,7 +41,7 @@ class Served:
     def __init__(self, directory, monkeypatch):
         self.stop = threading.Event()
         monkeypatch.setattr(server, "StopSignal", lambda: self.stop)
-        monkeypatch.setattr(server, "start_logging", lambda *names: None)
+        monkeypatch.setattr("relaax.server.common.access.start_logging", lambda *names: None)
         monkeypatch.setattr(server, "TEND_S", 0.05)
         self.url = f"127.0.0.1:{free_port()}"
         options = {

@@ -15,7 +15,7 @@ from relaax.errors import CheckpointError, ConfigurationError
 
 def test_the_package_exports_these_names():
     assert package.__all__ == [
-        "BlobStore", "CheckpointSaver", "CheckpointScores", "DirectoryStore",
+        "BlobStore", "CheckpointSaver", "DirectoryStore",
         "ListedCheckpoint", "MeanReturn", "Restore", "S3Store",
         "list_checkpoints",
     ]  # fmt: skip

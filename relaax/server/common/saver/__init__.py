@@ -15,10 +15,9 @@ from relaax.server.common.saver.directory_store import DirectoryStore
 from relaax.server.common.saver.listing import ListedCheckpoint, list_checkpoints
 from relaax.server.common.saver.restoring import Restore
 from relaax.server.common.saver.s3_store import S3Store
-from relaax.server.common.saver.scores import CheckpointScores
 from relaax.server.common.saver.store import BlobStore
 
 __all__ = [
-    "BlobStore", "CheckpointSaver", "CheckpointScores", "DirectoryStore", "ListedCheckpoint",
+    "BlobStore", "CheckpointSaver", "DirectoryStore", "ListedCheckpoint",
     "MeanReturn", "Restore", "S3Store", "list_checkpoints"
 ]  # fmt: skip
