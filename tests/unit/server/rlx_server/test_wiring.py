@@ -70,7 +70,7 @@ def test_rollouts_of_da3c_have_episode_len_steps(da3c):
     assert da3c.Config({**settings, "learn": False}).rollout_steps() == 1
 
 
-def testseeds_of_workers_of_two_rlx_servers_are_far_apart():
+def test_seeds_of_two_rlx_servers_are_far_apart():
     with (
         socket.create_server(("127.0.0.1", 0)) as one,
         socket.create_server(("127.0.0.1", 0)) as other,
