@@ -27,8 +27,8 @@ class RenewedChannel(grpc.Channel):
 
     ``connect`` runs at once, and raises what it raises. Each call looks at the files, at most once
     a second. Changed ones that ``check`` raises for are logged, and leave the channel as it was: of
-    a certificate and its key, one may not be copied yet. A call that runs keeps its connection,
-    which is closed when the next one is replaced. For several threads.
+    a certificate and its key, one may not be copied yet. A call that runs keeps its connection;
+    servers end connections without a call (``channel_options.IDLE_MS``). For several threads.
     """
 
     def __init__(
@@ -38,7 +38,6 @@ class RenewedChannel(grpc.Channel):
         check: Callable[[], object],
     ) -> None:
         self._connect, self._check = connect, check
-        #: The channel before the newest one, and that.
         self._opened: list[grpc.Channel] = []
         self._lock = threading.Lock()
         self._newest = FromFiles(files, self._open, _complain)
@@ -88,8 +87,6 @@ class RenewedChannel(grpc.Channel):
             self._check()
             _log.info("other servers are shown the renewed certificate from now on")
         self._opened.append(self._connect())
-        if len(self._opened) > 2:
-            self._opened.pop(0).close()
         return self._opened[-1]
 
 
