@@ -16,7 +16,7 @@ SHIPPED := run.txt $(patsubst requirements/%,%,$(wildcard requirements/images/*.
 LOCKED := $(BIN)/python -m pip install --quiet --require-hashes --only-binary :all: -r
 ALONE := $(BIN)/python -m pip install --quiet --no-deps --build-constraint requirements/build.txt --editable
 
-.PHONY: help install install-test install-benchmarks train test test-all unit integration learning containers fuzz docs diagrams check format lock audit licences sbom clean
+.PHONY: help install install-test install-benchmarks train test test-all unit integration learning containers fuzz fuzz-all docs diagrams check format lock audit licences sbom clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-18s %s\n", $$1, $$2}'
@@ -51,6 +51,11 @@ $(VENV)/.installed-fuzz: $(VENV)/.installed-test
 fuzz: $(VENV)/.installed-fuzz ## give TARGET bytes of all kinds for SECONDS (60); tests/fuzz/targets.py has the targets
 	$(BIN)/python tests/fuzz/program.py $(TARGET) --seconds $(or $(SECONDS),60)
 
+fuzz-all: $(VENV)/.installed-fuzz
+	for target in $$(PYTHONPATH=tests $(BIN)/python -c 'from fuzz.targets import TARGETS; print(*TARGETS)'); do \
+		$(MAKE) fuzz TARGET=$$target SECONDS=$(or $(SECONDS),10) || exit 1; \
+	done
+
 train: install ## train CartPole-v1 until its goal is reached
 	$(BIN)/relaax-train Procfiles/cartpole.Procfile
 
@@ -59,8 +64,9 @@ AREAS ?= none
 
 test: unit learning integration ## run the tests that each change asks for
 
-test-all: ## run all tests: images, clusters, the wheel, benchmarks and the site, too
+test-all: ## run all tests: images, clusters, the wheel, benchmarks, the site, and the fuzzer for a moment, too
 	$(MAKE) test AREAS=all
+	$(MAKE) fuzz-all
 
 # Each of its processes imports all tests: those of other folders are left out, and what is compiled is kept, also where
 # the environment says that Python writes none.

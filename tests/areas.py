@@ -34,9 +34,10 @@ class Area:
 
 
 def areas() -> dict[str, Area]:
-    """Return the table, by the names of areas."""
+    """Return the table, by the names of areas; each has the shared paths, too."""
     table = tomllib.loads(TABLE.read_text())
-    return {name: Area(tuple(row["paths"]), tuple(row["tests"])) for name, row in table.items()}
+    shared = table.pop("shared")
+    return {name: Area((*shared, *row["paths"]), tuple(row["tests"])) for name, row in table.items()}
 
 
 def touched(table: Mapping[str, Area], changed: Iterable[str] | None) -> list[str]:

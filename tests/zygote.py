@@ -40,13 +40,14 @@ _SINGLE_THREADED = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 
 #: The beginnings of the names of what is read when a program starts. (Not LD_LIBRARY_PATH: OpenCV
 #: sets it when it is imported, also in a program that runs.)
-_OF_A_START = ("PYTHON", "LD_PRELOAD", "MALLOC_", "TF_", "XLA_")
+_OF_A_START = ("PYTHON", "LD_PRELOAD", "MALLOC_", "TF_", "XLA_", *_SINGLE_THREADED)
 
 #: What runs a program as another machine: see networks.
 _IN_NAMESPACE = ["netns", "exec"]
 
-# For all tests and what they start: TensorFlow says nothing but errors.
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+# For all tests and what they start: TensorFlow says nothing but errors, and numpy has one thread.
+for _name, _value in {"TF_CPP_MIN_LOG_LEVEL": "3", **dict.fromkeys(_SINGLE_THREADED, "1")}.items():
+    os.environ.setdefault(_name, _value)
 
 _MOST_BYTES = 2**18
 
@@ -93,9 +94,7 @@ class Zygote:
 
     def __init__(self) -> None:
         self._socket, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        environment = {
-            **os.environ, **dict.fromkeys(_SINGLE_THREADED, "1"), "PYTHONUNBUFFERED": "1"
-        }  # fmt: skip
+        environment = {**os.environ, **_AT_FIRST, "PYTHONUNBUFFERED": "1"}
         with other:
             self._popen = subprocess.Popen(
                 [sys.executable, __file__, str(other.fileno())],

@@ -115,10 +115,6 @@ class MetricsSender(Metrics):
                 return drained
 
 
-#: How long a token is not shown that was refused, where one was refused before within so long.
-_REFUSED_PAUSE_S, _REFUSED_AGAIN_S = 5.0, 60.0
-
-
 class Bridge(BridgeBase):
     """Calls a parameter server at ``host:port``; made after the fork, since gRPC has threads.
 

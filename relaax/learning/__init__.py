@@ -15,7 +15,6 @@ Acting
 ``distributions``       how actions are drawn from what a network puts out
 ``described_policy``    all that an action depends on, for what acts outside of this package
 
-
 Learning
 ``learner``             turns rollouts into updates, before the next action
 ``background_learner``  the same beside acting, on a thread

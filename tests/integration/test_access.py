@@ -38,9 +38,6 @@ pytestmark = pytest.mark.integration
 #: What a guarded training refuses over RLX until it is asked how much that was.
 REFUSED_OVER_RLX = 5
 
-#: How many wrong tokens one address may show in a test of that.
-MOST_REFUSALS = 1
-
 WRONG = "a-wrong-token-of-some-length"
 
 #: Longer than servers take to read the file of tokens again, and to look at their connections.
@@ -510,11 +507,6 @@ def test_a_client_with_tls_hears_of_a_server_without_and_does_not_try_for_ever(
 def _shows(guarded: Guarded, token: str) -> TcpTransport:
     """Return the way of a client with an environment's certificate."""
     return TcpTransport(ClientAccess(token, tls=guarded.files("environment")))
-
-
-def _code(guarded: Guarded, url: str, token: str) -> int | None:
-    failure = _failure(guarded, url, token)
-    return None if failure is None else failure.code
 
 
 def _failure(guarded: Guarded, url: str, token: str, protocol: int | None = None) -> Failure | None:

@@ -118,7 +118,7 @@ def test_the_newest_whole_checkpoint_of_s3_loads_after_each_kill(s3_url):
 
         def far():
             client = s3_client(AwsAccess(endpoint_url={s3_url!r}))
-            return S3Store(client, {BUCKET!r}, f"training/{{number}}")
+            return S3Store(client, {BUCKET!r}, f"training/{{number}}", is_owner=True)
 
         def prepare():
             global number

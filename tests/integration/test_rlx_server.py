@@ -24,9 +24,13 @@ def play_an_episode(client: Client) -> float:
     return client.reset(1.0)
 
 
-def test_the_server_itself_starts_neither_grpc_nor_tensorflow(training: Training):
-    """Both would start threads, which a fork does not survive; workers have plenty of them."""
+def test_the_server_itself_starts_no_threads(
+    training: Training, monkeypatch: pytest.MonkeyPatch
+):
+    """A fork does not survive those of gRPC, TensorFlow and BLAS; workers have plenty of them."""
     training.start_parameter_server()
+    monkeypatch.delenv("OMP_NUM_THREADS")  # the server sets them itself, in a start of its own
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS")
     rlx_server = training.start_rlx_server()
     with Client(training.rlx_server_url, timeout_s=60) as client:
         assert play_an_episode(client) == 13

@@ -14,7 +14,6 @@
 ``squashed_gaussian_tf``  the same inside a graph
 ``deterministic``         a continuous action for each state, in numpy
 ``action_values``         the action of the highest value, in numpy
-
 """
 
 from relaax.learning.distributions.action_values import ActionValues

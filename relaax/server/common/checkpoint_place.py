@@ -29,8 +29,8 @@ _log = logging.getLogger(__name__)
 def wait_for_store(s3: S3Location | None, aws: AwsAccess, give_up_s: float, stop: Stop) -> bool:
     """Wait until a place in S3 answers; return False if ``stop`` is set before.
 
-    Without it a server cannot know which checkpoint is the newest, even with some that it has not
-    sent yet: another machine may have gone on meanwhile. CheckpointError if S3 does not answer for
+    Without it a server cannot know which checkpoint is the newest: another machine may have gone on
+    meanwhile. CheckpointError if S3 does not answer for
     ``give_up_s``; ConfigurationError at once if it answers that the place cannot be used.
     """
     if s3 is None:

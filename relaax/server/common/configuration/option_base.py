@@ -1,4 +1,4 @@
-"""What the options of several commands have in common."""
+"""The options that several commands share, in classes that a command puts together."""
 
 from typing import Any, Self
 
@@ -49,7 +49,7 @@ class Options(BaseModel):
 
 
 class AccessOptions(Options):
-    """What a process proves to others, and asks them to prove: also keys of the section access."""
+    """Tokens and certificates, also keys of the section ``access`` of the YAML file."""
 
     auth_token_file: FileOption | None = option(
         None,
@@ -74,7 +74,7 @@ class AccessOptions(Options):
 
 
 class LogOptions(Options):
-    """What all commands say of their log."""
+    """The log of a command."""
 
     log_level: LevelOption = option(
         "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
@@ -87,7 +87,7 @@ class LogOptions(Options):
 
 
 class ServerOptions(LogOptions, AccessOptions):
-    """What all servers have."""
+    """The log, guards and operators' port of a server."""
 
     http_bind: AddressOption | None = option(
         None,
@@ -97,7 +97,7 @@ class ServerOptions(LogOptions, AccessOptions):
 
 
 class S3Options(Options):
-    """How S3 is reached, by what may use it."""
+    """How a command reaches S3."""
 
     aws_keys: FileOption | None = option(
         None,
@@ -112,7 +112,7 @@ class S3Options(Options):
 
     @property
     def aws(self) -> AwsAccess:
-        """Both together."""
+        """Keys and endpoint."""
         return AwsAccess(self.aws_keys, self.aws_endpoint_url)
 
 
@@ -137,12 +137,12 @@ class CheckpointOptions(S3Options):
 
 
 class ReadingOptions(S3Options):
-    """Where checkpoints are read that a parameter server has saved."""
+    """Where a command reads checkpoints that a parameter server has saved."""
 
     checkpoint_dir: DirectoryOption | None = option(
         None,
-        "directory of checkpoints; by default that of the parameter server's section in the YAML "
-        "file",
+        "directory of the checkpoints that are exported, or served with --exploit; by default that "
+        "of the parameter server's section in the YAML file",
     )
     checkpoint_aws_s3: S3Option | None = option(
         None, "AWS S3 bucket and key of checkpoints, likewise"
@@ -150,7 +150,7 @@ class ReadingOptions(S3Options):
 
 
 class TrainingOptions(Options):
-    """What all have that need the parameter server."""
+    """The address of the parameter server."""
 
     parameter_server: ParameterServerOption = option(
         Addresses([Address("localhost", 7000)]),
@@ -160,7 +160,7 @@ class TrainingOptions(Options):
 
 
 class FollowingOptions(ServerOptions, TrainingOptions):
-    """What servers have that end with the training."""
+    """A server that ends with the training."""
 
     give_up: SecondsOption = option(
         3600.0,
@@ -171,7 +171,7 @@ class FollowingOptions(ServerOptions, TrainingOptions):
 
 
 class DeliveringOptions(TrainingOptions):
-    """What all have that deliver steps."""
+    """Where a worker or an actor delivers steps."""
 
     learner: AddressOption = option(
         Address("localhost", 7002), "address of the learner, for algorithms that have one"
@@ -190,7 +190,7 @@ class DeliveringOptions(TrainingOptions):
 
 
 class StoringOptions(Options):
-    """What all have that store steps."""
+    """How long stored steps, and those who deliver them, are remembered."""
 
     lease: SecondsOption = option(
         60.0, "forget a worker that has delivered nothing for so many seconds"
