@@ -37,7 +37,9 @@ def areas() -> dict[str, Area]:
     """Return the table, by the names of areas; each has the shared paths, too."""
     table = tomllib.loads(TABLE.read_text())
     shared = table.pop("shared")
-    return {name: Area((*shared, *row["paths"]), tuple(row["tests"])) for name, row in table.items()}
+    return {
+        name: Area((*shared, *row["paths"]), tuple(row["tests"])) for name, row in table.items()
+    }
 
 
 def touched(table: Mapping[str, Area], changed: Iterable[str] | None) -> list[str]:

@@ -21,6 +21,9 @@ from relaax.errors import ConfigurationError
 
 _log = logging.getLogger(__name__)
 
+#: The key of a call's metadata that carries the token.
+AUTHORIZATION, BEARER = "authorization", "Bearer "
+
 
 class RenewedChannel(grpc.Channel):
     """Makes calls through what ``connect`` returns; connects anew once ``files`` have changed.
@@ -119,10 +122,6 @@ class _Method:
 
 def _complain(error: Exception) -> None:
     _log.error("other servers are still shown the certificate read before: %s", error)
-
-
-#: The key of a call's metadata that carries the token.
-AUTHORIZATION, BEARER = "authorization", "Bearer "
 
 
 def open_channel(url: str) -> grpc.Channel:

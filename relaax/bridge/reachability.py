@@ -42,6 +42,9 @@ NEW_AFTER_S = 30.0
 #: How long one look takes.
 LOOK_S = 2.0
 
+#: How long after a call that failed the next one is made: at first, and when many have.
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 2.0
+
 
 def why_not_reached(address: Address, tls: TlsFiles | None, timeout_s: float) -> str | None:
     """Return in words why a server of gRPC at ``address`` is not reached; None if nothing is seen.
@@ -138,10 +141,6 @@ def _why_closed(connection: ssl.SSLSocket, tls: TlsFiles, deadline: float) -> st
 def _left_s(deadline: float) -> float:
     """Return how long to wait; not zero, which would not wait for what has come."""
     return max(deadline - time.monotonic(), 0.001)
-
-
-#: How long after a call that failed the next one is made: at first, and when many have.
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 2.0
 
 
 class RetryPause:

@@ -11,6 +11,10 @@ from relaax.spaces import Space
 #: Dimensions of a number and of an image without channels, which get an axis to stack along.
 NUMBER, GREY = 0, 2
 
+# In brackets, which error messages leave out, as they do with pydantic's own.
+_ALONE, _NAMED = "[alone]", "[named]"
+_COUNT, _SIZES = "[count]", "[sizes]"
+
 
 def _tag(value: Any) -> str:
     return _NAMED if isinstance(value, dict) else _ALONE
@@ -27,10 +31,6 @@ def _flat(value: Any) -> Any:
 def _tag_of_sizes(value: Any) -> str:
     return _SIZES if isinstance(value, list | tuple) else _COUNT
 
-
-# In brackets, which error messages leave out, as they do with pydantic's own.
-_ALONE, _NAMED = "[alone]", "[named]"
-_COUNT, _SIZES = "[count]", "[sizes]"
 
 _Shape = Annotated[tuple[PositiveInt, ...], BeforeValidator(_shape), Field(max_length=3)]
 

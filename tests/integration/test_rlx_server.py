@@ -24,9 +24,7 @@ def play_an_episode(client: Client) -> float:
     return client.reset(1.0)
 
 
-def test_the_server_itself_starts_no_threads(
-    training: Training, monkeypatch: pytest.MonkeyPatch
-):
+def test_the_server_itself_starts_no_threads(training: Training, monkeypatch: pytest.MonkeyPatch):
     """A fork does not survive those of gRPC, TensorFlow and BLAS; workers have plenty of them."""
     training.start_parameter_server()
     monkeypatch.delenv("OMP_NUM_THREADS")  # the server sets them itself, in a start of its own

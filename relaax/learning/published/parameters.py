@@ -27,6 +27,9 @@ MESSAGE_BYTES = 256
 #: The learner's steps are remembered for so many of the newest versions.
 MOST_VERSIONS = 100_000
 
+#: The slots of a checkpoint that say what was published.
+_TIME, _ITERATION, _MESSAGE = "published/time", "published/iteration", "published/message"
+
 
 class PublishedSource:
     """A ``VariableSource`` whose versions are the learner's own count of its steps.
@@ -47,10 +50,6 @@ class PublishedSource:
             return Values(Version(0), 0, values.vector)
         self._hash = found.hash
         return Values(Version(found.info.iteration), 0, found.vector, found.info.age_s)
-
-
-#: The slots of a checkpoint that say what was published.
-_TIME, _ITERATION, _MESSAGE = "published/time", "published/iteration", "published/message"
 
 
 class PublishedParameters:

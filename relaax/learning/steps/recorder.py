@@ -21,6 +21,9 @@ Array = npt.NDArray[Any]
 
 RECURRENT_STATE = "recurrent_state"
 
+OBSERVATION, ACTION, REWARD = "observation", "action", "reward"
+LOG_PROBABILITY, VERSION = "log_probability", "version"
+
 
 def rollouts_in(columns: Mapping[str, Array]) -> RolloutBatch:
     """Return what a view of ``relaax.replay.rollouts.Rollouts`` has read, as rollouts.
@@ -55,10 +58,6 @@ def _first_state(columns: Mapping[str, Array]) -> npt.NDArray[np.float32]:
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
-
-
-OBSERVATION, ACTION, REWARD = "observation", "action", "reward"
-LOG_PROBABILITY, VERSION = "log_probability", "version"
 
 
 def schema_of(columns: Columns, *, is_on_policy: bool = True) -> Schema:

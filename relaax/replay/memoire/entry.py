@@ -23,6 +23,9 @@ LAST = ("reward", "prob", "value")
 #: Before the names of the entries ``multi_step`` later.
 NEXT = "next "
 
+#: What is drawn beside an entry's fields: its return, and the weight by which it was drawn.
+QVEST, WEIGHT = "qvest", "weight"
+
 
 class MemoryClosed(RelaaxError):
     """The memory, or the client, was closed while something waited for it."""
@@ -35,10 +38,6 @@ def as_tuples(sample: Sample) -> Batch:
     fields = tuple(array for name, array in columns.items() if not name.startswith(NEXT))
     later = tuple(array for name, array in columns.items() if name.startswith(NEXT))
     return (fields, later, weights) if later else (fields, weights)
-
-
-#: What is drawn beside an entry's fields: its return, and the weight by which it was drawn.
-QVEST, WEIGHT = "qvest", "weight"
 
 
 def names_of(count: int) -> list[str]:

@@ -17,6 +17,8 @@ THREADS = 32
 #: How long a port may take to close when its calls have been broken off.
 CLOSE_S = 2.0
 
+_TCP, _IPC, _INPROC = "tcp://", "ipc://", "inproc://"
+
 
 class Mode(Enum):
     """Whether an end listens (``Bind``) or calls (``Conn``)."""
@@ -26,8 +28,6 @@ class Mode(Enum):
 
 
 Bind, Conn = Mode.Bind, Mode.Conn
-
-_TCP, _IPC, _INPROC = "tcp://", "ipc://", "inproc://"
 
 
 def is_endpoint(text: str) -> bool:

@@ -23,6 +23,9 @@ _BAR_COLUMNS, _BAR_ROWS = 50, 6
 #: Columns of the name of a group.
 _NAME_COLUMNS = max(map(len, GROUPS))
 
+#: Seconds between two live lines of a process: as rows that are drawn again, and as lines.
+ROWS_INTERVAL_S, LINES_INTERVAL_S = 2.0, 10.0
+
 
 class ProgressView:
     """Draws a progress line below the log: a bar and the figures, or one row where space is short.
@@ -112,10 +115,6 @@ def _figures(progress: TrainingProgress) -> Text:
 def _group(line: LiveLine) -> Text:
     figures = " | ".join(map(str, line.figures))
     return Text(f"{line.group:{_NAME_COLUMNS}} {figures}", no_wrap=True, overflow="crop")
-
-
-#: Seconds between two live lines of a process: as rows that are drawn again, and as lines.
-ROWS_INTERVAL_S, LINES_INTERVAL_S = 2.0, 10.0
 
 
 class LivePrinter(Printer):  # type: ignore[misc]  # honcho has no types

@@ -15,6 +15,9 @@ _log = logging.getLogger(__name__)
 #: When there are more points, every second one is dropped.
 MOST_POINTS = 2000
 
+#: The names of the files.
+CURVE, PLOT = "return.csv", "return.png"
+
 
 @dataclass(frozen=True)
 class PlotLabels:
@@ -49,10 +52,6 @@ def plotted(points: Sequence[tuple[int, float]], labels: PlotLabels) -> bytes:
     picture = io.BytesIO()
     FigureCanvasAgg(figure).print_png(picture)
     return picture.getvalue()
-
-
-#: The names of the files.
-CURVE, PLOT = "return.csv", "return.png"
 
 
 class Point(NamedTuple):

@@ -77,6 +77,9 @@ CHECKPOINT, CHECKPOINT_DIR = "--checkpoint", "--checkpoint-dir"
 #: A flag for one of these options replaces the other one in the YAML file.
 _ALTERNATIVES = (CHECKPOINT_DIR, "--checkpoint-aws-s3")
 
+#: Stands in the parameter server's section, for the option of all that call it.
+SHARDS, SHARDS_FOR = "--shards", "--parameter-server"
+
 
 def require_none_of(
     options: LearnerOptions | ReplayServerOptions, names: Sequence[str], reason: str
@@ -93,10 +96,6 @@ def require_interval_of_eviction(options: LearnerOptions | ReplayServerOptions) 
         require_none_of(
             options, ("evict_interval",), "without --evict-after nothing is evicted by its age"
         )
-
-
-#: Stands in the parameter server's section, for the option of all that call it.
-SHARDS, SHARDS_FOR = "--shards", "--parameter-server"
 
 
 @dataclass(frozen=True)

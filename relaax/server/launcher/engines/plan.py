@@ -53,6 +53,9 @@ _OPERATOR = re.compile(r"[();<>|&]+")
 #: What of ``2>&1`` would be taken for an argument.
 _DESCRIPTOR = re.compile(r"(?<=\s)\d+(?=[<>])")
 
+#: How this machine is written, by those that listen and by those that connect.
+_ANY, _THIS_MACHINE = ("0.0.0.0", "::"), ("localhost", "127.0.0.1")  # noqa: S104
+
 
 class Placement(Enum):
     """How processes are distributed over machines."""
@@ -68,10 +71,6 @@ class Needs:
     cpus: float = 1.0
     gpus: float = 0.0
     memory_gib: float = 0.0
-
-
-#: How this machine is written, by those that listen and by those that connect.
-_ANY, _THIS_MACHINE = ("0.0.0.0", "::"), ("localhost", "127.0.0.1")  # noqa: S104
 
 
 @dataclass(frozen=True)
