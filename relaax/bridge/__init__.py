@@ -15,7 +15,7 @@ An algorithm uses it unless it exports a ``BridgeControl`` of its own; the objec
 ``vectors``          those that carry a vector
 ``shard_messages``   those that carry a slice of one
 ``channels``         opens channels, with the token and certificate of this process
-``reachability``     says in the log why a server is not reached
+``reachability``     pauses between calls that fail, and why a server is not reached
 ``guarded_server``   a gRPC server that asks callers for theirs
 ``channel_options``  gRPC settings that both ends share
 """

@@ -1,4 +1,4 @@
-"""Says in the log why a server is not reached: gRPC does not say it of calls that wait."""
+"""Pauses between calls that fail, and why a server is not reached: gRPC does not say it."""
 
 import logging
 import socket

@@ -1,4 +1,4 @@
-"""The worker's end of the bridge."""
+"""The worker's end of the bridge: calls, and metrics in batches."""
 
 import logging
 import queue

@@ -21,8 +21,8 @@ from relaax.algorithm_base import Evaluation
 from relaax.server.common.configuration import AwsAccess
 from relaax.server.common.exploitation import checkpoints_at, exploiting_agent, restore_trained
 from relaax.server.export.check import Comparison, PolicyFunction, compared
+from relaax.server.export.files_tf import write_onnx
 from relaax.server.export.graph_tf import PolicyGraph
-from relaax.server.export.onnx_tf import write_onnx
 from relaax.server.export.signature import signature_of
 
 pytestmark = [

@@ -15,8 +15,8 @@ from relaax.client import VectorClient
 from relaax.server.common.configuration import AwsAccess
 from relaax.server.common.exploitation import checkpoints_at, exploiting_agent, restore_trained
 from relaax.server.export.check import Comparison, compared
+from relaax.server.export.files_tf import read_onnx, read_saved_model, write_onnx, write_saved_model
 from relaax.server.export.graph_tf import PolicyGraph
-from relaax.server.export.onnx_tf import read_onnx, read_saved_model, write_onnx, write_saved_model
 from relaax.server.export.signature import signature_of, zeros_of
 
 pytestmark = pytest.mark.integration

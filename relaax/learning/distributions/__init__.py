@@ -5,11 +5,11 @@
 ``graph_tf``              the TensorFlow counterpart of each distribution
 
 ``categorical``           one of several actions, in numpy
-``categorical_tf``        the same inside a graph
+``categorical_tf``        the same, and the next two and ``action_values``, inside a graph
 ``multi_discrete``        several choices at once, in numpy
 ``bernoulli``             bits, in numpy
 ``gaussian``              continuous actions without bounds, in numpy
-``gaussian_tf``           the same inside a graph
+``gaussian_tf``           the same, and ``deterministic``, inside a graph
 ``squashed_gaussian``     continuous actions between bounds, in numpy
 ``squashed_gaussian_tf``  the same inside a graph
 ``deterministic``         a continuous action for each state, in numpy

@@ -1,4 +1,4 @@
-"""One of several actions, inside a TensorFlow graph; see ``categorical``."""
+"""Choices inside a TensorFlow graph: one, several at once, bits, and that of the highest value."""
 
 import tensorflow as tf
 

@@ -1,4 +1,4 @@
-"""Continuous actions without bounds, inside a TensorFlow graph; see ``gaussian``."""
+"""Continuous actions without bounds, drawn or one for each state, inside a TensorFlow graph."""
 
 from math import log, pi
 

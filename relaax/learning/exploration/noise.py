@@ -1,4 +1,4 @@
-"""The noise that choices are made with."""
+"""The noise that choices are made with, and actions at random at first."""
 
 from dataclasses import replace
 from typing import Protocol

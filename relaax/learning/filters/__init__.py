@@ -1,6 +1,6 @@
 """Z-filters: states with mean 0 and standard deviation 1, and perhaps rewards of the size of 1.
 
-``filters``          which filters an algorithm has
+``filters``          the filters of an algorithm: settings, and where their statistics are merged
 ``filtering_model``  chooses actions by filtered states, and leaves the states as they are
 ``statistics``       counts, means and variances in a flat vector, and how two are merged
 ``z_filter``         a worker's end: filters, and gathers what has come since the last update

@@ -1,4 +1,4 @@
-"""Which filters an algorithm has."""
+"""The filters of an algorithm: settings, and where their statistics are merged."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -6,7 +6,7 @@
 ``critics_tf``    the same inside a graph
 ``learner``       makes an update of each batch
 ``learner_roles``  what a learner asks of an update
-``variables_tf``  what an update changes, by name
+``variables_tf``  the variables that an update changes, and Adam for them
 ``update_tf``     an update of all that is learnt, as one graph
 ``builder``       wires actors, replay and parameter server
 """

@@ -1,4 +1,4 @@
-"""What an update changes."""
+"""The variables that an update changes, and Adam for them."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the parameter store asks of an optimiser."""
+"""The interface of optimisers, and the clipping and annealing that any of them may have."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

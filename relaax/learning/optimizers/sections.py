@@ -5,96 +5,19 @@ Derive the settings of an algorithm from ``OptimizerSections``. Its builder then
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-import numpy as np
 from pydantic import Field, PositiveFloat, model_validator
 
-from relaax.algorithm_base import FloatVector, Section
+from relaax.algorithm_base import Section
 from relaax.learning.optimizers.adam import Adam, AdamSettings
-from relaax.learning.optimizers.optimizer import Optimizer, Slots
-
-
-@dataclass(frozen=True)
-class RMSPropSettings:
-    """What RMSProp needs to know."""
-
-    #: Weight of the past in the running mean of squared gradients.
-    decay: float = 0.99
-    #: Added to that mean below the root.
-    epsilon: float = 0.1
-
-
-class RMSProp:
-    """RMSProp without momentum, its statistics shared by all workers.
-
-    Mnih et al. 2016 (https://arxiv.org/abs/1602.01783), section 4, "Optimization", equation (1):
-    ``g = decay * g + (1 - decay) * gradient**2`` and
-    ``parameters -= learning_rate * gradient / sqrt(g + epsilon)``.
-    """
-
-    def __init__(self, size: int, settings: RMSPropSettings) -> None:
-        self.settings = settings
-        #: Running mean of squared gradients, float32 [size]; starts at zero.
-        self.mean_square: FloatVector = np.zeros(size, np.float32)
-        self._scratch: FloatVector = np.empty(size, np.float32)
-
-    def slots(self) -> Slots:
-        """Return the running mean of squared gradients."""
-        return {"rmsprop/mean_square": self.mean_square}
-
-    def part(self, begin: int, end: int, size: int) -> "RMSProp":
-        """See Optimizer."""
-        return RMSProp(end - begin, self.settings)
-
-    def apply(self, parameters: FloatVector, gradient: FloatVector, learning_rate: float) -> None:
-        """Take one step down ``gradient`` [size], changing ``parameters`` [size] in place."""
-        decay, scratch = self.settings.decay, self._scratch
-        np.square(gradient, out=scratch)
-        scratch *= 1 - decay
-        self.mean_square *= decay
-        self.mean_square += scratch
-        np.add(self.mean_square, self.settings.epsilon, out=scratch)
-        np.sqrt(scratch, out=scratch)
-        np.divide(gradient, scratch, out=scratch)
-        scratch *= learning_rate
-        parameters -= scratch
-
-
-class SGD:
-    """Stochastic gradient descent with momentum, its velocity shared by all workers.
-
-    Polyak 1964; Sutskever et al. 2013 (https://proceedings.mlr.press/v28/sutskever13.html), section
-    2, with the learning rate outside of the velocity, so that a falling rate works at once:
-    ``velocity = momentum * velocity + gradient`` and ``parameters -= learning_rate * velocity``.
-    With momentum 0 it is plain gradient descent.
-    """
-
-    def __init__(self, size: int, momentum: float) -> None:
-        self.momentum = momentum
-        #: float32 [size]; starts at zero.
-        self.velocity: FloatVector = np.zeros(size, np.float32)
-        self._scratch: FloatVector = np.empty(size, np.float32)
-
-    def slots(self) -> Slots:
-        """Return the velocity."""
-        return {"sgd/velocity": self.velocity}
-
-    def part(self, begin: int, end: int, size: int) -> "SGD":
-        """See Optimizer."""
-        return SGD(end - begin, self.momentum)
-
-    def apply(self, parameters: FloatVector, gradient: FloatVector, learning_rate: float) -> None:
-        """Take one step down ``gradient`` [size], changing ``parameters`` [size] in place."""
-        self.velocity *= self.momentum
-        self.velocity += gradient
-        np.multiply(self.velocity, learning_rate, out=self._scratch)
-        parameters -= self._scratch
+from relaax.learning.optimizers.optimizer import Optimizer
+from relaax.learning.optimizers.rmsprop import RMSProp, RMSPropSettings
+from relaax.learning.optimizers.sgd import SGD
 
 
 class _Section(Section):
-    """What all of them have."""
+    """The clipping of gradients, which each optimiser has."""
 
     #: Gradients with a larger global norm are scaled down to it; None leaves them alone.
     gradient_norm_clipping: PositiveFloat | None = 40.0

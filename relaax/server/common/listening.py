@@ -1,4 +1,4 @@
-"""Sockets that listen where an option says."""
+"""Sockets that listen where an option says, and descriptors for many connections."""
 
 import contextlib
 import resource

@@ -104,14 +104,14 @@ def _write(
 ) -> bool:
     """Write all files that act as ``agent`` does; return whether these are all."""
     # Imported here: a mistake in the configuration is told before TensorFlow is imported.
-    from relaax.server.export.graph_tf import PolicyGraph
-    from relaax.server.export.onnx_tf import (
+    from relaax.server.export.files_tf import (
         read_onnx,
         read_saved_model,
         require_libraries,
         write_onnx,
         write_saved_model,
     )
+    from relaax.server.export.graph_tf import PolicyGraph
 
     if options.onnx is not None:
         require_libraries()

@@ -1,7 +1,7 @@
 """What an RLX server and its workers count, in memory that they share.
 
 ``table``   the memory: a row for the server, and one for each worker
-``row``     what a worker writes of itself
+``row``     the counts that a worker writes of itself, and an RLX server of all
 
 Each cell has one writer and is written at once, so that nobody waits for anybody. Workers count on
 every turn; what they have counted is added up when somebody asks.

@@ -1,4 +1,4 @@
-"""What a worker writes of itself."""
+"""The counts that a worker writes of itself, and an RLX server of all."""
 
 import time
 from array import array

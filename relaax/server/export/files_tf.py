@@ -1,4 +1,4 @@
-"""Writes a policy as an ONNX file."""
+"""Writes a policy as an ONNX file or a TensorFlow SavedModel, and reads it back."""
 
 import importlib
 from collections.abc import Mapping
