@@ -6,6 +6,7 @@ Wrap it in ``make_environment``; for one of your own, register it there, or retu
 """
 
 import sys
+from functools import partial
 
 import gymnasium
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
@@ -17,22 +18,26 @@ from relaax.client.runner_options import parse_options
 ENV_ID = "CartPole-v1"
 
 
-def make_environment() -> Environment:
+def make_environment(env_id: str) -> Environment:
     """Return a new environment."""
-    return gymnasium.make(ENV_ID)
+    return gymnasium.make(env_id)
 
 
 class Factory:
     """Makes one environment, or several that step together on one connection."""
 
+    def __init__(self, env_id: str) -> None:
+        self._make = partial(make_environment, env_id)
+
     def __call__(self) -> Environment:
         """Return a new environment."""
-        return make_environment()
+        return self._make()
 
     def vector(self, count: int) -> Environments:
         """Return ``count`` environments that step together."""
-        return SyncVectorEnv([make_environment] * count, autoreset_mode=AutoresetMode.SAME_STEP)
+        return SyncVectorEnv([self._make] * count, autoreset_mode=AutoresetMode.SAME_STEP)
 
 
 if __name__ == "__main__":
-    sys.exit(run_command(parse_options(["--env", ENV_ID, *sys.argv[1:]]), Factory()))
+    options = parse_options(["--env", ENV_ID, *sys.argv[1:]])
+    sys.exit(run_command(options, Factory(options.env)))
