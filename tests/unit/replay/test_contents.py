@@ -110,6 +110,8 @@ def test_draws_find_the_same_items_with_the_same_probabilities(table):
     keys = replay.sample("prioritized", 32, 0.0).keys
     replay.update_priorities("prioritized", keys, np.arange(32) + 0.5)
     again = made(replay.contents(), random=of_another)
+    for other in (replay, again):  # new items have the largest priority that there has been
+        append(other, 370, 40, start=False, number=370)
     for number in range(3):
         random.begin(number)
         of_another.begin(number)

@@ -287,12 +287,13 @@ def test_rewards_are_scaled_and_then_cut(play):
 @pytest.mark.parametrize("kind", ["discrete", "recurrent"])
 def test_a_learner_goes_on_from_its_state_to_the_bit(play, kind):
     keys = {**KINDS[kind], "learning_rate_schedule": "kl", "filter_rewards": True}
-    played, restored = play(**keys), play(**keys)
-    batches = [played.play() for _ in range(2)]
-    for each in (played.learner, restored.learner):
-        each.step(batches[0])  # the generator, of which each has its own, is in no state
+    played, restored = play(**keys), play(**keys, policy_clip=0.5)
+    first, second = played.play(), played.play()
+    played.learner.step(first)
+    # As many rows, so that its generator has drawn as much; all else is different.
+    restored.learner.step(replace(first, rewards=1 - first.rewards))
     restored.learner.restore(played.learner.state())
     for each in (played.learner, restored.learner):
-        each.step(batches[1])
+        each.step(second)
     for name, value in played.learner.state().items():
         np.testing.assert_array_equal(restored.learner.state()[name], value, err_msg=name)
