@@ -25,7 +25,7 @@ from relaax.errors import ConfigurationError
 _ALL_OF_IPV4, _ALL_OF_IPV6 = "0.0.0.0", "::"  # noqa: S104 - the user's own
 
 #: So many connections are remembered that have shown a right token.
-_MOST_PROVED_PEERS = 16_384
+MOST_PROVED_PEERS = 16_384
 
 #: So many handlers are kept with their guards; one that passes calls on makes another each time.
 _MOST_METHODS = 128
@@ -153,7 +153,7 @@ class _AskForToken(grpc.ServerInterceptor):
         self._connections: GrpcConnections | None = None
         if access.tls is not None and access.tls.cert is not None:
             self._connections = access.grpc_connections
-        self._peers = _ProvedPeers()
+        self._peers = ProvedPeers()
         #: Made once for each method, of which a server has a few.
         self._guarded = lru_cache(_MOST_METHODS)(partial(_guarded, self._require))
 
@@ -179,11 +179,12 @@ class _AskForToken(grpc.ServerInterceptor):
         return self._tokens.why_refused(digest_of(token), Right.SYNCHRONIZE)
 
 
-class _ProvedPeers(dict[str, None]):
+class ProvedPeers(dict[str, None]):
     """The connections that have shown a right token; those that did so first go first."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MOST_PROVED_PEERS) -> None:
         super().__init__()
+        self._most = most
         self._lock = threading.Lock()
 
     def add(self, peer: str) -> bool:
@@ -191,7 +192,7 @@ class _ProvedPeers(dict[str, None]):
         with self._lock:
             is_new = peer not in self
             self[peer] = None
-            if len(self) > _MOST_PROVED_PEERS:
+            if len(self) > self._most:
                 del self[next(iter(self))]
             return is_new
 

@@ -18,7 +18,7 @@ from relaax.address import Address
 from relaax.algorithm_base import Phase
 from relaax.bridge import Bridge, bridge_pb2, bridge_pb2_grpc
 from relaax.bridge.channels import open_channel
-from relaax.bridge.guarded_server import GuardedServer
+from relaax.bridge.guarded_server import GuardedServer, ProvedPeers
 from relaax.errors import ParameterServerAway, TokenRefused
 from relaax.server.certificates.secrets_folder import SecretsFolder
 
@@ -331,3 +331,10 @@ def test_a_renewed_certificate_is_shown_by_a_server_that_runs_which_says_so_once
     assert [record.message for record in caplog.records].count(said) == 1
     assert shown[0] != shown[1]
     assert shown[1].split() == tls.cert.read_text().split()
+
+
+def test_only_so_many_connections_are_remembered():
+    peers = ProvedPeers(most=3)
+    for number in range(5):
+        assert peers.add(f"ipv4:192.0.2.1:{number}")
+    assert [f"ipv4:192.0.2.1:{number}" in peers for number in range(5)] == [0, 0, 1, 1, 1]

@@ -39,9 +39,9 @@ class Staging:
         self._workers: OrderedDict[int, _Worker] = OrderedDict()
 
     def __len__(self) -> int:
-        """Return how many slices are here."""
+        """Return how many slices are here; a worker that is known without any counts as one."""
         with self._lock:
-            return sum(len(own.slices) for own in self._workers.values())
+            return sum(max(len(own.slices), 1) for own in self._workers.values())
 
     def put(self, worker: int, sequence: int, gradient: FloatVector, settled: int) -> None:
         """Keep a slice; forget the worker's before ``settled``, and workers that are gone."""
