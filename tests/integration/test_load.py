@@ -175,10 +175,11 @@ def test_metrics_of_many_names_are_dropped_and_the_others_stored(training: Train
             "the count of names",
         )
         assert figures(operators)["relaax_client_metrics_dropped_total", "rate"] > 0
+        run = metrics / training.yaml.stem
+        wait_for(lambda: "server/steps_per_second" in scalars(run), "a metric of the server")
     parameter_server.signal(signal.SIGTERM)
     parameter_server.wait()
-    stored = scalars(metrics / training.yaml.stem)
+    stored = scalars(run)
     assert {tag for tag in stored if tag.startswith("client/")} == {
         f"client/name_{number}" for number in range(3)
     }
-    assert "server/steps_per_second" in stored
