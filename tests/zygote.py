@@ -94,11 +94,11 @@ class Zygote:
 
     def __init__(self) -> None:
         self._socket, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        environment = {**os.environ, **_AT_FIRST, "PYTHONUNBUFFERED": "1"}
         with other:
             self._popen = subprocess.Popen(
                 [sys.executable, __file__, str(other.fileno())],
-                env=environment, pass_fds=[other.fileno()], cwd="/",
+                env={**_FIRST_ENVIRONMENT, "PYTHONUNBUFFERED": "1"},
+                pass_fds=[other.fileno()], cwd="/",
             )  # fmt: skip
 
     def start(
@@ -154,8 +154,9 @@ def _read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-#: Of the tests' own environment, before one of them changes it for what it starts.
-_AT_FIRST = _read_at_start(os.environ)
+#: Of the tests themselves, before one of them changes it for what it starts.
+_FIRST_ENVIRONMENT = dict(os.environ)
+_AT_FIRST = _read_at_start(_FIRST_ENVIRONMENT)
 
 
 def _main() -> None:
