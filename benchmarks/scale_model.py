@@ -27,6 +27,7 @@ A worker does one thing at a time, and waits for the answers of the shards and f
 its work takes of its time is fitted to the rows of one server, whose worker is what limits them.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -189,11 +190,14 @@ class Model:
         return limits
 
     def _steps_of(self, roles: Sequence[str], size: Size, cores: float) -> float:
-        """Return the steps a second at which roles use so many cores together."""
+        """Return the steps a second at which roles use so many cores together.
+
+        Infinitely many where a step costs too little to be measured.
+        """
         held = sum(self._held(role, size) for role in roles)
         one = self.rates(size, 1.0)
         a_step = sum(self.cores(role, size, one) for role in roles) - held
-        return max(0.0, cores - held) / a_step
+        return max(0.0, cores - held) / a_step if a_step > 0 else math.inf
 
     def _held(self, role: str, size: Size) -> float:
         """Return the cores that a role uses while no step is made."""

@@ -204,6 +204,7 @@ class Training:
                 "--parameter-server": self.parameter_server_url,
                 "--checkpoint-dir": str(self.directory / "learner"),
                 "--log-level": "INFO",
+                "--nice": 0,  # or the tests beside this one would leave it next to no time
                 **{f"--{key}": value for key, value in (learner or {}).items()},
             },
             "relaax-replay-server": {
