@@ -84,10 +84,12 @@ def test_a_training_with_three_shards_ends_as_any_other(training: Training):
 
 
 def test_a_shard_that_is_killed_goes_on_with_the_others_from_one_checkpoint(training: Training):
-    shards = Shards(training, 2)
+    shards = Shards(training, 2, **{"checkpoint-interval": 3})
     training.start_rlx_server()
     training.start_environments(2, is_paced=True)
     wait_for(lambda: [step for step in shards.steps_saved() if step > 0], "a checkpoint")
+    # Updates that are in no checkpoint: without any, nothing is lost.
+    wait_for(lambda: shards.step() > shards.steps_saved()[-1] + 20, "more steps")
     shards.processes[1].kill()
     for_operators = f"127.0.0.1:{free_port()}"
     shards.start(2, "--http-bind", for_operators)
