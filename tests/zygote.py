@@ -127,7 +127,7 @@ def can_fork(arguments: Sequence[str], environment: Mapping[str, str]) -> bool:
     script = Path(arguments[0])
     is_ours = script.parent == Path(sys.executable).parent and script.name.startswith("relaax-")
     is_module = list(arguments[:2]) == [sys.executable, "-m"] and arguments[2].startswith("relaax.")
-    return (is_ours or is_module) and _read_at_start(environment) == _read_at_start(dict(_AT_FIRST))
+    return (is_ours or is_module) and _read_at_start(environment) == _AT_FIRST
 
 
 def _divided(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
