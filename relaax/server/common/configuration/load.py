@@ -25,7 +25,7 @@ from relaax.server.common.configuration.commands import (
     Options,
 )
 from relaax.server.common.configuration.mistakes import as_written, explain
-from relaax.server.common.configuration.option_base import AccessOptions
+from relaax.server.common.configuration.option_base import AccessOptions, StoringOptions
 from relaax.server.common.configuration.option_kinds import folder_of_checkpoint
 from relaax.server.common.configuration.options import (
     ActorOptions,
@@ -81,16 +81,14 @@ _ALTERNATIVES = (CHECKPOINT_DIR, "--checkpoint-aws-s3")
 SHARDS, SHARDS_FOR = "--shards", "--parameter-server"
 
 
-def require_none_of(
-    options: LearnerOptions | ReplayServerOptions, names: Sequence[str], reason: str
-) -> None:
+def require_none_of(options: StoringOptions, names: Sequence[str], reason: str) -> None:
     """Raise ConfigurationError if any of these options is given, which would have no effect."""
     for name in names:
         if name in options.model_fields_set:
             raise ConfigurationError(f"--{name.replace('_', '-')}: {reason}")
 
 
-def require_interval_of_eviction(options: LearnerOptions | ReplayServerOptions) -> None:
+def require_interval_of_eviction(options: StoringOptions) -> None:
     """Raise ConfigurationError for an interval of what is not done."""
     if options.evict_after is None:
         require_none_of(
