@@ -12,6 +12,7 @@ The words that all layers share:
 ``relaax.hints``             the name that was probably meant
 ``relaax.interval_metrics``  one point a second of what happens thousands of times a second
 ``relaax.kept_counts``       counts that others can read, also after the process was killed
+``relaax.wait_report``       for what a process waits, as the parameter server hears it
 ``relaax.live_lines``        what a process says of itself in one line that is shown live
 ``relaax.address``           HOST:PORT
 ``relaax.tls_refusals``      what errors of TLS say, in words

@@ -23,6 +23,10 @@ EVALUATION_REWARD_AFTER = "evaluation/reward by iteration"
 #: own name. The parameter server adds these numbers up.
 ENVIRONMENTS_OF, CONNECTIONS_OF = "server/environments of ", "server/connections of "
 
+#: For how many seconds a process has waited, and why: "the learner: too few steps" follows. The
+#: parameter server keeps these: they are no curve.
+WAIT_OF = "server/wait of "
+
 #: What is put before the names that clients choose.
 OF_CLIENT = "client/"
 

@@ -14,7 +14,7 @@ WORDS = (
     "relaax.hints", "relaax.interval_metrics", "relaax.kept_counts", "relaax.live_lines",
     "relaax.metrics", "relaax.observations",
     "relaax.shard", "relaax.spaces", "relaax.steps",
-    "relaax.throttled_log", "relaax.tls_refusals",
+    "relaax.throttled_log", "relaax.tls_refusals", "relaax.wait_report",
     "relaax.whole_numbers", "relaax.yaml_limits",
     "relaax.__version__",
 )  # fmt: skip

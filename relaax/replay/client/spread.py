@@ -1,5 +1,7 @@
 """Sends the steps of each environment to one of several replay servers."""
 
+import os
+import socket
 from collections.abc import Callable, Sequence
 from time import monotonic
 
@@ -12,6 +14,7 @@ from relaax.replay.client.writer import CLOSE_DEADLINE_S, ReplayWriter
 from relaax.replay.schema import Schema
 from relaax.replay.step_batch import StepBatch
 from relaax.replay.storage import START
+from relaax.wait_report import WaitReport
 
 IntArray = npt.NDArray[np.int64]
 
@@ -103,10 +106,17 @@ def writer_to(
     on_delivered: Callable[[int], object] = lambda actions: None,
     on_actions_dropped: Callable[[int], object] = lambda actions: None,
 ) -> SpreadWriter:
-    """Return what delivers steps to a learner, or to replay servers; dropped ones are metrics.
+    """Return what delivers steps to a learner, or to replay servers.
 
-    See ``ReplayWriter`` for the others.
+    Steps that are dropped are metrics, and so is how long steps have not been taken. See
+    ``ReplayWriter`` for the others.
     """
+    waits = WaitReport(metrics, f"process {os.getpid()} of {socket.gethostname()}")
+
+    def delivered(actions: int) -> None:
+        waits.note("")
+        on_delivered(actions)
+
     writers = [
         ReplayWriter(
             ReplayStub(url),
@@ -115,8 +125,9 @@ def writer_to(
             stops=stops,
             on_wait=on_wait,
             on_dropped=lambda steps: metrics.scalar("actor/steps dropped", steps),
-            on_delivered=on_delivered,
+            on_delivered=delivered,
             on_actions_dropped=on_actions_dropped,
+            on_refused=waits.note,
         )
         for url in urls
     ]

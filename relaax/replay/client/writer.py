@@ -56,7 +56,8 @@ class ReplayWriter:
     ``whole_episodes`` are of use. On the thread that sends, ``on_dropped`` is called with the
     number of steps that were dropped since it was called before. ``on_delivered`` is called there
     with the number of actions that were acknowledged, and ``on_actions_dropped`` where they are
-    dropped: steps but those in which an episode was cut off. What waits when this is closed, and is
+    dropped: steps but those in which an episode was cut off. ``on_refused`` is called there again
+    and again with the reason why steps are not taken. What waits when this is closed, and is
     not acknowledged, is counted by neither: it may be stored. ``name`` is the writer's, and no
     other's; drawn if omitted.
     """
@@ -75,6 +76,7 @@ class ReplayWriter:
         whole_episodes: bool = False,
         on_delivered: Callable[[int], object] = lambda actions: None,
         on_actions_dropped: Callable[[int], object] = lambda actions: None,
+        on_refused: Callable[[str], object] = lambda reason: None,
     ) -> None:
         self._stub = stub
         self._schema = schema
@@ -88,6 +90,7 @@ class ReplayWriter:
         self._whole_episodes = whole_episodes
         self._on_delivered = on_delivered
         self._on_actions_dropped = on_actions_dropped
+        self._on_refused = on_refused
         self._queue: deque[StepBatch] = deque()
         self._waiting = 0
         self._oldest_at = 0.0
@@ -272,8 +275,9 @@ class ReplayWriter:
             except UnknownWriter:  # it has started again, and knows nothing
                 self._is_open = False
                 self._next[:] = 0
-            except NotReady:
+            except NotReady as error:
                 self._note_away(None)
+                self._on_refused(f"{self._stub.url} takes no steps: {error}")
                 self._report_dropped()
                 if self._closes_within(FIRST_PAUSE_S):
                     return False
@@ -281,6 +285,7 @@ class ReplayWriter:
                 if self._away_since is None and not self._closes:
                     _log.warning("waiting: %s", error)
                 self._note_away(self._away_since or monotonic())
+                self._on_refused(str(error))
                 self._report_dropped()
                 if self._closes_within(pause_s):
                     return False

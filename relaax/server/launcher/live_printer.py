@@ -74,6 +74,8 @@ class ProgressView:
             return line[: columns - 1]
         head = [Text(line, no_wrap=True, overflow="crop")] if line else []
         parts = head if progress is None else [_bar(progress), _figures(progress)]
+        if progress is not None and progress.standstill:
+            parts.append(Text(progress.standstill, style="yellow", overflow="fold"))
         below = [_group(group) for group in groups[: max(0, rows - _BAR_ROWS)]]
         with self._console.capture() as captured:
             self._console.print(Group(*parts, *below), width=columns - 1)

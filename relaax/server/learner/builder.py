@@ -30,6 +30,7 @@ from relaax.server.learner.publishing import (
     require_finite,
     require_no_nan,
 )
+from relaax.wait_report import LEARNER, WaitReport
 
 
 def checkpoint_of(learner: LearnerBase, step: int, fingerprint: Fingerprint) -> Checkpoint:
@@ -127,4 +128,5 @@ def make_loop(
         depth=options.prefetch,
         threads=options.prefetch_threads,
         tend=tend,
+        waits=WaitReport(bridge.metrics(), LEARNER),
     )

@@ -20,6 +20,7 @@ from relaax.server.common.stop_signal import Stop
 from relaax.server.learner.prefetcher import OnDemand, Prefetcher
 from relaax.server.learner.publishing import PublishClock, require_finite
 from relaax.throttled_log import RepeatedWarning
+from relaax.wait_report import WaitReport
 
 #: What the loop does, one after the other.
 PHASES = ("fetch", "learn", "publish")
@@ -114,7 +115,7 @@ class LearnerLoop:
     ``save`` is called with the learner's count of steps every ``checkpoint_interval_s``, and at the
     end, if steps have been taken since the last checkpoint; ``tend`` once a second. ``depth``
     batches are prepared ahead, but for a learner that is on policy. They are drawn on ``threads``
-    threads, and prepared one at a time.
+    threads, and prepared one at a time. ``waits`` reports why there is none.
     """
 
     def __init__(
@@ -130,6 +131,7 @@ class LearnerLoop:
         depth: int = 2,
         threads: int = 1,
         tend: Callable[[], object] = lambda: None,
+        waits: WaitReport | None = None,
     ) -> None:
         self._learner = learner
         self._source = source
@@ -145,6 +147,8 @@ class LearnerLoop:
         self._threads = threads
         self._preparing = threading.Lock()
         self._tend = tend
+        self._waits = waits
+        self._why_no_batch = "no batch is ready"
         #: Steps that were taken, and those of the last checkpoint.
         self.iteration = self._saved_iteration = first_iteration
 
@@ -210,17 +214,25 @@ class LearnerLoop:
         """Take one step, if a batch is ready or becomes so."""
         with self.measured.phase("fetch"):
             batch = batches.get(_WAIT_S)
-        if batch is not None:
+        if batch is None:
+            self._report_wait(self._why_no_batch)
+        else:
             self.measured.add("learner/batches ready", batches.depth)
             self._step(batch)
         self.measured.store_if_due()
+
+    def _report_wait(self, reason: str) -> None:
+        """Report why there is no step now; "" after one."""
+        if self._waits is not None:
+            self._waits.note(reason)
 
     def _fetch(self, timeout_s: float = _WAIT_S) -> _Batch | None:
         """Draw a batch and prepare it; None if there are not enough items in time."""
         asked = time.perf_counter()
         try:
             sample = self._source.sample(self._learner.table, self._learner.batch_size, timeout_s)
-        except NotReady:
+        except NotReady as error:
+            self._why_no_batch = str(error)
             return None
         sample_s = time.perf_counter() - asked
         with self._preparing:
@@ -232,6 +244,7 @@ class LearnerLoop:
         with self.measured.phase("learn"):
             result = self._learner.step(batch.prepared)
         self.iteration += result.has_learnt
+        self._report_wait("" if result.has_learnt else "the batches that come teach nothing")
         self.measured.add("learner/sample time", batch.sample_s)
         self.measured.add("learner/prepare time", batch.prepare_s)
         for name, term in result.terms.items():

@@ -23,6 +23,7 @@ _LINE = re.compile(
     r"(?:(?P<environments>\d+) environments?(?: on (?P<connections>\d+) connections?)? \| )?"
     r"(?P<checkpoints>\d+) checkpoints?"
     r"(?: \| (?:at most )?(?P<hours>\d+):(?P<minutes>\d\d):(?P<seconds>\d\d) left)?"
+    r"(?: \| (?P<standstill>no (?:step|update) .+))?"
 )
 
 
@@ -63,6 +64,8 @@ class TrainingProgress:
     #: Mean return of the latest evaluations, and how many they are; None before the first one.
     mean_evaluation: float | None = None
     evaluations: int = 0
+    #: Why the training makes no progress; "" while it does.
+    standstill: str = ""
 
     @classmethod
     def parse(cls, line: str) -> Self | None:
@@ -96,6 +99,7 @@ class TrainingProgress:
             needed_episodes=int(found["needed"]) if found["needed"] else None,
             mean_evaluation=float(found["evaluation"]) if found["evaluation"] else None,
             evaluations=int(found["evaluations"] or 0),
+            standstill=found["standstill"] or "",
         )
 
     def __str__(self) -> str:
@@ -108,6 +112,8 @@ class TrainingProgress:
         parts.append(counted(self.checkpoints, "checkpoint"))
         if self.seconds_left is not None:
             parts.append(self.time_left())
+        if self.standstill:
+            parts.append(self.standstill)
         return PREFIX + " | ".join(parts)
 
     def steps(self) -> str:

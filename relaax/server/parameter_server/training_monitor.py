@@ -21,6 +21,7 @@ from relaax.server.common.stop_signal import Stop
 from relaax.server.parameter_server.metrics import EpisodeReturns, WorkerCount
 from relaax.server.parameter_server.progress import ProgressPrinter, StepRate, TrainingProgress
 from relaax.server.parameter_server.return_curve import ReturnCurve
+from relaax.server.parameter_server.standstill import Standstill, Training
 from relaax.throttled_log import in_words
 
 _log = logging.getLogger(__name__)
@@ -80,6 +81,7 @@ class TrainingMonitor:
     values are served after the end, until a signal comes. ``environments`` and ``connections`` say
     how many there are, ``evaluations`` what evaluations come to. ``curve`` keeps the mean return
     beside the checkpoints, ``saves`` how saving goes, and ``senders`` whose steps were counted.
+    ``standstill`` says why nothing goes on.
     """
 
     def __init__(
@@ -99,6 +101,7 @@ class TrainingMonitor:
         curve: ReturnCurve | None = None,
         saves: SaveRecord | None = None,
         senders: SenderTotals | None = None,
+        standstill: Standstill | None = None,
     ) -> None:
         self._parameter_server = parameter_server
         self._bridge = bridge
@@ -114,6 +117,7 @@ class TrainingMonitor:
         self._curve = curve
         self._saves = saves or SaveRecord(checkpoint_interval_s)
         self._senders = senders or SenderTotals()
+        self._standstill = standstill
         last_t = parameter_server.max_global_step()
         self._last_t = None if last_t is None or not math.isfinite(last_t) else int(last_t)
         self._printer = ProgressPrinter()
@@ -148,6 +152,7 @@ class TrainingMonitor:
             self._rate_at = now + RATE_INTERVAL_S
             self._measure_rate()
         self._note_return()
+        self._look_for_a_standstill()
         self._printer.show(self.progress())
         if self._parameter_server.training_is_over():
             return EndOfTraining.STEPS
@@ -168,7 +173,7 @@ class TrainingMonitor:
         self._note_return()
         if self._has_something_to_save(end):
             self._save_last_checkpoint()
-        self._printer.close(replace(self.progress(), seconds_left=None))
+        self._printer.close(replace(self.progress(), seconds_left=None, standstill=""))
         print(self._summary(end), flush=True)
         self._plot_return()
 
@@ -190,6 +195,7 @@ class TrainingMonitor:
             environments=None if self._environments is None else self._environments.total(),
             connections=None if self._connections is None else self._connections.total(),
             seconds_left=self._seconds_left(global_t),
+            standstill="" if self._standstill is None else self._standstill.said,
         )
 
     def _announce_the_end(self, stop: Stop) -> None:
@@ -238,6 +244,12 @@ class TrainingMonitor:
         ):
             if counted is not None:
                 self._metrics.scalar(f"server/{name}", counted.total())
+
+    def _look_for_a_standstill(self) -> None:
+        if self._standstill is not None:
+            server, environments = self._parameter_server, self._environments
+            connected = None if environments is None else environments.total()
+            self._standstill.look(Training(server.global_t(), server.updates(), connected))
 
     def _return_is_reached(self) -> bool:
         goal, mean = self._goal_return, self._returns.mean()

@@ -43,6 +43,7 @@ from relaax.server.parameter_server.metrics import (
 from relaax.server.parameter_server.progress import TrainingProgress
 from relaax.server.parameter_server.return_curve import PlotLabels, ReturnCurve
 from relaax.server.parameter_server.shards.wiring import first_shard
+from relaax.server.parameter_server.standstill import Standstill
 from relaax.server.parameter_server.training_monitor import TrainingMonitor
 
 #: A value that has not been stored again for so long is not shown: it may not hold any more.
@@ -141,7 +142,8 @@ def training_monitor(
     senders = SenderTotals()
     kept = options.checkpoints_to_keep, options.keep_best
     saver = saver_of(store, *kept, options.restore, returns.earned, senders)
-    metrics: Metrics = evaluations
+    standstill = Standstill(evaluations, algorithm.has_learner, config.rollout_steps())
+    metrics: Metrics = standstill
     if isinstance(saver, CheckpointSaver):
         metrics = EvaluationScores(metrics, saver.scores.add)
         resources.callback(saver.close)
@@ -185,8 +187,11 @@ def training_monitor(
         curve=curve,
         saves=saves,
         senders=senders,
+        standstill=standstill,
     )
     operators.show(lambda: figures(parameter_server, monitor.progress()))
+    operators.show(standstill.figures)
+    operators.note(lambda: standstill.said)
     if store is not None:
         operators.show(saves.figures)
     operators.begin()

@@ -146,4 +146,4 @@ def test_each_count_of_dropped_steps_is_a_metric_of_the_actors_and_none_of_the_r
     writer.put(batch(256, 5, start=False))
     wait_until(lambda: stored.values)
     writer.close()
-    assert stored.values == {"actor/steps dropped": [(5, None), (256, None)]}
+    assert stored.values["actor/steps dropped"] == [(5, None), (256, None)]

@@ -62,7 +62,8 @@ class OperatorPort:
     """Answers HTTP at ``listener``, which it owns, on threads of its own.
 
     - ``/healthz``: 200 while the process does its work, 503 and what is wrong otherwise.
-    - ``/readyz``: the same of whether it can do what it is asked. It cannot before ``begin``.
+    - ``/readyz``: the same of whether it can do what it is asked. It cannot before ``begin``. What
+      ``note`` returns stands behind an "ok": nothing that keeps callers away.
     - ``/metrics``: all figures, and those of the process ``pid``, for Prometheus.
 
     Without a listener it answers nothing: a server need not ask whether there is one. That
@@ -76,6 +77,7 @@ class OperatorPort:
         self._alive: list[Check] = []
         self._ready: list[Check] = []
         self._has_begun = False
+        self._note_ready: Callable[[], str] = str
         self._refused_elsewhere: Callable[[], Mapping[str, float]] = dict
         self._certificates = Certificates(self._access.tls)
         self._figures: list[Figures] = [
@@ -111,6 +113,10 @@ class OperatorPort:
     def ready_if(self, check: Check) -> None:
         """Let ``/readyz`` ask, too."""
         self._ready.append(check)
+
+    def note(self, note: Callable[[], str]) -> None:
+        """Let ``/readyz`` say this, too, where it is not empty."""
+        self._note_ready = note
 
     def show(self, figures: Figures) -> None:
         """Let ``/metrics`` show these, too."""
@@ -154,10 +160,11 @@ class OperatorPort:
         match environ["PATH_INFO"]:
             case "/healthz":
                 complaints = _complaints(self._alive)
-                return _say(start_response, complaints, may_observe, self._note)
+                return _say(start_response, complaints, may_observe, self._insecure)
             case "/readyz":
                 complaints = _complaints(self._ready) if self._has_begun else ["it is starting"]
-                return _say(start_response, complaints, may_observe, self._note)
+                note = f"; {said}" if may_observe and (said := self._note_ready()) else ""
+                return _say(start_response, complaints, may_observe, note + self._insecure)
             case _ if not may_observe:
                 if not token:
                     self._access.refusals.add("HTTP", host, _SHOWN_NONE)
@@ -167,7 +174,7 @@ class OperatorPort:
         return _answer_text(start_response, "404 Not Found", _PATHS)
 
     @property
-    def _note(self) -> str:
+    def _insecure(self) -> str:
         return " (insecure: --insecure is given)" if self._access.is_insecure else ""
 
     def _may_observe(self, token: str, host: str) -> bool:
