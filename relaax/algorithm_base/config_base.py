@@ -80,6 +80,13 @@ class ConfigBase:
         """
         return None
 
+    def doubts(self) -> Sequence[str]:
+        """Return sentences about settings that are allowed, and hardly meant.
+
+        ``relaax-train`` shows them before it starts. A mistake is a ValueError of ``__init__``.
+        """
+        return ()
+
     def rollout_steps(self) -> int:
         """Return how many steps of an environment a worker keeps until it learns from them."""
         return 1

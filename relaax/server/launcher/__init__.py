@@ -1,6 +1,7 @@
 """The command ``relaax-train``: starts the processes of a Procfile and shows the progress.
 
 ``main``              the command
+``check``             what is wrong, or doubtful, before anything is started
 ``new_algorithm``     writes a small algorithm into a folder
 ``new_application``   the command ``relaax-new``, which writes an environment into a folder
 ``process_manager``   starts the processes, and stops all when one exits

@@ -36,6 +36,7 @@ from relaax.live_lines import ASKED_BY
 from relaax.server.common.configuration import run_command
 from relaax.server.common.configuration.exit_status import USAGE
 from relaax.server.common.start_folder import require_start_folder
+from relaax.server.launcher.check import DOUBTFUL, Findings, check, doubts_in
 from relaax.server.launcher.engines.local import on_this_machine
 from relaax.server.launcher.engines.plan import Needs, Placement, Planned, as_written, planned
 from relaax.server.launcher.engines.ray_cluster import on_ray
@@ -95,6 +96,9 @@ def main() -> int:
     procfile = _procfile(parser, arguments.procfile)
     try:
         require_start_folder(arguments.procfile, procfile.processes.values())
+        if arguments.check:
+            return _say_all(parser.prog, check(procfile.processes), procfile)
+        _say_doubts(check(procfile.processes))
         processes = as_written(procfile.processes)
         if arguments.concurrency or arguments.on is not None:
             processes = planned(procfile.processes, arguments.concurrency)
@@ -120,6 +124,14 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         metavar="DIR",
         help="write a small algorithm, its YAML file and its Procfile into a new folder",
+    )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="start nothing: say in sentences what is wrong or doubtful in what the processes "
+        "would read, and what servers of earlier trainings have found doubtful in what "
+        "environments announced and sent. The exit status is 0 if nothing is wrong. Each start "
+        "looks, too",
     )
     parser.add_argument(
         "--serial",
@@ -196,6 +208,27 @@ def _log(
         return None if path is None else ProcessLog(path)
     except OSError as error:
         _refuse(parser, f"cannot write the log {path}: {error.strerror}; --log-file names another")
+
+
+def _say_doubts(findings: Findings) -> None:
+    """Print what is doubtful; ConfigurationError for a mistake."""
+    if findings.mistakes:
+        raise ConfigurationError("; ".join(findings.mistakes))
+    for doubt in findings.doubts:
+        print(f"{DOUBTFUL}{doubt}", flush=True)
+
+
+def _say_all(program: str, findings: Findings, procfile: Procfile) -> int:
+    """Print all that is wrong, doubtful, or was doubtful in a training before."""
+    for mistake in findings.mistakes:
+        print(f"{program}: error: {mistake}")
+    path = log_beside_checkpoints(procfile.processes.values())
+    seen = [] if path is None else doubts_in(path)
+    for doubt in [*findings.doubts, *seen]:
+        print(f"{DOUBTFUL}{doubt}")
+    if not findings.mistakes:
+        print("nothing is wrong" + (", but see above" if findings.doubts or seen else ""))
+    return USAGE if findings.mistakes else 0
 
 
 def _write_algorithm(parser: argparse.ArgumentParser, directory: Path) -> int:

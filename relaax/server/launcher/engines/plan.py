@@ -158,6 +158,15 @@ def program_in(command: str) -> tuple[str, list[str]] | None:
     return None
 
 
+def configured(command: str) -> tuple[str, Configuration[Any]] | None:
+    """Return which program of RELAAX a shell command runs, and what it reads; None if none.
+
+    ConfigurationError for what that program refuses.
+    """
+    found = program_in(command)
+    return None if found is None else (found[0], _LOADERS[found[0]](found[1]))
+
+
 def _planned(name: str, line: str, copy: int, command: str) -> Planned:
     found = program_in(command)
     if found is None:

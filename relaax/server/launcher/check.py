@@ -1,0 +1,160 @@
+"""What is wrong, or doubtful, in the configuration of a training, before anything is started."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from relaax.address import Address
+from relaax.algorithm_base import ConfigBase
+from relaax.errors import ConfigurationError
+from relaax.server.common.algorithm_loader import Algorithm, load_algorithm, make_config
+from relaax.server.common.configuration import AlgorithmSection, Configuration
+from relaax.server.launcher.engines.plan import configured
+
+#: Begins the lines of a server's log that are about what an environment announces and sends.
+DOUBTFUL = "doubtful: "
+
+#: Such a line chooses its folder, or its arguments, when a shell runs it.
+_KNOWN_LATER = re.compile(r"\bcd\b|[$`]")
+
+#: Hosts at which a process of this machine listens.
+_HERE = ("localhost", "127.0.0.1", "::1", "0.0.0.0", "::")  # noqa: S104
+
+_PARAMETER_SERVER, _RLX = "relaax-parameter-server", "relaax-rlx-server"
+_LEARNER, _REPLAY = "relaax-learner", "relaax-replay-server"
+
+#: By option: the program that has to listen there.
+_LISTENERS = {
+    "--parameter-server": _PARAMETER_SERVER,
+    "--learner": _LEARNER,
+    "--replay-servers": _REPLAY,
+}
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Sentences: what keeps the training from starting, or from learning; and what may be meant."""
+
+    mistakes: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A line of the Procfile that runs a program of RELAAX."""
+
+    name: str
+    program: str
+    configuration: Configuration[Any]
+
+    @property
+    def listens(self) -> Address | None:
+        """Where it listens: a shard at its place among all."""
+        options = self.configuration.options
+        place: Address | None = getattr(options, "place", getattr(options, "bind", None))
+        return place
+
+    def connects(self, option: str) -> list[Address]:
+        """Return the addresses of an option, none where it is not given."""
+        value = getattr(self.configuration.options, option.strip("-").replace("-", "_"), None)
+        return [value] if isinstance(value, Address) else [*value] if value else []
+
+
+def check(commands: Mapping[str, str]) -> Findings:
+    """Read what the processes of a Procfile would read, by name, and return what is to be said."""
+    found, lines = Findings(), []
+    for name, command in commands.items():
+        try:
+            read = None if _KNOWN_LATER.search(command) else configured(command)
+        except ConfigurationError as error:
+            found.mistakes.append(f"{name}: {error}")
+            continue
+        if read is not None:
+            lines.append(_Line(name, *read))
+    found.mistakes.extend(_shared_ports(lines))
+    sections = {str(line.configuration.algorithm): line.configuration.algorithm for line in lines}
+    if len(sections) > 1:
+        files = ", ".join(sorted({str(section.source) for section in sections.values()}))
+        found.doubts.append(f"the processes read different algorithm sections: {files}")
+    for section in sections.values():
+        try:
+            _look_at(section, lines, found)
+        except ConfigurationError as error:
+            found.mistakes.append(str(error))
+    return found
+
+
+def doubts_in(log: Path) -> list[str]:
+    """Return what servers have said last of what environments announce and send."""
+    try:
+        text = log.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return []
+    return list(dict.fromkeys(re.findall(rf"{DOUBTFUL}(.+)", text)))
+
+
+def _look_at(section: AlgorithmSection, lines: Sequence[_Line], found: Findings) -> None:
+    algorithm = load_algorithm(section.directory)
+    config = make_config(algorithm, section)
+    if isinstance(config, ConfigBase):
+        found.doubts.extend(f"{section.source}: {doubt}" for doubt in config.doubts())
+    found.mistakes.extend(_unheard(algorithm, lines))
+
+
+def _shared_ports(lines: Sequence[_Line]) -> Iterator[str]:
+    """Yield which two processes would listen at one port of this machine."""
+    taken: dict[int, str] = {}
+    for line in lines:
+        address = line.listens
+        if address is None or address.host not in _HERE or address.port == 0:
+            continue
+        other = taken.setdefault(address.port, line.name)
+        if other != line.name:
+            yield (
+                f"{other} and {line.name} both listen at port {address.port}: give one of them "
+                "another --bind"
+            )
+
+
+def _unheard(algorithm: Algorithm, lines: Sequence[_Line]) -> Iterator[str]:
+    """Yield which process connects to an address of this machine where none listens."""
+    listening: dict[str, set[int]] = {}
+    for line in lines:
+        if line.listens is not None:
+            listening.setdefault(line.program, set()).add(line.listens.port)
+    if algorithm.has_learner and _LEARNER not in listening and _trains(lines):
+        yield (
+            "no line runs relaax-learner, which this algorithm needs: environments would act, "
+            "and nothing would be learnt"
+        )
+    for line in lines:
+        for option, program in _told(line, algorithm):
+            ports = listening.get(program, set())
+            for address in line.connects(option):
+                if ports and address.host in _HERE and address.port not in ports:
+                    yield (
+                        f"{line.name} connects to {address} ({option}), and the {program} of this "
+                        f"Procfile listens at {_named(ports)}"
+                    )
+
+
+def _trains(lines: Sequence[_Line]) -> bool:
+    """Return whether a parameter server and an RLX server without ``--exploit`` are there."""
+    rlx = [line for line in lines if line.program == _RLX]
+    has_parameter_server = any(line.program == _PARAMETER_SERVER for line in lines)
+    return has_parameter_server and any(not each.configuration.options.exploit for each in rlx)
+
+
+def _told(line: _Line, algorithm: Algorithm) -> Iterator[tuple[str, str]]:
+    """Yield the options of addresses that a process connects to, with the program that is there."""
+    for option, program in _LISTENERS.items():
+        delivers = algorithm.has_learner and not line.connects("--replay-servers")
+        if option != "--learner" or delivers:
+            yield option, program
+
+
+def _named(ports: set[int]) -> str:
+    word = "port" if len(ports) == 1 else "ports"
+    return f"{word} {', '.join(map(str, sorted(ports)))}"

@@ -1,0 +1,101 @@
+"""What ``relaax-train`` says of a configuration before it starts anything."""
+
+import pytest
+import yaml
+
+from relaax.server.launcher.check import check, doubts_in
+
+SAC = {"name": "sac", "action_size": 1, "state_size": [3]}
+
+
+@pytest.fixture(name="case")
+def _case(tmp_path):
+    return Case(tmp_path)
+
+
+class Case:
+    """A YAML file, and the lines of a Procfile that read it."""
+
+    def __init__(self, folder):
+        self.path = folder / "my.yaml"
+        self.sections = {
+            "relaax-rlx-server": {"--learner": "localhost:7002"},
+            "relaax-learner": {"--bind": "localhost:7002"},
+            "algorithm": dict(SAC),
+        }
+        self.lines = {
+            name: f"exec relaax-{program} --config {self.path}"
+            for name, program in (
+                ("ps", "parameter-server"), ("learner", "learner"), ("rlx", "rlx-server"),
+            )
+        }  # fmt: skip
+        self.lines["env"] = "environments/mine $FLAGS"
+
+    def check(self):
+        self.path.write_text(yaml.safe_dump(self.sections))
+        return check(self.lines)
+
+
+def test_nothing_is_wrong_with_what_fits(case):
+    found = case.check()
+    assert (found.mistakes, found.doubts) == ([], [])
+
+
+def test_a_mistake_names_the_process_the_file_and_the_key(case):
+    case.sections["relaax-rlx-server"]["--workerss"] = 2
+    (mistake,) = case.check().mistakes
+    assert mistake.startswith(f"rlx: {case.path}: relaax-rlx-server: --workerss: no such key")
+
+
+def test_a_mistake_in_the_algorithm_s_section_is_said_once(case):
+    case.sections["algorithm"]["learning_rats"] = 1
+    (mistake,) = case.check().mistakes
+    assert mistake.startswith(f"{case.path}: algorithm: learning_rats: no such key")
+
+
+def test_two_processes_at_one_port_are_named(case):
+    case.sections["relaax-learner"]["--bind"] = "localhost:7000"
+    assert "ps and learner both listen at port 7000: give one of them another --bind" in (
+        case.check().mistakes
+    )
+
+
+def test_an_address_at_which_no_process_listens_is_named(case):
+    case.sections["relaax-learner"]["--bind"] = "localhost:7005"
+    assert case.check().mistakes == [
+        "rlx connects to localhost:7002 (--learner), and the relaax-learner of this Procfile "
+        "listens at port 7005"
+    ]
+
+
+def test_a_learner_that_is_missing_is_missed(case):
+    del case.lines["learner"]
+    (mistake,) = case.check().mistakes
+    assert mistake.startswith("no line runs relaax-learner, which this algorithm needs")
+
+
+def test_a_process_elsewhere_is_none_of_its_business(case):
+    case.sections["relaax-rlx-server"]["--parameter-server"] = "10.0.0.5:7000"
+    assert case.check().mistakes == []
+
+
+@pytest.mark.parametrize("line", ["cd x && exec relaax-learner --config y", "relaax-learner $ARGS"])
+def test_a_line_whose_arguments_a_shell_makes_is_left_to_the_shell(case, line):
+    case.lines["other"] = line
+    assert case.check().mistakes == []
+
+
+def test_two_sections_of_an_algorithm_are_doubtful(case, tmp_path):
+    other = tmp_path / "other.yaml"
+    other.write_text(yaml.safe_dump({**case.sections, "algorithm": {**SAC, "seed": 2}}))
+    case.lines["learner"] = f"exec relaax-learner --config {other}"
+    (doubt,) = case.check().doubts
+    assert doubt == f"the processes read different algorithm sections: {case.path}, {other}"
+
+
+def test_what_servers_found_doubtful_is_read_from_the_log_once(tmp_path):
+    log = tmp_path / "log"
+    line = "2026-11-27 12:00:00,000 rlx WARNING doubtful: the state has channels first"
+    log.write_text(f"other\n{line}\n{line}\n")
+    assert doubts_in(log) == ["the state has channels first"]
+    assert doubts_in(tmp_path / "missing") == []
