@@ -14,6 +14,11 @@ _DEADLINE_S = 60.0
 _ANSWER_S = 2.0
 
 
+def _opener(*handlers: urllib.request.BaseHandler) -> urllib.request.OpenerDirector:
+    """Return what asks without the proxy that variables of the environment name."""
+    return urllib.request.build_opener(urllib.request.ProxyHandler({}), *handlers)
+
+
 class Access:
     """Access without TLS and tokens."""
 
@@ -23,7 +28,7 @@ class Access:
 
     def answer(self, url: str, path: str) -> str:
         """Return what the port of operators at ``url`` answers; OSError if it does not."""
-        with urllib.request.urlopen(f"http://{url}{path}", timeout=_ANSWER_S) as answer:
+        with _opener().open(f"http://{url}{path}", timeout=_ANSWER_S) as answer:
             return str(answer.read().decode())
 
     def renew(self) -> None:
@@ -61,9 +66,8 @@ class GuardedAccess(Access):
         token = (self._folder / "monitor.token").read_text().strip()
         request = urllib.request.Request(f"https://{url}{path}")
         request.add_header("Authorization", f"Bearer {token}")
-        with urllib.request.urlopen(  # noqa: S310 - the scheme is fixed
-            request, timeout=_ANSWER_S, context=self._context
-        ) as answer:
+        tls = urllib.request.HTTPSHandler(context=self._context)
+        with _opener(tls).open(request, timeout=_ANSWER_S) as answer:
             return str(answer.read().decode())
 
     def renew(self) -> None:

@@ -20,6 +20,11 @@ from relaax.throttled_log import RateLimit
 # processes that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Tests, and programs that are not of this project, ask servers of this machine: no proxy does.
+os.environ["no_proxy"] = ",".join(
+    filter(None, ("127.0.0.1", "localhost", os.environ.get("no_proxy")))
+)
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(

@@ -30,6 +30,8 @@ class Access:
     is_insecure: bool = False
     #: Whether environments have to show certificates, where there is a CA; servers always do.
     environments_need_certificates: bool = True
+    #: The HTTP proxy that other servers are called through; None where they are called directly.
+    proxy: Address | None = None
     #: What was refused at all ports.
     refusals: Refusals = field(default_factory=Refusals, compare=False)
     #: What has come to gRPC ports over TLS.

@@ -2,7 +2,9 @@
 
 import resource
 
-Option = tuple[str, int]
+from relaax.address import Address
+
+Option = tuple[str, int | str]
 
 #: What a server takes in one message where it does not know how large its messages are.
 MOST_BYTES = 256 * 1024 * 1024
@@ -40,6 +42,13 @@ _OF_CONNECTIONS = 0.75
 #: is made: gRPC calls this the least backoff, and has 20 seconds.
 _CONNECT_MS = 2000
 
+#: Without these, gRPC goes to the proxy that ``https_proxy`` and variables like it name, also where
+#: the other server is on the same machine. The last one lists addresses that have a proxy: none.
+DIRECT: list[Option] = [
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.address_http_proxy_enabled_addresses", ""),
+]
+
 #: A worker finds a restarted parameter server within about a second; gRPC's default backs off to
 #: two minutes. What a client receives it has asked for, at an address that it was given.
 CLIENT: list[Option] = [
@@ -47,10 +56,19 @@ CLIENT: list[Option] = [
     ("grpc.max_receive_message_length", _UNLIMITED),
     *UNCOMPRESSED,
     *KEEPALIVE,
+    *DIRECT,
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", _CONNECT_MS),
     ("grpc.max_reconnect_backoff_ms", 1000),
 ]
+
+
+def client(proxy: Address | None) -> list[Option]:
+    """Return the settings of a client that connects through an HTTP proxy; directly if None."""
+    if proxy is None:
+        return CLIENT
+    # Of an option that is there twice, gRPC takes the first.
+    return [("grpc.enable_http_proxy", 1), ("grpc.http_proxy", f"http://{proxy}"), *CLIENT]
 
 
 def server(most_bytes: int = MOST_BYTES) -> list[Option]:

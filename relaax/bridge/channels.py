@@ -127,22 +127,21 @@ def _complain(error: Exception) -> None:
 def open_channel(url: str) -> grpc.Channel:
     """Return a channel to ``host:port`` that shows the token and the certificate of this process.
 
-    Both may be renewed while it is used. ConfigurationError where a token would go over a network
-    in plain text, and for files that cannot be read.
+    Both may be renewed while it is used. It goes through the proxy of this process if that has one,
+    and never through one of the environment's variables. ConfigurationError where a token
+    would go over a network in plain text, and for files that cannot be read.
     """
     access = current_access()
-    tls = access.tls
+    tls, options = access.tls, channel_options.client(access.proxy)
     if tls is not None and not url.startswith("unix:"):
         channel = RenewedChannel(
-            tls.paths, connect=lambda: _secure_channel(url, tls), check=lambda: client_context(tls)
+            tls.paths,
+            connect=lambda: grpc.secure_channel(url, _credentials(tls), options),
+            check=lambda: client_context(tls),
         )
         return _with_tokens(channel, access)
     _require_that_no_token_can_be_read(access, url)
-    return _with_tokens(grpc.insecure_channel(url, options=channel_options.CLIENT), access)
-
-
-def _secure_channel(url: str, files: TlsFiles) -> grpc.Channel:
-    return grpc.secure_channel(url, _credentials(files), channel_options.CLIENT)
+    return _with_tokens(grpc.insecure_channel(url, options=options), access)
 
 
 def _with_tokens(channel: grpc.Channel, access: Access) -> grpc.Channel:

@@ -6,6 +6,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable
+from http.client import HTTPConnection, HTTPException
 
 from relaax.access import current_access
 from relaax.access.tls import TlsFiles, client_context
@@ -46,17 +47,20 @@ LOOK_S = 2.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 2.0
 
 
-def why_not_reached(address: Address, tls: TlsFiles | None, timeout_s: float) -> str | None:
+def why_not_reached(
+    address: Address, tls: TlsFiles | None, timeout_s: float, proxy: Address | None = None
+) -> str | None:
     """Return in words why a server of gRPC at ``address`` is not reached; None if nothing is seen.
 
     ``tls``: what this process proves and asks for; None if it speaks no TLS. A handshake is tried
     then, too, to see whether the server does: only messages of TLS are ever sent. Takes some
-    ``timeout_s`` at most, and longer while a name is looked up.
+    ``timeout_s`` at most, and longer while a name is looked up. ``proxy``: the HTTP proxy that it
+    is called through, if there is one.
     """
     deadline = time.monotonic() + timeout_s
     try:
         context = _context(tls)
-        with socket.create_connection((address.host, address.port), timeout_s) as sock:
+        with _connected(address, proxy, timeout_s) as sock:
             sock.settimeout(_left_s(deadline))
             return _why_no_tls(sock, context, address.host, tls, deadline)
     except ConfigurationError as error:
@@ -65,6 +69,19 @@ def why_not_reached(address: Address, tls: TlsFiles | None, timeout_s: float) ->
         return f"{address.host} cannot be the name of a machine"
     except OSError as error:
         return error.strerror or str(error)
+
+
+def _connected(address: Address, proxy: Address | None, timeout_s: float) -> socket.socket:
+    if proxy is None:
+        return socket.create_connection((address.host, address.port), timeout_s)
+    tunnel = HTTPConnection(proxy.host, proxy.port, timeout=timeout_s)
+    tunnel.set_tunnel(address.host, address.port)
+    try:
+        tunnel.connect()
+    except (OSError, HTTPException) as error:
+        why = getattr(error, "strerror", None) or error
+        raise OSError(f"the proxy {proxy} does not connect to it: {why} (--proxy)") from error
+    return tunnel.sock
 
 
 def _context(tls: TlsFiles | None) -> ssl.SSLContext:
@@ -181,7 +198,7 @@ class Reachability:
         self._address = None if url.startswith("unix:") else Address.parse(url)
         self._patience_s = patience_s
         self._clock = clock
-        self._tls = current_access().tls
+        self._access = current_access()
         self._lock = threading.Lock()
         #: When this outage began, when a call failed last, and when it was looked last.
         self._began_at = self._failed_at = self._looked_at = float("-inf")
@@ -214,7 +231,7 @@ class Reachability:
             return True
 
     def _look(self, address: Address) -> None:
-        self._cause = cause = why_not_reached(address, self._tls, LOOK_S)
+        self._cause = cause = why_not_reached(address, self._access.tls, LOOK_S, self._access.proxy)
         if cause is None:
             self._complaint.forget()
         else:

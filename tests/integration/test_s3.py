@@ -7,6 +7,7 @@ import urllib.request
 
 import numpy as np
 import pytest
+from http_proxy import name_a_dead_proxy
 from moto.server import ThreadedMotoServer
 from replay_cases import SCHEMA, steps
 
@@ -150,6 +151,12 @@ class TestS3Store:
         store = S3Store(s3_client(AwsAccess(endpoint_url=server_url)), BUCKET, KEY)
         store.put("a", b"1")
         assert keys(client) == [f"{KEY}/a"]
+
+    def test_a_store_on_this_machine_is_reached_without_a_proxy(self, client, monkeypatch):
+        name_a_dead_proxy(monkeypatch)
+        store = S3Store(s3_client(AwsAccess()), BUCKET, KEY)
+        store.put("a", b"1")
+        assert store.get("a") == b"1"
 
     def test_all_pages_of_a_long_list_are_read(self, store):
         names = {f"{i:04d}" for i in range(1003)}

@@ -45,6 +45,7 @@ def begin_access(options: AccessOptions, *, listens: bool = True) -> Access:
         environments_need_certificates=not getattr(
             options, "environments_without_certificate", False
         ),
+        proxy=options.proxy,
     )
     use_access(access)
     return access

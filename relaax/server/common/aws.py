@@ -1,9 +1,11 @@
 """Access to AWS S3: credentials, the client, and readable messages for its errors."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import boto3
 import yaml
@@ -17,6 +19,7 @@ from botocore.exceptions import (
     PartialCredentialsError,
 )
 
+from relaax.address import is_loopback
 from relaax.errors import CheckpointError, ConfigurationError, RelaaxError
 from relaax.server.common.configuration import AwsAccess
 
@@ -57,13 +60,20 @@ def s3_client(access: AwsAccess, attempts: int = 4) -> Any:
     """Return an S3 client that gives up on a dead network within minutes.
 
     A call is tried ``attempts`` times, with longer and longer pauses between. Without an endpoint
-    of its own boto3 reads one of its variable AWS_ENDPOINT_URL_S3. ConfigurationError if the
-    endpoint, the keys or the AWS configuration cannot be used.
+    of its own boto3 reads one of its variable AWS_ENDPOINT_URL_S3. A store elsewhere is reached
+    through the proxy that https_proxy names, if it names one. ConfigurationError if the endpoint,
+    the keys or the AWS configuration cannot be used.
     """
     retries = {"mode": "standard", "total_max_attempts": attempts}
     # Stores that are not Amazon's have names for their hosts, and not for each bucket.
     style = {} if access.endpoint_url is None else {"addressing_style": "path"}
-    config = Config(connect_timeout=10, read_timeout=30, retries=retries, s3=style)
+    config = Config(
+        connect_timeout=10,
+        read_timeout=30,
+        retries=retries,
+        s3=style,
+        proxies=_proxies(access.endpoint_url),
+    )
     try:
         return aws_session(access.keys).client(
             "s3", endpoint_url=access.endpoint_url, config=config
@@ -97,6 +107,14 @@ def s3_errors_explained(
 def error_code(error: Exception) -> str:
     """Return S3's code of an error, such as NoSuchKey; empty if S3 did not answer."""
     return str(error.response["Error"]["Code"]) if isinstance(error, ClientError) else ""
+
+
+def _proxies(endpoint_url: str | None) -> dict[str, str] | None:
+    """Return that there is no proxy, for a store on this machine; None for those boto3 finds."""
+    variables = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+    urls = [endpoint_url, *map(os.environ.get, variables)]
+    host = urlsplit(next(filter(None, urls), "")).hostname
+    return {} if host is not None and is_loopback(host) else None
 
 
 def _default_session() -> boto3.Session:

@@ -65,6 +65,7 @@ NO_ACCESS = {
     "tls_key": None,
     "tls_ca": None,
     "insecure": False,
+    "proxy": None,
 }
 
 
@@ -646,6 +647,7 @@ class TestAccessFile:
         [
             ("--tls-certificate: x", "--tls-certificate: no such key; "),
             ("--insecure: 1.5", "--insecure: must be "),
+            ("--proxy: https://a:1", "--proxy: must be http://HOST:PORT, "),
         ],
     )
     def test_a_mistake_is_named_where_it_stands(self, yaml, keys, reason):

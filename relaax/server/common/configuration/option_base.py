@@ -14,6 +14,7 @@ from relaax.server.common.configuration.option_kinds import (
     FileOption,
     LevelOption,
     ParameterServerOption,
+    ProxyOption,
     RestoreOption,
     S3Option,
     SecondsOption,
@@ -49,7 +50,7 @@ class Options(BaseModel):
 
 
 class AccessOptions(Options):
-    """Tokens and certificates, also keys of the section ``access`` of the YAML file."""
+    """Tokens, certificates and proxy, also keys of the section ``access`` of the YAML file."""
 
     auth_token_file: FileOption | None = option(
         None,
@@ -70,6 +71,11 @@ class AccessOptions(Options):
         False,
         "listen at addresses that other machines reach without TLS or without tokens, and send "
         "tokens without TLS",
+    )
+    proxy: ProxyOption | None = option(
+        None,
+        "HTTP proxy with CONNECT through which other servers of the training are called; by "
+        "default they are called directly, whatever http_proxy and variables like it say",
     )
 
 

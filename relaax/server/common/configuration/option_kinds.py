@@ -73,6 +73,18 @@ def _address(value: Any) -> Any:
         raise ValueError(str(error)) from error
 
 
+def _proxy(value: Any) -> Any:
+    """Take http://HOST:PORT, or HOST:PORT, for the address."""
+    if not isinstance(value, str):
+        return _address(value)
+    try:
+        return Address.parse(value.removeprefix("http://").removesuffix("/"))
+    except ConfigurationError:
+        raise ValueError(
+            f"must be http://HOST:PORT, such as http://proxy.example.com:3128, is {value!r}"
+        ) from None
+
+
 def _addresses(value: Any) -> Any:
     if not isinstance(value, (list, tuple)) or not value:
         raise ValueError("must be a list of HOST:PORT")
@@ -195,6 +207,7 @@ def folder_of_checkpoint(value: object) -> str | None:
 
 
 AddressOption = Annotated[Address, BeforeValidator(_address), Flag("HOST:PORT")]
+ProxyOption = Annotated[Address, BeforeValidator(_proxy), Flag("http://HOST:PORT")]
 AddressesOption = Annotated[
     tuple[Address, ...], BeforeValidator(_addresses), Flag("HOST:PORT", takes_several=True)
 ]
