@@ -7,6 +7,7 @@ import time
 
 import psutil
 import pytest
+from event_scalars import beginnings
 from processes import SMALL_DA3C, Process, Training, wait_for
 from worker_modes import IN_BOTH_MODES, SEVERAL_IN_BOTH_MODES, SHARED
 
@@ -126,7 +127,8 @@ def test_a_killed_rlx_server_leaves_nothing_behind_and_its_clients_come_back(
 def test_a_killed_parameter_server_resumes_from_its_last_checkpoint(
     training: Training, bridge: Bridge
 ):
-    training.configure(SMALL_DA3C, {"checkpoint-interval": 5.0})
+    metrics = training.directory / "metrics"
+    training.configure(SMALL_DA3C, {"checkpoint-interval": 5.0, "metrics-dir": str(metrics)})
     parameter_server = training.start_parameter_server()
     rlx_server = training.start_rlx_server()
     training.start_environments(2, is_paced=True)
@@ -146,6 +148,7 @@ def test_a_killed_parameter_server_resumes_from_its_last_checkpoint(
     assert int(lost[1]) - int(lost[2]) == saved
     assert wait_for_progress(bridge) > saved
     assert workers(rlx_server) == served_by
+    wait_for(lambda: beginnings(metrics) == [0, saved], "event files that begin where it does")
 
 
 @SIGNALS_AND_WORKERS

@@ -28,12 +28,13 @@ from relaax.server.common.configuration import ParameterServerConfiguration
 from relaax.server.common.directory_lock import owned
 from relaax.server.common.operators import OperatorPort, SaveRecord, counter, gauge
 from relaax.server.common.operators.families import Metric, gauges
-from relaax.server.common.saver import CheckpointSaver
+from relaax.server.common.saver import BlobStore, CheckpointSaver, Restore
 from relaax.server.parameter_server.metrics import (
     ClientMetricLimits,
     EpisodeReturns,
     EvaluationScores,
     EventWriter,
+    RunRecord,
     S3Mirror,
     SeveralMetrics,
     WandbWriter,
@@ -60,6 +61,9 @@ _log = logging.getLogger(__name__)
 PUBLISHED_INTERVAL_S = 1.0
 
 PUBLISHED_INTERVAL_AT_S3_S = 30.0
+
+#: How often it is written to S3 how far the metrics of a run are.
+RECORD_INTERVAL_AT_S3_S = 60.0
 
 #: How many of the latest evaluations the progress line shows the mean of.
 EVALUATIONS_SHOWN = 20
@@ -131,14 +135,14 @@ def training_monitor(
     algorithm = load_algorithm(configuration.algorithm.directory)
     config = make_config(algorithm, configuration.algorithm)
     global_step = _GlobalStep()
-    writer = _metrics(configuration, global_step, resources, operators)
+    resources.enter_context(owned(options.checkpoint_dir, "relaax-parameter-server"))
+    place = options.checkpoint_dir, options.checkpoint_aws_s3
+    store = store_of(*place, options.aws)
+    writer = _metrics(configuration, global_step, store, resources, operators)
     returns = EpisodeReturns(writer, options.goal_episodes)
     environments = WorkerCount(returns, ENVIRONMENTS_OF)
     connections = WorkerCount(environments, CONNECTIONS_OF)
     evaluations = EpisodeReturns(connections, EVALUATIONS_SHOWN, EVALUATION_REWARD)
-    resources.enter_context(owned(options.checkpoint_dir, "relaax-parameter-server"))
-    place = options.checkpoint_dir, options.checkpoint_aws_s3
-    store = store_of(*place, options.aws)
     senders = SenderTotals()
     kept = options.checkpoints_to_keep, options.keep_best
     saver = saver_of(store, *kept, options.restore, returns.earned, senders)
@@ -165,6 +169,7 @@ def training_monitor(
     if parameter_server.global_t() > 0:
         where = parameter_server.checkpoint_location()
         print(f"restored global step {parameter_server.global_t():,} from {where}", flush=True)
+    global_step.go_on()
     curve = None if store is None else ReturnCurve(store, _labels(configuration))
     if curve is not None:
         curve.restore(parameter_server.global_t())
@@ -188,6 +193,7 @@ def training_monitor(
         saves=saves,
         senders=senders,
         standstill=standstill,
+        on_step_back=global_step.go_on,
     )
     operators.show(lambda: figures(parameter_server, monitor.progress()))
     operators.show(standstill.figures)
@@ -221,8 +227,20 @@ class _GlobalStep:
 
     parameter_server: ParameterServerBase | None = None
 
+    def __init__(self) -> None:
+        self._on_beginning: list[Callable[[int], None]] = []
+
     def __call__(self) -> int:
         return 0 if self.parameter_server is None else self.parameter_server.global_t()
+
+    def on_beginning(self, call: Callable[[int], None]) -> None:
+        """Let ``call`` be called with the step that the training goes on from."""
+        self._on_beginning.append(call)
+
+    def go_on(self) -> None:
+        """Take note that the training goes on from the step that it has now."""
+        for call in self._on_beginning:
+            call(self())
 
 
 def _labels(configuration: ParameterServerConfiguration) -> PlotLabels:
@@ -233,6 +251,7 @@ def _labels(configuration: ParameterServerConfiguration) -> PlotLabels:
 def _metrics(
     configuration: ParameterServerConfiguration,
     global_step: _GlobalStep,
+    store: BlobStore | None,
     resources: ExitStack,
     operators: OperatorPort,
 ) -> ClientMetricLimits:
@@ -253,6 +272,11 @@ def _metrics(
             global_step,
             configuration.algorithm.parameters,
             options.metrics_dir,
+            RunRecord(
+                store,
+                is_new=not Restore.parse(options.restore).is_latest,
+                interval_s=0.0 if options.checkpoint_aws_s3 is None else RECORD_INTERVAL_AT_S3_S,
+            ),
         )
         resources.callback(wandb.close)
         places.append(wandb)
@@ -277,6 +301,7 @@ def _event_files(
         written, configuration.rlx_server, algorithm.directory.name, algorithm.parameters
     )
     writer = EventWriter(directory, global_step, description)
+    global_step.on_beginning(writer.begin)
     if options.metrics_aws_s3 is not None:
         s3 = options.metrics_aws_s3
         client = s3_client(options.aws)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from relaax.server.parameter_server.metrics import event_file
+from relaax.server.parameter_server.metrics import EventWriter, describe_run, event_file
 from relaax.server.parameter_server.metrics.event_file import Scalar
 from relaax.server.parameter_server.metrics.event_writer import EventLog
 
@@ -78,3 +78,39 @@ def test_a_directory_without_room_for_the_first_file_is_an_error_at_once(tmp_pat
     disk.is_full = True
     with pytest.raises(OSError, match="No space left"):
         EventLog(tmp_path, retry_s=0)
+
+
+def test_after_a_restart_the_curve_has_no_overlap(tmp_path):
+    """What was reached after the checkpoint that the run goes on from is given up."""
+    event_accumulator = pytest.importorskip(
+        "tensorboard.backend.event_processing.event_accumulator"
+    )
+    for begins, steps in ((0, range(0, 701, 100)), (500, range(550, 801, 50))):
+        log = EventLog(tmp_path, retry_s=0, description=describe_run({}, None, "da3c", {}))
+        log.begin(begins)
+        for step in steps:
+            for tag in ("episode/reward", "server/steps per second"):
+                log.write(Scalar(tag, float(begins), step, 0.0))
+        log.close()
+        (file,) = tmp_path.glob("events.*")  # made within one second, they have no order
+        file.rename(tmp_path / f"{begins:03d}.tfevents")
+    read = event_accumulator.EventAccumulator(str(tmp_path)).Reload()
+    kept = [0, 100, 200, 300, 400, 550, 600, 650, 700, 750, 800]
+    for tag in ("episode/reward", "server/steps per second"):
+        assert [event.step for event in read.Scalars(tag)] == kept
+    assert len(read.Tensors("configuration/text_summary")) == 2
+
+
+def test_a_training_that_goes_back_while_it_runs_begins_there_again(tmp_path):
+    event_accumulator = pytest.importorskip(
+        "tensorboard.backend.event_processing.event_accumulator"
+    )
+    writer = EventWriter(tmp_path, lambda: 0)
+    writer.begin(0)
+    for step in (1, 2, 3):
+        writer.scalar("a", step, step)
+    writer.begin(2)
+    writer.scalar("a", -2, 2)
+    writer.close()
+    read = event_accumulator.EventAccumulator(str(tmp_path)).Reload()
+    assert [(event.step, event.value) for event in read.Scalars("a")] == [(1, 1), (2, -2)]

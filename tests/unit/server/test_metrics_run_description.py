@@ -26,6 +26,7 @@ def _run(tmp_path):
 
     description = describe_run(OPTIONS, {"--workers": 2}, "da3c", PARAMETERS)
     writer = EventWriter(tmp_path, lambda: 1, description)
+    writer.begin(0)
     writer.scalar("episode/reward", 5.0)
     writer.close()
     return EventAccumulator(str(tmp_path)).Reload()

@@ -7,11 +7,13 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from clock import Clock
 from processes import wait_for
 from stored_metrics import StoredMetrics
 
 from relaax.errors import ConfigurationError
-from relaax.server.parameter_server.metrics import SeveralMetrics, WandbWriter
+from relaax.server.common.saver import DirectoryStore
+from relaax.server.parameter_server.metrics import RunRecord, SeveralMetrics, WandbWriter
 from relaax.server.parameter_server.metrics.event_file import Scalar
 from relaax.server.parameter_server.metrics.wandb_log import WandbLog
 
@@ -139,3 +141,63 @@ def test_every_place_gets_every_value():
     places = StoredMetrics(), StoredMetrics()
     SeveralMetrics(places).scalar("a", 1.5, 7)
     assert [place.values for place in places] == [{"a": [(1.5, 7)]}] * 2
+
+
+def test_a_restarted_training_goes_on_with_its_run_and_repeats_no_step(tmp_path):
+    run, store = Run(), DirectoryStore(tmp_path)
+    first = RunRecord(store)
+    log = WandbLog(run, first)
+    for step in (500, 600, 700):
+        log.write(scalar("reward", step, step))
+    log.write(scalar("reward by version", 1, 40))
+    log.flush()  # and is killed: it restores the checkpoint of step 500
+    second = RunRecord(store)
+    assert (second.id, second.is_found) == (first.id, True)
+    again = WandbLog(run, second)
+    for step in (550, 650, 700, 750):
+        again.write(scalar("reward", -step, step))
+    again.write(scalar("reward by version", 2, 41))
+    again.close()
+    assert [row["reward"] for row in run.logged if "reward" in row] == [500, 600, 700, -750]
+    assert [row["reward by version"] for row in run.logged if "reward by version" in row] == [1, 2]
+
+
+def test_values_are_handed_over_only_when_the_record_has_them(tmp_path):
+    run, clock = Run(), Clock()
+    log = WandbLog(run, RunRecord(DirectoryStore(tmp_path), interval_s=60, clock=clock))
+    log.write(scalar("reward", 1, 1))
+    log.flush()
+    log.write(scalar("reward", 2, 2))
+    log.flush()
+    assert [row["reward"] for row in run.logged] == [1]
+    clock.now += 60
+    log.flush()
+    assert [row["reward"] for row in run.logged] == [1, 2]
+
+
+@pytest.mark.parametrize("written", [b"", b"{", b'{"id": "../x"}', b'{"id": 5}'])
+def test_a_record_that_cannot_be_read_begins_another_run(tmp_path, written, caplog):
+    (tmp_path / "wandb.json").write_bytes(written)
+    assert not RunRecord(DirectoryStore(tmp_path)).is_found
+    assert "a new run begins" in caplog.text
+
+
+def test_a_training_that_is_sent_back_on_purpose_is_another_run(tmp_path):
+    first = RunRecord(DirectoryStore(tmp_path))
+    first.save()
+    assert RunRecord(DirectoryStore(tmp_path), is_new=True).id != first.id
+
+
+@pytest.mark.filterwarnings("default")
+def test_the_second_start_has_the_same_id_at_weights_and_biases(offline, tmp_path):
+    pytest.importorskip("wandb")
+    for step in (700, 750):
+        record = RunRecord(DirectoryStore(tmp_path))
+        writer = WandbWriter("p", "run", lambda: 0, {}, tmp_path / "metrics", record)
+        for at in (650, step):
+            writer.scalar("episode/reward", at, at)
+        writer.close()
+    paths = sorted(tmp_path.glob(f"metrics/wandb/offline-run-*-{record.id}/*.wandb"))
+    assert len(paths) == 2
+    rows = [row["global_step"] for path in paths for row in rows_of(records(path))]
+    assert rows == [650, 700, 750]

@@ -4,6 +4,7 @@
 ``client_metric_limits``  how many of those that clients name are stored
 ``event_writer``       writes metrics to TensorBoard event files
 ``wandb_log``          hands them to Weights & Biases
+``run_record``         which run that is after a restart, and how far it got
 ``event_file``         one event file
 ``run_description``    the configuration, as TensorBoard shows it
 ``episode_returns``    the returns of the last episodes, taken from the passing metrics
@@ -18,10 +19,11 @@ from relaax.server.parameter_server.metrics.episode_returns import (
 )
 from relaax.server.parameter_server.metrics.event_writer import EventWriter, SeveralMetrics
 from relaax.server.parameter_server.metrics.run_description import describe_run
+from relaax.server.parameter_server.metrics.run_record import RunRecord
 from relaax.server.parameter_server.metrics.s3_mirror import S3Mirror
 from relaax.server.parameter_server.metrics.wandb_log import WandbWriter
 
 __all__ = [
-    "ClientMetricLimits", "EpisodeReturns", "EvaluationScores", "EventWriter", "S3Mirror",
-    "SeveralMetrics", "WandbWriter", "WorkerCount", "describe_run"
+    "ClientMetricLimits", "EpisodeReturns", "EvaluationScores", "EventWriter", "RunRecord",
+    "S3Mirror", "SeveralMetrics", "WandbWriter", "WorkerCount", "describe_run"
 ]  # fmt: skip

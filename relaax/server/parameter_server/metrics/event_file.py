@@ -32,7 +32,7 @@ def without_torch() -> Iterator[None]:
 
 
 with without_torch():
-    from tensorboardX.proto.event_pb2 import Event
+    from tensorboardX.proto.event_pb2 import Event, SessionLog
     from tensorboardX.proto.summary_pb2 import Summary
     from tensorboardX.record_writer import RecordWriter
 
@@ -81,6 +81,15 @@ class EventFile:
         self._write(
             Event(wall_time=scalar.wall_time, step=scalar.step, summary=Summary(value=[value]))
         )
+
+    def begin(self, step: int) -> None:
+        """Say that the run goes on from ``step``.
+
+        TensorBoard hides what files before this one have at that step or a later one: it is of what
+        was reached after the checkpoint that the run goes on from.
+        """
+        started = SessionLog(status=SessionLog.START)
+        self._write(Event(wall_time=time.time(), step=step, session_log=started))
 
     def describe(self, description: Iterable[Summary]) -> None:
         """Append what is said once about the run."""

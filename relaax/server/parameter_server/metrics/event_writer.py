@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 
 
 class EventLog:
-    """Scalars in the event files of a directory, the first of which begins with ``description``.
+    """Scalars in the event files of a directory, and ``description`` behind their beginning.
 
     The constructor raises OSError if it cannot create a file. A later error is logged once, with
     its traceback. Values are lost from then on, until a new file can be written; this is tried
@@ -28,12 +28,18 @@ class EventLog:
         directory.mkdir(parents=True, exist_ok=True)
         self._directory = directory
         self._retry_s = retry_s
-        file = EventFile(directory)
-        file.describe(description)
-        self._file: EventFile | None = file
+        self._description = description
+        self._file: EventFile | None = EventFile(directory)
         self._retry_at = 0.0
         self._lost = 0
         self._is_failing = False
+
+    def begin(self, step: int) -> None:
+        """See ScalarLog: say so, and then what is to be said of the run."""
+        with self._errors_logged():
+            if file := self._usable_file():
+                file.begin(step)
+                file.describe(self._description)
 
     def write(self, scalar: Scalar) -> None:
         """Append a value; it is lost while no file can be written."""
@@ -116,9 +122,9 @@ class SeveralMetrics(Metrics):
 class EventWriter(QueuedMetrics):
     """Writes scalars to TensorBoard event files in a directory, which is created if missing.
 
-    The first file begins with the ``description`` of the run. When writing fails, as on a full
-    disk, the error is logged once and a new file is tried every ``retry_s`` seconds. The rest is
-    that of ``QueuedMetrics``.
+    What ``begin`` writes is followed by the ``description`` of the run. When writing fails, as on a
+    full disk, the error is logged once and a new file is tried every ``retry_s`` seconds. The rest
+    is that of ``QueuedMetrics``.
 
     ConfigurationError if the directory cannot be used at the start.
     """

@@ -6,6 +6,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 from relaax.metrics import Metrics
@@ -20,6 +21,9 @@ _MAX_STEP = 2**63 - 1
 class ScalarLog(Protocol):
     """Where scalars are kept; one thread calls it."""
 
+    def begin(self, step: int) -> None:
+        """Go on from ``step``: scalars of before that have this step or a later one are void."""
+
     def write(self, scalar: Scalar) -> None:
         """Take a value; none of these methods raises for a disk or a network that fails."""
 
@@ -28,6 +32,13 @@ class ScalarLog(Protocol):
 
     def close(self) -> None:
         """Flush, and release what it holds."""
+
+
+@dataclass(frozen=True)
+class _Beginning:
+    """Stands between the scalars of what was given up and those of what goes on."""
+
+    step: int
 
 
 class QueuedMetrics(Metrics):
@@ -60,7 +71,7 @@ class QueuedMetrics(Metrics):
         self._flush_interval_s = flush_interval_s
         self._report_interval_s = report_interval_s
         #: None ends the thread.
-        self._queue: queue.Queue[Scalar | None] = queue.Queue(capacity)
+        self._queue: queue.Queue[Scalar | _Beginning | None] = queue.Queue(capacity)
         self._lock = threading.Lock()
         self._dropped: Counter[str] = Counter()
         self._is_closed = False
@@ -79,6 +90,11 @@ class QueuedMetrics(Metrics):
             self._queue.put_nowait(Scalar(tag(name), float(y), int(step), time.time()))
         except queue.Full:
             self._count_dropped(self._queue_is_full)
+
+    def begin(self, step: int) -> None:
+        """Say that the run goes on from ``step``, before the values that come from now on."""
+        if not self._is_closed:
+            self._queue.put(_Beginning(step))
 
     def close(self, deadline_s: float = 5.0) -> None:
         """Write and flush the queued values, for at most ``deadline_s`` seconds."""
@@ -103,10 +119,13 @@ class QueuedMetrics(Metrics):
         report_at = time.monotonic() + self._report_interval_s
         while True:
             try:
-                scalar = self._queue.get(timeout=_until(min(flush_at, report_at)))
-                if scalar is None:
+                item = self._queue.get(timeout=_until(min(flush_at, report_at)))
+                if item is None:
                     break
-                self._log.write(scalar)
+                if isinstance(item, _Beginning):
+                    self._log.begin(item.step)
+                else:
+                    self._log.write(item)
             except queue.Empty:
                 pass
             if time.monotonic() >= flush_at:

@@ -4,12 +4,14 @@ import logging
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from relaax.errors import ConfigurationError
 from relaax.server.parameter_server.metrics.event_file import Scalar
 from relaax.server.parameter_server.metrics.queued_metrics import QueuedMetrics
+from relaax.server.parameter_server.metrics.run_record import RunRecord
 
 _log = logging.getLogger(__name__)
 
@@ -29,32 +31,46 @@ _LOG_IN = (
 class WandbLog:
     """Hands scalars to a run; those of one step together.
 
-    A failure is logged once, and values are lost from then on.
+    The steps of a metric never go back: after a restart, values up to the step that ``record`` has
+    are left out. It is written before values are handed over, so that a killed process loses the
+    latest ones and repeats none. A failure is logged once, and values are lost from then on.
     """
 
-    def __init__(self, run: Any) -> None:
+    def __init__(self, run: Any, record: RunRecord | None = None) -> None:
         self._run = run
-        self._step = 0
-        self._values: dict[str, float] = {}
+        self._record = record or RunRecord()
+        #: What is not handed over yet: values by tag, with their step.
+        self._rows: list[dict[str, float]] = []
         self._has_failed = False
+
+    def begin(self, step: int) -> None:
+        """See ScalarLog: the record knows it better, of each metric."""
 
     def write(self, scalar: Scalar) -> None:
         """Take a value."""
-        if scalar.step != self._step or scalar.tag in self._values:
-            self.flush()
-        self._step = scalar.step
-        self._values[scalar.tag] = scalar.y
+        if not self._record.note(scalar.tag, scalar.step):
+            return
+        newest = self._rows[-1] if self._rows else {}
+        if newest.get(GLOBAL_STEP) != scalar.step or scalar.tag in newest:
+            self._rows.append({GLOBAL_STEP: scalar.step})
+        self._rows[-1][scalar.tag] = scalar.y
 
     def flush(self) -> None:
-        """Hand over what is left."""
-        values, self._values = self._values, {}
-        if values:
-            self._try(lambda: self._run.log({**values, GLOBAL_STEP: self._step}))
+        """Hand over what is left, if it is time to write the record."""
+        if self._record.is_due():
+            self._hand_over()
 
     def close(self) -> None:
         """End the run."""
-        self.flush()
+        self._hand_over()
         self._try(self._run.finish)
+
+    def _hand_over(self) -> None:
+        rows, self._rows = self._rows, []
+        if rows:
+            self._record.save()
+        for row in rows:
+            self._try(partial(self._run.log, row))
 
     def _try(self, call: Callable[[], object]) -> None:
         try:
@@ -66,7 +82,7 @@ class WandbLog:
 
 
 class WandbWriter(QueuedMetrics):
-    """A run of ``project`` at Weights & Biases; see ``QueuedMetrics``.
+    """The run of ``project`` at Weights & Biases that ``record`` names; see ``QueuedMetrics``.
 
     Nothing is sent where WANDB_MODE is ``offline``. Files are written below ``directory``, the
     working directory by default. ``parameters`` are the run's configuration. Of this machine the
@@ -82,16 +98,22 @@ class WandbWriter(QueuedMetrics):
         global_t: Callable[[], int],
         parameters: Mapping[str, Any],
         directory: Path | None = None,
+        record: RunRecord | None = None,
     ) -> None:
-        run = _run(project, run_name, parameters, directory)
-        super().__init__(WandbLog(run), global_t, "Weights & Biases is too slow")
+        record = record or RunRecord()
+        run = _run(project, run_name, parameters, directory, record.id)
+        if record.is_found:
+            print(f"going on with run {record.id} of Weights & Biases", flush=True)
+        super().__init__(WandbLog(run, record), global_t, "Weights & Biases is too slow")
 
     def close(self, deadline_s: float = CLOSE_S) -> None:
         """Hand over what is queued, and end the run, within ``deadline_s`` seconds."""
         super().close(deadline_s)
 
 
-def _run(project: str, name: str, parameters: Mapping[str, Any], directory: Path | None) -> Any:
+def _run(
+    project: str, name: str, parameters: Mapping[str, Any], directory: Path | None, run_id: str
+) -> Any:
     # Its reports of its own crashes would be network calls in offline mode, too.
     os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
     try:
@@ -115,8 +137,11 @@ def _run(project: str, name: str, parameters: Mapping[str, Any], directory: Path
         run = wandb.init(
             project=project,
             name=name,
-            group=name,  # a training that goes on after a restart is another run of its group
+            group=name,  # several trainings of one name are runs of its group
+            id=run_id,
+            resume="allow",
             config=dict(parameters),
+            allow_val_change=True,  # what the YAML file says now
             dir=directory,
             settings=settings,
         )
