@@ -11,6 +11,7 @@ import random
 import sys
 
 from relaax.client import Backoff, Client, Failure
+from relaax.client.seeds import seeds_of_this_program
 
 #: CHANGE: what the server must choose, else it refuses; in training.yaml this is action_size.
 ACTIONS = {"type": "Discrete", "n": 3}
@@ -61,7 +62,7 @@ def main() -> int:
     parser.add_argument("--rlx-server", required=True, metavar="HOST:PORT")
     parser.add_argument("--seed", type=int, metavar="S", help="of the simulator")
     arguments = parser.parse_args()
-    simulator = Simulator(arguments.seed)
+    simulator = Simulator(seeds_of_this_program(arguments.seed).of(0))
     with Client(arguments.rlx_server, action_space=ACTIONS, reconnect=Backoff()) as client:
         while True:
             try:

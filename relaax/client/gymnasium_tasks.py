@@ -106,7 +106,7 @@ class VectorEnvironmentsTask:
             environments = self.factory.vector(len(numbers))
         except Exception as error:  # an environment may raise anything; the parent prints it
             return unusable(options.env, error)
-        seed = None if options.seed is None else options.seed + numbers[0]
+        seeds = [options.seeds.of(number) for number in numbers]
         observed, acted = environments.single_observation_space, environments.single_action_space
         with contextlib.ExitStack() as open_ones:
             open_ones.enter_context(contextlib.closing(environments))
@@ -121,7 +121,7 @@ class VectorEnvironmentsTask:
                     evaluate=options.evaluate,
                 )
                 open_ones.enter_context(client)
-                runner = VectorRunner(environments, client, seed=seed, observer=report)
+                runner = VectorRunner(environments, client, seed=seeds, observer=report)
             except ConfigurationError as error:
                 return unusable(options.env, error)
             return runner.run(options.episodes_of(index))

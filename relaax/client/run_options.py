@@ -1,15 +1,16 @@
 """The command line that all programs which play environments share."""
 
 import argparse
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
 from relaax.address import Address
 from relaax.client.retry_policy import Backoff
+from relaax.client.seeds import EnvironmentSeeds, seeds_of_this_program
 from relaax.errors import ConfigurationError
 from relaax.evaluation import Evaluation
-from relaax.whole_numbers import positive
+from relaax.whole_numbers import natural, positive
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,8 @@ class RunOptions:
     evaluate: Evaluation | None = None
     #: What is touched while environments make steps, or wait for a server.
     health_file: Path | None = None
+    #: What the seeds of environments are drawn from, ``seed`` among others.
+    seeds: EnvironmentSeeds = field(default_factory=lambda: EnvironmentSeeds(None))
 
     @property
     def environments(self) -> int:
@@ -67,9 +70,10 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--seed",
-        type=int,
+        type=natural,
         metavar="S",
-        help="seed of the first environment; the next one gets S + 1",
+        help="what the seeds of all environments are drawn from, with the number of each, the copy "
+        "of this program (the variable RELAAX_COPY) and its start (RELAAX_INCARNATION)",
     )
     parser.add_argument(
         "--episodes", type=positive, metavar="N", help="stop after N episodes in all"
@@ -109,6 +113,7 @@ def run_options(arguments: argparse.Namespace, env: str) -> RunOptions:
         backoff=Backoff(attempts=arguments.attempts),
         evaluate=arguments.evaluate,
         health_file=arguments.health_file,
+        seeds=seeds_of_this_program(arguments.seed, arguments.evaluate is not None),
     )
 
 

@@ -45,9 +45,8 @@ class SimulatorTask:
     def __call__(self, index: int, report: RunObserver) -> RunResult:
         """Play the share of process ``index``."""
         options = self.options
-        seed = None if options.seed is None else options.seed + index
         try:
-            simulator = self.make_simulator(seed)
+            simulator = self.make_simulator(options.seeds.of(index))
         except Exception as error:  # a simulator may raise anything; the parent prints it
             return unusable(options.env, error)
         with contextlib.ExitStack() as open_ones:

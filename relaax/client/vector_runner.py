@@ -1,12 +1,12 @@
 """Drives Gymnasium's vector environments through a ``VectorClient``."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from gymnasium.vector import AutoresetMode
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 from relaax.client.act_latency import ActLatency
 from relaax.client.failure import Failure
@@ -29,6 +29,9 @@ class VectorRunner:
     Both of Gymnasium's ways to start the next episode by itself are understood: in the same step
     (``AutoresetMode.SAME_STEP``) and in the step that follows (``NEXT_STEP``). Raises
     ``ConfigurationError`` for others, and for spaces that cannot be sent or asked for.
+
+    The first reset gets ``seed``: a number, or one for each environment, of which environments that
+    share their random numbers get the first.
     """
 
     def __init__(
@@ -36,7 +39,7 @@ class VectorRunner:
         environments: Environments,
         client: VectorClient,
         *,
-        seed: int | None = None,
+        seed: int | Sequence[int | None] | None = None,
         observer: RunObserver | None = None,
         is_stopped: Callable[[], bool] = lambda: False,
         clock: Callable[[], float] = time.monotonic,
@@ -50,7 +53,7 @@ class VectorRunner:
         self._environments = environments
         self._client = client
         self._timed = ActLatency(client.metrics(), clock).timed
-        self._seed = seed
+        self._seed = _seed_for(environments, seed)
         self._observer = observer or RunObserver()
         self._is_stopped = is_stopped
         self._encode = state_encoder(environments.single_observation_space)
@@ -165,6 +168,16 @@ class VectorRunner:
         if self._is_stopped():
             return STOPPED
         return result_of_failure(failure, self._was_connected)
+
+
+def _seed_for(
+    environments: Environments, seed: int | Sequence[int | None] | None
+) -> int | list[int | None] | None:
+    """Return what these environments take as a seed."""
+    if seed is None or isinstance(seed, int):
+        return seed
+    has_one_each = isinstance(environments.unwrapped, SyncVectorEnv | AsyncVectorEnv)
+    return list(seed) if has_one_each else seed[0]
 
 
 def _rows(finals: Any, wanted: Array, encode: StateEncoder) -> Observations | None:

@@ -322,6 +322,13 @@ if not first.exists():
 while not""",
 )
 
+SAYS_WHICH_START = KILLED_ONCE.replace(
+    "first = pathlib",
+    """import os
+print("start", os.environ["RELAAX_INCARNATION"], flush=True)
+first = pathlib""",
+)
+
 DYING = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
 
 
@@ -334,6 +341,11 @@ class TestRestart:
         assert said.count("first started (pid=") == 2
         assert said.count("other  | ready") == 1
         assert "other  | saved" in said
+
+    def test_it_knows_that_it_is_started_again(self, procfile):
+        said = run("--restart", procfile(first=SAYS_WHICH_START, other=OBEDIENT)).stdout
+        assert "first  | start 0" in said
+        assert "first  | start 1" in said
 
     def test_it_is_also_started_again_where_a_shell_reports_that_it_was_killed(self, procfile):
         path = procfile(first=KILLED_ONCE, other=OBEDIENT)

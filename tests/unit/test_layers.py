@@ -13,7 +13,7 @@ WORDS = (
     "relaax.address", "relaax.allocator", "relaax.errors", "relaax.evaluation",
     "relaax.hints", "relaax.interval_metrics", "relaax.kept_counts", "relaax.live_lines",
     "relaax.metrics", "relaax.observations",
-    "relaax.shard", "relaax.spaces", "relaax.steps",
+    "relaax.run_variables", "relaax.shard", "relaax.spaces", "relaax.steps",
     "relaax.throttled_log", "relaax.tls_refusals", "relaax.wait_report",
     "relaax.whole_numbers", "relaax.yaml_limits",
     "relaax.__version__",
@@ -75,8 +75,10 @@ MAY_IMPORT = {
     ),
     # What is exported is what acts in a training.
     "relaax/server/export": ("relaax/algorithm_base", "relaax/learning", "relaax/server/common"),
-    # The launcher prints the parameter server's progress in one line.
+    # The launcher prints the parameter server's progress, and looks at what an algorithm makes of
+    # its settings.
     "relaax/server/launcher": (
+        "relaax/algorithm_base",
         "relaax/server/common",
         "relaax/server/parameter_server",
         "relaax/server/serial",

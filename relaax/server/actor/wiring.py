@@ -21,6 +21,7 @@ from relaax.algorithm_base import AgentBase, ConfigBase, Evaluation, ExperienceS
 from relaax.client.gymnasium_actions import action_space_as_json
 from relaax.client.gymnasium_factory import Environment
 from relaax.client.gymnasium_observations import observation_space_as_json
+from relaax.client.seeds import seeds_of_this_program
 from relaax.errors import ConfigurationError
 from relaax.kept_counts import DELIVERED, DROPPED, CountsRow
 from relaax.learning.agent import SingleAgent
@@ -139,7 +140,8 @@ def _agent(
 
 
 def _seed(options: ActorOptions, index: int) -> int:
-    """Return another number below 2**32 for each actor."""
+    """Return another number below 2**32 for each actor, and for each start of it."""
     if options.seed is None:
         return secrets.randbits(32)
-    return (options.seed + index) % 2**32
+    seeds = seeds_of_this_program(options.seed, evaluates=options.mode != TRAINING)
+    return seeds.of(index) or 0

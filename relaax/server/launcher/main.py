@@ -33,6 +33,7 @@ from honcho.environ import Procfile, parse_procfile
 
 from relaax.errors import ConfigurationError
 from relaax.live_lines import ASKED_BY
+from relaax.run_variables import INCARNATION
 from relaax.server.common.configuration import run_command
 from relaax.server.common.configuration.exit_status import USAGE
 from relaax.server.common.start_folder import require_start_folder
@@ -44,7 +45,7 @@ from relaax.server.launcher.engines.slurm import on_slurm
 from relaax.server.launcher.engines.told_program import own_environment
 from relaax.server.launcher.live_printer import LivePrinter
 from relaax.server.launcher.new_algorithm import next_steps, write_new_algorithm
-from relaax.server.launcher.process_log import ProcessLog, log_beside_checkpoints
+from relaax.server.launcher.process_log import ProcessLog, log_beside_checkpoints, resumed_step
 from relaax.server.launcher.process_manager import ProcessManager
 from relaax.whole_numbers import positive
 
@@ -161,7 +162,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME=N,...",
         help="run N copies of these lines, such as rlx=2,env=4; 0 leaves one out. RLX servers get "
         "addresses of their own, and environments are told one of them in turn; the variable "
-        "RELAAX_COPY tells copies apart, as in --seed $RELAAX_COPY",
+        "RELAAX_COPY tells copies apart: each has environments with seeds of their own",
     )
     engines = parser.add_argument_group("on many machines")
     engines.add_argument(
@@ -292,7 +293,8 @@ def _manager(
     processes: list[Planned], arguments: argparse.Namespace, printer: LivePrinter
 ) -> AbstractContextManager[ProcessManager]:
     """Return what starts and stops the processes, where they are to run."""
-    variables = {ASKED_BY: str(printer.interval_s)}
+    began_with = resumed_step(process.command for process in processes)
+    variables = {ASKED_BY: str(printer.interval_s), INCARNATION: str(began_with)}
     if arguments.on is None:
         environment = own_environment(variables)
         return on_this_machine(processes, environment, printer, arguments.restart)

@@ -6,7 +6,8 @@ import os
 import re
 import shlex
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from relaax.live_lines import GROUPS
 from relaax.server.common.configuration import PARAMETER_SERVER
 from relaax.server.common.configuration.yaml_reader import read_yaml
 from relaax.server.common.log_file import SharedLogFile
+from relaax.server.common.saver.manifest import steps_of_manifests
 from relaax.server.parameter_server.progress import PREFIX
 
 #: The name of the file in a training's folder.
@@ -87,25 +89,42 @@ class ProcessLog:
         return True
 
 
+def resumed_step(commands: Iterable[str]) -> int:
+    """Return the step that the training of ``commands`` goes on from; 0 where it begins.
+
+    It is that of the newest checkpoint in the parameter server's ``--checkpoint-dir``, if it has
+    one.
+    """
+    for folder in _folders(commands, "--checkpoint-dir"):
+        with suppress(OSError):
+            names = [path.name for path in folder.iterdir()]
+            return max(steps_of_manifests(names), default=0)
+    return 0
+
+
 def log_beside_checkpoints(commands: Iterable[str]) -> Path | None:
     """Return the log's path in the folder of the training that ``commands`` run; None without one.
 
     It is the folder that holds the parameter server's ``--checkpoint-dir``, or its
     ``--metrics-dir``, by its flags or in its YAML file.
     """
+    for folder in _folders(commands, "--checkpoint-dir", "--metrics-dir"):
+        return folder.parent / NAME
+    return None
+
+
+def _folders(commands: Iterable[str], *keys: str) -> Iterator[Path]:
+    """Yield the folders that parameter servers are given by ``keys``, the first key first."""
     for command in commands:
         if PARAMETER_SERVER.name not in command:
             continue
         flags = _flags(command)
         section = {} if flags.config is None else _section(Path(flags.config))
-        for given, key in (
-            (flags.checkpoint_dir, "--checkpoint-dir"),
-            (flags.metrics_dir, "--metrics-dir"),
-        ):
+        for key in keys:
+            given = getattr(flags, key.removeprefix("--").replace("-", "_"))
             folder = given or section.get(key)
             if isinstance(folder, str):
-                return Path(folder).expanduser().parent / NAME
-    return None
+                yield Path(folder).expanduser()
 
 
 def _flags(command: str) -> argparse.Namespace:

@@ -12,6 +12,7 @@ from typing import Any
 from honcho.manager import SYSTEM_PRINTER_NAME, Manager
 from honcho.printer import Message
 
+from relaax.run_variables import INCARNATION
 from relaax.server.launcher.launched_process import LaunchedProcess, Stop, send_to_group, terminate
 
 #: How long a process may take to exit after SIGTERM. honcho's own limit is 5 seconds after the exit
@@ -101,8 +102,14 @@ class ProcessManager(Manager):  # type: ignore[misc]  # honcho has no types
         times.append(now)
         process = self._processes[name]
         process["process"].join()
+        _is_next_incarnation(process["obj"].env)
         process["process"] = self._begin(name)
         return [_line(f"{name} was ended by signal {killed_by}: it is started again")]
+
+
+def _is_next_incarnation(variables: Any) -> None:
+    """Let environments that start again play other episodes than those that they began with."""
+    variables[INCARNATION] = str(int(variables.get(INCARNATION, 0)) + 1)
 
 
 def _line(text: str) -> Message:

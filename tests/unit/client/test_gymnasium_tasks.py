@@ -59,11 +59,11 @@ def test_all_others_are_stepped_one_after_the_other():
 
 
 @pytest.mark.parametrize(
-    ("task", "per_connection", "environments", "episodes", "seed"),
-    [(single, "1", 1, 2, 8), (several, "3", 2, 4, 10)],
+    ("task", "per_connection", "environments", "episodes", "first"),
+    [(single, "1", 1, 2, 1), (several, "3", 2, 4, 3)],
 )
 def test_a_process_has_its_part_of_the_environments_the_seeds_and_the_episodes(
-    server, task, per_connection, environments, episodes, seed
+    server, task, per_connection, environments, episodes, first
 ):
     arguments = ("--count", "5", "--episodes", "10", "--seed", "7")
     options = parse_options([*REQUIRED, server.url, *arguments, "--per-connection", per_connection])
@@ -73,7 +73,7 @@ def test_a_process_has_its_part_of_the_environments_the_seeds_and_the_episodes(
     (hello,) = server.hellos
     assert (hello.environment, hello.environments) == ("CartPole-v1", environments)
     assert (hello.observation_space["shape"], hello.action_space["n"]) == ([4], 2)
-    expected = first_observations(environments, seed)
+    expected = first_observations(environments, options.seeds.of(first))
     np.testing.assert_array_equal(server.steps[0].observations, expected)
 
 

@@ -4,7 +4,7 @@ from datetime import datetime
 
 import pytest
 
-from relaax.server.launcher.process_log import ProcessLog, log_beside_checkpoints
+from relaax.server.launcher.process_log import ProcessLog, log_beside_checkpoints, resumed_step
 
 WHEN = datetime(2026, 11, 22, 17, 0, 1, 250_000)
 
@@ -101,3 +101,12 @@ def test_where_the_folder_is_not_known_there_is_no_log(yaml, section):
 )
 def test_a_command_that_will_fail_is_left_to_the_server(command):
     assert log_beside_checkpoints([command]) is None
+
+
+def test_a_training_goes_on_from_its_newest_checkpoint(tmp_path):
+    command = f"exec relaax-parameter-server --checkpoint-dir {tmp_path / 'checkpoints'}"
+    assert resumed_step([command]) == 0
+    (tmp_path / "checkpoints").mkdir()
+    for step in (500, 1200):
+        (tmp_path / "checkpoints" / f"cp-{step}.json").touch()
+    assert resumed_step(["exec tensorboard", command]) == 1200

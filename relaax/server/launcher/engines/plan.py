@@ -16,6 +16,7 @@ import yaml
 
 from relaax.address import Address, Addresses
 from relaax.errors import ConfigurationError
+from relaax.run_variables import COPY
 from relaax.server.common.algorithm_location import locate_algorithm
 from relaax.server.common.configuration import (
     Configuration,
@@ -43,9 +44,6 @@ _MAY_BE_COPIED = ("relaax-rlx-server", "relaax-actor", "")
 
 #: An address that no other process is told: operators know it as it is written.
 _FOR_OPERATORS = "--http-bind"
-
-#: The variable that tells the copies of a line apart: 0 for the first one.
-COPY = "RELAAX_COPY"
 
 #: What a shell takes for the end of a command's arguments.
 _OPERATOR = re.compile(r"[();<>|&]+")

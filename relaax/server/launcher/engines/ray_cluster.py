@@ -9,6 +9,7 @@ import socket
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, redirect_stdout, suppress
 from functools import partial
@@ -17,6 +18,7 @@ from typing import Any
 
 from relaax.address import Address
 from relaax.errors import ConfigurationError
+from relaax.run_variables import INCARNATION
 from relaax.server.launcher.engines.hosted import Hosted, free_port
 from relaax.server.launcher.engines.plan import Needs, Placement, Planned, Told, told
 from relaax.server.launcher.engines.remote_process import (
@@ -143,6 +145,8 @@ class RayCluster:
         #: Where servers listen.
         self._places: dict[str, Address] = {}
         self._told: dict[str, Told] = {}
+        #: How often each process was started.
+        self._starts: Counter[str] = Counter()
         #: Called with the name of each process whose addresses have changed.
         self.on_change: Callable[[str], object] = lambda name: None
         bundles = [self._bundle(name) for name in self._processes]
@@ -178,10 +182,16 @@ class RayCluster:
         run = Run(
             said.command,
             os.getcwd(),
-            {**self._variables, **process.variables()},
+            {**self._variables, **process.variables(), INCARNATION: self._incarnation(name)},
             {str(path): text for path, text in said.files.items()},
         )
         return int(self._call(name, "start", run))
+
+    def _incarnation(self, name: str) -> str:
+        """Return the number of the next start of a process."""
+        number = int(self._variables.get(INCARNATION, 0)) + self._starts[name]
+        self._starts[name] += 1
+        return str(number)
 
     def output(self, name: str, goes_on: Callable[[], bool]) -> tuple[list[bytes], int | None]:
         """Return what a process has printed meanwhile, and its status if it has ended.

@@ -16,6 +16,7 @@ from typing import Any
 
 from relaax.address import Address
 from relaax.errors import ConfigurationError
+from relaax.run_variables import INCARNATION
 from relaax.server.launcher.engines import node_program, told_program
 from relaax.server.launcher.engines.plan import Needs, Placement, Planned, told
 from relaax.server.launcher.engines.told_program import Run
@@ -71,13 +72,15 @@ def on_slurm(
         for process, said in zip(processes, told(processes, places, folder), strict=True):
             files = {str(path): text for path, text in said.files.items()}
             own = {**variables, **process.variables()}
+            # It is not in the file, which is written once: each start has another one.
+            started = {**os.environ, INCARNATION: own.pop(INCARNATION, "0")}
             told_file = Path(inputs) / f"{process.name}.json"
             told_file.write_text(Run(said.command, str(Path.cwd()), own, files).line())
             node = placed[process.name]
             step = _step(node, process, needs.get(process.line, Needs()))
             program = [sys.executable, "-m", told_program.__name__]
             command = f"exec {shlex.join([*step, *program])} < {shlex.quote(str(told_file))}"
-            manager.add_process(process.name, command)
+            manager.add_process(process.name, command, env=started)
         yield manager
 
 

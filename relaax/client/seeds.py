@@ -1,0 +1,45 @@
+"""Seeds of environments: drawn, and not added up, so that no two environments share one."""
+
+import sys
+from dataclasses import dataclass
+
+from numpy.random import SeedSequence
+
+from relaax.run_variables import COPY, INCARNATION, number_in
+
+
+@dataclass(frozen=True)
+class EnvironmentSeeds:
+    """Draws the seed of each environment of a program from that of the run.
+
+    seed: of the run; without one environments have none. copy, incarnation: of the program.
+    evaluates: environments that evaluate have other seeds than those that train.
+    """
+
+    seed: int | None
+    copy: int = 0
+    incarnation: int = 0
+    evaluates: bool = False
+
+    def of(self, index: int, restarts: int = 0) -> int | None:
+        """Return the seed of environment ``index`` that was made again ``restarts`` times.
+
+        It has 31 bits, which any simulator takes.
+        """
+        if self.seed is None:
+            return None
+        key = (self.copy, index, self.incarnation, restarts, int(self.evaluates))
+        (drawn,) = SeedSequence(self.seed, spawn_key=key).generate_state(1)
+        return int(drawn >> 1)
+
+
+def seeds_of_this_program(seed: int | None, evaluates: bool = False) -> EnvironmentSeeds:
+    """Return the seeds of this program's environments; its variables say which start it is.
+
+    It exits with status 2, and a message, where they are no whole numbers.
+    """
+    try:
+        return EnvironmentSeeds(seed, number_in(COPY), number_in(INCARNATION), evaluates)
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        raise SystemExit(2) from error
