@@ -1,6 +1,7 @@
 """Checkpoints and metrics in S3: an emulator (moto) answers over HTTP."""
 
 import logging
+import re
 import threading
 import time
 import urllib.request
@@ -8,13 +9,20 @@ import urllib.request
 import numpy as np
 import pytest
 from http_proxy import name_a_dead_proxy
+from moto.moto_server.werkzeug_app import (
+    DomainDispatcherApplication,
+    MotoRequestHandler,
+    create_backend_app,
+)
 from moto.server import ThreadedMotoServer
 from replay_cases import SCHEMA, steps
+from werkzeug.serving import make_server
 
 from relaax.algorithm_base.checkpoint import Checkpoint
 from relaax.errors import CheckpointError, ConfigurationError, DamagedCheckpoint
 from relaax.replay.specs import ReplaySpec, TableSpec
 from relaax.replay.views import Transitions
+from relaax.server.certificates.secrets_folder import SecretsFolder
 from relaax.server.common.aws import s3_client
 from relaax.server.common.configuration import AwsAccess
 from relaax.server.common.replay_contents import Contents
@@ -163,6 +171,63 @@ class TestS3Store:
         for name in names:
             store.put(name, b"")
         assert set(store.names()) == names
+
+
+class OlderStore:
+    """A store over HTTPS that knows nothing of the checksums that S3 has had since 2022."""
+
+    def __init__(self, folder):
+        self.refused = []
+        self._emulator = DomainDispatcherApplication(create_backend_app)
+        self._server = make_server(
+            "127.0.0.1", 0, self._answer, threaded=True, request_handler=MotoRequestHandler,
+            ssl_context=(str(folder / "server.crt"), str(folder / "server.key")),
+        )  # fmt: skip
+        self.url = f"https://127.0.0.1:{self._server.server_port}"
+        self._thread = threading.Thread(target=self._server.serve_forever)
+        self._thread.start()
+
+    def _answer(self, environ, start_response):
+        newer = [name for name in environ if re.match("HTTP_X_AMZ_(CHECKSUM|SDK_CHECKSUM)", name)]
+        if environ.get("HTTP_X_AMZ_CONTENT_SHA256", "").startswith("STREAMING-") or newer:
+            self.refused.append(f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']} {newer}")
+            start_response("501 Not Implemented", [])
+            return [b"<Error><Code>NotImplemented</Code></Error>"]
+        return self._emulator(environ, start_response)
+
+    def close(self):
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+@pytest.fixture(name="older_store")
+def _older_store(client, tmp_path, monkeypatch):
+    SecretsFolder(tmp_path / "secrets").sign([], 365, 3650)
+    monkeypatch.setenv("AWS_CA_BUNDLE", str(tmp_path / "secrets" / "ca.crt"))
+    store = OlderStore(tmp_path / "secrets")
+    yield store
+    store.close()
+
+
+def test_a_store_that_refuses_the_newer_checksums_holds_checkpoints_and_metrics(
+    older_store, tmp_path
+):
+    client = s3_client(AwsAccess(endpoint_url=older_store.url), attempts=1)
+    client.create_bucket(Bucket=BUCKET)
+    store = S3Store(client, BUCKET, KEY, is_owner=True)
+    large = np.random.default_rng(0).bytes(2 * PART_BYTES + 1)
+    for name, data in (("small", b"1"), ("large", large)):
+        store.put(name, data)
+        assert store.get(name) == data
+    store.rename("small", "other")
+    store.delete("large")
+    (tmp_path / "metrics").mkdir()
+    (tmp_path / "metrics" / "events.out.tfevents.1").write_bytes(b"1")
+    S3Mirror(tmp_path / "metrics", client, BUCKET, "metrics").close()
+    assert keys(client) == ["metrics/events.out.tfevents.1", f"{KEY}/other", f"{KEY}/owner"]
+    assert older_store.refused == []
+    client.close()
 
 
 class TestTwoWriters:

@@ -73,6 +73,9 @@ def s3_client(access: AwsAccess, attempts: int = 4) -> Any:
         retries=retries,
         s3=style,
         proxies=_proxies(access.endpoint_url),
+        # Stores that are not Amazon's refuse the newer checksums, and what is sent to carry them.
+        request_checksum_calculation="when_required",
+        response_checksum_validation="when_required",
     )
     try:
         return aws_session(access.keys).client(
