@@ -6,6 +6,7 @@ joined by ``/``. The functions treat both alike, so that code that keeps, joins 
 observations is written once.
 """
 
+import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -127,3 +128,82 @@ def _require_name(name: str) -> None:
         raise ValueError(
             f"the name of an observation has at most {MAX_NAME_BYTES} bytes: {name!r:.60}"
         )
+
+
+def as_numbers(value: Any) -> Array | None:
+    """Return ``value`` as an array of numbers, of its own type; None for anything else.
+
+    Numbers of more than 64 bits, which others cannot read, become 64-bit floats. Tensors of other
+    libraries are numbers if numpy can read their memory; a masked array is one unless a value in it
+    is masked.
+    """
+    if type(value) is np.ndarray and value.dtype.kind in NUMBERS and value.dtype.itemsize <= 8:
+        return value  # as nearly always
+    if _hides_values(value):
+        return None
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind == "O" and hasattr(value, "__dlpack__"):
+            array = np.from_dlpack(value)
+    except (TypeError, ValueError, RuntimeError, BufferError):  # ragged lists, tensors on a GPU
+        return None
+    if array.dtype.kind not in NUMBERS:
+        return None
+    return array if array.dtype.itemsize <= 8 else array.astype(np.float64)
+
+
+def why_no_numbers(what: str, value: Any) -> str:
+    """Return why ``as_numbers`` has nothing of ``value``: which part of it is what, and what to do.
+
+    ``what`` names the value; parts of it are ``what[0]``, ``what[1]`` and so on.
+    """
+    if not isinstance(value, np.ma.MaskedArray) and (
+        isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.dtype.hasobject)
+    ):
+        return _why_no_numbers_inside(what, value)
+    return f"{what} {_kind_and_remedy(value)}"
+
+
+def _kind_and_remedy(value: Any) -> str:
+    match value:
+        case None:
+            return "is None: send a number instead, and whether it is one as another observation"
+        case str() | bytes():
+            return f"is the text {value!r:.40}: make numbers of it"
+        case np.ma.MaskedArray():
+            return (
+                "has masked values, which mean nothing: fill them (numpy.ma.filled), and send the "
+                "mask as another observation"
+            )
+        case complex():
+            return "is complex: send its real and its imaginary part"
+        case int():
+            return f"is {reprlib.repr(value)}, too large for a number of 64 bits"
+    kind = getattr(value, "dtype", type(value).__name__)
+    return f"is of the type {kind}: make a numpy array of numbers of it, in this machine's memory"
+
+
+def _why_no_numbers_inside(what: str, value: Any) -> str:
+    """Return what is wrong with the first part that is no array of numbers, or of another shape."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        return why_no_numbers(what, value.item())
+    first: Shape | None = None
+    for index, part in enumerate(value):
+        array = as_numbers(part)
+        if array is None:
+            return why_no_numbers(f"{what}[{index}]", part)
+        first = array.shape if first is None else first
+        if array.shape != first:
+            return (
+                f"{what}[{index}] has the shape {list(array.shape)}, and {what}[0] "
+                f"{list(first)}: pad them to one shape, and send their lengths, or a mask, as "
+                "another observation"
+            )
+    return f"{what} is an array of objects: convert it, for example to float32"
+
+
+def _hides_values(value: Any) -> bool:
+    """Return whether a value is masked, in an array or in lists of such."""
+    if isinstance(value, list | tuple):
+        return any(_hides_values(part) for part in value)
+    return isinstance(value, np.ma.MaskedArray) and bool(np.ma.is_masked(value))

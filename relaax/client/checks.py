@@ -1,11 +1,14 @@
 """What can be sent in version 2; arguments are checked where a program hands them over."""
 
+import contextlib
+import reprlib
+from numbers import Number
 from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 
-from relaax.observations import NUMBERS, Observations, named
+from relaax.observations import Observations, as_numbers, named, why_no_numbers
 from relaax.steps import (
     FINAL,
     MAX_REWARD,
@@ -21,52 +24,61 @@ Array = npt.NDArray[Any]
 _DOUBLE = np.dtype(np.float64)
 
 
-def checked_reward(reward: float) -> float:
-    """Return ``reward``; ValueError unless it is finite as a 32-bit float."""
-    try:
-        is_allowed = bool(is_reward_allowed(reward))
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"the reward is {reward!r}, it must be a number") from error
-    if not is_allowed:
+def checked_reward(reward: Any) -> float:
+    """Return ``reward`` as a number; ValueError unless it is finite as a 32-bit float."""
+    number = single_number("the reward", reward)
+    if not is_reward_allowed(number):
         raise ValueError(
-            f"the reward is {float(reward)}, {REWARD_NOT_ALLOWED}: at most "
+            f"the reward is {number}, {REWARD_NOT_ALLOWED}: at most "
             f"{MAX_REWARD:.2g} in magnitude can be sent"
         )
-    return reward
+    return number
+
+
+def single_number(what: str, value: Any) -> float:
+    """Return a number, or the only one in an array, of any type; TypeError for anything else."""
+    if type(value) is float:
+        return value  # as nearly always
+    array = as_numbers(value)
+    if array is not None and array.size == 1:
+        return float(array.item())
+    if isinstance(value, Number) and not isinstance(value, complex | np.complexfloating):
+        with contextlib.suppress(OverflowError):
+            return float(value)  # type: ignore[arg-type]  # a Fraction, a Decimal, a long integer
+        return np.inf
+    shape = "" if array is None else f", an array of shape {array.shape}"
+    raise TypeError(f"{what} is {reprlib.repr(value)}{shape}, it must be a number")
 
 
 def as_array(state: Any) -> Array | None:
-    """Return a state as an array of numbers; None for text, mappings and ragged lists.
+    """Return a state as an array of numbers; None for anything else.
 
-    An array keeps its type, and so does a single integer; other plain numbers become 64-bit floats.
+    Arrays and numbers of a type keep it, and so does a single integer; other plain numbers become
+    64-bit floats.
     """
-    if isinstance(state, np.ndarray):
-        return state if state.dtype.kind in NUMBERS else None
-    try:
-        array = np.asarray(state)
-    except ValueError:
-        return None
-    if array.dtype.kind not in NUMBERS:
-        return None
-    return array if isinstance(state, (np.generic, int)) else array.astype(np.float64)
+    array = as_numbers(state)
+    if array is None or isinstance(state, int) or _has_type(state):
+        return array
+    return array.astype(np.float64)
 
 
-def as_observations(state: Any) -> Observations | None:
-    """Return a state as an array, or a dict as arrays by name; None for anything else.
+def _has_type(state: Any) -> bool:
+    """Return whether the type of the numbers in ``state`` is the program's choice."""
+    while isinstance(state, list | tuple):
+        if not state:
+            return False
+        state = state[0]
+    return hasattr(state, "dtype")
+
+
+def as_observations(state: dict[Any, Any]) -> dict[str, Array] | None:
+    """Return a dict as arrays by name; None where it holds anything else.
 
     ValueError for names that cannot be sent.
     """
-    if not isinstance(state, dict):
-        return as_array(state)
-    if not state:
-        return None
-    arrays: dict[str, Array] = {}
-    for name, value in named(state).items():
-        array = as_array(value)
-        if array is None:
-            return None
-        arrays[name] = array
-    return arrays
+    arrays = {name: as_array(value) for name, value in named(state).items()} if state else {}
+    found = {name: array for name, array in arrays.items() if array is not None}
+    return found if state and len(found) == len(arrays) else None
 
 
 def checked_state(state: Any) -> Observations:
@@ -83,12 +95,25 @@ def checked_state(state: Any) -> Observations:
     return _checked_array("the state", state)
 
 
+def required_numbers(what: str, value: Any) -> Array:
+    """Return ``value`` as an array of numbers; TypeError for anything else."""
+    array = as_numbers(value)
+    if array is None:
+        raise TypeError(no_numbers(what, value))
+    return array
+
+
+def no_numbers(what: str, value: Any) -> str:
+    """Return in words that ``value`` is no array of numbers, and why."""
+    return f"{what} is no array of numbers: {type(value).__name__}; {why_no_numbers(what, value)}"
+
+
 def _checked_array(what: str, state: Any) -> Array:
     array = as_array(state)
     if array is None:
         raise TypeError(
-            f"{what} is no array of numbers: {type(state).__name__}; RLX version 2 carries "
-            "nothing else, Client(..., protocol=1) carries what JSON can hold"
+            f"{no_numbers(what, state)}. In version 2 of the protocol {what} cannot be sent; "
+            "Client(..., protocol=1) carries what JSON can hold, to an algorithm of your own"
         )
     _require_finite(what, array)
     return array
@@ -96,24 +121,35 @@ def _checked_array(what: str, state: Any) -> Array:
 
 def checked_rewards(rewards: Any, count: int) -> npt.NDArray[np.float64]:
     """Return ``rewards`` as float64 [count]; ValueError for what cannot be sent."""
-    if _are_doubles(rewards, count) and are_rewards_allowed(rewards):
-        return rewards  # as nearly always
-    try:
-        array = np.asarray(rewards, np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"rewards are {count} numbers: {error}") from error
-    if array.shape != (count,):
-        raise ValueError(f"rewards are {count} numbers, not an array of shape {array.shape}")
+    array = as_rewards(rewards, count)
     if not are_rewards_allowed(array):
         (index, *_) = np.flatnonzero(~(np.abs(array) <= MAX_REWARD))
         raise ValueError(f"rewards[{index}] is {array[index]}, {REWARD_NOT_ALLOWED}")
     return array
 
 
+def as_rewards(rewards: Any, count: int) -> npt.NDArray[np.float64]:
+    """Return ``rewards``, one for each of ``count`` environments, as float64 [count]; ValueError.
+
+    Each may be a number, or an array with one.
+    """
+    if _are_doubles(rewards, count):
+        return rewards  # as nearly always
+    if isinstance(rewards, np.ndarray) and rewards.dtype.hasobject:
+        rewards = rewards.tolist()
+    array = as_numbers(rewards)
+    if array is None:
+        raise ValueError(
+            f"rewards are {count} numbers: could not convert them: "
+            f"{why_no_numbers('rewards', rewards)}"
+        )
+    if array.size != count or (count > 1 and len(array) != count):
+        raise ValueError(f"rewards are {count} numbers, not an array of shape {array.shape}")
+    return array.astype(np.float64).reshape(count)
+
+
 def _are_doubles(rewards: Any, count: int) -> TypeGuard[npt.NDArray[np.float64]]:
-    return (
-        isinstance(rewards, np.ndarray) and rewards.shape == (count,) and rewards.dtype == _DOUBLE
-    )
+    return type(rewards) is np.ndarray and rewards.shape == (count,) and rewards.dtype == _DOUBLE
 
 
 def checked_rows(what: str, rows: Any, count: int) -> Observations:
@@ -133,7 +169,8 @@ def checked_rows(what: str, rows: Any, count: int) -> Observations:
 def _checked_rows(what: str, rows: Any, count: int) -> Array:
     array = as_array(() if rows is None else rows)
     if array is None:
-        raise ValueError(f"{what} are no array of numbers: {type(rows).__name__}")
+        kind = type(rows).__name__
+        raise ValueError(f"{what} are no array of numbers: {kind}; {why_no_numbers(what, rows)}")
     if array.ndim == 0 or len(array) != count:
         raise ValueError(f"{what} are {count} rows, not an array of shape {array.shape}")
     _require_finite(what, array)
@@ -144,10 +181,12 @@ def checked_flags(what: str, flags: Any, count: int) -> npt.NDArray[np.bool_]:
     """Return ``flags`` as bool [count], all False for None; ValueError for anything else."""
     if flags is None:
         return np.zeros(count, np.bool_)
-    array = np.asarray(flags, np.bool_)
+    array = as_numbers(flags)
+    if array is None:
+        raise ValueError(f"{what} is {count} flags: {why_no_numbers(what, flags)}")
     if array.shape != (count,):
         raise ValueError(f"{what} is {count} flags, not an array of shape {array.shape}")
-    return array
+    return array.astype(np.bool_)
 
 
 def checked_steps(steps: Steps, environments: int) -> Steps:

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import Any, Literal, Self
 
 from relaax.address import Address
-from relaax.client.checks import as_observations, checked_reward
+from relaax.client.checks import checked_reward, checked_state
 from relaax.client.connector import Connector, OldServer, Timeouts
 from relaax.client.failure import Failure, not_connected
 from relaax.client.retry_policy import Backoff, RetryPolicy
@@ -59,10 +59,11 @@ class Client:
     Dicts and tuples in a dict are flattened: ``{"arm": {"angle": 1.0}}`` is one number with the
     name ``arm/angle``, and the names of a tuple's elements are "0", "1" and so on.
 
-    The client speaks version 2 of the protocol. It speaks version 1 if the first state is no array
-    of numbers and no dict of such, and with a server that closes at every hello and has never
-    answered one; ``protocol`` asks for one of them. ``environment`` (at most 255 characters) and
-    the spaces are sent to the server, which refuses what does not fit its configuration.
+    The client speaks version 2 of the protocol, whose states are numbers. It speaks version 1 with
+    a server that closes at every hello and has never answered one. ``protocol`` asks for one of
+    them: version 1 carries states of any kind, such as text, to an algorithm of your own.
+    ``environment`` (at most 255 characters) and the spaces are sent to the server, which refuses
+    what does not fit its configuration.
     With ``evaluate`` the server plays each episode with one policy, "deterministic" by its mode and
     "stochastic" with samples; it keeps the scores and learns from nothing. That needs version 2,
     and a server that promises it: ``init`` raises ``Failure`` for any other.
@@ -161,32 +162,30 @@ class Client:
         return self._session
 
     def _connect(self, state: Any) -> Session:
-        observations = None if self._protocol == 1 else as_observations(state)
-        if self._protocol is None and observations is None:
+        if self._protocol == 1:
+            return JsonSession(self._connector.connect(), takes_anything=True)
+        seen = space_of(as_row(checked_state(state)))
+        hello = Hello(
+            self._run_id,
+            self._environment,
+            1,
+            self._observation_space or seen,
+            self._action_space,
+            self._evaluation,
+        )
+        try:
+            return BinarySession(self._connector.greet(hello))
+        except OldServer as closed:
+            if self._protocol == 2:
+                raise Failure(
+                    "the RLX server closed the connection at the hello: it has no room, or "
+                    "this is another port, such as that of gRPC or --http-bind"
+                ) from closed
             _log.warning(
-                "the first state, a %s, is no array of numbers and no dict of such: speaking "
-                "version 1 of the protocol (protocol=1, if that is meant)", type(state).__name__
-            )  # fmt: skip
-        if self._protocol != 1 and (self._protocol == 2 or observations is not None):
-            space = self._observation_space
-            if space is None and observations is not None:
-                space = space_of(as_row(observations))
-            hello = Hello(
-                self._run_id, self._environment, 1, space, self._action_space, self._evaluation
+                "the RLX server does not answer a hello; speaking version 1 with it (%s)",
+                self._connector.why_no_answer(),
             )
-            try:
-                return BinarySession(self._connector.greet(hello))
-            except OldServer as closed:
-                if self._protocol == 2:
-                    raise Failure(
-                        "the RLX server closed the connection at the hello: it has no room, or "
-                        "this is another port, such as that of gRPC or --http-bind"
-                    ) from closed
-                _log.warning(
-                    "the RLX server does not answer a hello; speaking version 1 with it (%s)",
-                    self._connector.why_no_answer(),
-                )
-        return JsonSession(self._connector.connect())
+        return JsonSession(self._connector.connect(), takes_anything=False)
 
     def _tell_metric(self, name: str, y: float, x: float | None) -> None:
         if self._session is not None:

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from relaax.client.checks import as_observations, checked_state
+from relaax.client.checks import as_observations, checked_state, required_numbers
 from relaax.client.server_connection import ServerConnection, StepsSession
 from relaax.observations import Observations, named
 from relaax.protocol.binary import Metric, encode_metric
@@ -51,10 +51,11 @@ class Session(Protocol):
 
 
 class JsonSession:
-    """Version 1."""
+    """Version 1; unless ``takes_anything``, its states are numbers, as in version 2."""
 
-    def __init__(self, connection: ServerConnection) -> None:
+    def __init__(self, connection: ServerConnection, *, takes_anything: bool) -> None:
         self._connection = connection
+        self._takes_anything = takes_anything
         self._score = 0.0
 
     @property
@@ -64,13 +65,13 @@ class JsonSession:
 
     def start(self, state: Any) -> Any:
         """Begin an episode and return its first action."""
-        action = self._connection.ask(encode_request(Act(as_listed(state))), decode_action)
+        action = self._connection.ask(encode_request(Act(self._said(state))), decode_action)
         self._score = 0.0
         return action
 
     def step(self, reward: float, state: Any) -> Any:
         """Report a step and return the next action."""
-        request = RewardAndAct(reward, as_listed(state))
+        request = RewardAndAct(reward, self._said(state))
         action = self._connection.ask(encode_request(request), decode_action)
         self._score += float(reward)
         return action
@@ -92,6 +93,11 @@ class JsonSession:
     def metric(self, name: str, y: float, x: float | None) -> None:
         """Report a number."""
         self._connection.tell(encode_request(ScalarMetric(name, y, x)))
+
+    def _said(self, state: Any) -> Any:
+        if not self._takes_anything:
+            checked_state(state)
+        return as_listed(state)
 
 
 class BinarySession:
@@ -165,6 +171,8 @@ def as_listed(state: Any) -> Any:
     """
     if isinstance(state, dict) and as_observations(state) is not None:
         return {name: as_listed(value) for name, value in named(state).items()}
+    if isinstance(state, np.ma.MaskedArray):
+        state = required_numbers("the state", state)
     if isinstance(state, np.uint8):
         return np.asarray(state)
     if isinstance(state, np.ndarray) and _is_listed(state):

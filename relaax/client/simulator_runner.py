@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from relaax.client.act_latency import ActLatency
+from relaax.client.checks import single_number
 from relaax.client.failure import Failure
 from relaax.client.rlx_client import Client
 from relaax.client.run_result import STOPPED, RunOutcome, RunResult, result_of_failure
@@ -85,15 +86,16 @@ class SimulatorRunner:
         """Play an episode; return whether it came to its end."""
         while not self._is_stopped():
             step = self._simulator.apply(action)
-            episode.add_step(step.reward)
+            reward = single_number("the reward", step.reward)
+            episode.add_step(reward)
             self._observer.on_step()
             if step.is_terminated:
-                self._client.reset(step.reward)
+                self._client.reset(reward)
                 return True
             if step.is_truncated:
-                self._client.truncate(step.reward, step.state)
+                self._client.truncate(reward, step.state)
                 return True
-            action = self._latency.timed(partial(self._client.send, step.reward, step.state))
+            action = self._latency.timed(partial(self._client.send, reward, step.state))
         return False
 
 

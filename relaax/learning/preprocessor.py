@@ -12,7 +12,15 @@ from relaax.hints import did_you_mean_one_of
 from relaax.learning.arrays import aligned_empty, zero_padded
 from relaax.learning.filters import ZFilter
 from relaax.learning.shapes import GREY, length_alone, lengths_by_name, needs_axis, written_size
-from relaax.observations import NUMBERS, UNNAMED, Observations, Shape, Shapes, flattened
+from relaax.observations import (
+    UNNAMED,
+    Observations,
+    Shape,
+    Shapes,
+    as_numbers,
+    flattened,
+    why_no_numbers,
+)
 
 Array = npt.NDArray[Any]
 BoolArray = npt.NDArray[np.bool_]
@@ -257,17 +265,23 @@ def _as_numbers(states: Sequence[Any] | Array, name: str) -> Array:
     """Return bytes as they are and all other numbers as float32."""
     if type(states) is np.ndarray and states.dtype == np.float32:
         return _finite(states, name)
-    try:
-        array: Array = np.asarray(states)
-    except ValueError as error:
-        raise InvalidState(f"{_what(name)} is not an array of numbers: {error}") from error
+    array = as_numbers(states)
+    if array is None:
+        what = _what(name)
+        raise InvalidState(f"{what} is not an array of numbers: {_why(what, states)}")
     if array.dtype == np.uint8:
         return array
-    if array.dtype.kind not in NUMBERS:
-        raise InvalidState(f"{_what(name)} is not an array of numbers, but of {array.dtype}")
     with np.errstate(over="ignore"):
         array = array.astype(np.float32, copy=False)
     return _finite(array, name)
+
+
+def _why(what: str, states: Any) -> str:
+    """Return why the first of ``states`` that is no array of numbers is none."""
+    for state in states if isinstance(states, list | tuple) else ():
+        if as_numbers(state) is None:
+            return why_no_numbers(what, state)
+    return why_no_numbers(what, states)
 
 
 def _finite(array: Array, name: str) -> Array:

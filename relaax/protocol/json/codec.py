@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from relaax.errors import ProtocolError
+from relaax.observations import why_no_numbers
 from relaax.protocol.connection import Payload
 from relaax.protocol.json import npz
 from relaax.protocol.nesting import require_within_limits
@@ -107,6 +108,8 @@ def _finite_float(text: str) -> float:
 
 def _encode_numpy(value: Any) -> Any:
     if isinstance(value, np.ndarray):
+        if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+            raise TypeError(why_no_numbers("an array", value))
         return {_ARRAY_KEY: base64.b64encode(npz.dump(value)).decode("ascii")}
     if isinstance(value, np.bool_ | np.integer | np.floating):
         return value.item() if value.dtype.itemsize <= 8 else float(value)

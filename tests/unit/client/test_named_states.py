@@ -87,7 +87,7 @@ class TestOneEnvironment:
 
     def test_a_dict_with_more_than_numbers_is_sent_in_version_1_as_it_is(self, start_server):
         server = start_server()
-        with Client(server.url) as client:
+        with Client(server.url, protocol=1) as client:
             client.init({"word": "left", "arm": {"angle": 1}})
         assert server.exchanges[0].state == {"word": "left", "arm": {"angle": 1}}
         assert server.hellos == 0

@@ -1,9 +1,11 @@
 """What a client of version 2 refuses to send, and which answers it refuses to take."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
-from relaax.client import Client, Failure, VectorClient
+from relaax.client import Backoff, Client, Failure, VectorClient
 from relaax.protocol import binary
 from relaax.protocol.json import encode_action
 from relaax.protocol.json.codec import decode
@@ -17,6 +19,56 @@ NO_ENDS = np.zeros(2, np.bool_)
 
 def flags(*values):
     return np.array(values, np.uint8)
+
+
+class Elsewhere:
+    """An array of another library, in memory that numpy can read."""
+
+    def __init__(self, values):
+        self.values = np.asarray(values)
+        self.dtype = self.values.dtype
+
+    def __array__(self, dtype=None, copy=None):
+        return self.values
+
+
+class OnTheGpu(Elsewhere):
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError("copy it to the CPU first")
+
+
+HALF_MASKED = np.ma.array([1.0, 2.0], mask=[False, True])
+
+NO_STATES = [
+    ([1.0, None], r"the state\[1\] is None: send a number instead"),
+    (None, r"the state is None"),
+    ([[1, 2], [3]], r"the state\[1\] has the shape \[1\], and the state\[0\] \[2\]: pad them"),
+    ([[1, 2], [3, None]], r"the state\[1\]\[1\] is None"),
+    (np.array([[1, 2], [3]], object), r"the state\[1\] has the shape \[1\]"),
+    (np.array([1.0, None]), r"the state\[1\] is None"),
+    (np.array([1.0, 2.0], object), "the state is an array of objects: convert it"),
+    (
+        HALF_MASKED,
+        r"the state has masked values.*: fill them \(numpy.ma.filled\), and send the mask",
+    ),
+    ([HALF_MASKED, HALF_MASKED], r"the state\[0\] has masked values"),
+    ([np.ma.masked, 1.0], r"the state\[0\] has masked values"),
+    ("left", "the state is the text 'left'"),
+    ([1, 1j], r"the state\[1\] is complex: send its real and its imaginary part"),
+    ([1, 10**40], r"the state\[1\] is 1000.*, too large for a number of 64 bits"),
+    ({1, 2}, "the state is of the type set"),
+    (
+        OnTheGpu([1.0]),
+        "the state is of the type .*: make a numpy array of numbers of it, in this machine",
+    ),
+]
+
+#: All of them are 1.
+NUMBERS = [
+    1, True, np.float16(1), np.float32(1), np.longdouble(1), np.int8(1), np.uint64(1), Fraction(1),
+    np.array(1.0), np.ones(1, np.float16), np.ones((1, 1)), [1.0], np.ma.array([1.0]),
+    Elsewhere([1]),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -41,6 +93,15 @@ def _vector(server):
     ("arguments", "message"),
     [
         (([1.0, np.nan], STATES), r"rewards\[1\] is nan"),
+        ((["1", 2], STATES), r"could not convert them: rewards\[0\] is the text '1'"),
+        (([1, None], STATES), r"rewards\[1\] is None"),
+        (([1, 1j], STATES), r"rewards\[1\] is complex"),
+        ((np.ones((2, 2)), STATES), r"rewards are 2 numbers, not an array of shape \(2, 2\)"),
+        ((np.ones((1, 2)), STATES), r"rewards are 2 numbers, not an array of shape \(1, 2\)"),
+        ((np.ma.array(ONES, mask=[0, 1]), STATES), "rewards has masked values"),
+        ((ONES, [[1.0], None]), r"observations\[1\] is None"),
+        ((ONES, [HALF_MASKED, HALF_MASKED]), r"observations\[0\] has masked values"),
+        ((ONES, STATES, ["yes", "no"]), r"terminated is 2 flags: terminated\[0\] is the text"),
         (([1.0, -3.5e38], STATES), r"rewards\[1\] is -3.5e\+38, not finite as a 32-bit float"),
         ((np.ones(3), STATES), r"rewards are 2 numbers, not an array of shape \(3,\)"),
         ((1.0, STATES), r"rewards are 2 numbers, not an array of shape \(\)"),
@@ -61,6 +122,18 @@ def test_steps_that_cannot_be_sent_are_named_and_keep_the_connection(vector, arg
     with pytest.raises(ValueError, match=message):
         vector.send(*arguments)
     assert vector.send(ONES, STATES).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    "rewards",
+    [
+        [1, 1.0], np.ones(2, np.float16), np.ones((2, 1)), [np.ones(1), np.ones(1)],
+        np.array([1, 1.0], object), np.ones(2, np.longdouble), Elsewhere([1, 1]),
+    ],
+)  # fmt: skip
+def test_rewards_are_a_number_each_of_any_type(vector, server, rewards):
+    vector.send(rewards, STATES)
+    assert server.steps[-1].rewards.tolist() == [1, 1]
 
 
 @pytest.mark.parametrize(
@@ -114,12 +187,69 @@ class TestOneEnvironment:
                     send()
             assert client.send(3.4e38, [1.0]) == 1
 
-    @pytest.mark.parametrize("reward", ["1", None, [1.0, 2.0], np.ones(2)])
+    @pytest.mark.parametrize(
+        "reward",
+        ["1", None, [1.0, 2.0], np.ones(2), np.ones(0), 1j, HALF_MASKED[1:], np.array("1")],
+    )
     def test_a_reward_is_a_number(self, server, reward):
         with Client(server.url) as client:
             client.init([0.0])
             with pytest.raises(TypeError, match=r"the reward is .*, it must be a number"):
                 client.reset(reward)
+
+    @pytest.mark.parametrize("reward", NUMBERS)
+    @pytest.mark.parametrize("version", [1, 2])
+    def test_a_reward_is_one_number_of_any_type(self, server, start_server, reward, version):
+        old = start_server()
+        with Client(server.url if version == 2 else old.url, protocol=version) as client:
+            client.init([0.0])
+            client.send(reward, [0.0])
+        said = server.steps[-1].rewards[0] if version == 2 else old.messages[-1][1]
+        assert said == 1
+
+    @pytest.mark.parametrize(("state", "message"), NO_STATES)
+    def test_what_is_no_array_of_numbers_is_refused_before_it_is_sent(self, server, state, message):
+        with Client(server.url, reconnect=Backoff()) as client:
+            with pytest.raises(TypeError, match=message):
+                client.init(state)
+            assert server.accepted == 0
+            client.init([0.0, 0.0])
+            with pytest.raises(TypeError, match=message):
+                client.send(1.0, state)
+            with pytest.raises(TypeError, match=message.replace("the state", r"the state\['a'\]")):
+                client.send(1.0, {"a": state})
+            assert client.send(1.0, [0.0, 1.0]) == 1
+
+    def test_an_old_server_gets_numbers_alone_unless_version_one_was_asked_for(self, start_server):
+        server = start_server()
+        with Client(server.url, wait=lambda _: None) as client:
+            with pytest.raises(TypeError, match=r"the state\[1\] is None"):
+                client.init([0.0, None])
+            client.init([0.0, 1.0])
+            with pytest.raises(TypeError, match=r"the state\[1\] is None"):
+                client.send(1.0, [0.0, None])
+        with Client(server.url, protocol=1) as client:
+            client.init([0.0, None])
+            with pytest.raises(TypeError, match="masked values, which mean nothing"):
+                client.send(1.0, {"seen": [HALF_MASKED], "word": "left"})
+            with pytest.raises(TypeError, match="masked values, which mean nothing"):
+                client.send(1.0, HALF_MASKED)
+        assert server.exchanges[-1].state == [0.0, None]
+
+    @pytest.mark.parametrize(
+        "state",
+        [np.ma.array([3, 4], mask=False), Elsewhere([3, 4]), np.array([3, 4], np.longdouble)],
+    )
+    def test_what_numpy_can_read_means_the_same(self, server, state):
+        with Client(server.url) as client:
+            client.init(state)
+        assert server.steps[0].observations.tolist() == [[3, 4]]
+
+    def test_bytes_stay_bytes_in_lists_and_in_other_libraries(self, server):
+        with Client(server.url) as client:
+            client.init([np.uint8([1, 2]), np.uint8([3, 4])])
+            client.init(Elsewhere(np.uint8([1])))
+        assert [steps.observations.dtype for steps in server.steps] == [np.uint8] * 2
 
     @pytest.mark.parametrize("state", [[0.0, np.nan], np.array([0, np.inf], np.float32)])
     def test_a_state_is_finite(self, server, state):

@@ -74,10 +74,11 @@ def test_coloured_images_are_stacked_along_their_channels():
     [
         ([1, 2, 3], r"shape \[3\], the configuration says state_size: \[2\]"),
         (5, r"shape \[\]"),
-        (None, "not an array of numbers"),
+        (None, "not an array of numbers: a state is None"),
+        ([1, None], r"not an array of numbers: a state\[1\] is None"),
         ("12", "not an array of numbers"),
         ([1, "x"], "not an array of numbers"),
-        ([[1, 2], [3]], "not an array of numbers"),
+        ([[1, 2], [3]], r"not an array of numbers: a state\[1\] has the shape \[1\], and"),
         ({"a": 1}, "not an array of numbers"),
         (np.array([1j, 2]), "not an array of numbers"),
         ([1e39, 0], "not finite in float32"),
