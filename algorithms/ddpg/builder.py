@@ -9,7 +9,7 @@ from relaax.learning.actor import Actor
 from relaax.learning.exploration import NoiseSource
 from relaax.learning.exploration.action_noise import NormalNoise, OrnsteinUhlenbeckNoise
 from relaax.learning.exploration.parameter_noise import ParameterNoise
-from relaax.learning.exploration.schedules import Ladder
+from relaax.learning.exploration.schedules import Ladder, SlotPlaces
 from relaax.learning.off_policy import learner_of, make_actor, prepare_to_fork
 from relaax.learning.off_policy.config import POLICY_VARIABLE
 from relaax.learning.off_policy.critics import CRITICS
@@ -28,8 +28,10 @@ def make_batch_agent(
 ) -> Actor[StepBatch]:
     """Return the agent of many environments, which delivers steps to ``experience``."""
 
+    places = SlotPlaces()
+
     def noise(_: CurrentPolicy, random: np.random.Generator) -> NoiseSource:
-        return exploration_of(config, random, seed)
+        return exploration_of(config, random, places)
 
     keys = config.settings.exploration
     perturbed = None
@@ -41,13 +43,13 @@ def make_batch_agent(
             random=np.random.default_rng([seed, 3]),
             target=keys.target,
         )
-    return make_actor(config, parameter_server, seed, experience, noise, perturbed)
+    return make_actor(config, parameter_server, seed, experience, noise, perturbed, places)
 
 
-def exploration_of(config: Config, random: np.random.Generator, seed: int) -> NoiseSource:
-    """Return the noise of the actions of the worker with this ``seed``."""
+def exploration_of(config: Config, random: np.random.Generator, places: SlotPlaces) -> NoiseSource:
+    """Return the noise of the actions of a worker whose environments have these ``places``."""
     keys, numbers = config.settings.exploration, config.actions.outputs
-    ladder = Ladder(keys.rungs, seed)
+    ladder = Ladder(keys.rungs, places)
     if keys.type == "ou":
         return OrnsteinUhlenbeckNoise(numbers, keys.sigma, random, ladder, keys.theta, keys.dt)
     sigma = 0.0 if keys.type == "parameters" else keys.sigma

@@ -6,7 +6,7 @@ from relaax.algorithm_base import BridgeBase, ExperienceSink, LearnerBase
 from relaax.learning.actor import Actor
 from relaax.learning.exploration import NoiseSource
 from relaax.learning.exploration.epsilon_greedy import EpsilonGreedy
-from relaax.learning.exploration.schedules import Ladder, Linear
+from relaax.learning.exploration.schedules import Ladder, Linear, SlotPlaces
 from relaax.learning.off_policy import learner_of, make_actor, prepare_to_fork
 from relaax.learning.off_policy.config import POLICY_VARIABLE
 from relaax.learning.policy import CurrentPolicy
@@ -23,7 +23,7 @@ def make_batch_agent(
     experience: ExperienceSink[StepBatch],
 ) -> Actor[StepBatch]:
     """Return the agent of many environments, which delivers steps to ``experience``."""
-    keys = config.settings.exploration
+    keys, places = config.settings.exploration, SlotPlaces()
 
     def noise(policy: CurrentPolicy, random: np.random.Generator) -> NoiseSource:
         return EpsilonGreedy(
@@ -31,11 +31,11 @@ def make_batch_agent(
             Linear(keys.start, keys.end, keys.steps),
             lambda: policy.global_t,
             random,
-            Ladder(keys.rungs, seed),
+            Ladder(keys.rungs, places),
             keys.exponent,
         )
 
-    return make_actor(config, parameter_server, seed, experience, noise)
+    return make_actor(config, parameter_server, seed, experience, noise, places=places)
 
 
 def make_learner(config: Config, seed: int | None) -> LearnerBase:

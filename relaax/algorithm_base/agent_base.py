@@ -1,7 +1,8 @@
 """The agent: an algorithm's logic for one environment."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from relaax.algorithm_base.bridge_base import BridgeBase
@@ -26,6 +27,10 @@ class EnvironmentInfo:
     #: From 0 to 2**32 - 1. Each environment of a worker has another one, and in all likelihood
     #: each one that connects to any RLX server.
     seed: int
+    #: Returns its place among all environments that train now, from 0 on, which no other one has:
+    #: so each of N can have one of N sizes of exploration. Within a second of its start it may
+    #: change; when it goes away, the next one gets its place.
+    place: Callable[[], int] = field(default=lambda: 0, compare=False)
 
 
 class AgentBase(ABC):

@@ -1,6 +1,7 @@
 """The transport between workers and the parameter server."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from enum import Enum
 from typing import Protocol, runtime_checkable
 
@@ -87,6 +88,14 @@ class BridgeBase(ABC):
     def phase(self) -> Phase:
         """Return whether the training goes on."""
         return Phase.TRAINING
+
+    def places(self, environments: Sequence[int]) -> Sequence[int]:
+        """Return the place of each of the caller's environments among all of the training.
+
+        environments: all that the caller serves, by numbers of its own. A bridge that does not know
+        of others, as this one, gives these numbers back.
+        """
+        return environments
 
     def wait_at_most(self, seconds: float) -> None:
         """Let calls for values raise ParameterServerAway where it is away for so long.

@@ -8,6 +8,7 @@ An algorithm uses it unless it exports a ``BridgeControl`` of its own; the objec
 ``sharded``          the same to a parameter server in several shards
 ``service``          the parameter server's end; it calls roles
 ``sender_totals``    what was counted of each sender, now and in a checkpoint
+``places``           which place an environment has among all
 ``gate``             keeps calls out of a parameter server that is about to stop
 ``refusals``         refuses a call, and says who has made it
 ``traffic``          counts its calls and their bytes

@@ -29,6 +29,7 @@ from relaax.algorithm_base import (
 )
 from relaax.bridge import bridge_pb2, bridge_pb2_grpc
 from relaax.bridge.gate import Gate
+from relaax.bridge.places import Places
 from relaax.bridge.refusals import address_of, unary
 from relaax.bridge.sender_totals import CountedSteps, SenderTotals, require_possible
 from relaax.bridge.traffic import Traffic
@@ -60,6 +61,9 @@ CALL_S = 1.0
 
 #: A checkpoint keeps the learner's count of its steps in 64 bits, one of them for the sign.
 _MOST_ITERATIONS = 2**63 - 1
+
+#: Environments of one RLX server.
+_MOST_PLACES = 65_536
 
 _NOTHING = np.zeros(0, np.float32)
 
@@ -140,6 +144,7 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
         self._kept = KeptCounts(["counted"]).row()
         self._steps = CountedSteps(service.add, partial(self._kept.add, "counted"), senders)
         self._gate = Gate()
+        self._places = Places()
         self._listeners = Listeners()
         self._incarnation = secrets.randbits(63) + 1
         self._began_with = _step_of(service)
@@ -194,6 +199,12 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
         """Say whether the training goes on."""
         return self._answer(context, lambda: self._status(context.peer()))
 
+    def GetPlaces(  # noqa: N802
+        self, request: bridge_pb2.Environments, context: grpc.ServicerContext
+    ) -> bridge_pb2.Places:
+        """Say which place each environment of the caller has."""
+        return self._answer(context, lambda: self._placed(request))
+
     def refuse_calls(self) -> None:
         """Answer no more calls: what they bring would not be saved. Callers call again."""
         late = self._gate.close(CALL_S)
@@ -215,6 +226,11 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
         )
         self._listeners.tell(caller, phase)
         return status
+
+    def _placed(self, request: bridge_pb2.Environments) -> bridge_pb2.Places:
+        if len(request.numbers) > _MOST_PLACES:
+            raise ValueError(f"{len(request.numbers)} places are asked for, {_MOST_PLACES} at most")
+        return bridge_pb2.Places(places=self._places.of(request.holder, request.numbers))
 
     def _answer(self, context: grpc.ServicerContext, call: Callable[[], Reply]) -> Reply:
         """Return what ``call`` returns; what it raises is logged, and the answer."""
@@ -320,6 +336,7 @@ def method_handlers(servicer: ParameterServerServicer) -> grpc.GenericRpcHandler
         ("GetEvaluations", bridge_pb2.EvaluationQuery, bridge_pb2.Evaluations),
         ("StoreScalarMetric", bridge_pb2.ScalarMetrics, bridge_pb2.Nothing),
         ("GetStatus", bridge_pb2.Nothing, bridge_pb2.Status),
+        ("GetPlaces", bridge_pb2.Environments, bridge_pb2.Places),
     )
     handlers = {
         name: unary(getattr(servicer, name), request.FromString, reply.SerializeToString)

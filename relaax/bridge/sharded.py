@@ -192,6 +192,10 @@ class ShardedBridge(BridgeBase):
         """Return whether the training goes on."""
         return self._first.phase()
 
+    def places(self, environments: Sequence[int]) -> Sequence[int]:
+        """Return the places of environments among all of the training."""
+        return self._first.places(environments)
+
     def close(self) -> None:
         """Send the metrics that are left and close the channels; calls that wait end with it."""
         self._is_closed = True

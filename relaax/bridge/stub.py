@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -245,6 +245,12 @@ class Bridge(BridgeBase):
         if reply.away and phase is Phase.TRAINING:
             raise ParameterServerAway(f"parameter server {self._url}: {reply.away}")
         return phase
+
+    def places(self, environments: Sequence[int]) -> Sequence[int]:
+        """Return the places of environments among all of the training."""
+        request = bridge_pb2.Environments(holder=self._sender, numbers=environments)
+        reply: bridge_pb2.Places = self._with_retries(self._stub.GetPlaces, request)
+        return list(reply.places)
 
     def close(self) -> None:
         """Send the metrics that are left and close the channel; calls that wait end with it."""

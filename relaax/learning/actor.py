@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from relaax.algorithm_base import (
     BatchAgentBase,
+    EnvironmentInfo,
     Evaluation,
     EvaluatorBase,
     ExperienceSink,
@@ -17,6 +18,7 @@ from relaax.learning.arrays import padded_size, zero_padded
 from relaax.learning.distributions.base import ActionHead
 from relaax.learning.evaluator import EvaluationParts, Evaluator, PinnedPolicies
 from relaax.learning.exploration import NoiseSource, NoNoise
+from relaax.learning.exploration.schedules import SlotPlaces
 from relaax.learning.filters import ZFilter
 from relaax.learning.learner import NoLearner
 from relaax.learning.model import PolicyModel
@@ -85,7 +87,8 @@ class Actor(BatchAgentBase, Generic[BatchT]):
     were multiplied by ``reward_scale``, and with ``clip_rewards`` were cut to [-1, 1] after that.
     Actions are returned cut to ``action_bounds``, lowest and highest; likelihoods and rollouts are
     those of the actions as they were drawn. Each draw has noise of its own, unless ``exploration``
-    makes other noise. With parts for ``evaluation`` it makes evaluators.
+    makes other noise, of which ``places`` says how much. With parts for ``evaluation`` it makes
+    evaluators.
     """
 
     def __init__(
@@ -105,6 +108,7 @@ class Actor(BatchAgentBase, Generic[BatchT]):
         most_at_once: int = MOST_AT_ONCE,
         exploration: NoiseSource | None = None,
         evaluation: EvaluationParts | None = None,
+        places: SlotPlaces | None = None,
     ) -> None:
         self._preprocessor = preprocessor
         self._policy = policy
@@ -121,6 +125,7 @@ class Actor(BatchAgentBase, Generic[BatchT]):
         self._action_bounds = action_bounds
         self._most_at_once = most_at_once
         self._evaluation = evaluation
+        self._places = places or SlotPlaces()
         self._capacity = 0
         #: Whether ``act`` was begun, and has not returned: it may have left before all that it took
         #: from ``rollouts`` was handed over.
@@ -153,6 +158,10 @@ class Actor(BatchAgentBase, Generic[BatchT]):
         needed = int(slots.max(initial=-1)) + 1
         if needed > self._capacity:
             self._grow(max(needed, 2 * self._capacity))
+
+    def connected(self, slots: IntArray, environments: Sequence[EnvironmentInfo]) -> None:
+        """Take the places of environments among all of the training."""
+        self._places.introduce(slots, environments)
 
     def close_slots(self, slots: IntArray) -> None:
         """Forget environments that have gone; hand over what they have begun.

@@ -7,6 +7,7 @@ import numpy as np
 from relaax.algorithm_base import (
     AgentBase,
     BatchAgentBase,
+    EnvironmentInfo,
     EvaluatedPolicy,
     Evaluation,
     EvaluatorBase,
@@ -33,6 +34,10 @@ class SingleAgent(AgentBase):
         self._dtypes: Any = None
         self._score = 0.0
         actor.open(self._slots)
+
+    def connected(self, environment: EnvironmentInfo) -> None:
+        """Introduce the environment to the actor."""
+        self._actor.connected(self._slots, [environment])
 
     def evaluate(self, evaluation: Evaluation) -> None:
         """Let the actor's evaluator act from now on."""

@@ -1,11 +1,13 @@
 """Numbers that change with the global step, and differ from environment to environment."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from relaax.algorithm_base import EnvironmentInfo
 
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int64]
@@ -28,16 +30,33 @@ class Linear:
         return self.start + part * (self.end - self.start)
 
 
+class SlotPlaces:
+    """The places, among all environments of the training, of those in an actor's slots."""
+
+    def __init__(self) -> None:
+        self._of: dict[int, Callable[[], int]] = {}
+
+    def introduce(self, slots: IntArray, environments: Sequence[EnvironmentInfo]) -> None:
+        """Take what is known of the environments in ``slots``."""
+        places = [environment.place for environment in environments]
+        self._of.update(zip(slots.tolist(), places, strict=True))
+
+    def of(self, slots: IntArray) -> IntArray:
+        """Return the places of ``slots`` [B]; the slot, where nothing is known of it."""
+        known = self._of
+        return np.array([known[slot]() if slot in known else slot for slot in slots.tolist()])
+
+
 @dataclass(frozen=True)
 class Ladder:
     """Sizes of exploration that differ from environment to environment, on ``rungs`` rungs.
 
-    The environment in slot k of a worker is on rung ``(first + k) % rungs``. Give each worker
-    another ``first``, such as its seed: those that serve one environment have slot 0 alone.
+    The environment at place k of all of the training is on rung ``k % rungs``, so that as many
+    environments as there are rungs cover all of them, however they connect.
     """
 
     rungs: int = 1
-    first: int = 0
+    places: SlotPlaces = field(default_factory=SlotPlaces)
 
     def sigma_parts(self, slots: IntArray) -> FloatArray:
         """Return the part (rung + 1) / rungs of the largest sigma for slots [B].
@@ -59,7 +78,9 @@ class Ladder:
         return powers
 
     def _rungs_of(self, slots: IntArray) -> IntArray:
-        rungs: IntArray = (slots + self.first) % self.rungs
+        if self.rungs == 1:
+            return np.zeros(len(slots), np.int64)
+        rungs: IntArray = self.places.of(slots) % self.rungs
         return rungs
 
 

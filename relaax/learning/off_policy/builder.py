@@ -20,6 +20,7 @@ from relaax.learning.evaluator import EvaluationParts
 from relaax.learning.exploration import NoiseSource
 from relaax.learning.exploration.noise import UniformAtFirst
 from relaax.learning.exploration.parameter_noise import ParameterNoise
+from relaax.learning.exploration.schedules import SlotPlaces
 from relaax.learning.model import PolicyModel
 from relaax.learning.networks.manifest import Parameters
 from relaax.learning.off_policy.config import POLICY_VARIABLE, OffPolicyConfig
@@ -100,11 +101,13 @@ def make_actor(
     experience: ExperienceSink[StepBatch],
     make_noise: MakeNoise | None = None,
     perturbed: Perturbed | None = None,
+    places: SlotPlaces | None = None,
 ) -> Actor[StepBatch]:
     """Return the agent of many environments, which delivers steps to ``experience``.
 
-    ``make_noise`` makes what its choices are made with, and ``perturbed`` a policy with noise on
-    its parameters. Continuous actions are drawn evenly up to ``first_random_steps``.
+    ``make_noise`` makes what its choices are made with, and asks ``places`` for the places of
+    environments; ``perturbed`` makes a policy with noise on its parameters. Continuous actions are
+    drawn evenly up to ``first_random_steps``.
     """
     prepare_to_fork()
     from relaax.learning.distributions.graph_tf import graph_head_of
@@ -154,6 +157,7 @@ def make_actor(
             model=clean_model,
             make_noise=None if make_noise is None else partial(make_noise, policy),
         ),
+        places=places,
     )
 
 

@@ -17,7 +17,15 @@ from relaax.actor.session import (
     NoExperience,
     PullRule,
 )
-from relaax.algorithm_base import AgentBase, ConfigBase, Evaluation, ExperienceSink, Metrics, Phase
+from relaax.algorithm_base import (
+    AgentBase,
+    ConfigBase,
+    EnvironmentInfo,
+    Evaluation,
+    ExperienceSink,
+    Metrics,
+    Phase,
+)
 from relaax.client.gymnasium_actions import action_space_as_json
 from relaax.client.gymnasium_factory import Environment
 from relaax.client.gymnasium_observations import observation_space_as_json
@@ -79,7 +87,14 @@ def make_actor(
     pulled = None if algorithm.has_actor else PulledBridge(bridge)
     asked = bridge if pulled is None else pulled.remote
     client = resources.enter_context(closing(ParameterClient(asked)))
-    watch = resources.enter_context(closing(TrainingWatch(bridge, lambda: 0)))
+    place = Place(index)
+    watch = resources.enter_context(
+        closing(
+            TrainingWatch(
+                bridge, lambda: 0, on_place=place.note if options.mode == TRAINING else None
+            )
+        )
+    )
     session = ActorSession(
         parameters=client,
         experience=_experience(algorithm, config, options, bridge.metrics(), index, kept),
@@ -94,10 +109,40 @@ def make_actor(
         actor: Actor = algorithm.make_actor(config, session, index, options.mode)
     else:
         agent = _agent(algorithm, config, session, pulled)
+        agent.connected(_introduced(config, options, session, place))
         if options.mode != TRAINING:
             agent.evaluate(EVALUATIONS[options.mode])
         actor = AlgorithmActor(config, session, index, options.mode, agent, pulled)
     return resources.enter_context(closing(actor))
+
+
+class Place:
+    """The place of an actor's environment among all that train."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def __call__(self) -> int:
+        """Return it."""
+        return self._number
+
+    def note(self, number: int) -> None:
+        """Take note of what the parameter server says."""
+        self._number = number
+
+
+def _introduced(
+    config: ConfigBase, options: ActorOptions, session: ActorSession, place: Place
+) -> EnvironmentInfo:
+    """Return what the agent may know of its environment."""
+    return EnvironmentInfo(
+        name=str(options.env),
+        observation_space=config.observation_space(),
+        action_space=config.action_space(),
+        number=0,
+        seed=session.seed,
+        place=place,
+    )
 
 
 def _is_over(watch: TrainingWatch, mode: str) -> bool:

@@ -59,7 +59,8 @@ class TrainingWatch:
     now on, and not with those of a learner before: with the learner's step, and the score. The
     training is abandoned where the parameter server does not answer for ``give_up_s``, counted from
     its last answer, or from the start.
-    ``on_counted`` is called on it with the number of steps that the parameter server has counted.
+    ``on_counted`` is called on it with the number of steps that the parameter server has counted,
+    and ``on_place`` with the place of the one environment that is played here among all.
     """
 
     def __init__(
@@ -70,9 +71,11 @@ class TrainingWatch:
         on_begin: Callable[[int], object] | None = None,
         give_up_s: float = math.inf,
         on_counted: Callable[[int], object] = lambda steps: None,
+        on_place: Callable[[int], object] | None = None,
     ) -> None:
         self._give_up_s = give_up_s
         self._on_counted = on_counted
+        self._on_place = on_place
         self._bridge = bridge
         self._steps = steps
         self._on_score = on_score
@@ -128,6 +131,7 @@ class TrainingWatch:
                 self._report()
                 self._take_scores()
                 self._phase = self._bridge.phase()
+                self._take_place()
                 self._heard_at, self._has_heard = time.monotonic(), True
                 complaint.forget()
             except BridgeError as error:  # all is tried again
@@ -139,6 +143,11 @@ class TrainingWatch:
         if self._on_begin is not None:
             self._on_begin(self._bridge.add(0))
             self._on_begin = None
+
+    def _take_place(self) -> None:
+        if self._on_place is not None:
+            (place,) = self._bridge.places([0])
+            self._on_place(place)
 
     def _take_scores(self) -> None:
         if self._on_score is None:

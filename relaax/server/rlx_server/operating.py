@@ -56,7 +56,7 @@ def watch_and_tell(settings: WorkerSettings, tally: Tally, listener: socket.sock
         port.begin()
         if exploitation is not None:
             return wait_for_the_end()
-        return watch_parameter_server(settings, state)
+        return watch_parameter_server(settings, state, tally.places)
 
 
 def wait_for_the_end() -> int:

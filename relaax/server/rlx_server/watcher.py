@@ -5,6 +5,7 @@ import time
 
 from relaax.algorithm_base import Phase
 from relaax.errors import Abandoned, BridgeError
+from relaax.server.rlx_server.tally.places import PlaceTable
 from relaax.server.rlx_server.tally.row import Cell, ServerState
 from relaax.server.rlx_server.worker.settings import WorkerSettings
 from relaax.throttled_log import RepeatedWarning
@@ -24,8 +25,10 @@ WATCH_INTERVAL_S = 0.5
 WAIT_S = 1.0
 
 
-def watch_parameter_server(settings: WorkerSettings, state: ServerState) -> int:
-    """Return when the parameter server closes after the training; keep ``state`` up to date.
+def watch_parameter_server(settings: WorkerSettings, state: ServerState, places: PlaceTable) -> int:
+    """Return when the parameter server closes after the training.
+
+    Meanwhile ``state`` is kept up to date, and what ``places`` are among those of all RLX servers.
 
     Where it is away for so long that it will not be back, it may have ended with the training: who
     missed that ends, too. So does who has waited as long for the first answer.
@@ -41,6 +44,8 @@ def watch_parameter_server(settings: WorkerSettings, state: ServerState) -> int:
                 stub.close()
                 return TRAINING_IS_OVER
             state.note_now(Cell.PARAMETER_SERVER_ANSWERED)
+            held = places.held()
+            places.note(held, stub.places(held))
             complaint.forget()
         except BridgeError as error:
             state.note_now(Cell.PARAMETER_SERVER_WAS_AWAY)

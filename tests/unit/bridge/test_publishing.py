@@ -159,3 +159,10 @@ def test_what_is_asked_of_a_closed_stub_is_an_error_of_the_bridge(serving):
     bridge.close()
     with pytest.raises(ParameterServerAway, match="is closed"):
         bridge.evaluations()
+
+
+def test_environments_have_places_over_grpc(serving):
+    first = serving(PublishedService(PublishedParameters(INITIAL), NullMetrics()))
+    assert list(first.places([0, 1])) == [0, 1]
+    assert list(first.places([1])) == [1]
+    assert list(first.places([1, 2])) == [1, 0]

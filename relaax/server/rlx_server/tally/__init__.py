@@ -1,6 +1,7 @@
 """What an RLX server and its workers count, in memory that they share.
 
 ``table``   the memory: a row for the server, and one for each worker
+``places``  which place each environment has among all
 ``row``     the counts that a worker writes of itself, and an RLX server of all
 
 Each cell has one writer and is written at once, so that nobody waits for anybody. Workers count on

@@ -8,6 +8,7 @@ from enum import IntEnum, auto
 from typing import NamedTuple
 
 from relaax.kept_counts import DELIVERED, DROPPED, TAKEN, CountsRow, KeptCounts
+from relaax.server.rlx_server.tally.places import OwnPlaces, private_places
 
 #: Upper bounds of histograms of durations.
 SECONDS = (
@@ -150,12 +151,16 @@ WIDTH = sum(Histogram.cells_of(place.bounds) for place in HISTOGRAMS.values()) +
 class WorkerRow:
     """The row of one worker: float64 [WIDTH], written by that worker alone.
 
-    ``kept`` are the counts of steps that outlive the RLX server, too.
+    ``kept`` are the counts of steps that outlive the RLX server, too; ``places`` are for the
+    worker's environments.
     """
 
-    def __init__(self, cells: "memoryview[float]", kept: CountsRow) -> None:
+    def __init__(
+        self, cells: "memoryview[float]", kept: CountsRow, places: OwnPlaces | None = None
+    ) -> None:
         self._cells = cells
         self._kept = kept
+        self.places = places or private_places()
 
         def histogram(name: str) -> Histogram:
             return Histogram(cells, HISTOGRAMS[name].begin, HISTOGRAMS[name].bounds)

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.kept_counts import DELIVERED, DROPPED, TAKEN
+from relaax.server.rlx_server.tally.places import OwnPlaces, PlaceTable
 from relaax.server.rlx_server.tally.row import (
     LOST,
     STEPS,
@@ -89,6 +90,8 @@ class Tally:
         #: float64 [rows, WIDTH]: the first one has what workers counted that are gone.
         self._rows: FloatArray = np.asarray(self._rows_view).reshape(-1, WIDTH)
         self._numbers = SlotPool()
+        #: Where the environments of all workers are.
+        self.places = PlaceTable()
         #: What is known of the server as a whole.
         self.state = ServerState(everything[_HEAD : _HEAD + len(Cell)])
 
@@ -106,7 +109,7 @@ class Tally:
         if number is None:
             return private_row()
         cells = self._rows_view[number * WIDTH : (number + 1) * WIDTH]
-        return WorkerRow(cells, self.kept.row(number))
+        return WorkerRow(cells, self.kept.row(number), OwnPlaces(self.places, number))
 
     def give_back(self, number: int | None) -> None:
         """Keep what a worker has counted, which has ended, and let another one have its row."""
@@ -116,6 +119,7 @@ class Tally:
         self._head[_CHANGES] += 1
         self._rows[0, STEPS:] += self._rows[number, STEPS:]
         self._rows[number] = 0
+        self.places.release(number)
         self._head[_CHANGES] += 1
         self._numbers.give_back(np.array([number - 1]))
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
@@ -135,6 +136,8 @@ class Responder:
         #: How many environments there are, and how many there have been.
         self.environments = 0
         self._introductions = 0
+        #: The places of environments among those of all workers: int64 [slots].
+        self._places: IntArray = np.zeros(0, np.int64)
 
     def prepare(self) -> Agents:
         """Make the agents, unless they have been made, and return them."""
@@ -170,12 +173,27 @@ class Responder:
             raise
         self.environments += len(slots)
         try:
-            agents.batch_agent.connected(slots, self._introduced(hello, agents))
+            places = self._placed(slots)
+            agents.batch_agent.connected(slots, self._introduced(hello, agents, places))
         except BaseException:
             self.close_slots(slots)
             raise
 
-    def _introduced(self, hello: Hello, agents: Agents) -> list[EnvironmentInfo]:
+    def _placed(self, slots: IntArray) -> list[Callable[[], int]]:
+        """Give environments in ``slots`` places; return what knows these among all."""
+        places = self._row.places.take(len(slots))
+        size = max(int(slots.max()) + 1, len(self._places))
+        self._places = np.concatenate([self._places, np.zeros(size - len(self._places), np.int64)])
+        self._places[slots] = places
+        return [partial(self._row.places.in_training, place) for place in places.tolist()]
+
+    def _leave_places(self, slots: IntArray) -> None:
+        if len(self._places) > slots.max():  # else none was given
+            self._row.places.give_back(self._places[slots])
+
+    def _introduced(
+        self, hello: Hello, agents: Agents, places: Sequence[Callable[[], int]]
+    ) -> list[EnvironmentInfo]:
         """Return what agents may know of the environments of a client."""
         first = self._introductions
         self._introductions += hello.environments
@@ -186,8 +204,9 @@ class Responder:
                 action_space=hello.action_space,
                 number=number,
                 seed=seed_after(agents.first_seed, first + number),
+                place=place,
             )
-            for number in range(hello.environments)
+            for number, place in enumerate(places)
         ]
 
     def close_slots(self, slots: IntArray) -> None:
@@ -195,6 +214,7 @@ class Responder:
         if len(slots) and self._agents is not None:
             self._agents.batch_agent.close_slots(slots)
             self._slots.give_back(slots)
+            self._leave_places(slots)
             self.environments -= len(slots)
             if self.environments == 0:
                 self._dtype = None

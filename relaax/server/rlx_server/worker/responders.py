@@ -86,6 +86,13 @@ class EvaluationResponder(Responder):
     def _count_taken(self, steps: int) -> None:
         """Do nothing: these steps are not delivered."""
 
+    def _placed(self, slots: IntArray) -> list[Callable[[], int]]:
+        """Return slots: these environments have no places among those that train."""
+        return [lambda slot=slot: slot for slot in slots.tolist()]  # type: ignore[misc]
+
+    def _leave_places(self, slots: IntArray) -> None:
+        """Do nothing: there are none."""
+
     def _end(self, agents: Agents) -> None:
         """Close the evaluator alone: the rest is the training's."""
         agents.batch_agent.close()

@@ -3,14 +3,19 @@
 import numpy as np
 import pytest
 
+from relaax.algorithm_base import EnvironmentInfo
 from relaax.learning.distributions import ActionValues, Deterministic
 from relaax.learning.exploration.action_noise import NormalNoise, OrnsteinUhlenbeckNoise
 from relaax.learning.exploration.epsilon_greedy import EpsilonGreedy
-from relaax.learning.exploration.schedules import Ladder, Linear
+from relaax.learning.exploration.schedules import Ladder, Linear, SlotPlaces
 
 SLOTS = np.arange(4)
 LOW, HIGH = np.array([-1.0, 0.0], np.float32), np.array([1.0, 4.0], np.float32)
 ACTIONS = Deterministic(LOW, HIGH)
+
+
+def introduced(place):
+    return EnvironmentInfo("", None, None, number=0, seed=0, place=place)
 
 
 def random():
@@ -25,9 +30,13 @@ class TestLadders:
         np.testing.assert_allclose(Ladder().sigma_parts(SLOTS), np.ones(4))
         np.testing.assert_allclose(Ladder().epsilon_powers(SLOTS, 7.0), np.ones(4))
 
-    def test_workers_of_one_environment_begin_on_rungs_of_their_own(self):
-        only = np.zeros(1, np.int64)
-        found = [float(Ladder(4, seed).sigma_parts(only)[0]) for seed in (4, 5, 6, 7)]
+    def test_an_environment_is_on_the_rung_of_its_place_in_the_training(self):
+        places, only = SlotPlaces(), np.zeros(1, np.int64)
+        now = [0]
+        places.introduce(only, [introduced(lambda: now[0])])
+        ladder, found = Ladder(4, places), []
+        for now[0] in (4, 5, 6, 7):
+            found.append(float(ladder.sigma_parts(only)[0]))
         assert found == [0.25, 0.5, 0.75, 1.0]
 
     def test_epsilons_are_those_of_ape_x(self):

@@ -8,6 +8,7 @@ from served_worker import Stub
 
 from relaax.errors import AgentError, InvalidState, NoRoom
 from relaax.protocol.binary import Hello
+from relaax.server.rlx_server.tally import Tally
 from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.responder import Answer, Refusal, Request, Responder
 from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
@@ -54,6 +55,18 @@ def request(connection, numbers, flags, observations=(), finals=()):
 @pytest.fixture(name="served")
 def _served(oracle):
     return Responding(oracle)
+
+
+def test_environments_are_told_their_places_among_those_of_all_workers(oracle, monkeypatch):
+    tally, told = Tally(), []
+    monkeypatch.setattr(
+        oracle, "connected", lambda slots, infos: told.extend(info.place() for info in infos)
+    )
+    for _ in range(2):
+        row = tally.row(tally.take())
+        agents = Agents(oracle, Stub(), act_together=True)
+        Responder(lambda agents=agents: agents, is_shared=False, row=row).open(Hello("", "", 2))
+    assert told == [0, 1, 2, 3]
 
 
 def actions_of(answers):

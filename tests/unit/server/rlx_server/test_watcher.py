@@ -29,6 +29,9 @@ class Stub:
             raise answer
         return answer
 
+    def places(self, environments):
+        return [number + 40 for number in environments]
+
     def wait_at_most(self, seconds):
         assert seconds <= 1
 
@@ -41,10 +44,10 @@ def _at_once(monkeypatch):
     monkeypatch.setattr(watcher, "WATCH_INTERVAL_S", 0.0)
 
 
-def watch(*answers, state=None, give_up_s=60.0):
-    stub = Stub(answers)
+def watch(*answers, tally=None, give_up_s=60.0):
+    stub, tally = Stub(answers), tally or Tally()
     settings = SimpleNamespace(stub=lambda: stub, give_up_s=give_up_s)
-    status = watch_parameter_server(settings, state or Tally().state)
+    status = watch_parameter_server(settings, tally.state, tally.places)
     assert stub.is_closed == (status == TRAINING_IS_OVER)
     return status
 
@@ -65,8 +68,9 @@ def test_the_same_refusal_is_logged_once(caplog):
 
 
 def test_it_is_known_when_the_parameter_server_answered_and_when_it_did_not():
-    state = Tally().state
-    watch(Phase.TRAINING, BridgeError("away"), Phase.CLOSING, state=state)
+    tally = Tally()
+    state = tally.state
+    watch(Phase.TRAINING, BridgeError("away"), Phase.CLOSING, tally=tally)
     assert 0 < state[Cell.PARAMETER_SERVER_ANSWERED] < state[Cell.PARAMETER_SERVER_WAS_AWAY]
 
 
@@ -86,3 +90,12 @@ def test_who_has_never_had_an_answer_gives_up_when_that_lasts_for_long(caplog):
     refusals = [BridgeError("away")] * 10_000
     assert watch(*refusals, give_up_s=0.001) == PARAMETER_SERVER_IS_GONE
     assert "could not be used within 0.001 s of the start (--give-up)" in caplog.text
+
+
+def test_environments_get_their_places_among_those_of_all_rlx_servers():
+    tally = Tally()
+    places = tally.row(tally.take()).places
+    first, second = places.take(2).tolist()
+    assert [places.in_training(each) for each in (first, second)] == [0, 1]
+    watch(Phase.TRAINING, Phase.CLOSING, tally=tally)
+    assert [places.in_training(each) for each in (first, second)] == [40, 41]
