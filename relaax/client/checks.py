@@ -56,6 +56,8 @@ def as_array(state: Any) -> Array | None:
     Arrays and numbers of a type keep it, and so does a single integer; other plain numbers become
     64-bit floats.
     """
+    if type(state) is np.ndarray and state.dtype.kind in "fiu" and state.dtype.itemsize <= 8:
+        return state  # as nearly always
     array = as_numbers(state)
     if array is None or isinstance(state, int) or _has_type(state):
         return array
