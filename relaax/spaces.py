@@ -15,6 +15,9 @@ from relaax.observations import MAX_NAME_BYTES, SEPARATOR, Observations
 
 Space: TypeAlias = dict[str, Any]
 
+#: The size from which on a bound is none, such as the largest number of float32.
+NO_BOUND = 1e30
+
 
 def box(dtype: str, shape: tuple[int, ...]) -> Space:
     """Return the space of arrays."""

@@ -16,8 +16,6 @@ from relaax.learning.distributions import (
     SquashedGaussian,
 )
 
-LOW, HIGH = np.array([-2.0, 0.0]), np.array([2.0, 10.0])
-
 
 @dataclass(frozen=True)
 class Case:
@@ -125,23 +123,18 @@ def log_slope(u):
     return np.log1p(-(np.tanh(u) ** 2)) if abs(u) < 15 else np.log(4) - 2 * abs(u)
 
 
-def squashed(low, high, sigma="softplus"):
-    half = np.ravel(np.subtract(high, low)) / 2
-
+def squashed(shape, sigma="softplus"):
     def log_likelihood(outputs, action):
-        places = (np.ravel(action).astype(float) - np.ravel(low)) / half - 1
-        draws = np.arctanh(places)
-        columns = zip(normals(outputs, sigma, 1e-3), draws, half, strict=True)
-        return sum(one.logpdf(u) - np.log(width) - log_slope(u) for one, u, width in columns)
+        draws = np.arctanh(np.ravel(action).astype(float))
+        columns = zip(normals(outputs, sigma, 1e-3), draws, strict=True)
+        return sum(one.logpdf(u) - log_slope(u) for one, u in columns)
 
     def entropy(outputs):
-        columns = zip(normals(outputs, sigma, 1e-3), half, strict=True)
-        return sum(
-            one.entropy() + np.log(width) + mean_of(log_slope, one) for one, width in columns
-        )
+        columns = normals(outputs, sigma, 1e-3)
+        return sum(one.entropy() + mean_of(log_slope, one) for one in columns)
 
     return Case(
-        SquashedGaussian(low, high, sigma),
+        SquashedGaussian(shape, sigma),
         log_likelihood,
         entropy,
         lambda p, q: normal_kl(normals(p, sigma, 1e-3), normals(q, sigma, 1e-3)),
@@ -160,7 +153,7 @@ CASES = {
     "gaussian, a logarithm": gaussian((3,), "exp"),
     "gaussian of two dimensions": gaussian((2, 2), "softplus"),
     "gaussian of a number": gaussian((), "softplus"),
-    "squashed": squashed(LOW, HIGH),
-    "squashed, a logarithm": squashed(LOW, HIGH, "exp"),
-    "squashed, of two dimensions": squashed(LOW.reshape(2, 1), HIGH.reshape(2, 1)),
+    "squashed": squashed((2,)),
+    "squashed, a logarithm": squashed((2,), "exp"),
+    "squashed, of two dimensions": squashed((2, 1)),
 }

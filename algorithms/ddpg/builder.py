@@ -39,7 +39,6 @@ def make_batch_agent(
         perturbed = partial(
             ParameterNoise,
             sigma=keys.sigma,
-            half=config.actions.half,
             random=np.random.default_rng([seed, 3]),
             target=keys.target,
         )

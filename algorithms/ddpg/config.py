@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from relaax.algorithm_base import FloatVector
+from relaax.learning.action_units import ActionUnits
 from relaax.learning.distributions import Deterministic
 from relaax.learning.networks import POLICY, Head, Network
 from relaax.learning.off_policy import OffPolicyConfig
 from relaax.learning.off_policy.config import POLICY_VARIABLE, network_of
 from relaax.learning.off_policy.critics import CRITICS, critic_of, initial_critics
-from relaax.spaces import Space, box
+from relaax.spaces import Space
 
 from .settings import Settings
 
@@ -23,7 +24,8 @@ class Config(OffPolicyConfig):
     def __init__(self, config: Mapping[str, Any]) -> None:
         super().__init__(config)
         self.settings: Settings = Settings.model_validate(dict(config))
-        self.actions: Deterministic = Deterministic(*self.settings.bounds)
+        self.actions: Deterministic = Deterministic(self.settings.action_shape)
+        self.action_units: ActionUnits = self.settings.units
         self.network = network_of(self.settings, (Head(POLICY, self.actions.outputs),))
         self.critic = critic_of(self.network, self.settings.action_shape)
 
@@ -47,4 +49,4 @@ class Config(OffPolicyConfig):
 
     def action_space(self) -> Space:
         """Return the space of actions."""
-        return box("float32", self.settings.action_shape)
+        return self.action_units.space

@@ -108,13 +108,12 @@ class DdpgUpdate(GraphUpdate):
         return tape.gradient(loss, policy), loss
 
     def _places(self, policy: tf.Tensor, observations: Any) -> tf.Tensor:
-        """Return the policy's actions as places between the bounds, [B, A] in [-1, 1]."""
+        """Return the policy's actions [B, A], in [-1, 1]."""
         return tf.tanh(outputs_of(self._policy_network, policy, observations)[POLICY])
 
     def _values(
         self, critics: tf.Tensor, count: int, observations: Any, places: tf.Tensor
     ) -> tf.Tensor:
-        """Return the values of the actions at places, [count, B]."""
-        bounds = self._actions
-        actions = shaped(bounds.middle + bounds.half * places, bounds.action_shape)
+        """Return the values of actions [B, A], [count, B]."""
+        actions = shaped(places, self._actions.action_shape)
         return values_of(self._critic_network, critics, count, observations, actions)

@@ -86,7 +86,7 @@ def make_batch_agent(
             use=PolicyUse(parameter_server.metrics()),
         ),
         random=np.random.default_rng(None if settings.seed is None else [settings.seed, seed]),
-        action_bounds=config.action_bounds(),
+        units=config.action_units,
         evaluation=EvaluationParts(
             source=parameter_server,
             unpack=tensors.unpack,
@@ -169,7 +169,8 @@ def replay_spec(config: Config) -> ReplaySpec:
         Limiter(min_items=count, max_items=count),
         holds_drawn=settings.wait_for_learning,
     )
-    return ReplaySpec(schema_of(columns_of(config)), settings.steps_stored, {TABLE: table})
+    schema = schema_of(columns_of(config))
+    return ReplaySpec(schema, settings.steps_stored, {TABLE: table}, config.units())
 
 
 def _initial(config: Config, seed: int | None) -> FloatVector:

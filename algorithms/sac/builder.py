@@ -41,7 +41,7 @@ def make_learner(config: Config, seed: int | None) -> LearnerBase:
     update = SacUpdate(
         config.network, config.critic, graph, variables, settings.target_rate, config.target_entropy
     )
-    numbers = config.actions.half.size
+    numbers = config.actions.gaussian.actions
     return learner_of(
         settings, update, lambda count: random.standard_normal((2, count, numbers), np.float32)
     )

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from relaax.algorithm_base import FloatVector
+from relaax.learning.action_units import ActionUnits
 from relaax.learning.distributions import SquashedGaussian
 from relaax.learning.networks import POLICY, Head, Network
 from relaax.learning.off_policy import OffPolicyConfig
 from relaax.learning.off_policy.config import POLICY_VARIABLE, network_of
 from relaax.learning.off_policy.critics import CRITICS, critic_of, initial_critics
-from relaax.spaces import Space, box
+from relaax.spaces import Space
 
 from .settings import Settings
 
@@ -29,10 +30,11 @@ class Config(OffPolicyConfig):
     def __init__(self, config: Mapping[str, Any]) -> None:
         super().__init__(config)
         self.settings: Settings = Settings.model_validate(dict(config))
-        low, high = self.settings.bounds
-        self.actions: SquashedGaussian = SquashedGaussian(low, high, sigma="bounded_exp")
+        shape = self.settings.action_shape
+        self.actions: SquashedGaussian = SquashedGaussian(shape, sigma="bounded_exp")
+        self.action_units: ActionUnits = self.settings.units
         self.network = network_of(self.settings, (Head(POLICY, self.actions.outputs),))
-        self.critic = critic_of(self.network, self.settings.action_shape)
+        self.critic = critic_of(self.network, shape)
 
     @property
     def target_entropy(self) -> float:
@@ -65,4 +67,4 @@ class Config(OffPolicyConfig):
 
     def action_space(self) -> Space:
         """Return the space of actions."""
-        return box("float32", self.settings.action_shape)
+        return self.action_units.space

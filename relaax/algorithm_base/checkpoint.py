@@ -13,6 +13,12 @@ from relaax.errors import CheckpointMismatch
 #: What a checkpoint must agree on with the configuration: JSON scalars and lists by name.
 Fingerprint = Mapping[str, Any]
 
+#: The key of a fingerprint that says what -1 and 1 of a policy's actions are to the environment.
+ACTION_UNITS = "action_units"
+
+#: What it means where a key is not there, if not just that.
+_ABSENT = {ACTION_UNITS: "[-1, 1], or of a version with the environment's own units,"}
+
 
 @dataclass(frozen=True)
 class Checkpoint:
@@ -78,7 +84,7 @@ def require_same_fingerprint(saved: Fingerprint, expected: Fingerprint, location
 
 
 def _shown(fingerprint: Fingerprint, key: str) -> str:
-    return repr(fingerprint[key]) if key in fingerprint else "absent"
+    return repr(fingerprint[key]) if key in fingerprint else _ABSENT.get(key, "absent")
 
 
 def require_same_shapes(checkpoint: Checkpoint, expected: Mapping[str, npt.NDArray[Any]]) -> None:

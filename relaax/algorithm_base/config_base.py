@@ -72,6 +72,14 @@ class ConfigBase:
         """Return whether workers use the GPU; ``--workers auto`` then starts one for all."""
         return False
 
+    def units(self) -> Mapping[str, Any]:
+        """Return what the actions that are learnt and stored are measured in, as JSON values.
+
+        What a learner or a replay has saved in other units is refused. Nothing, by default: in the
+        environment's own.
+        """
+        return {}
+
     def describe_policy(self, vector: FloatVector) -> Any:
         """Return what actions depend on, for the parameters of a checkpoint, float32 [size].
 

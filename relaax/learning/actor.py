@@ -14,6 +14,7 @@ from relaax.algorithm_base import (
     ExperienceSink,
     Transitions,
 )
+from relaax.learning.action_units import ActionUnits
 from relaax.learning.arrays import padded_size, zero_padded
 from relaax.learning.distributions.base import ActionHead
 from relaax.learning.evaluator import EvaluationParts, Evaluator, PinnedPolicies
@@ -85,10 +86,10 @@ class Actor(BatchAgentBase, Generic[BatchT]):
     ``rollouts`` is None where nothing learns: then nothing is kept, and the sink is never called
     but to be warmed up and closed. Rollouts hold rewards that went through a ``reward_filter``,
     were multiplied by ``reward_scale``, and with ``clip_rewards`` were cut to [-1, 1] after that.
-    Actions are returned cut to ``action_bounds``, lowest and highest; likelihoods and rollouts are
-    those of the actions as they were drawn. Each draw has noise of its own, unless ``exploration``
-    makes other noise, of which ``places`` says how much. With parts for ``evaluation`` it makes
-    evaluators.
+    Actions are returned in the plant's ``units``, cut to its bounds; likelihoods and rollouts are
+    those of the actions as they were drawn. Without units they are returned as they were drawn, as
+    discrete ones are. Each draw has noise of its own, unless ``exploration`` makes other noise, of
+    which ``places`` says how much. With parts for ``evaluation`` it makes evaluators.
     """
 
     def __init__(
@@ -104,7 +105,7 @@ class Actor(BatchAgentBase, Generic[BatchT]):
         clip_rewards: bool = False,
         reward_scale: float = 1.0,
         reward_filter: ZFilter | None = None,
-        action_bounds: tuple[Array, Array] | None = None,
+        units: ActionUnits | None = None,
         most_at_once: int = MOST_AT_ONCE,
         exploration: NoiseSource | None = None,
         evaluation: EvaluationParts | None = None,
@@ -122,7 +123,7 @@ class Actor(BatchAgentBase, Generic[BatchT]):
         self._clip_rewards = clip_rewards
         self._reward_scale = reward_scale
         self._reward_filter = reward_filter
-        self._action_bounds = action_bounds
+        self._units = units
         self._most_at_once = most_at_once
         self._evaluation = evaluation
         self._places = places or SlotPlaces()
@@ -206,7 +207,7 @@ class Actor(BatchAgentBase, Generic[BatchT]):
             rollouts=None,
             experience=NoLearner(),
             random=random,
-            action_bounds=self._action_bounds,
+            units=self._units,
             most_at_once=self._most_at_once,
             exploration=exploration,
         )
@@ -232,7 +233,7 @@ class Actor(BatchAgentBase, Generic[BatchT]):
             begun = _rows(observations, slice(len(slots)))
             self._hand_over(self._rollouts.observe(slots, begun, starts))
         actions = self._choose(slots, observations)
-        return actions if self._action_bounds is None else np.clip(actions, *self._action_bounds)
+        return actions if self._units is None else self._units.to_plant(actions)
 
     def _grow(self, capacity: int) -> None:
         """Make room for slots below ``capacity``; the largest arrays, which may not fit, first."""

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from relaax.learning.action_units import ActionUnits
 from relaax.learning.distributions.base import ActionHead
 from relaax.learning.filters import Scale
 from relaax.learning.networks import POLICY, Network
@@ -32,5 +32,5 @@ class DescribedPolicy:
     action_mask: ActionMask | None = None
     #: By name, for states that are filtered.
     scales: Mapping[str, Scale] = field(default_factory=dict)
-    #: Lowest and highest actions, of an action's shape.
-    action_bounds: tuple[npt.NDArray[Any], npt.NDArray[Any]] | None = None
+    #: Makes actions of the plant of these; None where they are the same.
+    units: ActionUnits | None = None

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -91,6 +91,8 @@ class ReplaySpec:
     #: How many steps are stored.
     capacity: int
     tables: Mapping[str, TableSpec | MixedSpec]
+    #: What else the contents that were saved must agree on, as JSON values: their units.
+    fingerprint: Mapping[str, Any] = field(default_factory=dict)
 
     def share(self, of: int) -> "ReplaySpec":
         """Return what one of ``of`` servers stores, whose shares make up this one."""

@@ -31,6 +31,7 @@ from relaax.replay.limiter import Limiter
 from relaax.replay.replay import NotReady, Replay
 from relaax.replay.schema import Column, Schema
 from relaax.replay.selectors.prioritized import Prioritized
+from relaax.replay.specs import ReplaySpec
 from relaax.replay.storage import Storage
 from relaax.replay.table import Table
 from relaax.replay.views import Transitions
@@ -158,7 +159,7 @@ def manifest(data: bytes) -> None:
 def snapshot(data: bytes) -> None:
     """What a replay server has saved, with a manifest that fits: tensors, then the replay's own."""
     replay = small_replay()
-    contents = Contents(replay, _Spec(), CheckpointSaver(_Blobs(data)))
+    contents = Contents(replay, ReplaySpec(SCHEMA, 32, {}), CheckpointSaver(_Blobs(data)))
     with contextlib.suppress(CheckpointError):
         if contents.restore():
             _go_on(replay)
@@ -175,13 +176,6 @@ def _go_on(replay: Replay) -> None:
         replay.append("new", 0, first, rows, np.array([first == 0, 0, 0, 0], np.uint8))
     replay.contents()
     replay.close_writer("new")
-
-
-class _Spec:
-    """As much of a ``ReplaySpec`` as a fingerprint needs."""
-
-    def __init__(self) -> None:
-        self.schema, self.capacity, self.tables = SCHEMA, 32, {}
 
 
 class _Blobs(BlobStore):

@@ -23,6 +23,9 @@ pytestmark = pytest.mark.integration
 
 SENSES = {"camera": [20, 20, 3], "depth": [20, 20], "speed": [], "arm/joints": [3]}
 
+SCALED = {**DISCRETE, "action_size": 2, "lstm": False}
+FAR = {**DISCRETE, "action_size": 2, "continuous": True}
+
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     **{name: (name, section) for name, section in SECTIONS.items()},
     "image with a history": ("da3c", {**DISCRETE, "state_size": [20, 20], "history_len": 4}),
@@ -44,6 +47,9 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
         {**DISCRETE, "state_size": {"a": [4], "b": [2]}, "filter_states": True, "history_len": 2},
     ),
     "twin critics": ("ddpg", {**CONTINUOUS, "twin": True, "exploration": {"sigma": 0.1}}),
+    "a narrow range": ("sac", {**CONTINUOUS, "action_low": -1e-5, "action_high": 1e-5}),
+    "far from 0": ("ppo", {**FAR, "action_low": [1e6 - 0.3, 3], "action_high": [1e6 + 0.3, 7]}),
+    "a scale": ("da3c_cont", {**SCALED, "action_scale": [20, 1e-3], "action_high": [7, 1e-3]}),
     "layers of its own": (
         "ppo",
         {
@@ -82,12 +88,22 @@ def test_files_act_as_the_agent_on_1000_observations(
             assert compared(signature, mask, agent, written) == Comparison(1000, different=0)
 
 
+def test_of_a_narrow_range_another_policy_is_found_out(tmp_path: Path):
+    """By the size of its actions: all are near 0."""
+    assert differences("sac", VARIANTS["a narrow range"][1], tmp_path) > 100
+
+
 def test_another_policy_is_found_out(tmp_path: Path):
     """The comparison can fail."""
-    algorithm, config = algorithm_of("da3c", DISCRETE)
+    assert differences("da3c", DISCRETE, tmp_path) > 100
+
+
+def differences(name: str, section: dict[str, Any], tmp_path: Path) -> int:
+    """Compare two policies with different parameters; return how many actions differ."""
+    algorithm, config = algorithm_of(name, section)
     policies = []
     for seed in (1, 2):
-        vector = save_trained("da3c", tmp_path / str(seed), DISCRETE, seed=seed)
+        vector = save_trained(name, tmp_path / str(seed), section, seed=seed)
         policies.append(config.describe_policy(vector))
     reader = checkpoints_at(tmp_path / "1", None, AwsAccess(), "latest", "--checkpoint")
     bridge = restore_trained(algorithm, config, reader).bridge()
@@ -96,8 +112,8 @@ def test_another_policy_is_found_out(tmp_path: Path):
     with closing(agent):
         write_onnx(PolicyGraph(policies[1], signature), tmp_path / "other.onnx")
         comparison = compared(signature, None, agent, read_onnx(tmp_path / "other.onnx"))
-    assert comparison.different > 100
     assert not comparison.is_close
+    return comparison.different
 
 
 def export(training: Training, *flags: str) -> Process:

@@ -146,7 +146,7 @@ def make_batch_agent(
         clip_rewards=settings.clip_rewards,
         reward_scale=settings.reward_scale,
         reward_filter=filters.rewards,
-        action_bounds=config.action_bounds(),
+        units=config.action_units,
         evaluation=EvaluationParts(
             source=parameter_server,
             unpack=tensors.unpack,

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import PositiveFloat, PositiveInt, field_validator, model_validator
 
 from relaax.algorithm_base import ConfigBase, FloatVector, Section
-from relaax.learning.actor_critic.continuous import Actions, FloatArray
+from relaax.learning.actor_critic.continuous import Actions
 from relaax.learning.actor_critic.networks import layers_of, network_of
 from relaax.learning.actor_critic.policy_settings import PolicySettings
 from relaax.learning.described_policy import DescribedPolicy
@@ -87,14 +87,16 @@ class PolicyConfig(ConfigBase):
         self.network = network_of(settings, actions.head)
         self._algorithm = algorithm
         self._actions = actions
+        #: Makes actions of the plant of those that are drawn; None for discrete ones.
+        self.action_units = actions.units
 
     def filters(self) -> Filters:
         """Return new filters of states and rewards; DA3C, for instance, has none."""
         return Filters()
 
-    def action_bounds(self) -> tuple[FloatArray, FloatArray] | None:
-        """Return the lowest and the highest actions that an environment takes; None if any."""
-        return self._actions.bounds
+    def units(self) -> Mapping[str, Any]:
+        """Return what -1 and 1 of an action stand for, as JSON values."""
+        return {} if self.action_units is None else self.action_units.fingerprint
 
     def describe_policy(self, vector: FloatVector) -> DescribedPolicy:
         """Return what actions depend on, for parameters with the statistics of filters [size]."""
@@ -109,7 +111,7 @@ class PolicyConfig(ConfigBase):
             history_len=settings.history_len,
             action_mask=settings.mask,
             scales={name: each.scale for name, each in filters.states.items()},
-            action_bounds=self.action_bounds(),
+            units=self.action_units,
         )
 
     def fingerprint(self) -> dict[str, Any]:
@@ -118,6 +120,7 @@ class PolicyConfig(ConfigBase):
             "algorithm": self._algorithm,
             "action_size": self._actions.size,
             **self._actions.fingerprint,
+            **self.units(),
             **layers_of(self.network),
             **self.filters().fingerprint(),
         }

@@ -10,7 +10,7 @@
 ``bernoulli``             bits, in numpy
 ``gaussian``              continuous actions without bounds, in numpy
 ``gaussian_tf``           the same, and ``deterministic``, inside a graph
-``squashed_gaussian``     continuous actions between bounds, in numpy
+``squashed_gaussian``     continuous actions between -1 and 1, in numpy
 ``squashed_gaussian_tf``  the same inside a graph
 ``deterministic``         a continuous action for each state, in numpy
 ``action_values``         the action of the highest value, in numpy

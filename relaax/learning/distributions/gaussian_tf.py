@@ -16,16 +16,12 @@ class GraphDeterministic:
 
     def choose(self, outputs: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
         """Return the actions [B, ...] that outputs [B, A] and noise [B, A] make."""
-        places = tf.tanh(outputs) + noise
-        bounds = self._actions
-        actions = bounds.middle + bounds.half * tf.clip_by_value(places, -1.0, 1.0)
-        within = tf.clip_by_value(actions, bounds.low.ravel(), bounds.high.ravel())
-        return shaped(within, bounds.action_shape)
+        actions = tf.clip_by_value(tf.tanh(outputs) + noise, -1.0, 1.0)
+        return shaped(actions, self._actions.action_shape)
 
     def mode(self, outputs: tf.Tensor) -> tf.Tensor:
         """Return the actions [..., *shape] of outputs [..., A]."""
-        bounds = self._actions
-        return shaped(bounds.middle + bounds.half * tf.tanh(outputs), bounds.action_shape)
+        return shaped(tf.tanh(outputs), self._actions.action_shape)
 
 
 def shaped(columns: tf.Tensor, shape: tuple[int, ...]) -> tf.Tensor:

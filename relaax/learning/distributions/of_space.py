@@ -1,12 +1,9 @@
 """Which distribution actions of a space have."""
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from relaax.learning.action_units import ActionUnits
 from relaax.learning.distributions.base import Distribution
 from relaax.learning.distributions.bernoulli import Bernoulli
 from relaax.learning.distributions.categorical import Categorical
@@ -27,6 +24,7 @@ def distribution_of(
       all finite: ``SquashedGaussian``, unless ``squashes`` is False. Any other ``Box``:
       ``DiagonalGaussian``, which knows no bounds.
 
+    Actions of a ``Box`` are in the policy's units: ``ActionUnits.of(space)`` converts them.
     ValueError for all other spaces, and for a space without an action.
     """
     match space:
@@ -37,9 +35,9 @@ def distribution_of(
         case {"type": "MultiBinary", "shape": list(shape)} if _are_positive(shape):
             return Bernoulli(tuple(shape))
         case {"type": "Box", "shape": list(shape)} if _are_positive(shape) or not shape:
-            low, high = (_bounds(space, name, tuple(shape)) for name in ("low", "high"))
-            if squashes and np.isfinite(low).all() and np.isfinite(high).all():
-                return SquashedGaussian(low, high, sigma)
+            units = ActionUnits.of(space)
+            if squashes and units is not None and units.is_bounded.all():
+                return SquashedGaussian(tuple(shape), sigma)
             return DiagonalGaussian(tuple(shape), sigma)
     raise ValueError(
         f"actions of {written(space)} have no distribution here: use Discrete, MultiDiscrete with "
@@ -50,15 +48,3 @@ def distribution_of(
 
 def _are_positive(sizes: Sequence[Any]) -> bool:
     return len(sizes) > 0 and all(isinstance(size, int) and size > 0 for size in sizes)
-
-
-def _bounds(space: Space, name: str, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
-    """Return the bounds ``name`` [*shape], not finite where there are none."""
-    bounds = np.array(space.get(name), np.float32)  # None becomes NaN
-    if bounds.size == prod(shape):
-        return bounds.reshape(shape)
-    if bounds.size == 1:
-        return np.full(shape, bounds.item(), np.float32)
-    raise ValueError(
-        f"{name} of {written(space)} must be one number, or an array of shape {list(shape)}"
-    )

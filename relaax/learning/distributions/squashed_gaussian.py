@@ -1,6 +1,6 @@
-"""Continuous actions between bounds, in numpy."""
+"""Continuous actions between -1 and 1, in numpy."""
 
-from math import log
+from math import log, prod
 
 import numpy as np
 import numpy.typing as npt
@@ -9,8 +9,8 @@ from relaax.learning.distributions.gaussian import DiagonalGaussian, SigmaFuncti
 
 FloatArray = npt.NDArray[np.float32]
 
-#: The likelihood of an action nearer to a bound than this part of the way from the middle to the
-#: bound is the one of an action just there. float32 tells actions apart up to here.
+#: The likelihood of an action nearer to -1 or 1 than this is the one of an action just there.
+#: float32 tells actions apart up to here.
 BOUND_MARGIN = 1e-6
 
 #: Points at which the mean of a function of a standard normal variable is taken, and their weights:
@@ -22,19 +22,18 @@ NORMAL_WEIGHTS: FloatArray = _DENSITIES / _DENSITIES.sum()
 
 
 class SquashedGaussian:
-    """A diagonal Gaussian whose draws u become ``middle + half * tanh(u)``, between two bounds.
+    """A diagonal Gaussian whose draws u become ``tanh(u)``, arrays of ``action_shape``.
 
     Haarnoja et al. 2018 (https://arxiv.org/abs/1801.01290), appendix C. The network puts out what
-    ``DiagonalGaussian`` takes. ``low`` and ``high``: arrays of the action's shape; ValueError
-    unless they are finite and all of ``low`` is below ``high``.
+    ``DiagonalGaussian`` takes.
 
     - **Mode**: ``tanh`` of the mean, which is the median. (The density has its peaks elsewhere when
       sigma is large, at the bounds at last.)
-    - **Likelihood**: of actions between the bounds and at them, always finite.
+    - **Likelihood**: of actions between -1 and 1 and just there, always finite.
     - **Entropy**: has no closed form. It is that of the Gaussian plus the mean of
       ``log(da / du)``, which is summed up at 25 fixed points: without randomness, and with a
       gradient for mean and sigma. Unlike the entropy of the Gaussian alone it has a highest value,
-      that of the uniform distribution between the bounds, so that an entropy bonus does not drive
+      that of the uniform distribution from -1 to 1, so that an entropy bonus does not drive
       sigma to infinity and all actions to the bounds.
     - **KL**: that of the two Gaussians, since both are squashed alike.
     """
@@ -43,24 +42,13 @@ class SquashedGaussian:
 
     def __init__(
         self,
-        low: npt.ArrayLike,
-        high: npt.ArrayLike,
+        action_shape: tuple[int, ...],
         sigma: SigmaFunction = "softplus",
         least_sigma: float = 1e-3,
     ) -> None:
-        self.low, self.high = np.array(low, np.float32), np.array(high, np.float32)
-        if self.low.shape != self.high.shape:
-            raise ValueError(f"low has shape {self.low.shape}, high has {self.high.shape}")
-        if not (np.isfinite(self.low) & np.isfinite(self.high) & (self.low < self.high)).all():
-            raise ValueError(
-                f"low must be below high, both finite; they are {self.low} and {self.high}"
-            )
-        self.gaussian = DiagonalGaussian((self.low.size,), sigma, least_sigma)
-        self.action_shape: tuple[int, ...] = self.low.shape
+        self.gaussian = DiagonalGaussian((prod(action_shape),), sigma, least_sigma)
+        self.action_shape = action_shape
         self.outputs = self.gaussian.outputs
-        #: [A], of ``middle + half * tanh(u)``.
-        self.half: FloatArray = self.high.ravel() / np.float32(2) - self.low.ravel() / np.float32(2)
-        self.middle: FloatArray = self.low.ravel() + self.half
 
     def noise(self, random: np.random.Generator, count: int) -> FloatArray:
         """Draw independent standard normal values, float32 [count, A]."""
@@ -77,21 +65,20 @@ class SquashedGaussian:
     def log_likelihood(self, outputs: FloatArray, actions: FloatArray) -> FloatArray:
         """Return the logarithm of the density, float32 [B], of actions [B, ...]."""
         draws = self._draws(actions)
-        slopes = (log_slope(draws) + np.log(self.half)).sum(axis=-1)
+        slopes = log_slope(draws).sum(axis=-1)
         likelihood: FloatArray = self.gaussian.log_likelihood(outputs, draws) - slopes
         return likelihood
 
     def _squashed(self, draws: FloatArray) -> FloatArray:
-        """Return draws [B, A] as actions [B, ...]; rounding leads none beyond the bounds."""
-        actions = (self.middle + self.half * np.tanh(draws)).reshape(-1, *self.action_shape)
-        within: FloatArray = np.clip(actions, self.low, self.high)
-        return within
+        """Return draws [B, A] as actions [B, ...]."""
+        actions: FloatArray = np.tanh(draws).reshape(-1, *self.action_shape)
+        return actions
 
     def _draws(self, actions: FloatArray) -> FloatArray:
         """Return the draws [B, A] that made actions [B, ...]."""
-        places = (actions.reshape(len(actions), self.half.size) - self.middle) / self.half
         limit = np.float32(1 - BOUND_MARGIN)
-        draws: FloatArray = np.arctanh(np.clip(places, -limit, limit))
+        columns = actions.reshape(len(actions), self.gaussian.actions)
+        draws: FloatArray = np.arctanh(np.clip(columns, -limit, limit))
         return draws
 
 

@@ -1,8 +1,7 @@
-"""Continuous actions between bounds, inside a TensorFlow graph; see ``squashed_gaussian``."""
+"""Continuous actions between -1 and 1, inside a TensorFlow graph; see ``squashed_gaussian``."""
 
 from math import log
 
-import numpy as np
 import tensorflow as tf
 
 from relaax.learning.distributions.gaussian_tf import GraphDiagonalGaussian, as_columns, shaped
@@ -19,8 +18,7 @@ class GraphSquashedGaussian:
 
     def __init__(self, distribution: SquashedGaussian) -> None:
         self._gaussian = GraphDiagonalGaussian(distribution.gaussian)
-        self._distribution = distribution
-        self._log_half = float(np.log(distribution.half).sum())
+        self._shape = distribution.action_shape
 
     def choose(self, outputs: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
         """Return the actions [B, ...] that outputs [B, 2 A] and noise make."""
@@ -31,11 +29,11 @@ class GraphSquashedGaussian:
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Return the actions [B, ...] of ``choose``, and the logarithm of their density [B].
 
-        Unlike ``log_likelihood`` it knows the draws that made the actions: actions at the bounds
+        Unlike ``log_likelihood`` it knows the draws that made the actions: actions at -1 and 1
         have their own likelihood, too.
         """
         draws = self._gaussian.choose(outputs, noise)
-        slopes = tf.reduce_sum(_log_slope(draws), axis=-1) + self._log_half
+        slopes = tf.reduce_sum(_log_slope(draws), axis=-1)
         return self._squashed(draws), self._gaussian.log_likelihood(outputs, draws) - slopes
 
     def mode(self, outputs: tf.Tensor) -> tf.Tensor:
@@ -46,7 +44,7 @@ class GraphSquashedGaussian:
         """Return the logarithm of the density [...] of actions [..., *shape]."""
         mean, _ = self._gaussian.mean_and_sigma(outputs)
         draws = self._draws(as_columns(actions, mean))
-        slopes = tf.reduce_sum(_log_slope(draws), axis=-1) + self._log_half
+        slopes = tf.reduce_sum(_log_slope(draws), axis=-1)
         return self._gaussian.log_likelihood(outputs, draws) - slopes
 
     def entropy(self, outputs: tf.Tensor) -> tf.Tensor:
@@ -54,24 +52,20 @@ class GraphSquashedGaussian:
         mean, sigma = self._gaussian.mean_and_sigma(outputs)
         draws = mean[..., tf.newaxis] + sigma[..., tf.newaxis] * NORMAL_POINTS
         slopes = tf.reduce_sum(_log_slope(draws) * NORMAL_WEIGHTS, axis=[-2, -1])
-        return self._gaussian.entropy(outputs) + slopes + self._log_half
+        return self._gaussian.entropy(outputs) + slopes
 
     def kl(self, outputs_p: tf.Tensor, outputs_q: tf.Tensor) -> tf.Tensor:
         """Return ``KL(p || q)`` [...], from outputs [..., 2 A] of both."""
         return self._gaussian.kl(outputs_p, outputs_q)
 
     def _squashed(self, draws: tf.Tensor) -> tf.Tensor:
-        """Return draws [..., A] as actions [..., *shape], within the bounds."""
-        bounds = self._distribution
-        actions = bounds.middle + bounds.half * tf.tanh(draws)
-        within = tf.clip_by_value(actions, bounds.low.ravel(), bounds.high.ravel())
-        return shaped(within, bounds.action_shape)
+        """Return draws [..., A] as actions [..., *shape]."""
+        return shaped(tf.tanh(draws), self._shape)
 
     def _draws(self, actions: tf.Tensor) -> tf.Tensor:
         """Return the draws that made actions, both [..., A]."""
-        places = (actions - self._distribution.middle) / self._distribution.half
         limit = 1 - BOUND_MARGIN
-        return tf.atanh(tf.clip_by_value(places, -limit, limit))
+        return tf.atanh(tf.clip_by_value(actions, -limit, limit))
 
 
 def _log_slope(draws: tf.Tensor) -> tf.Tensor:

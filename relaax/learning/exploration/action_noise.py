@@ -1,6 +1,6 @@
 """Noise on continuous actions, for policies that are certain (``distributions.deterministic``).
 
-Noise is in halves of the range of actions: 1 leads from the middle to a bound. Rows are [A].
+Noise is in a policy's units: 1 leads from the middle of the range to a bound. Rows are [A].
 """
 
 import numpy as np

@@ -16,25 +16,16 @@ FloatArray = npt.NDArray[np.float32]
 
 
 class UniformAtFirst:
-    """Chooses evenly between ``low`` and ``high`` until the global step is ``steps``.
+    """Chooses evenly between -1 and 1 until the global step is ``steps``.
 
-    After that it is ``model`` that chooses. The bounds have the action's shape. It stands around
-    the model, so that it fits whatever the model makes actions of, and leaves evaluations alone,
-    which choose with the model itself.
+    After that it is ``model`` that chooses. It stands around the model, so that it fits whatever
+    the model makes actions of, and leaves evaluations alone, which choose with the model itself.
     """
 
     def __init__(
-        self,
-        model: PolicyModel,
-        low: FloatArray,
-        high: FloatArray,
-        steps: int,
-        global_t: Clock,
-        random: np.random.Generator,
+        self, model: PolicyModel, steps: int, global_t: Clock, random: np.random.Generator
     ) -> None:
         self._model = model
-        self._low = low
-        self._high = high
         self._steps = steps
         self._global_t = global_t
         self._random = random
@@ -54,7 +45,7 @@ class UniformAtFirst:
         choice = self._model.choose(parameters, observations, recurrent_state, noise)
         if self._global_t() >= self._steps:
             return choice
-        drawn = self._random.uniform(self._low, self._high, choice.actions.shape)
+        drawn = self._random.uniform(-1, 1, choice.actions.shape)
         return replace(choice, actions=drawn.astype(np.float32))
 
 

@@ -24,8 +24,7 @@ class ParameterNoise:
 
     Plappert et al. 2018 (https://arxiv.org/abs/1706.01905). ``sigma`` is the deviation of the noise
     on each parameter. With a ``target`` it is the first one, and changes slowly so that actions are
-    at this root mean square distance from those without noise: equations (6) and following. An
-    action's numbers are in halves of their range for that, ``half`` [A].
+    at this root mean square distance from those without noise: equations (6) and following.
 
     ``unpack`` and ``choose`` are called by different threads.
     """
@@ -35,14 +34,12 @@ class ParameterNoise:
         unpack: Callable[[FloatVector], Parameters],
         model: PolicyModel,
         sigma: float,
-        half: FloatArray,
         random: np.random.Generator,
         target: float | None = None,
     ) -> None:
         self._unpack = unpack
         self._model = model
         self.sigma = sigma
-        self._half = half
         self._random = random
         self._target = target
         #: Parameters with noise, and the same without.
@@ -89,6 +86,5 @@ class ParameterNoise:
         with_noise, without = (
             self._model.choose(each, observations, recurrent_state, quiet).actions for each in pair
         )
-        places = (with_noise - without).reshape(len(noise), -1) / self._half
-        distance = float(np.sqrt(np.mean(np.square(places))))
+        distance = float(np.sqrt(np.mean(np.square(with_noise - without))))
         self.sigma *= _FACTOR if distance < target else 1 / _FACTOR

@@ -135,7 +135,7 @@ def make_actor(
     random = np.random.default_rng(None if settings.seed is None else [settings.seed, seed])
     if isinstance(settings, ContinuousSettings):
         steps = settings.first_random_steps
-        model = UniformAtFirst(model, *settings.bounds, steps, lambda: policy.global_t, random)
+        model = UniformAtFirst(model, steps, lambda: policy.global_t, random)
     return Actor(
         preprocessor=preprocessor_of(settings),
         policy=policy,
@@ -149,6 +149,7 @@ def make_actor(
         random=random,
         reward_scale=settings.reward_scale,
         clip_rewards=settings.clip_rewards,
+        units=config.action_units,
         exploration=None if make_noise is None else make_noise(policy, random),
         evaluation=EvaluationParts(
             source=parameter_server,
@@ -177,7 +178,7 @@ def replay_spec(config: OffPolicyConfig) -> ReplaySpec:
     if settings.prioritized is not None:
         table = TableSpec(view, "prioritized", limiter, alpha=settings.prioritized.alpha)
     schema = schema_of(config.stored_columns, is_on_policy=False)
-    return ReplaySpec(schema, capacity=settings.replay_size, tables={TABLE: table})
+    return ReplaySpec(schema, settings.replay_size, {TABLE: table}, config.units())
 
 
 def preprocessor_of(settings: OffPolicySettings) -> Preprocessor:

@@ -1,10 +1,12 @@
 """The configuration of an off-policy algorithm, as the servers want it."""
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from relaax.algorithm_base import ConfigBase, FloatVector
+from relaax.learning.action_units import ActionUnits
 from relaax.learning.described_policy import DescribedPolicy
 from relaax.learning.distributions import ActionHead
 from relaax.learning.networks import (
@@ -36,6 +38,8 @@ class OffPolicyConfig(ConfigBase):
     heads: tuple[str, ...]
     #: How actions are made of what these put out.
     actions: ActionHead
+    #: Makes actions of the plant of these; None for discrete ones.
+    action_units: ActionUnits | None = None
 
     @property
     def columns(self) -> Columns:
@@ -71,6 +75,7 @@ class OffPolicyConfig(ConfigBase):
             state_size=self.settings.state_size,
             history_len=self.settings.history_len,
             heads=tuple(self.heads),
+            units=self.action_units,
         )
 
     def fingerprint(self) -> dict[str, Any]:
@@ -79,7 +84,12 @@ class OffPolicyConfig(ConfigBase):
         return {
             "algorithm": self.algorithm,
             "parameters": [[spec.name, list(spec.shape)] for spec in specs],
+            **self.units(),
         }
+
+    def units(self) -> Mapping[str, Any]:
+        """Return what -1 and 1 of an action stand for, as JSON values."""
+        return {} if self.action_units is None else self.action_units.fingerprint
 
     def observation_space(self) -> Space:
         """Return arrays of numbers of ``state_size``, by name if it has names."""

@@ -1,20 +1,16 @@
 """The keys of the YAML's ``algorithm:`` section that off-policy algorithms share."""
 
-from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_validator
 
 from relaax.algorithm_base import Section
-from relaax.learning.shapes import CountOrSizes, StateSize, action_shape_of
-from relaax.observations import Shape
+from relaax.learning.action_settings import ActionSettings, Numbers
+from relaax.learning.shapes import StateSize
 
 FloatArray = npt.NDArray[np.float32]
-
-#: One number for all of an action, or one for each of its numbers.
-Bound: TypeAlias = float | Sequence[float]
 
 
 class PrioritySection(Section):
@@ -100,26 +96,17 @@ class OffPolicySettings(Section):
         return self
 
 
-class ContinuousSettings(OffPolicySettings):
+class ContinuousSettings(ActionSettings, OffPolicySettings):
     """Settings of algorithms whose actions are numbers between bounds."""
 
-    #: How many numbers an action has, or the shape of an array of them.
-    action_size: CountOrSizes
-    #: Actions lie between these.
-    action_low: Bound = -1.0
-    action_high: Bound = 1.0
+    action_low: Numbers = -1.0
+    action_high: Numbers = 1.0
     #: Actions are drawn evenly up to this global step; None: up to ``learning_starts``.
     random_steps: int | None = Field(None, ge=0)
 
-    @field_validator("action_low", "action_high", mode="before")
-    @classmethod
-    def _numbers(cls, value: Any) -> Any:
-        return tuple(value) if isinstance(value, list) else value
-
     @model_validator(mode="after")
-    def _bounds_fit(self) -> "ContinuousSettings":
-        low, high = self.bounds
-        if not (low < high).all() or not np.isfinite([low, high]).all():
+    def _has_bounds(self) -> "ContinuousSettings":
+        if not self.units.is_bounded.all():
             raise ValueError("action_low must lie below action_high, both finite")
         return self
 
@@ -127,16 +114,3 @@ class ContinuousSettings(OffPolicySettings):
     def first_random_steps(self) -> int:
         """The global step up to which actions are drawn evenly."""
         return self.learning_starts if self.random_steps is None else self.random_steps
-
-    @property
-    def action_shape(self) -> Shape:
-        """The shape of an action; () for a number."""
-        return action_shape_of(self.action_size)
-
-    @property
-    def bounds(self) -> tuple[FloatArray, FloatArray]:
-        """The lowest and the highest actions, of their shape."""
-        return (
-            np.broadcast_to(np.array(self.action_low, np.float32), self.action_shape),
-            np.broadcast_to(np.array(self.action_high, np.float32), self.action_shape),
-        )

@@ -44,6 +44,7 @@ class Contents:
             "columns": [f"{name} {column}" for name, column in spec.schema.columns.items()],
             "capacity": spec.capacity,
             "tables": [f"{name}: {table.kind}" for name, table in spec.tables.items()],
+            **spec.fingerprint,
         }
         self._saved = 0
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.algorithm_base import BatchAgentBase
+from relaax.learning.action_units import ActionUnits
 from relaax.observations import UNNAMED, Observations
 from relaax.server.export.signature import ACTION, NEXT, START, Signature, TensorInfo, zeros_of
 from relaax.steps import START as STARTS
@@ -21,8 +22,8 @@ PolicyFunction: TypeAlias = Callable[[Mapping[str, Array]], Mapping[str, Array]]
 #: So many environments take so many steps, some of which begin other episodes.
 ENVIRONMENTS, STEPS, RESTARTS = 50, 20, 0.1
 
-#: Continuous actions that differ by no more, measured by their size, are the same: sums of float32
-#: in another order are not the same to the last bit.
+#: Continuous actions that differ by no more, in the policy's units and measured by their size, are
+#: the same: sums of float32 in another order are not the same to the last bit.
 TOLERANCE = 1e-4
 
 #: For the same reason another one of two equally good choices may be taken now and then.
@@ -93,20 +94,22 @@ def compared(
         starts = {START: each.starts} if signature.remembers else {}
         outputs = written({**each.inputs, **starts, **remembered})
         remembered = {name: outputs[NEXT + name] for name in remembered}
-        different += _differences(expected, outputs[ACTION])
+        different += _differences(expected, outputs[ACTION], signature.units)
         is_running[:] = True
     agent.close_slots(slots)
     return Comparison(ENVIRONMENTS * STEPS, different)
 
 
-def _differences(expected: Array, found: Array) -> int:
+def _differences(expected: Array, found: Array, units: ActionUnits | None) -> int:
     """Return how many of the actions [B, ...] are not the same."""
     if expected.shape != found.shape:
         return len(expected)
-    if expected.dtype.kind == "i":
+    if units is None:
         is_same = expected == found
     else:
-        is_same = np.isclose(found, expected, rtol=TOLERANCE, atol=TOLERANCE)
+        sizes = units.half * (1 + np.abs(units.from_plant(expected)))
+        near = TOLERANCE * sizes + np.spacing(np.abs(expected))  # far from 0 float32 is coarse
+        is_same = np.abs(found - expected.astype(np.float64)) <= near
     return int((~is_same.reshape(len(expected), -1).all(axis=1)).sum())
 
 

@@ -6,10 +6,10 @@ The layers and the distributions are those that act in a training.
 from collections.abc import Mapping
 from typing import Any, TypeAlias, cast
 
+import numpy as np
 import tensorflow as tf
 
 from relaax.learning.described_policy import DescribedPolicy
-from relaax.learning.distributions import Deterministic
 from relaax.learning.distributions.base import Maskable
 from relaax.learning.distributions.graph_tf import graph_head_of
 from relaax.learning.filters import Scale
@@ -69,7 +69,7 @@ class PolicyGraph(tf.Module):  # type: ignore[misc]  # TensorFlow has no types
         outputs = heads[0] if len(heads) == 1 else tf.concat(heads, axis=-1)
         if signature.mask is not None:
             outputs = cast(Maskable, self._head).masked(outputs, inputs[signature.mask.name])
-        return {ACTION: self._bounded(self._head.mode(outputs)), POLICY: outputs, **remembered}
+        return {ACTION: self._to_plant(self._head.mode(outputs)), POLICY: outputs, **remembered}
 
     def _stacked(self, observation: ObservationInput, inputs: Tensors) -> tf.Tensor:
         """Return an observation, filtered and behind those before it."""
@@ -86,15 +86,18 @@ class PolicyGraph(tf.Module):  # type: ignore[misc]  # TensorFlow has no types
         starts = tf.reshape(inputs[START], [-1, *[1] * (len(newest.shape) - 1)])
         return tf.where(starts, filled, pushed)
 
-    def _bounded(self, actions: tf.Tensor) -> tf.Tensor:
-        """Return actions within the bounds of the configuration, and of the distribution."""
-        distribution, bounds = self._policy.distribution, self._policy.action_bounds
-        if isinstance(distribution, Deterministic):  # which rounding may leave
-            bounds = (distribution.low, distribution.high)
-        if bounds is None:
+    def _to_plant(self, actions: tf.Tensor) -> tf.Tensor:
+        """Return the plant's actions for a policy's; see ``ActionUnits.to_plant``.
+
+        In float32, which every runtime has: of a middle that is far away, its rest is added first.
+        """
+        units = self._policy.units
+        if units is None:
             return actions
-        lowest, highest = bounds
-        return tf.minimum(tf.maximum(actions, lowest), highest)
+        middle = units.middle.astype(np.float32)
+        rest, half = (units.middle - middle).astype(np.float32), units.half.astype(np.float32)
+        converted = middle + (rest + half * actions)
+        return tf.minimum(tf.maximum(converted, units.lowest), units.highest)
 
 
 def _where_it_goes_on(starts: tf.Tensor, state: tf.Tensor) -> tf.Tensor:

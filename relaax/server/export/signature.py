@@ -7,7 +7,7 @@ All have a first axis of environments, B, of any length.
 ``start``              bool [B]: whether an episode begins; only where something is remembered
 ``history``            the states before, side by side along the last axis: ``history_NAME``
 ``lstm``               float32 [B, 2, H]: cells and outputs of the recurrent layer
-``action``             the policy's most probable action
+``action``             the policy's most probable action, in the environment's units
 ``policy``             float32 [B, N]: what the network put out for that
 ``next_...``           what is to be given as ``history`` and ``lstm`` the next time
 =====================  =======================================================================
@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from relaax.errors import ConfigurationError
+from relaax.learning.action_units import ActionUnits
 from relaax.learning.described_policy import DescribedPolicy
 from relaax.learning.shapes import GREY, length_alone, lengths_by_name, needs_axis, stacked_shape
 from relaax.observations import UNNAMED, Shape
@@ -56,11 +57,13 @@ class ObservationInput:
 
 @dataclass(frozen=True)
 class Signature:
-    """The inputs of a policy."""
+    """The inputs of a policy, and what its actions are measured in."""
 
     observations: tuple[ObservationInput, ...]
     mask: TensorInfo | None
     lstm: TensorInfo | None
+    #: Makes the environment's actions of the policy's; None for discrete ones.
+    units: ActionUnits | None = None
 
     @property
     def remembers(self) -> bool:
@@ -103,6 +106,7 @@ def signature_of(policy: DescribedPolicy, has_float_images: bool = False) -> Sig
         observations,
         None if mask is None else TensorInfo(_identifier(mask.name), (mask.outputs,), "uint8"),
         TensorInfo(LSTM, (2, lstm_size), "float32") if lstm_size else None,
+        policy.units,
     )
     names = [each.name for each in signature.inputs]
     if len(set(names)) < len(names):

@@ -12,6 +12,7 @@ import yaml
 
 import relaax
 from relaax.errors import ConfigurationError
+from relaax.spaces import NO_BOUND
 
 _TEMPLATE = Path(relaax.__file__).parent / "application_template"
 
@@ -212,9 +213,10 @@ def _sizes(
 
 def _bound(key: str, values: Any) -> str:
     """Return the line of a bound of actions: a number where all are the same, else lists."""
-    if np.isinf(values).all():
+    bounds = np.where(np.abs(values) < NO_BOUND, values, np.copysign(np.inf, values))
+    if np.isinf(bounds).all():
         return f"# {key}: none"
-    shortest = np.vectorize(lambda value: float(f"{value:.7g}"), otypes=[float])(values)
+    shortest = np.vectorize(lambda value: float(f"{value:.7g}"), otypes=[float])(bounds)
     bound = shortest.flat[0] if (shortest == shortest.flat[0]).all() else shortest
     return f"{key}: {yaml.safe_dump(bound.tolist(), default_flow_style=True).split(chr(10))[0]}"
 

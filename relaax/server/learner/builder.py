@@ -86,7 +86,10 @@ def make_learner(
 
 
 def restore_learner(
-    learner: LearnerBase, configuration: LearnerConfiguration, resources: ExitStack
+    learner: LearnerBase,
+    config: ConfigBase,
+    configuration: LearnerConfiguration,
+    resources: ExitStack,
 ) -> RestoredLearner:
     """Restore the latest checkpoint, if any; ``resources`` hold the directory and the saver."""
     options = configuration.options
@@ -96,7 +99,7 @@ def restore_learner(
     saver = saver_of(store, options.checkpoints_to_keep, options.keep_best, options.restore)
     if isinstance(saver, CheckpointSaver):
         resources.callback(saver.close)
-    fingerprint = {"learner of": configuration.algorithm.directory.name}
+    fingerprint = {"learner of": configuration.algorithm.directory.name, **config.units()}
     iteration = restore_latest(learner, saver, fingerprint)
     return RestoredLearner(learner, iteration, saver, store, fingerprint)
 

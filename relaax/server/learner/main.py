@@ -169,7 +169,7 @@ def _loop(
     config = make_config(algorithm, section)
     learner = make_learner(algorithm, config, section, resources)
     _require_effect(options, learner)
-    restored = restore_learner(learner, configuration, resources)
+    restored = restore_learner(learner, config, configuration, resources)
     saver = restored.saver
     on_score = saver.scores.add if isinstance(saver, CheckpointSaver) else None
     bridge = algorithm.BridgeControl().parameter_server_stub(str(options.parameter_server))

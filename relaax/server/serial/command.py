@@ -252,7 +252,7 @@ def _learner(
             "--serial: several learners share gradients here: leave 'learners' out of the "
             "algorithm section"
         )
-    restored = restore_learner(learner, configuration, resources)
+    restored = restore_learner(learner, config, configuration, resources)
     spec = algorithm.replay_spec(config)
     replay = spec.make(random_numbers(section), options.lease)
     learner.connected(bridge)

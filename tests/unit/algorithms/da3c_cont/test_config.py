@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from relaax.client.gymnasium_actions import action_space_as_json
 from relaax.server.common.space_check import require_spaces
-from relaax.spaces import actions_differ
+from relaax.spaces import actions_differ, box
 
 SMALLEST = {"action_size": 2, "state_size": [24]}
 
@@ -41,16 +41,19 @@ def test_images_are_not_filtered(continuous):
 
 
 @pytest.mark.parametrize(
-    ("bounds", "low", "high"),
+    ("bounds", "members"),
     [
-        ({"action_low": -1, "action_high": 2.5}, [-1, -1], [2.5, 2.5]),
-        ({"action_low": [0, -1], "action_high": [1, 1]}, [0, -1], [1, 1]),
-        ({"action_high": 3}, [-np.inf, -np.inf], [3, 3]),
+        ({"action_low": -1, "action_high": 2.5}, {"low": -1, "high": 2.5}),
+        ({"action_low": [0, -1], "action_high": [1, 1]}, {"low": [0, -1], "high": 1}),
+        ({"action_high": 3}, {"high": 3}),
+        ({"action_low": [0, -np.inf]}, {"low": [0, None]}),
+        ({}, {}),
     ],
 )
-def test_bounds_are_numbers_or_a_number_for_each_action(continuous, bounds, low, high):
-    found = continuous.Config({**SMALLEST, **bounds}).action_bounds()
-    np.testing.assert_array_equal(found, [low, high])
+def test_bounds_are_those_of_the_space(continuous, bounds, members):
+    config = continuous.Config({**SMALLEST, **bounds})
+    assert config.action_space() == {**box("float32", (2,)), **members}
+    require_spaces(config, Path("da3c_cont"))
 
 
 @pytest.mark.parametrize("shape", [(), (5,), (2, 3), (2, 1, 2)])
@@ -67,7 +70,8 @@ def test_actions_have_the_shape_of_the_environments_box(continuous, shape, sigma
             "action_high": environment.high.tolist(),
         }
     )
-    np.testing.assert_array_equal(config.action_bounds(), [environment.low, environment.high])
+    for name, bound in (("low", environment.low), ("high", environment.high)):
+        np.testing.assert_array_equal(config.action_space()[name], bound)
     require_spaces(config, Path("da3c_cont"))
     assert not actions_differ(action_space_as_json(environment), config.action_space())
     flat = Box(-1, 1, (prod(shape), 1), np.float32)
@@ -80,10 +84,6 @@ def test_actions_have_the_shape_of_the_environments_box(continuous, shape, sigma
 def test_a_number_is_the_shape_of_a_row(continuous):
     spaces = [continuous.Config({**SMALLEST, "action_size": n}).action_space() for n in (2, [2])]
     assert spaces[0] == spaces[1]
-
-
-def test_without_bounds_actions_are_not_cut(continuous):
-    assert continuous.Config(SMALLEST).action_bounds() is None
 
 
 @pytest.mark.parametrize(
@@ -102,6 +102,14 @@ def test_without_bounds_actions_are_not_cut(continuous):
         ({"initial_sigma": 0.5}, "initial_sigma needs sigma: free"),
         ({"sigma": "state", "initial_sigma": 0.5}, "initial_sigma needs sigma: free"),
         ({"action_low": 1, "action_high": 1}, "action_low must lie below action_high"),
+        ({"action_high": 3.4e38}, "action_high.*no bound of a plant: leave it out"),
+        ({"action_low": 1e9, "action_high": 1e9 + 1}, "float32, .* no two numbers between"),
+        ({"action_scale": 0}, "action_scale: scale must be a positive number"),
+        ({"action_scale": [1, 2, 3]}, r"action_scale has the shape \[3\]"),
+        (
+            {"action_low": -1, "action_high": 1, "action_scale": 2},
+            "action_scale: no effect without a number that has no bound, or only one",
+        ),
         ({"sigma": "none"}, "sigma"),
         ({"sigma": "free", "initial_sigma": 0}, "initial_sigma"),
         ({"sigma": "free", "initial_sigma": float("nan")}, "initial_sigma"),

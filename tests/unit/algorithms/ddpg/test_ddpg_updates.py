@@ -69,13 +69,12 @@ def test_updates_move_everything_as_numpy_does(ddpg, section, sigma):
     result = learner.step(batch)
     terms, errors = result.terms, result.priorities - LEAST_PRIORITY
     after = learner.state()
-    half, middle = config.actions.half, config.actions.middle
 
     def places(policy, observations):
         return np.tanh(hidden_outputs(config.network, policy, observations)["policy"])
 
     def values(critics, count, observations, at):
-        return critic_values(config.critic, critics, count, observations, middle + half * at)
+        return critic_values(config.critic, critics, count, observations, at)
 
     smoothed = places(before["target_policy"], batch.next_observations)
     smoothed = np.clip(smoothed + np.clip(sigma * batch.noise, -0.5, 0.5), -1, 1)

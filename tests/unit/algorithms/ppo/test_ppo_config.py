@@ -3,6 +3,7 @@
 import pytest
 
 from relaax.learning.distributions import Bernoulli, Categorical, DiagonalGaussian
+from relaax.spaces import box
 
 SMALL = {"state_size": [3], "action_size": 2}
 
@@ -18,7 +19,7 @@ def test_the_kind_of_actions_is_that_of_da3c_and_its_continuous_form(ppo):
     numbers = ppo.Config({**SMALL, "continuous": True, "action_low": -1, "action_high": 1})
     assert isinstance(numbers.distribution, DiagonalGaussian)
     assert numbers.distribution.sigma == "exp"
-    assert [bound.tolist() for bound in numbers.action_bounds()] == [[-1, -1], [1, 1]]
+    assert numbers.action_space() == {**box("float32", (2,)), "low": -1, "high": 1}
 
 
 def test_it_learns_with_adam_unless_another_optimiser_is_asked_for(ppo):

@@ -71,8 +71,6 @@ class Numpy:
 
     def __init__(self, config):
         self.config = config
-        self.half = config.actions.half.astype(np.float64)
-        self.middle = config.actions.middle.astype(np.float64)
 
     def choose(self, policy, observations, noise):
         outputs = hidden_outputs(self.config.network, policy, observations)["policy"]
@@ -80,8 +78,7 @@ class Numpy:
         sigma = np.exp(np.clip(raw, -20, 2))
         draws = mean + sigma * noise
         gaussian = -0.5 * noise**2 - np.log(sigma) - 0.5 * np.log(2 * np.pi)
-        slopes = log_slope(draws) + np.log(self.half)
-        return self.middle + self.half * np.tanh(draws), (gaussian - slopes).sum(axis=1)
+        return np.tanh(draws), (gaussian - log_slope(draws)).sum(axis=1)
 
     def values(self, critics, observations, actions):
         return critic_values(self.config.critic, critics, 2, observations, actions)

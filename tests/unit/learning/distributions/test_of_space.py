@@ -36,11 +36,10 @@ def test_a_space_has_a_distribution(space, distribution):
 
 
 @pytest.mark.parametrize("bounds", [(-1, 2), ([[-1], [-1]], [[2], [2]])])
-def test_an_array_with_finite_bounds_is_squashed_between_them(bounds):
+def test_an_array_with_finite_bounds_is_squashed(bounds):
     space = {**box("float32", (2, 1)), "low": bounds[0], "high": bounds[1]}
     found = distribution_of(space, sigma="exp")
     assert isinstance(found, SquashedGaussian)
-    assert (found.low.tolist(), found.high.tolist()) == ([[-1], [-1]], [[2], [2]])
     assert (found.action_shape, found.gaussian.sigma) == ((2, 1), "exp")
 
 

@@ -9,8 +9,7 @@ from relaax.learning.networks import POLICY, Dense, Head, Network, initial_param
 from relaax.learning.networks.manifest import Parameters
 from relaax.learning.networks.numpy_policy import NumpyPolicy
 
-HALF = np.array([1.0, 2.0], np.float32)
-ACTIONS = Deterministic(-HALF, HALF)
+ACTIONS = Deterministic((2,))
 NETWORK = Network.of((3,), [Dense(8)], (Head(POLICY, 2),))
 VECTOR = initial_parameters(NETWORK.manifest, "uniform", 3)
 STATES = np.random.default_rng(1).normal(size=(16, 3)).astype(np.float32)
@@ -22,7 +21,6 @@ def noise_of(sigma, target=None):
         lambda vector: Parameters(NETWORK.manifest.unpack(vector)),
         NumpyPolicy(NETWORK, ACTIONS, is_recorded=False),
         sigma,
-        HALF,
         np.random.default_rng(5),
         target,
     )
@@ -34,7 +32,7 @@ def distance_of(noise, parameters):
         each.choose(at, STATES, NO_STATE, QUIET).actions
         for each, at in ((noise, parameters), (clean, clean.unpack(VECTOR)))
     ]
-    return float(np.sqrt(np.mean(((found[0] - found[1]) / HALF) ** 2)))
+    return float(np.sqrt(np.mean((found[0] - found[1]) ** 2)))
 
 
 def test_each_parameter_gets_normal_noise():

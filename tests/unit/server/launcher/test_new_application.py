@@ -35,15 +35,12 @@ def bounds(directory: Path, actions: Box) -> tuple[Any, Any]:
     write_new_application(directory, kind_of_gymnasium(NAME))
     algorithm = load_rlx_server(["--config", str(directory / "training.yaml")]).algorithm
     config: Any = make_config(load_algorithm(algorithm.directory), algorithm)
-    low, high = config.settings.bounds
-    return low.tolist(), high.tolist()
+    space = config.action_space()
+    return space.get("low"), space.get("high")
 
 
 def test_bounds_of_all_numbers_are_the_same(tmp_path: Path):
-    assert bounds(tmp_path, Box(-0.4, 0.4, (2,))) == (
-        [pytest.approx(-0.4)] * 2,
-        [pytest.approx(0.4)] * 2,
-    )
+    assert bounds(tmp_path, Box(-0.4, 0.4, (2,))) == (-0.4, 0.4)
     assert "action_low: -0.4 " in (tmp_path / "training.yaml").read_text()
 
 
@@ -54,10 +51,15 @@ def test_each_number_of_an_action_has_bounds_of_its_own(tmp_path: Path):
 
 def test_actions_without_bounds_have_none(tmp_path: Path):
     infinity = float("inf")
-    assert bounds(tmp_path, Box(-infinity, infinity, (2,))) == ([-infinity] * 2, [infinity] * 2)
+    assert bounds(tmp_path, Box(-infinity, infinity, (2,))) == (None, None)
+
+
+def test_the_largest_numbers_there_are_stand_for_no_bounds(tmp_path: Path):
+    most = np.finfo(np.float32).max
+    assert bounds(tmp_path, Box(-most, most, (2,))) == (None, None)
 
 
 def test_some_actions_have_bounds(tmp_path: Path):
     infinity = float("inf")
     actions = Box(np.float32([-1, -infinity]), np.float32([infinity, 1]))
-    assert bounds(tmp_path, actions) == ([-1, -infinity], [infinity, 1])
+    assert bounds(tmp_path, actions) == ([-1, None], [None, 1])
