@@ -268,10 +268,14 @@ class Training:
         return self.found(f"paced_environment:Paced{env}")
 
     def found(self, env: str) -> str:
-        """Return ``env``; the module of tests that it may name, ``MODULE:NAME``, is found then."""
+        """Return ``env``; the module of tests or benchmarks that it may name is found then.
+
+        It is ``MODULE:NAME``.
+        """
         file = f"{env.partition(':')[0]}.py"
-        if (REPOSITORY / "tests" / file).exists() and not (self.directory / file).exists():
-            (self.directory / file).symlink_to(REPOSITORY / "tests" / file)
+        for folder in ("tests", "benchmarks"):
+            if (REPOSITORY / folder / file).exists() and not (self.directory / file).exists():
+                (self.directory / file).symlink_to(REPOSITORY / folder / file)
         return env
 
     def start(self, name: str, arguments: Sequence[str]) -> Process:

@@ -1,5 +1,6 @@
 """SAC, TD3 and DQN train with their shipped configurations: workers deliver, a learner learns."""
 
+import json
 from typing import NamedTuple
 
 import pytest
@@ -18,18 +19,24 @@ EPISODES = 10
 SMALL = {"hidden_layers": [64, 64], "batch_size": 64}
 
 
+#: Takes torques in other units than Gymnasium's, which it is made of.
+PENDULUM = "scaled_pendulum:ScaledPendulum-v1"
+
+
 class Case(NamedTuple):
     """A configuration, its environment, and the mean return of a policy that has learnt."""
 
     config: str
     env: str
     goal: float
+    #: What stands for the torques of the pendulum, -2 and 2: the same is learnt in all units.
+    bounds: tuple[float, float] | None = None
 
 
 #: Random actions have about -1,200 on the pendulum and 20 on the pole; good policies -150 and 500.
 CASES = {
-    "SAC": Case("sac_pendulum.yaml", "Pendulum-v1", -400),
-    "TD3": Case("td3_pendulum.yaml", "Pendulum-v1", -400),
+    "SAC": Case("sac_pendulum.yaml", PENDULUM, -400, (-0.01, 0.01)),
+    "TD3": Case("td3_pendulum.yaml", PENDULUM, -400, (3, 7)),
     "DQN": Case("dqn_cartpole.yaml", "CartPole-v1", 150),
 }
 
@@ -42,11 +49,16 @@ def test_it_learns_from_few_steps(
     case = CASES[name]
     algorithm = {**read_yaml(REPOSITORY / "config" / case.config)["algorithm"], **SMALL}
     algorithm["path"] = str(REPOSITORY / "algorithms" / algorithm.pop("name"))
+    arguments: list[str] = []
+    if case.bounds is not None:
+        low, high = case.bounds
+        algorithm |= {"action_low": low, "action_high": high}
+        arguments = ["--env-kwargs", json.dumps({"low": low, "high": high})]
     training.configure(algorithm, {"goal-return": case.goal, "goal-episodes": EPISODES})
     parameter_server = training.start_parameter_server()
     training.start_learner()
     training.start_rlx_server()
-    training.start_environments(4, "--attempts", "3", env=case.env)
+    training.start_environments(4, "--attempts", "3", *arguments, env=case.env)
     assert [process.wait(400) for process in training.processes] == [0, 0, 0, 0]
     steps = parameter_server.says(r"has reached its goal: global step ([\d,]+);")[1]
     with capsys.disabled():
