@@ -3,7 +3,10 @@
 A space is ``{"type": "Box", "dtype": "float32", "shape": [4]}``, ``{"type": "Discrete", "n": 2}``,
 ``{"type": "MultiDiscrete", "nvec": [3, 2]}``, ``{"type": "MultiBinary", "shape": [5]}`` or
 ``{"type": "Dict", "spaces": {"name": ...}}``. A ``Tuple`` with a list of spaces is a Dict with the
-names "0", "1" and so on. Members beyond these are for people.
+names "0", "1" and so on. A Box may have bounds, ``low`` and ``high``: a number for all, or nested
+lists of its shape; None is no bound, and a member that is missing says nothing. ``start`` of a
+Discrete or a MultiDiscrete is the first of its integers, 0 if it is missing. Members beyond these
+are for people.
 """
 
 import json
@@ -11,9 +14,20 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
+
 from relaax.observations import MAX_NAME_BYTES, SEPARATOR, Observations
 
 Space: TypeAlias = dict[str, Any]
+Bounds: TypeAlias = npt.NDArray[np.float64]
+
+#: The size from which on a bound is none, such as the largest number of float32.
+NO_BOUND = 1e30
+
+#: Bounds are the same if they differ by less, relative to the larger one or to their distance:
+#: float32 has seven digits, and so have bounds that are written down.
+_SAME_BOUND = 1e-6
 
 #: The size from which on a bound is none, such as the largest number of float32.
 NO_BOUND = 1e30
@@ -57,34 +71,52 @@ def numbers_of(space: Space | None) -> int:
     return 0 if shape is None else math.prod(shape)
 
 
-def differ(announced: Space | None, expected: Space | None) -> bool:
-    """Return whether what a client announced cannot be what a server's configuration expects.
+def bounds_of(space: Space) -> tuple[Bounds, Bounds]:
+    """Return ``low`` and ``high`` of a Box [*shape]; infinite where there is no bound.
 
-    Names and shapes are compared, and numbers of actions; not types of numbers, nor bounds.
+    ValueError for other members than numbers, and for those of another shape.
+    """
+    return _bound(space, "low", -math.inf), _bound(space, "high", math.inf)
+
+
+def differ(announced: Space | None, expected: Space | None) -> bool:
+    """Return whether observations of ``announced`` are not those that ``expected`` describes.
+
+    Names, shapes and numbers of values are compared; types of numbers, bounds and ``start`` where
+    both spaces have them. A type may differ if the conversion loses no more than digits.
     """
     if announced is None or expected is None:
         return False
     if is_nested(announced) and is_nested(expected):
         return bool(misfits(announced, expected))
-    if is_nested(announced) or is_nested(expected):
-        return True
-    if "Discrete" in (announced.get("type"), expected.get("type")):
-        return (announced.get("type"), announced.get("n")) != (
-            expected.get("type"),
-            expected.get("n"),
-        )
-    return shape_of(announced) != shape_of(expected)
+    return _are_unlike(announced, expected) or _loses_numbers(announced, expected)
 
 
 def actions_differ(announced: Space | None, expected: Space | None) -> bool:
     """Return whether actions of ``expected`` cannot be taken by an environment of ``announced``.
 
-    Kinds of actions are compared too, and the numbers of each choice.
+    Kinds, shapes, numbers of each choice and ``start`` are compared, and bounds where both have
+    them. Types of numbers are not: the environment's end converts them.
     """
     if announced is None or expected is None:
         return False
     kinds = [(space.get("type"), space.get("nvec")) for space in (announced, expected)]
-    return kinds[0] != kinds[1] or differ(announced, expected)
+    return kinds[0] != kinds[1] or _are_unlike(announced, expected)
+
+
+def bounds_differ(announced: Space, expected: Space) -> bool:
+    """Return whether two boxes of one shape have other bounds, where both have one.
+
+    ValueError for bounds that are none.
+    """
+    low, high = bounds_of(announced)
+    span = np.where(np.isfinite(high - low), high - low, 0.0)
+    for has, wants in zip((low, high), bounds_of(expected), strict=True):
+        both = np.isfinite(has) & np.isfinite(wants)
+        scale = np.maximum(np.maximum(np.abs(has[both]), np.abs(wants[both])), span[both])
+        if (np.abs(has[both] - wants[both]) > _SAME_BOUND * scale).any():
+            return True
+    return False
 
 
 def misfits(announced: Space, expected: Space) -> list[str]:
@@ -101,6 +133,55 @@ def misfits(announced: Space, expected: Space) -> list[str]:
             if name in has and (not isinstance(has[name], dict) or differ(has[name], wants[name]))
         ),
     ]
+
+
+def _are_unlike(announced: Space, expected: Space) -> bool:
+    if is_nested(announced) or is_nested(expected):
+        return True
+    if "Discrete" in (kinds := [space.get("type") for space in (announced, expected)]):
+        members_of = [(space.get("n"), space.get("start", 0)) for space in (announced, expected)]
+        return kinds[0] != kinds[1] or members_of[0] != members_of[1]
+    if shape_of(announced) != shape_of(expected):
+        return True
+    try:
+        if kinds == ["MultiDiscrete"] * 2:
+            return bool((_start(announced) != _start(expected)).any())
+        return kinds == ["Box"] * 2 and bounds_differ(announced, expected)
+    except ValueError:  # of what a strange client announces
+        return True
+
+
+def _loses_numbers(announced: Space, expected: Space) -> bool:
+    """Return whether numbers of one type become others in another one, and not only shorter."""
+    if "dtype" not in announced or "dtype" not in expected:
+        return False
+    try:
+        has, wants = np.dtype(announced["dtype"]), np.dtype(expected["dtype"])
+    except (TypeError, ValueError):
+        return True
+    becomes_float = wants.kind == "f" and has.kind in "biuf"
+    return not becomes_float and not np.can_cast(has, wants, "safe")
+
+
+def _start(space: Space) -> npt.NDArray[Any]:
+    """Return the first integers of a MultiDiscrete."""
+    try:
+        return np.broadcast_to(np.array(space.get("start", 0), np.int64), (len(space["nvec"]),))
+    except (TypeError, OverflowError) as error:
+        raise ValueError(f"start must be integers, is {space['start']!r:.60}") from error
+
+
+def _bound(space: Space, name: str, none: float) -> Bounds:
+    shape = shape_of(space) or ()
+    try:
+        shape = tuple(map(int, shape))
+        numbers = np.array(space.get(name), np.float64)  # None becomes NaN
+        numbers = np.broadcast_to(numbers if numbers.size == 1 else numbers.reshape(shape), shape)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(
+            f"{name} must be one number, or lists of numbers of shape {list(shape)}"
+        ) from error
+    return np.where(np.abs(numbers) < NO_BOUND, numbers, none)
 
 
 def written(space: Space | None) -> str:

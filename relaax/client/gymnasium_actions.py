@@ -24,6 +24,8 @@ from relaax.client.gymnasium_spaces import (
     GymnasiumSpace,
     Leaf,
     UnsupportedSpace,
+    bound_as_json,
+    box_as_json,
     described,
     is_nested,
     leaves,
@@ -68,8 +70,19 @@ def action_space_as_json(space: GymnasiumSpace) -> Space:
         return _leaf_as_json(Leaf((), space))
     inside = leaves(space)
     if _are_boxes(space, inside):
-        return box("float32", (sum(width_of(leaf.space) for leaf in inside),))
+        return _box_of(inside)
     return {"type": "MultiDiscrete", "nvec": [n for leaf in inside for n in counts_of(leaf.space)]}
+
+
+def _box_of(inside: list[Leaf]) -> Space:
+    """Return one Box for the numbers of several, one behind the other."""
+    low, high = (
+        np.concatenate([getattr(leaf.space, name).reshape(-1) for leaf in inside])
+        for name in ("low", "high")
+    )
+    return {
+        **box("float32", low.shape), "low": bound_as_json(low), "high": bound_as_json(high)
+    }  # fmt: skip
 
 
 class NestedActions:
@@ -152,7 +165,7 @@ def _leaf_as_json(leaf: Leaf) -> Space:
         case spaces.MultiBinary():
             return {"type": "MultiBinary", "shape": list(leaf.space.shape)}
         case spaces.Box():
-            return box(np.dtype(leaf.space.dtype).name, leaf.space.shape)
+            return box_as_json(leaf.space)
     raise _unsupported(leaf)
 
 

@@ -16,6 +16,7 @@ from relaax.client.gymnasium_spaces import (
     GymnasiumSpace,
     Leaf,
     UnsupportedSpace,
+    box_as_json,
     described,
     is_nested,
     leaves,
@@ -67,8 +68,7 @@ def observation_space_as_json(space: GymnasiumSpace) -> Space:
 def _leaf_encoder(leaf: Leaf) -> _LeafEncoder:
     match leaf.space:
         case spaces.Box():
-            dtype = np.dtype(leaf.space.dtype)
-            return _AsArray(dtype, box(dtype.name, leaf.space.shape))
+            return _AsArray(np.dtype(leaf.space.dtype), box_as_json(leaf.space))
         case spaces.MultiBinary():
             shape = list(leaf.space.shape)
             return _AsArray(np.dtype(np.int8), {"type": "MultiBinary", "shape": shape})

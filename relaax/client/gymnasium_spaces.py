@@ -4,12 +4,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 from gymnasium import spaces
 
 from relaax.errors import ConfigurationError
 from relaax.observations import SEPARATOR
+from relaax.spaces import NO_BOUND, Space, box
 
 GymnasiumSpace: TypeAlias = spaces.Space[Any]
+
+#: Of more numbers, bounds are announced only where all have the same: a hello is no longer than
+#: 64 KiB where that is all that the server expects.
+_MOST_BOUNDS = 1024
 
 _NESTED = (spaces.Dict, spaces.Tuple)
 
@@ -50,6 +57,30 @@ def leaves(space: GymnasiumSpace) -> list[Leaf]:
 def described(leaf: Leaf) -> str:
     """Return ``leaf`` for people, with its name if it has one."""
     return f"{leaf.space} ({leaf.name!r})" if leaf.keys else str(leaf.space)
+
+
+def box_as_json(space: spaces.Box) -> Space:
+    """Return a Box with its type, shape and bounds, None where there is no bound."""
+    announced = box(np.dtype(space.dtype).name, space.shape)
+    for name, bound in (("low", space.low), ("high", space.high)):
+        if bound.size <= _MOST_BOUNDS or (bound == bound.flat[0]).all():
+            announced[name] = bound_as_json(bound)
+    return announced
+
+
+def bound_as_json(bound: npt.NDArray[Any]) -> Any:
+    """Return one number where all are the same, else nested lists; None for no bound."""
+    if bound.size and (bound == bound.flat[0]).all():
+        return _number(bound.flat[0])
+    numbers = [_number(value) for value in bound.reshape(-1)]
+    return np.array(numbers, object).reshape(bound.shape).tolist()
+
+
+def _number(value: Any) -> float | None:
+    """Return a number with the digits that its type has; None for no bound."""
+    if not abs(float(value)) < NO_BOUND:
+        return None
+    return float(str(value)) if isinstance(value, np.floating) else int(value)
 
 
 def _leaves(space: GymnasiumSpace, keys: tuple[Any, ...]) -> Iterator[Leaf]:

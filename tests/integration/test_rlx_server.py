@@ -61,6 +61,17 @@ def test_a_connection_is_closed_after_the_timeout_and_a_client_with_backoff_goes
     wait_for(lambda: rlx_server.output().count(" serves ") == 3, "a worker for each episode")
 
 
+def test_what_is_assumed_of_clients_that_announce_nothing_is_said_once(training: Training):
+    training.start_parameter_server()
+    rlx_server = training.start_rlx_server()
+    for _ in range(3):
+        with Client(training.rlx_server_url, protocol=1, timeout_s=60) as client:
+            play_an_episode(client)
+    said = rlx_server.says(r"WARNING:(a client announces no action space.*)")[1]
+    assert 'taken to act in {"type": "Discrete", "n": 2} and to observe {"type": "Box", ' in said
+    assert rlx_server.output().count("announces no action space") == 1
+
+
 def test_a_server_whose_parameter_server_does_not_come_back_exits_with_status_1(training: Training):
     parameter_server = training.start_parameter_server()
     for_operators = f"127.0.0.1:{free_port()}"

@@ -28,6 +28,7 @@ from relaax.metrics import (
 )
 from relaax.server.actor.wiring import algorithm_of, make_actor, require_fit
 from relaax.server.common.access import begin_access
+from relaax.server.common.announced_spaces import Doubts
 from relaax.server.common.configuration import ActorOptions, load_actor
 from relaax.server.common.listening import allow_many_files
 from relaax.server.common.logs import show_name, start_logging
@@ -162,7 +163,9 @@ class ActorTask:
             if index == 0:  # the others of this command would say the same
                 resources.enter_context(closing(Certificates(access.tls)))
             try:
-                require_fit(config, environment, env)
+                announced = require_fit(config, environment, env)
+                if index == 0:
+                    Doubts(_log).note(announced, config)
                 actor = make_actor(algorithm, config, options, index, kept, resources)
             except ConfigurationError as error:
                 return RunResult(RunOutcome.UNUSABLE, str(error))

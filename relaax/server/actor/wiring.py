@@ -35,9 +35,9 @@ from relaax.kept_counts import DELIVERED, DROPPED, CountsRow
 from relaax.learning.agent import SingleAgent
 from relaax.replay.client.spread import writer_to
 from relaax.server.common.algorithm_loader import Algorithm, load_algorithm, make_config
+from relaax.server.common.announced_spaces import AnnouncedSpaces
 from relaax.server.common.configuration import ActorConfiguration, ActorOptions
 from relaax.server.common.training_watch import TrainingWatch
-from relaax.spaces import actions_differ, differ, written
 
 #: What is asked of an agent in the modes in which nothing is learnt.
 EVALUATIONS = {EVAL_DETERMINISTIC: Evaluation.DETERMINISTIC, EVAL_STOCHASTIC: Evaluation.STOCHASTIC}
@@ -55,19 +55,16 @@ def algorithm_of(configuration: ActorConfiguration) -> tuple[Algorithm, ConfigBa
     return algorithm, make_config(algorithm, section)
 
 
-def require_fit(config: ConfigBase, environment: Environment, env: str) -> None:
-    """Raise ConfigurationError unless the environment's spaces are those of ``config``."""
-    observed = observation_space_as_json(environment.observation_space)
-    acted = action_space_as_json(environment.action_space)
-    for what, has, wanted, are_different in (
-        ("observations", observed, config.observation_space(), differ),
-        ("actions", acted, config.action_space(), actions_differ),
-    ):
-        if are_different(has, wanted):
-            raise ConfigurationError(
-                f"the {what} of {env} are {written(has)}, and the algorithm section asks for "
-                f"{written(wanted)}"
-            )
+def require_fit(config: ConfigBase, environment: Environment, env: str) -> AnnouncedSpaces:
+    """Return the environment's spaces; ConfigurationError unless they are those of ``config``."""
+    announced = AnnouncedSpaces(
+        env,
+        observation_space_as_json(environment.observation_space),
+        action_space_as_json(environment.action_space),
+    )
+    if reason := announced.misfit(config):
+        raise ConfigurationError(reason)
+    return announced
 
 
 def make_actor(

@@ -15,7 +15,7 @@ from relaax.algorithm_base import ConfigBase
 from relaax.errors import ConfigurationError
 from relaax.hints import did_you_mean
 from relaax.observations import NUMBERS, named
-from relaax.spaces import is_nested, members
+from relaax.spaces import bounds_of, is_nested, members
 from relaax.throttled_log import in_words
 
 
@@ -47,7 +47,7 @@ def _require_space(space: Any, what: str, is_of_actions: bool) -> None:
         reason = _mistake_in_actions(space) if is_of_actions else _mistake_in_names(space)
     if reason is None:
         try:
-            json.dumps(space)
+            json.dumps(space, allow_nan=False)
         except (TypeError, ValueError) as error:
             reason = f"it cannot be written as JSON: {error}"
     if reason is not None:
@@ -66,6 +66,8 @@ def _mistake_in(space: Any) -> str | None:
 
 def _mistake_in_actions(space: Mapping[str, Any]) -> str | None:
     """Return why an action cannot be of ``space``: it is sent as one array."""
+    if space.get("start", 0) != 0:
+        return "actions are counted from 0: without start, and converted by the client"
     if not is_nested(space):
         return None
     return (
@@ -97,7 +99,15 @@ def _mistake_in_box(space: Mapping[str, Any]) -> str | None:
         kind = ""
     if kind not in NUMBERS or not kind:
         return f"dtype must be a type of numbers such as 'float32', not {space['dtype']!r}"
-    return _mistake_in_shape(space)
+    return _mistake_in_shape(space) or _mistake_in_bounds(space)
+
+
+def _mistake_in_bounds(space: Mapping[str, Any]) -> str | None:
+    try:
+        low, high = bounds_of(dict(space))
+    except ValueError as error:
+        return str(error)
+    return None if (low <= high).all() else "low must not lie above high"
 
 
 def _mistake_in_discrete(space: Mapping[str, Any]) -> str | None:

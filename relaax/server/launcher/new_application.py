@@ -83,7 +83,7 @@ NUMBERS = Kind(
     _PLAIN,
     (
         ("import sys\n", "import sys\nfrom typing import Any\n"),
-        ('{"type": "Discrete", "n": 3}', '{"type": "Box", "shape": [1]}'),
+        ('{"type": "Discrete", "n": 3}', '{"type": "Box", "shape": [1], "low": -1, "high": 1}'),
         (
             "Action 0 moves the point to the left, 1 leaves it where it is, 2 moves it to the "
             "right.",

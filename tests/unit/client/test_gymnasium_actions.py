@@ -114,7 +114,9 @@ CHOICES = spaces.Tuple(
 
 class TestNestedActions:
     def test_boxes_are_asked_for_as_one_array(self) -> None:
-        assert action_space_as_json(BOXES) == {"type": "Box", "dtype": "float32", "shape": [4]}
+        assert action_space_as_json(BOXES) == {
+            "type": "Box", "dtype": "float32", "shape": [4], "low": 0, "high": [1, 1, 1, 9],
+        }  # fmt: skip
         action = action_decoder(BOXES)(np.float32([0.5, -1, 0.25, 7]))
         assert action["arm"].tolist() == [0.5, 0]
         assert [part.tolist() for part in action["legs"]] == [0.25, [[7]]]
@@ -200,7 +202,20 @@ class TestActionsOfManyEnvironments:
         (spaces.Discrete(3, start=-1), {"type": "Discrete", "n": 3}),
         (spaces.MultiDiscrete([3, 2]), {"type": "MultiDiscrete", "nvec": [3, 2]}),
         (spaces.MultiBinary(5), {"type": "MultiBinary", "shape": [5]}),
-        (box(84, 84, dtype=np.uint8), {"type": "Box", "dtype": "uint8", "shape": [84, 84]}),
+        (
+            box(84, 84, dtype=np.uint8),
+            {"type": "Box", "dtype": "uint8", "shape": [84, 84], "low": 0, "high": 1},
+        ),
+        (
+            spaces.Box(np.float32([-0.1, 0]), np.float32([np.inf, 3.4e38])),
+            {
+                "type": "Box",
+                "dtype": "float32",
+                "shape": [2],
+                "low": [-0.1, 0.0],
+                "high": [None, None],
+            },
+        ),
     ],
 )
 def test_a_space_is_sent_in_words_of_json(space: Any, sent: Any) -> None:

@@ -13,6 +13,7 @@ from relaax.algorithm_base import BridgeBase, ConfigBase, Evaluation, Metrics
 from relaax.protocol import FrameConnection
 from relaax.replay.client.spread import SpreadWriter, writer_to
 from relaax.server.common.algorithm_loader import Algorithm
+from relaax.server.common.announced_spaces import Doubts
 from relaax.server.common.exploitation import Trained
 from relaax.server.rlx_server.entrance import Guard
 from relaax.server.rlx_server.limits import ClientLimits, message_limit
@@ -82,6 +83,8 @@ class WorkerSettings:
     algorithm_name: str = "of this server"
     #: What the algorithm has raised.
     failures: FailureLog = field(default_factory=lambda: FailureLog(_log))
+    #: What was said of what clients announce: once, by all workers of a server together.
+    doubts: Doubts = field(default_factory=lambda: Doubts(_log))
     #: None where workers learn, and a parameter server has the values.
     exploitation: Exploitation | None = None
 

@@ -361,6 +361,70 @@ def test_actions_are_of_one_kind_and_their_choices_of_one_number(told, expected,
     assert actions_differ(told, expected) is is_different
 
 
+def bounded(low, high, shape=(2,), **members):
+    return {**box("float32", shape), "low": low, "high": high, **members}
+
+
+@pytest.mark.parametrize("are_different", [differ, actions_differ])
+@pytest.mark.parametrize(
+    ("told", "expected", "is_different"),
+    [
+        (bounded(0, 10), bounded(-1, 1), True),
+        (bounded(-1, 1), bounded(-1, 1), False),
+        (bounded(-1, 1), bounded(-1, 2), True),
+        (bounded(-1, [1, 2]), bounded([-1, -1], [1, 2]), False),
+        (bounded(-1, [1, 2]), bounded(-1, [2, 1]), True),
+        (bounded(float(np.float32(-0.1)), float(np.float32(0.1))), bounded(-0.1, 0.1), False),
+        (bounded(0, 1e-5), bounded(0, 1.001e-5), True),
+        (bounded(1e-9, 1), bounded(0, 1), False),
+        (bounded(1e6, 1e6 + 8), bounded(1e6, 1e6 + 4), True),
+        (bounded(None, None), bounded(-1, 1), False),
+        (bounded([None, -1], [None, 1]), bounded(-2, 2), True),
+        (bounded(-3.4e38, 3.4e38), bounded(-1, 1), False),
+        (box("float32", (2,)), bounded(-1, 1), False),
+        (bounded(-1, 1), box("float32", (2,)), False),
+        (bounded([-1, -1, -1], 1), bounded(-1, 1), True),
+        (bounded([[-1], -1], 1), bounded(-1, 1), True),
+        (bounded("low", {}), bounded(-1, 1), True),
+        (bounded(10**400, 1), bounded(-1, 1), True),
+        ({**discrete(3), "start": 1}, discrete(3), True),
+        ({**discrete(3), "start": 0}, discrete(3), False),
+        ({"type": "MultiDiscrete", "nvec": [3, 2], "start": [0, 1]},
+         {"type": "MultiDiscrete", "nvec": [3, 2]}, True),
+        ({"type": "MultiDiscrete", "nvec": [3, 2], "start": [0, 0]},
+         {"type": "MultiDiscrete", "nvec": [3, 2], "start": 0}, False),
+        ({"type": "MultiDiscrete", "nvec": [3, 2], "start": {}},
+         {"type": "MultiDiscrete", "nvec": [3, 2]}, True),
+    ],
+)  # fmt: skip
+def test_bounds_and_starts_are_compared_where_both_sides_have_them(
+    are_different, told, expected, is_different
+):
+    assert are_different(told, expected) is is_different
+
+
+@pytest.mark.parametrize(
+    ("told", "expected", "is_different"),
+    [
+        ("float64", "float32", False),
+        ("uint8", "float32", False),
+        ("int64", "float32", False),
+        ("uint8", "int32", False),
+        ("bool", "uint8", False),
+        ("float32", "uint8", True),
+        ("float32", "int64", True),
+        ("int64", "uint8", True),
+        ("int8", "uint8", True),
+        ("none", "uint8", True),
+    ],
+)
+def test_observations_may_have_another_type_if_that_costs_digits_at_most(
+    told, expected, is_different
+):
+    assert differ(box(told, (4,)), box(expected, (4,))) is is_different
+    assert actions_differ(box(told, (4,)), box(expected, (4,))) is False
+
+
 def test_what_does_not_fit_is_said_by_name():
     told = named(camera=box("uint8", (84, 84)), speeed=discrete(2), gear=discrete(5))
     expected = named(camera=box("uint8", (64, 64)), speed=discrete(2), gear=discrete(5))

@@ -124,6 +124,9 @@ def test_an_environment_of_other_spaces_is_refused_with_both_written_out(own):
     require_fit(AnyConfig(*wanted), environment, "Simulator")
     with pytest.raises(ConfigurationError, match=r'actions of Simulator .*"n": 3.*"n": 4'):
         require_fit(AnyConfig(wanted[0], {"type": "Discrete", "n": 4}), environment, "Simulator")
+    elsewhere = {"type": "Discrete", "n": 3, "start": 1}
+    with pytest.raises(ConfigurationError, match="actions are counted from 1"):
+        require_fit(AnyConfig(wanted[0], elsewhere), environment, "Simulator")
     other = {"type": "Box", "dtype": "float32", "shape": [5]}
     with pytest.raises(ConfigurationError, match=r"observations of Simulator .*\[2\].*\[5\]"):
         require_fit(AnyConfig(other, wanted[1]), environment, "Simulator")

@@ -134,6 +134,12 @@ CONFIG = SimpleNamespace(
             'the actions are {"type": "Discrete", "n": 3}, the algorithm section of the server\'s '
             'configuration asks for {"type": "Discrete", "n": 2}',
         ),
+        (
+            {"action_space": {**discrete(2), "start": 1}},
+            'the actions are {"type": "Discrete", "n": 2, "start": 1}, the algorithm section of '
+            'the server\'s configuration asks for {"type": "Discrete", "n": 2}; actions are '
+            "counted from 0: let the client convert them, and announce no other start",
+        ),
     ],
 )
 def test_spaces_that_do_not_fit_are_refused_with_both_written_out(announced, reason):

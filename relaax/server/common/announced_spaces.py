@@ -1,0 +1,155 @@
+"""Compares the spaces that an environment announces with those that an algorithm learns in."""
+
+import mmap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from logging import Logger
+
+import numpy as np
+
+from relaax.algorithm_base import ConfigBase
+from relaax.spaces import (
+    Bounds,
+    Space,
+    actions_differ,
+    bounds_differ,
+    bounds_of,
+    differ,
+    misfits,
+    shape_of,
+    written,
+)
+
+#: A space is shown up to here: a client may send one as large as a frame.
+_SHOWN_CHARACTERS = 500
+
+#: Where keys are to be written.
+_SECTION = "the algorithm section"
+
+
+@dataclass(frozen=True)
+class AnnouncedSpaces:
+    """The spaces of an environment, as far as they are known, and its name for people."""
+
+    environment: str
+    observations: Space | None
+    actions: Space | None
+
+    def misfit(self, config: ConfigBase, section: str = _SECTION) -> str | None:
+        """Return in words why no environment like this can be learnt in; None if it can be.
+
+        ``section`` is what the keys of ``config`` are called.
+        """
+        for what, announced, wanted, are_different in (
+            ("observations", self.observations, config.observation_space(), differ),
+            ("actions", self.actions, config.action_space(), actions_differ),
+        ):
+            if announced is not None and wanted is not None and are_different(announced, wanted):
+                name = f" of {self.environment}" if self.environment else ""
+                return f"the {what}{name} {_misfit(announced, wanted, section, what)}"
+        return None
+
+    def doubts(self, config: ConfigBase) -> Iterator[tuple[int, str]]:
+        """Yield in words what may be wrong all the same, each with the number of its kind."""
+        wanted, name = config.action_space(), self.environment or "a client"
+        if self.actions is None:
+            if wanted is not None:
+                yield 0, _assumed(name, config)
+        elif wanted is not None and wanted.get("type") == "Box":
+            yield from _doubts_of_bounds(name, self.actions, wanted)
+            if _is_whole(self.actions) and not _is_whole(wanted):
+                yield 3, f"{name} takes whole numbers: each number of an action is rounded"
+
+
+class Doubts:
+    """Logs what may be wrong with clients: each kind once, also of the processes forked later."""
+
+    def __init__(self, log: Logger) -> None:
+        self._log = log
+        self._said = mmap.mmap(-1, 8)
+
+    def note(self, announced: AnnouncedSpaces, config: ConfigBase) -> None:
+        """Log the doubts about a client, of the kinds that were not logged yet."""
+        for kind, text in announced.doubts(config):
+            if not self._said[kind]:
+                self._said[kind] = 1
+                self._log.warning("%s (said once, whatever other clients announce)", text)
+
+
+def _misfit(announced: Space, wanted: Space, section: str, what: str) -> str:
+    """Return what is wrong with a space that an environment has announced."""
+    asks = f"{section} asks for {written(wanted)}"
+    if by_name := "; ".join(misfits(announced, wanted))[:_SHOWN_CHARACTERS]:
+        return f"do not fit: {by_name}; {asks}"
+    are = f"are {written(announced)[:_SHOWN_CHARACTERS]}, {asks}"
+    return are + _advice(announced, wanted, what)
+
+
+def _advice(announced: Space, wanted: Space, what: str) -> str:
+    """Return what to write where it is not the sizes that differ."""
+    if shape_of(announced) != shape_of(wanted):
+        return ""
+    if announced.get("start", 0) != wanted.get("start", 0):
+        return (
+            f"; {what} are counted from {wanted.get('start', 0)}: let the client convert them, and "
+            "announce no other start"
+        )
+    try:
+        if announced.get("type") != "Box" or not bounds_differ(announced, wanted):
+            return ""
+        if what == "actions":
+            return f"; write {_keys(*bounds_of(announced))} there, or let the client convert them"
+    except ValueError as error:
+        return f"; {error}"
+    return "; their bounds differ"
+
+
+def _doubts_of_bounds(name: str, announced: Space, wanted: Space) -> Iterator[tuple[int, str]]:
+    has, asked = bounds_of(announced), bounds_of(wanted)
+    is_finite = [np.isfinite(bounds) for bounds in (*has, *asked)]
+    if (is_finite[0] & ~is_finite[2] | is_finite[1] & ~is_finite[3]).any():
+        yield (
+            1,
+            f"{name} takes actions within bounds, and {_SECTION} names none: actions beyond them "
+            "are cut off on their way, which learning does not see; write "
+            f"{_keys(*has)} there",
+        )
+    if not {"low", "high"} & set(announced) and (is_finite[2] | is_finite[3]).any():
+        yield (
+            2,
+            f"{name} announces no bounds of its actions: they are taken to be {_keys(*asked)}; "
+            'announce them as "low" and "high" of the action space',
+        )
+
+
+def _is_whole(box: Space) -> bool:
+    """Return whether numbers of a Box are integers; False for a type that is not known."""
+    try:
+        return np.dtype(box.get("dtype", "float32")).kind in "biu"
+    except (TypeError, ValueError):
+        return False
+
+
+def _assumed(name: str, config: ConfigBase) -> str:
+    """Return what is taken for true of a client that announces nothing of its actions."""
+    return (
+        f"{name} announces no action space, as no client of version 1 of the protocol does: it is "
+        f"taken to act in {written(config.action_space())[:_SHOWN_CHARACTERS]} and to observe "
+        f"{written(config.observation_space())[:_SHOWN_CHARACTERS]}; Client(..., action_space=...) "
+        "announces it"
+    )
+
+
+def _keys(low: Bounds, high: Bounds) -> str:
+    """Return bounds as they are written in YAML."""
+    named = (("action_low", low), ("action_high", high))
+    keys = [f"{key}: {_in_yaml(bound)}" for key, bound in named if np.isfinite(bound).any()]
+    return " and ".join(keys)[:_SHOWN_CHARACTERS]
+
+
+def _in_yaml(bound: Bounds) -> str:
+    """Return one number where all are the same, else lists of them."""
+    texts = np.vectorize(lambda number: f"{number:.7g}".replace("inf", ".inf"))(bound)
+    if np.unique(texts).size == 1:
+        return str(texts.flat[0])
+    return str(texts.tolist()).replace("'", "")
