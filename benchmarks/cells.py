@@ -1,6 +1,5 @@
 """What is measured together: messages, connections and workers; whether memory is enough for it."""
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +8,8 @@ import psutil
 from launch import AUTO, CONNECTION, UNSET, Workers
 from process_memory import MIB
 from servers import ATARI, CARTPOLE
+
+from relaax.cores import usable_cores
 
 SHAPES: dict[str, tuple[dict[str, Any], np.ndarray]] = {
     "cartpole": (CARTPOLE, np.zeros(4, np.float32)),
@@ -51,7 +52,7 @@ class Cell:
     @property
     def worker_count(self) -> int:
         """How many workers the RLX server forks; 0 if ``--workers`` is left out."""
-        known = {CONNECTION: self.connections, AUTO: os.cpu_count() or 1, UNSET: 0}
+        known = {CONNECTION: self.connections, AUTO: usable_cores(), UNSET: 0}
         return self.workers if isinstance(self.workers, int) else known[self.workers]
 
     def needed_mib(self, clients: int) -> float:

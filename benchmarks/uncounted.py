@@ -1,12 +1,12 @@
 """How far the global step can be behind the steps that environments have taken."""
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
 from launch import AUTO, CONNECTION, Workers
 from learning_cases import Case
 
+from relaax.cores import usable_cores
 from relaax.learning.actor_critic import ActorCriticSettings
 
 #: How many steps may wait in a worker before it waits itself (``ReplayWriter``).
@@ -62,6 +62,6 @@ def _on_their_way(case: Case, workers: Workers) -> int:
     When that many wait, the step of each environment that follows is still taken.
     """
     connections = -(-case.environments // case.per_connection)
-    kinds: dict[Workers, int] = {CONNECTION: connections, AUTO: os.cpu_count() or 1}
+    kinds: dict[Workers, int] = {CONNECTION: connections, AUTO: usable_cores()}
     count = min(connections, int(kinds.get(workers, workers)))
     return count * _DELIVERED_LATER + 2 * case.environments

@@ -20,6 +20,8 @@ The words that all layers share:
 ``relaax.yaml_limits``       YAML that does not grow when it is read
 ``relaax.shard``             which of several processes of a parameter server one is
 ``relaax.allocator``         how the C library keeps memory
+``relaax.cgroups``           the cgroups that a process is in: what a container may use
+``relaax.cores``             how many cores a process may use
 ``relaax.run_variables``     by which ``relaax-train`` says to a process which one it is
 
 The packages, from the client's end to the servers':

@@ -6,11 +6,12 @@ emulated ones, grey, 84x84, ``uint8``; an episode starts with up to 30 idle acti
 the game, not with a life. Stacking frames is the agent's job (``history_len``).
 """
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
 import gymnasium
+
+from relaax.cores import usable_cores
 
 FRAME_SIZE = 84
 FRAME_SKIP = 4
@@ -75,7 +76,7 @@ class AtariFactory:
             noop_max=MAX_IDLE_ACTIONS,
             reward_clipping=False,
             use_fire_reset=False,
-            num_threads=min(count, os.cpu_count() or 1),
+            num_threads=min(count, usable_cores()),
             **settings,
         )
         return _WithoutStack(games)

@@ -5,6 +5,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from relaax.cores import usable_cores
+
 
 def import_tensorflow() -> None:
     """Import TensorFlow for all modules that follow, without what it says about absent GPUs.
@@ -19,23 +21,33 @@ def import_tensorflow() -> None:
 
 
 def configure_tensorflow(gpu: bool, has_the_machine: bool, splits_operations: bool = False) -> None:
-    """Give this process its threads and, unless ``gpu``, no GPU; before the first operation.
+    """Give this process its threads and its share of a GPU; before the first operation.
+
+    With ``gpu``, memory of GPUs is taken as it is needed: else the first process that uses one
+    would keep all of it from the others, a learner from the workers beside it. Without, it sees no
+    GPU.
 
     Where many workers share a machine, each with one thread is faster than each with all of them.
-    A process that has the machine to itself gets a thread for each core, and two at least: with
-    one, choosing actions would wait for the gradients that are computed beside it. With
-    ``splits_operations`` one operation may use all of them, which makes gradients faster where
-    nothing goes on beside them.
+    A process that has the machine to itself gets a thread for each core that it may use, and two
+    at least: with one, choosing actions would wait for the gradients that are computed beside it.
+    With ``splits_operations`` one operation may use all of these cores, which makes gradients
+    faster where nothing goes on beside them.
     """
     import tensorflow as tf
 
-    threads = max(2, os.cpu_count() or 1) if has_the_machine else 1
+    cores = usable_cores() if has_the_machine else 1
     # Threads that have been started stay as they are: the first agent of a process decides.
     with suppress(RuntimeError):
-        tf.config.threading.set_intra_op_parallelism_threads(threads if splits_operations else 1)
-        tf.config.threading.set_inter_op_parallelism_threads(threads)
+        tf.config.threading.set_intra_op_parallelism_threads(cores if splits_operations else 1)
+        tf.config.threading.set_inter_op_parallelism_threads(
+            max(2, cores) if has_the_machine else 1
+        )
     if not gpu:
         tf.config.set_visible_devices([], "GPU")
+        return
+    for device in tf.config.list_physical_devices("GPU"):
+        with suppress(RuntimeError):  # the same: it is in use
+            tf.config.experimental.set_memory_growth(device, True)
 
 
 def has_gpu() -> bool:

@@ -10,9 +10,9 @@ REPOSITORY = Path(__file__).parent.parent.parent
 
 #: The modules that every layer shares. They import one another and nothing else of the package.
 WORDS = (
-    "relaax.address", "relaax.allocator", "relaax.errors", "relaax.evaluation",
-    "relaax.hints", "relaax.interval_metrics", "relaax.kept_counts", "relaax.live_lines",
-    "relaax.metrics", "relaax.observations",
+    "relaax.address", "relaax.allocator", "relaax.cgroups", "relaax.cores", "relaax.errors",
+    "relaax.evaluation", "relaax.hints", "relaax.interval_metrics", "relaax.kept_counts",
+    "relaax.live_lines", "relaax.metrics", "relaax.observations",
     "relaax.run_variables", "relaax.shard", "relaax.spaces", "relaax.steps",
     "relaax.throttled_log", "relaax.tls_refusals", "relaax.wait_report",
     "relaax.whole_numbers", "relaax.yaml_limits",

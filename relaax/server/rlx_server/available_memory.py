@@ -1,19 +1,19 @@
 """How much memory this process may still take: of the machine, and of the container it runs in.
 
 A container's limit is one of its cgroup, or of a cgroup around that; the kernel kills what goes
-beyond it, however much the machine has left. Both versions of cgroups are read, as the kernel
-documents them: https://docs.kernel.org/admin-guide/cgroup-v2.html (memory.max, memory.current,
-memory.stat) and https://docs.kernel.org/admin-guide/cgroup-v1/memory.html.
+beyond it, however much the machine has left.
 """
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import psutil
+
+from relaax.cgroups import cgroups_of
 
 
 @dataclass(frozen=True)
@@ -87,52 +87,7 @@ class AvailableMemory:
 
 def memory_groups(process: Path) -> Sequence[MemoryGroup]:
     """Return the cgroup that a process is in, and those around it; ``process`` is in /proc."""
-    try:
-        mounts = list(_mounts((process / "mountinfo").read_text()))
-        memberships = (process / "cgroup").read_text().splitlines()
-    except OSError:  # not Linux, or /proc is hidden
-        return []
-    groups = []
-    for line in memberships:
-        _, controllers, path = line.split(":", 2)
-        names = _V2 if not controllers else _V1
-        if controllers and "memory" not in controllers.split(","):
-            continue
-        for mount in mounts:
-            if mount.names == names:
-                groups += [MemoryGroup(place, names) for place in mount.places(path)]
-    return groups
-
-
-@dataclass(frozen=True)
-class _Mount:
-    """Where a hierarchy of cgroups can be seen."""
-
-    #: The cgroup that is seen at ``point``.
-    root: str
-    point: Path
-    names: _Names
-
-    def places(self, path: str) -> Iterator[Path]:
-        """Yield the directories of the cgroup ``path`` and those around it, as far as seen."""
-        within = PurePosixPath(path)
-        with suppress(ValueError):  # the mount shows another part of the hierarchy
-            within = within.relative_to(self.root)
-        place = self.point / within.relative_to(within.anchor)
-        while True:
-            yield place
-            if place == self.point:
-                return
-            place = place.parent
-
-
-def _mounts(mountinfo: str) -> Iterator[_Mount]:
-    """Yield the mounts of cgroups with memory in them; see proc_pid_mountinfo(5)."""
-    for line in mountinfo.splitlines():
-        before, _, after = line.partition(" - ")
-        root, point = before.split(" ")[3:5]
-        kind, _, options = after.split(" ", 2)
-        if kind == "cgroup2":
-            yield _Mount(root, Path(point), _V2)
-        elif kind == "cgroup" and "memory" in options.split(","):
-            yield _Mount(root, Path(point), _V1)
+    return [
+        MemoryGroup(group.directory, _V2 if group.is_version_2 else _V1)
+        for group in cgroups_of("memory", process)
+    ]

@@ -1,7 +1,6 @@
 """Puts an RLX server together: the one place that reads its configuration."""
 
 import itertools
-import os
 import selectors
 import socket
 import zlib
@@ -11,6 +10,7 @@ from functools import partial
 from relaax.access import Access, current_access
 from relaax.access.tls import ServerContexts
 from relaax.algorithm_base import ConfigBase, Evaluation
+from relaax.cores import usable_cores
 from relaax.protocol import FrameConnection
 from relaax.protocol.framing import DEFAULT_MAX_FRAME_BYTES
 from relaax.protocol.tls_socket import TlsSocket
@@ -155,7 +155,7 @@ def shared_workers_of(options: RlxServerOptions, config: ConfigBase) -> int | No
     if options.workers == "connection":
         return None
     if options.workers == "auto":
-        return 1 if config.uses_gpu() else len(os.sched_getaffinity(0))
+        return 1 if config.uses_gpu() else usable_cores()
     return options.workers
 
 

@@ -1,6 +1,5 @@
 """How many workers there are, and what no two RLX servers share."""
 
-import os
 import socket
 from itertools import islice
 from types import SimpleNamespace
@@ -8,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from relaax.algorithm_base import ConfigBase
+from relaax.cores import usable_cores
 from relaax.server.common.configuration import RlxServerOptions
 from relaax.server.rlx_server.wiring import (
     first_connection_mib,
@@ -28,7 +28,7 @@ def test_a_number_of_workers_is_what_it_says(gpu):
 
 
 def test_the_automatic_number_is_one_for_each_core_that_may_be_used():
-    assert workers("auto") == len(os.sched_getaffinity(0))
+    assert workers("auto") == usable_cores()
 
 
 def test_one_worker_has_the_gpu():

@@ -1,0 +1,78 @@
+"""The cgroups that this process is in: what a container may use of its machine.
+
+Both versions are read, as the kernel documents them:
+https://docs.kernel.org/admin-guide/cgroup-v2.html and
+https://docs.kernel.org/admin-guide/cgroup-v1/index.html. A limit is one of its cgroup, or of a
+cgroup around that.
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+#: Where the kernel tells of this process.
+OWN_PROCESS = Path("/proc/self")
+
+
+@dataclass(frozen=True)
+class Cgroup:
+    """A cgroup that may limit this process."""
+
+    directory: Path
+    is_version_2: bool
+
+
+def cgroups_of(controller: str, process: Path = OWN_PROCESS) -> list[Cgroup]:
+    """Return the cgroup with this controller that a process is in, and those around it.
+
+    ``process`` is its directory in /proc. Nothing where the system has no cgroups, or hides them.
+    """
+    try:
+        mounts = list(_mounts((process / "mountinfo").read_text(), controller))
+        memberships = (process / "cgroup").read_text().splitlines()
+    except OSError:  # not Linux, or /proc is hidden
+        return []
+    found = []
+    for line in memberships:
+        _, controllers, path = line.split(":", 2)
+        if controllers and controller not in controllers.split(","):
+            continue
+        for mount in mounts:
+            if mount.is_version_2 == (not controllers):
+                found += [Cgroup(place, mount.is_version_2) for place in mount.places(path)]
+    return found
+
+
+@dataclass(frozen=True)
+class _Mount:
+    """Where a hierarchy of cgroups can be seen."""
+
+    #: The cgroup that is seen at ``point``.
+    root: str
+    point: Path
+    is_version_2: bool
+
+    def places(self, path: str) -> Iterator[Path]:
+        """Yield the directories of the cgroup ``path`` and those around it, as far as seen."""
+        within = PurePosixPath(path)
+        with suppress(ValueError):  # the mount shows another part of the hierarchy
+            within = within.relative_to(self.root)
+        place = self.point / within.relative_to(within.anchor)
+        while True:
+            yield place
+            if place == self.point:
+                return
+            place = place.parent
+
+
+def _mounts(mountinfo: str, controller: str) -> Iterator[_Mount]:
+    """Yield the mounts of cgroups with this controller in them; see proc_pid_mountinfo(5)."""
+    for line in mountinfo.splitlines():
+        before, _, after = line.partition(" - ")
+        root, point = before.split(" ")[3:5]
+        kind, _, options = after.split(" ", 2)
+        if kind == "cgroup2":
+            yield _Mount(root, Path(point), is_version_2=True)
+        elif kind == "cgroup" and controller in options.split(","):
+            yield _Mount(root, Path(point), is_version_2=False)
