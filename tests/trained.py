@@ -66,7 +66,7 @@ def save_trained(
     parameters = random.normal(0, 0.5, blank.tensors["parameters"].shape).astype(np.float32)
     if hasattr(config, "filters"):
         filtering = sum(each.length for each in config.filters().states.values())
-        if filtering:  # a count, means and variances
+        if filtering:  # counts, means and deviations
             parameters[-filtering:] = random.uniform(2, 5, filtering)
     CheckpointSaver(DirectoryStore(directory), keep=5).save(
         Checkpoint({**blank.tensors, "parameters": parameters}, step, 7, blank.fingerprint)

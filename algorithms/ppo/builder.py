@@ -1,6 +1,6 @@
 """Wires PPO: the one place that reads the configuration, and hands values to parts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -72,12 +72,12 @@ def make_batch_agent(
         action_mask=settings.mask_name,
     )
     return Actor(
-        preprocessor=_preprocessor(config, Filters()),
+        preprocessor=_preprocessor(config, Filters(), filtered_later=filters.states),
         policy=policy,
         model=FilteringModel(model, filters.states) if filters.states else model,
         distribution=distribution,
         columns=columns,
-        rollouts=StepRecorder(columns),
+        rollouts=StepRecorder(columns_of(config, filters.states)),
         experience=PullingSink(
             experience,
             source,
@@ -97,9 +97,13 @@ def make_batch_agent(
     )
 
 
-def _preprocessor(config: Config, filters: Filters) -> Preprocessor:
+def _preprocessor(
+    config: Config, filters: Filters, filtered_later: Collection[str] = ()
+) -> Preprocessor:
     settings = config.settings
-    return Preprocessor(settings.inputs, settings.history_len, settings.mask, filters.states)
+    return Preprocessor(
+        settings.inputs, settings.history_len, settings.mask, filters.states, filtered_later
+    )
 
 
 def make_learner(config: Config, seed: int | None) -> LearnerBase:
@@ -169,7 +173,7 @@ def replay_spec(config: Config) -> ReplaySpec:
         Limiter(min_items=count, max_items=count),
         holds_drawn=settings.wait_for_learning,
     )
-    schema = schema_of(columns_of(config))
+    schema = schema_of(columns_of(config, config.filters().states))
     return ReplaySpec(schema, settings.steps_stored, {TABLE: table}, config.units())
 
 

@@ -1,6 +1,6 @@
 """Checks states and stacks the latest ones into observations."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from relaax.errors import InvalidState
 from relaax.hints import did_you_mean_one_of
 from relaax.learning.arrays import aligned_empty, zero_padded
 from relaax.learning.filters import ZFilter
+from relaax.learning.filters.statistics import LARGEST
 from relaax.learning.shapes import GREY, length_alone, lengths_by_name, needs_axis, written_size
 from relaax.observations import (
     UNNAMED,
@@ -27,6 +28,8 @@ BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
 
 _NO_FILTERS: Mapping[str, ZFilter] = {}
+
+_FLOAT = np.dtype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,8 @@ class Preprocessor:
     ``state_size`` is the shape of one state, or the shapes of its arrays by name; ``history_len``
     says how many of the latest ones are put side by side, for all of them or by name. Among named
     arrays may be an ``action_mask``. Numbers and vectors may have ``filters``, by name, which see
-    each state once.
+    each state once. Those that will be ``filtered_later`` stay float64, as all that is filtered
+    must be until its mean is subtracted.
     """
 
     def __init__(
@@ -55,17 +59,20 @@ class Preprocessor:
         history_len: int | Mapping[str, int] = 1,
         action_mask: ActionMask | None = None,
         filters: Mapping[str, ZFilter] = _NO_FILTERS,
+        filtered_later: Collection[str] = (),
     ) -> None:
+        def history_of(name: str, shape: Shape, length: int) -> _History:
+            return _History(shape, length, name, filters.get(name), name in filtered_later)
+
         self._alone: _History | None = None
         self._parts: dict[str, _History | _Masks] = {}
         self._written_size = written_size(state_size)
         if not isinstance(state_size, Mapping):
-            length = length_alone(history_len)
-            self._alone = _History(state_size, length, UNNAMED, filters.get(UNNAMED))
+            self._alone = history_of(UNNAMED, state_size, length_alone(history_len))
             return
         lengths = lengths_by_name(state_size, history_len)
         for name, shape in state_size.items():
-            self._parts[name] = _History(shape, lengths[name], name, filters.get(name))
+            self._parts[name] = history_of(name, shape, lengths[name])
         if action_mask is not None:
             self._parts[action_mask.name] = _Masks(action_mask)
 
@@ -74,7 +81,8 @@ class Preprocessor:
 
         ``states`` are an array, arrays by name, or a sequence of B states, of which each is an
         array or maps names, perhaps nested ones, to arrays. InvalidState says what does not fit.
-        Images of bytes stay so, masks become bytes, and all else is float32.
+        Images of bytes stay so, masks become bytes, what is filtered is float64, and all else is
+        float32.
         """
         if self._alone is not None:
             if isinstance(states, dict):
@@ -151,13 +159,20 @@ class _History:
     episode before is seen; every later state pushes the oldest one out.
 
     ``state_size`` is the shape of one state; a number and a grey image [H, W] get an axis to stack
-    along.
+    along. What ``is_filtered_later`` is as exact as what has a filter.
     """
 
     def __init__(
-        self, state_size: Shape, history_len: int, name: str, z_filter: ZFilter | None
+        self,
+        state_size: Shape,
+        history_len: int,
+        name: str,
+        z_filter: ZFilter | None,
+        is_filtered_later: bool,
     ) -> None:
         self._filter = z_filter
+        is_exact = is_filtered_later or z_filter is not None
+        self._type: np.dtype[Any] = np.dtype(np.float64 if is_exact else np.float32)
         self._state_size = state_size
         self._name = name
         self._needs_axis = needs_axis(state_size)
@@ -168,12 +183,12 @@ class _History:
     def check(self, states: Sequence[Any] | Array) -> Array:
         """Return states of B environments as an array [B, ...]; InvalidState if they are none.
 
-        Images of bytes stay so. All else is float32, so that vectors of all clients are of one
-        type: bytes are scaled to [0, 1] as a network scales them.
+        Images of bytes stay so. All else is of one type, so that vectors of all clients are: bytes
+        are scaled to [0, 1] as a network scales them.
         """
-        array = _as_numbers(states, self._name)
+        array = _as_numbers(states, self._name, self._type)
         if array.dtype == np.uint8 and len(self._state_size) < GREY:
-            array = array / np.float32(255)
+            array = array / self._type.type(255)
         if array.shape[1:] != self._state_size:
             raise InvalidState(
                 f"{_what(self._name)} has shape {list(array.shape[1:])}, "
@@ -183,7 +198,7 @@ class _History:
 
     def none(self) -> Array:
         """Return states of no environment."""
-        return np.zeros((0, *self._state_size), np.float32)
+        return np.zeros((0, *self._state_size), self._type)
 
     def grow(self, capacity: int) -> None:
         """Make room for slots below ``capacity``; MemoryError where there is none."""
@@ -234,7 +249,7 @@ class _Masks:
 
     def check(self, states: Sequence[Any] | Array) -> Array:
         """Return uint8 [B, actions]; InvalidState for what is no such array."""
-        array = _as_numbers(states, self._mask.name)
+        array = _as_numbers(states, self._mask.name, _FLOAT)
         if array.shape[1:] != (self._mask.outputs,):
             raise InvalidState(
                 f"{_what(self._mask.name)} has shape {list(array.shape[1:])}; "
@@ -261,9 +276,9 @@ def _what(name: str) -> str:
     return f"the observation {name}" if name else "a state"
 
 
-def _as_numbers(states: Sequence[Any] | Array, name: str) -> Array:
-    """Return bytes as they are and all other numbers as float32."""
-    if type(states) is np.ndarray and states.dtype == np.float32:
+def _as_numbers(states: Sequence[Any] | Array, name: str, kind: np.dtype[Any]) -> Array:
+    """Return bytes as they are and all other numbers as ``kind``, finite in float32."""
+    if type(states) is np.ndarray and states.dtype == kind:
         return _finite(states, name)
     array = as_numbers(states)
     if array is None:
@@ -272,7 +287,7 @@ def _as_numbers(states: Sequence[Any] | Array, name: str) -> Array:
     if array.dtype == np.uint8:
         return array
     with np.errstate(over="ignore"):
-        array = array.astype(np.float32, copy=False)
+        array = array.astype(kind, copy=False)
     return _finite(array, name)
 
 
@@ -285,6 +300,8 @@ def _why(what: str, states: Any) -> str:
 
 
 def _finite(array: Array, name: str) -> Array:
-    if not np.logical_and.reduce(np.isfinite(array), axis=None):  # faster than .all() if small
+    # Reductions are faster than .all() if small. NaN compares with nothing.
+    is_finite = np.isfinite(array) if array.dtype == _FLOAT else np.abs(array) <= LARGEST
+    if not np.logical_and.reduce(is_finite, axis=None):
         raise InvalidState(f"{_what(name)} has a value that is not finite in float32")
     return array

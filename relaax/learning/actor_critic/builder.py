@@ -1,6 +1,6 @@
 """Wires an actor-critic: the one place that reads the configuration, and hands values to parts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import TypeAlias
 
@@ -173,10 +173,10 @@ def make_gradients(
     return RolloutGradients(network, tensors, objective, length, columns_of(config))
 
 
-def columns_of(config: PolicyConfig) -> Columns:
-    """Return what one row of a rollout is made of."""
+def columns_of(config: PolicyConfig, filtered: Collection[str] = ()) -> Columns:
+    """Return what one row of a rollout is made of; observations that will be ``filtered`` apart."""
     mask = config.settings.mask_name
-    return Columns.of(config.network, config.distribution, action_mask=mask)
+    return Columns.of(config.network, config.distribution, action_mask=mask, filtered=filtered)
 
 
 def prepare_to_fork() -> None:

@@ -2,7 +2,7 @@
 
 ``filters``          the filters of an algorithm: settings, and where their statistics are merged
 ``filtering_model``  chooses actions by filtered states, and leaves the states as they are
-``statistics``       counts, means and variances in a flat vector, and how two are merged
+``statistics``       counts, means and deviations in a flat vector, and how two are merged
 ``z_filter``         a worker's end: filters, and gathers what has come since the last update
 
 Statistics are the tail of the vector of parameters: they travel with gradients and values, are in
@@ -16,11 +16,13 @@ from relaax.learning.filters.filters import (
     FilterSettings,
     MergingOptimizer,
     ParameterSource,
+    widths_of,
 )
 from relaax.learning.filters.statistics import initial_statistics
 from relaax.learning.filters.z_filter import Scale, ZFilter
 
 __all__ = [
     "FilterSettings", "FilteredBridge", "FilteringModel", "Filters", "MergingOptimizer",
-    "ParameterSource", "Scale", "ZFilter", "initial_statistics", "scaled_states"
+    "ParameterSource", "Scale", "ZFilter", "initial_statistics", "scaled_states",
+    "widths_of"
 ]  # fmt: skip

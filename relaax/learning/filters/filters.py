@@ -1,6 +1,6 @@
 """The filters of an algorithm: settings, and where their statistics are merged."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Any, Protocol
@@ -12,13 +12,15 @@ from relaax.algorithm_base import (
     GradientSink,
     Section,
     Values,
+    VariableFeed,
+    VariableSink,
     VariableSource,
     Version,
 )
 from relaax.learning.filters.statistics import initial_statistics, length_of, merge
 from relaax.learning.filters.z_filter import Scale, ZFilter
 from relaax.learning.optimizers.optimizer import Optimizer, Slots
-from relaax.observations import UNNAMED, Shapes
+from relaax.observations import UNNAMED, Observations, Shapes
 
 
 class FilterSettings(Section):
@@ -31,10 +33,10 @@ class FilterSettings(Section):
 
     def filters_of(self, inputs: Shapes) -> "Filters":
         """Return new filters of states of these shapes but images, and of rewards."""
-        return Filters(_widths(inputs) if self.filter_states else None, self.filter_rewards)
+        return Filters(widths_of(inputs) if self.filter_states else None, self.filter_rewards)
 
 
-def _widths(shapes: Shapes) -> dict[str, int]:
+def widths_of(shapes: Shapes) -> dict[str, int]:
     """Return how long each vector is, by name; a number is a vector of one."""
     named = shapes if isinstance(shapes, Mapping) else {UNNAMED: shapes}
     return {name: prod(shape) for name, shape in named.items() if len(shape) <= 1}
@@ -70,10 +72,15 @@ class MergingOptimizer:
         """Take one step with the first part of both vectors, and merge the tails, in place."""
         begin = len(parameters) - sum(self._lengths)
         self._optimizer.apply(parameters[:begin], gradient[:begin], learning_rate)
-        for length in self._lengths:
-            end = begin + length
-            merge(parameters[begin:end], gradient[begin:end])
-            begin = end
+        _merge_all(self._lengths, parameters[begin:], gradient[begin:])
+
+
+def _merge_all(lengths: Iterable[int], vector: FloatVector, added: FloatVector) -> None:
+    """Merge the statistics of several filters, one behind another, in place."""
+    begin = 0
+    for length in lengths:
+        merge(vector[begin : begin + length], added[begin : begin + length])
+        begin += length
 
 
 class ParameterSource(VariableSource, GradientSink, Protocol):
@@ -93,9 +100,9 @@ class FilteredSource:
 
     def get(self, known: Version | None = None) -> Values:
         """Return the newest values of the network."""
-        return self._split(self._source.get(known))
+        return self.split(self._source.get(known))
 
-    def _split(self, values: Values) -> Values:
+    def split(self, values: Values) -> Values:
         """Put the statistics to use, and return the values without them."""
         vector = values.vector
         if vector is None or not self._tail:
@@ -106,6 +113,32 @@ class FilteredSource:
             each.use(vector[begin : begin + each.length])
             begin += each.length
         return replace(values, vector=own)
+
+
+class FilteredFeed(FilteredSource):
+    """A ``FilteredSource`` of a source that is a ``VariableFeed``, and so is it."""
+
+    def __init__(
+        self, feed: VariableFeed, source: VariableSource, filters: Sequence[ZFilter]
+    ) -> None:
+        super().__init__(source, filters)
+        self._feed = feed
+
+    def subscribe(self, sink: VariableSink) -> None:
+        """Publish new values of the network to ``sink`` from now on."""
+        self._feed.subscribe(_SplittingSink(self, sink))
+
+
+class _SplittingSink:
+    """A ``VariableSink`` that hands on the network's own part."""
+
+    def __init__(self, source: FilteredSource, sink: VariableSink) -> None:
+        self._source = source
+        self._sink = sink
+
+    def publish(self, values: Values) -> None:
+        """Put the statistics to use, and hand on the values without them."""
+        self._sink.publish(self._source.split(values))
 
 
 class FilteredBridge(FilteredSource):
@@ -121,7 +154,7 @@ class FilteredBridge(FilteredSource):
     def apply(self, gradient: FloatVector, steps: int, computed_with: Version | None) -> Values:
         """Apply a gradient of the network, and send what the filters have gathered with it."""
         whole = np.concatenate([gradient, *(each.take() for each in self._filters)])
-        return self._split(self._bridge.apply(whole, steps, computed_with))
+        return self.split(self._bridge.apply(whole, steps, computed_with))
 
 
 class Filters:
@@ -161,6 +194,34 @@ class Filters:
             begin += each.length
         return own, scales
 
+    def gather(self, observations: Observations) -> None:
+        """Take note of observations [B, ...]; of stacked states the newest count."""
+        for name, each in self.states.items():
+            part = observations[name] if isinstance(observations, dict) else observations
+            each.gather(part[:, -each.width :])
+
+    def settle(self, statistics: FloatVector) -> None:
+        """Merge what was gathered into ``statistics``, in place, and filter by it from now on.
+
+        They are those of all filters, one behind another: of one process, which shares them with no
+        other.
+        """
+        gathered = np.concatenate([each.take() for each in self._all])
+        _merge_all([each.length for each in self._all], statistics, gathered)
+        self.use(self.separated(statistics)[1])
+
+    def add(self, total: FloatVector, gradient: FloatVector) -> None:
+        """Add a gradient to ``total``, in place; the statistics behind both are merged."""
+        lengths = [each.length for each in self._all]
+        begin = len(total) - sum(lengths)
+        total[:begin] += gradient[:begin]
+        _merge_all(lengths, total[begin:], gradient[begin:])
+
+    def mean(self, total: FloatVector, count: int) -> FloatVector:
+        """Return the mean of ``count`` gradients that were added, with their statistics behind."""
+        begin = len(total) - sum(each.length for each in self._all)
+        return np.concatenate([total[:begin] / np.float32(count), total[begin:]])
+
     def still(self) -> "Filters":
         """Return filters of the same numbers, by the same scales, that gather nothing."""
         widths = {name: each.width for name, each in self.states.items()}
@@ -174,7 +235,11 @@ class Filters:
 
     def sourced(self, source: VariableSource) -> VariableSource:
         """Return ``source`` as the network sees it, where no gradients are sent."""
-        return FilteredSource(source, self._all) if self._all else source
+        if not self._all:
+            return source
+        if isinstance(source, VariableFeed):
+            return FilteredFeed(source, source, self._all)
+        return FilteredSource(source, self._all)
 
     def optimizer(self, optimizer: Optimizer) -> Optimizer:
         """Return what updates whole vectors: ``optimizer`` their parameters, merging the rest."""
@@ -192,4 +257,6 @@ class Filters:
             found["filtered_states"] = {name: each.width for name, each in self.states.items()}
         if self.rewards is not None:
             found["filtered_rewards"] = True
+        if self._all:
+            found["statistics_of_filters"] = "means and deviations of 48 bits"
         return found

@@ -9,14 +9,17 @@ import numpy.typing as npt
 
 from relaax.algorithm_base import FloatVector
 from relaax.learning.filters.statistics import (
+    LARGEST,
     DoubleArray,
-    initial_statistics,
+    initial_moments,
     length_of,
-    merge,
-    statistics_of,
+    merge_moments,
+    moments_of,
+    packed,
+    unpacked,
 )
 
-Limit: TypeAlias = FloatVector | np.float32
+Limit: TypeAlias = DoubleArray | np.float64
 
 #: Filtered numbers lie within this many standard deviations.
 MOST_DEVIATIONS = 10.0
@@ -25,19 +28,20 @@ MOST_DEVIATIONS = 10.0
 #: away: one wrong number of one client must not spoil what all workers filter by.
 MOST_GATHERED_DEVIATIONS = 1e3
 
-#: The same before there are any deviations: no number is taken for a larger one.
+#: The same before there are any deviations, where most numbers are 0.
 MOST_AT_FIRST = 1e6
 
-#: The same at all times: squares of larger numbers, summed, come near the limits of float32.
-MOST = 1e9
+#: A number that varies by a smaller part of itself does not vary: that is what float64 rounds.
+LEAST_PART = 1e-13
 
-#: Smaller deviations are taken for this one, so that nothing is divided by zero.
-LEAST_DEVIATION = 1e-4
+#: Before there are deviations, so many rows are judged together by their median; fewer than the
+#: second number wait for others.
+ROWS_AT_FIRST, LEAST_ROWS_AT_FIRST = 32, 5
 
 
 @dataclass(frozen=True)
 class Scale:
-    """What numbers are filtered by; float32 [D] each, or one number for all."""
+    """What numbers are filtered by; float64 [D] each, or one number for all."""
 
     lowest: Limit
     highest: Limit
@@ -45,20 +49,28 @@ class Scale:
     #: One by the deviation.
     factor: Limit
 
-    def near(self, rows: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+    @property
+    def needs_double(self) -> bool:
+        """Whether float32 would round numbers by more than a thousandth of their deviation."""
+        rounded = np.finfo(np.float32).eps * np.abs(self.center) * self.factor
+        return bool(np.max(rounded, initial=0.0) > 1e-3)
+
+    def near(self, rows: npt.NDArray[np.floating]) -> DoubleArray:
         """Return rows [B, D] within the limits of what is believed."""
-        near: npt.NDArray[np.floating] = np.clip(rows, self.lowest, self.highest)
+        near: DoubleArray = np.clip(rows, self.lowest, self.highest, dtype=np.float64)
         return near
 
-    def scaled(self, near: npt.NDArray[np.floating]) -> FloatVector:
-        """Return such rows in deviations from the center: float32 [B, D]."""
+    def scaled(self, near: DoubleArray) -> FloatVector:
+        """Return such rows in deviations from the center: float32 [B, D].
+
+        What is subtracted may be a million times the deviation: float32 comes last.
+        """
         scaled = (near - self.center) * self.factor
-        clipped: FloatVector = np.clip(scaled, -MOST_DEVIATIONS, MOST_DEVIATIONS)
-        return clipped.astype(np.float32, copy=False)
+        return np.clip(scaled, -MOST_DEVIATIONS, MOST_DEVIATIONS).astype(np.float32)
 
 
 #: As long as nothing is known.
-_FIRST = Scale(np.float32(-MOST_AT_FIRST), np.float32(MOST_AT_FIRST), np.float32(0), np.float32(1))
+_FIRST = Scale(np.float64(-LARGEST), np.float64(LARGEST), np.float64(0), np.float64(1))
 
 
 class ZFilter:
@@ -69,19 +81,22 @@ class ZFilter:
 
     Without ``subtracts_mean`` the rows are divided by their root mean square alone, which is meant
     for rewards: to subtract their mean would pay or punish long episodes. A reward that is always
-    1 stays 1.
+    1 stays 1. A number that never varies is divided by its own size, and 0 by 1.
 
     With ``gathers`` false nothing is gathered: what is filtered is no part of any statistics.
 
-    Numbers that are very far away are gathered as nearer ones: at first beyond ``MOST_AT_FIRST``,
-    then farther than ``MOST_GATHERED_DEVIATIONS`` from the mean, and always beyond ``MOST``.
+    Numbers that are very far away are gathered as nearer ones: farther than
+    ``MOST_GATHERED_DEVIATIONS`` from the mean; at first from the median of some rows, whose
+    deviation is the median distance from it, or the median itself.
     """
 
     def __init__(self, width: int, subtracts_mean: bool = True, gathers: bool = True) -> None:
         self.width = width
         self._subtracts_mean = subtracts_mean
         self._gathers = gathers
-        self._gathered: DoubleArray = initial_statistics(width).astype(np.float64)
+        self._gathered = initial_moments(width)
+        #: Rows that came before there was anything to judge them by.
+        self._first_rows: DoubleArray = np.zeros((0, width))
         self._changes = threading.Lock()
         #: What it filters by; replaced as a whole.
         self.scale = _FIRST
@@ -99,12 +114,13 @@ class ZFilter:
         scale = self.scale
         near = scale.near(rows)
         if self._gathers:
-            self._gather(near)
+            self._gather(near, scale)
         return scale.scaled(near)
 
     def gather(self, rows: npt.NDArray[np.floating]) -> None:
         """Take note of rows [B, D], as ``filtered`` does."""
-        self._gather(self.scale.near(rows))
+        scale = self.scale
+        self._gather(scale.near(rows), scale)
 
     def scaled(self, rows: npt.NDArray[np.floating]) -> FloatVector:
         """Return rows [B, D] as ``filtered`` does, and gather nothing."""
@@ -114,36 +130,63 @@ class ZFilter:
     def take(self) -> FloatVector:
         """Return the statistics of what was gathered since the last time, float32 [length].
 
-        They are finite.
+        They are finite. The first rows wait until there are enough of them.
         """
         with self._changes:
-            taken = self._gathered.astype(np.float32)
+            least = LEAST_ROWS_AT_FIRST if self.scale is _FIRST else 1
+            if len(self._first_rows) >= least:
+                self._judge_first_rows()
+            taken = packed(self._gathered)
             self._gathered[:] = 0
         return taken
 
-    def _gather(self, near: npt.NDArray[np.floating]) -> None:
-        if len(near):
-            added = statistics_of(near)
-            with self._changes:
-                merge(self._gathered, added)
+    def _gather(self, near: DoubleArray, scale: Scale) -> None:
+        if not len(near):
+            return
+        with self._changes:
+            if scale is not _FIRST:
+                merge_moments(self._gathered, moments_of(near))
+                return
+            self._first_rows = np.concatenate([self._first_rows, near])
+            if len(self._first_rows) >= ROWS_AT_FIRST:
+                self._judge_first_rows()
+
+    def _judge_first_rows(self) -> None:
+        scale, rows = self.scale, self._first_rows
+        near = _near_median(rows) if scale is _FIRST else scale.near(rows)
+        merge_moments(self._gathered, moments_of(near))
+        self._first_rows = self._first_rows[:0]
 
     def use(self, statistics: FloatVector) -> None:
         """Filter by ``statistics`` [length] from now on, unless nothing has been seen yet."""
-        if statistics[0] >= 2:
-            self.scale = self.scale_of(statistics)
+        scale = self.scale_of(statistics)
+        if scale is not _FIRST:
+            self.scale = scale
 
     def scale_of(self, statistics: FloatVector) -> Scale:
         """Return what ``statistics`` [length] filter by."""
-        if statistics[0] < 2:
+        moments = unpacked(statistics)
+        if moments[0] < 2:
             return _FIRST
-        mean, variance = np.split(statistics[1:], 2)
+        mean, deviation = np.split(moments[1:], 2)
         center = mean if self._subtracts_mean else np.zeros_like(mean)
-        size = np.sqrt(variance + np.square(mean - center))
-        deviation = np.maximum(size, np.float32(LEAST_DEVIATION))
-        reach = deviation * np.float32(MOST_GATHERED_DEVIATIONS)
+        size = np.hypot(deviation, mean - center)
+        varies = size > LEAST_PART * np.abs(mean)
+        size = np.where(varies, size, np.where(mean == 0, 1.0, np.abs(mean)))
+        reach = size * MOST_GATHERED_DEVIATIONS
         return Scale(
-            lowest=np.maximum(center - reach, np.float32(-MOST)),
-            highest=np.minimum(center + reach, np.float32(MOST)),
+            lowest=np.maximum(center - reach, -LARGEST),
+            highest=np.minimum(center + reach, LARGEST),
             center=center,
-            factor=np.reciprocal(deviation),
+            factor=np.reciprocal(size),
         )
+
+
+def _near_median(rows: DoubleArray) -> DoubleArray:
+    """Return rows [B, D] without what lies too far away from most of them."""
+    center = np.median(rows, axis=0)
+    deviation = np.median(np.abs(rows - center), axis=0)
+    reach = MOST_GATHERED_DEVIATIONS * np.maximum(deviation, np.abs(center))
+    reach[reach == 0] = MOST_AT_FIRST
+    near: DoubleArray = np.clip(rows, center - reach, center + reach)
+    return near

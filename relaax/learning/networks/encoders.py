@@ -23,6 +23,14 @@ def is_image(shape: Shape) -> bool:
     return len(shape) == _IMAGE
 
 
+def sees_pictures(encoder: Encoder) -> bool:
+    """Return whether an observation usually comes as bytes: where convolutions look at it.
+
+    What only dense layers see is a table of numbers.
+    """
+    return any(isinstance(layer, Convolution) for layer in encoder.layers)
+
+
 def default_encoder(place: str, shape: Shape) -> Encoder:
     """Return the encoder of a named observation: convolutions for an image, then a dense layer.
 

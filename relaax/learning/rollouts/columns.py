@@ -1,6 +1,6 @@
 """What one row of a rollout is made of."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from relaax.learning.distributions.base import ActionHead
 from relaax.learning.networks.description import Network
-from relaax.learning.networks.encoders import is_image
-from relaax.observations import Observations, Shape, Shapes, mapped
+from relaax.learning.networks.encoders import is_image, sees_pictures
+from relaax.observations import UNNAMED, Observations, Shapes, mapped
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -21,13 +21,15 @@ class Columns:
 
     #: By name if observations have names.
     observation_shape: Shapes
-    #: The usual one, to prepare for: bytes for images, else float32. By name, too.
+    #: The usual one, to prepare for; by name, too. Of ``open_types`` it may be another.
     observation_dtype: npt.DTypeLike | Mapping[str, npt.DTypeLike]
     #: Of one action; () for a number.
     action_shape: tuple[int, ...]
     action_dtype: npt.DTypeLike
     #: Cells of the recurrent layer; 0 without one.
     recurrent_size: int = 0
+    #: Names of observations whose type is that of the first one that comes, and stays.
+    open_types: frozenset[str] = frozenset()
 
     @classmethod
     def of(
@@ -36,18 +38,20 @@ class Columns:
         distribution: ActionHead,
         observation_dtype: npt.DTypeLike | None = None,
         action_mask: str | None = None,
+        filtered: Collection[str] = (),
     ) -> "Columns":
         """Return the columns of what ``network`` observes and ``distribution`` draws.
 
-        Without ``observation_dtype`` images are of bytes and vectors of float32. ``action_mask``
-        names the observation, of named ones, that is no input of the network but says which of the
-        policy's outputs are allowed.
+        Without ``observation_dtype`` vectors are of float32, and those that are still to be
+        ``filtered`` of float64. Images may be of bytes or of float32: what sees them with
+        convolutions usually gets bytes. ``action_mask`` names the observation, of named ones, that
+        is no input of the network but says which of the policy's outputs are allowed.
         """
-        shape = network.observation_shape
+        shape, types = network.observation_shape, _usual_types(network, filtered)
         if not isinstance(shape, dict):
-            dtype: Any = _usual_dtype(shape) if observation_dtype is None else observation_dtype
+            dtype: Any = types[UNNAMED] if observation_dtype is None else observation_dtype
         else:
-            dtype = {name: _usual_dtype(of_one) for name, of_one in shape.items()}
+            dtype = types
             if action_mask is not None:
                 shape[action_mask], dtype[action_mask] = (distribution.outputs,), np.uint8
         return cls(
@@ -56,6 +60,9 @@ class Columns:
             action_shape=distribution.action_shape,
             action_dtype=distribution.action_dtype,
             recurrent_size=network.lstm_size,
+            open_types=frozenset(
+                name for name, encoder in network.encoders.items() if is_image(encoder.shape)
+            ),
         )
 
     def observations(self, *counts: int) -> Observations:
@@ -79,5 +86,11 @@ class Columns:
         return np.zeros((2, count, self.recurrent_size), np.float32)
 
 
-def _usual_dtype(shape: Shape) -> npt.DTypeLike:
-    return np.uint8 if is_image(shape) else np.float32
+def _usual_types(network: Network, filtered: Collection[str]) -> dict[str, npt.DTypeLike]:
+    """Return the types that observations usually have, by name."""
+    types: dict[str, npt.DTypeLike] = {}
+    for name, encoder in network.encoders.items():
+        types[name] = np.uint8 if sees_pictures(encoder) else np.float32
+        if name in filtered:
+            types[name] = np.float64
+    return types

@@ -10,7 +10,14 @@ import numpy.typing as npt
 from relaax.algorithm_base import BatchAgentBase
 from relaax.learning.action_units import ActionUnits
 from relaax.observations import UNNAMED, Observations
-from relaax.server.export.signature import ACTION, NEXT, START, Signature, TensorInfo, zeros_of
+from relaax.server.export.signature import (
+    ACTION,
+    NEXT,
+    START,
+    ObservationInput,
+    Signature,
+    zeros_of,
+)
 from relaax.steps import START as STARTS
 from relaax.steps import read_transitions
 
@@ -68,7 +75,7 @@ def random_steps(signature: Signature, mask: str | None, seed: int = 0) -> Itera
         inputs: dict[str, Array] = {}
         states: dict[str, Array] = {}
         for each in signature.observations:
-            inputs[each.state.name] = states[each.name] = _drawn(each.state, random)
+            inputs[each.state.name] = states[each.name] = _drawn(each, random)
         if signature.mask is not None and mask is not None:
             allowed = random.integers(0, 2, (ENVIRONMENTS, *signature.mask.shape), np.uint8)
             inputs[signature.mask.name] = states[mask] = allowed
@@ -113,8 +120,13 @@ def _differences(expected: Array, found: Array, units: ActionUnits | None) -> in
     return int((~is_same.reshape(len(expected), -1).all(axis=1)).sum())
 
 
-def _drawn(info: TensorInfo, random: np.random.Generator) -> Array:
+def _drawn(observation: ObservationInput, random: np.random.Generator) -> Array:
+    """Return states such as the training saw, where its filters remember it."""
+    info, scale = observation.state, observation.scale
     shape = (ENVIRONMENTS, *info.shape)
     if info.dtype == "uint8":
         return random.integers(0, 256, shape, np.uint8)
-    return random.normal(0, 2, shape).astype(np.float32)
+    drawn = random.normal(0, 2, shape)
+    if scale is not None:
+        drawn = drawn / np.reshape(scale.factor, info.shape) + np.reshape(scale.center, info.shape)
+    return drawn.astype(info.dtype)

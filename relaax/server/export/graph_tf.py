@@ -106,7 +106,8 @@ def _where_it_goes_on(starts: tf.Tensor, state: tf.Tensor) -> tf.Tensor:
 
 
 def _filtered(scale: Scale, rows: tf.Tensor) -> tf.Tensor:
-    """Return rows [B, D] in deviations from their mean, as ``ZFilter`` does."""
-    near = tf.minimum(tf.maximum(rows, scale.lowest), scale.highest)
+    """Return rows [B, D] in deviations from their mean, float32, as ``ZFilter`` does."""
+    near = tf.minimum(tf.maximum(tf.cast(rows, tf.float64), scale.lowest), scale.highest)
     scaled = (near - scale.center) * scale.factor
-    return tf.clip_by_value(scaled, -MOST_DEVIATIONS, MOST_DEVIATIONS)
+    most = tf.constant(MOST_DEVIATIONS, tf.float64)
+    return tf.cast(tf.minimum(tf.maximum(scaled, -most), most), tf.float32)

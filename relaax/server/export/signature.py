@@ -22,7 +22,9 @@ import numpy as np
 from relaax.errors import ConfigurationError
 from relaax.learning.action_units import ActionUnits
 from relaax.learning.described_policy import DescribedPolicy
-from relaax.learning.shapes import GREY, length_alone, lengths_by_name, needs_axis, stacked_shape
+from relaax.learning.filters import Scale
+from relaax.learning.networks.encoders import sees_pictures
+from relaax.learning.shapes import length_alone, lengths_by_name, needs_axis, stacked_shape
 from relaax.observations import UNNAMED, Shape
 
 STATE, START, LSTM, ACTION, POLICY = "state", "start", "lstm", "action", "policy"
@@ -53,6 +55,8 @@ class ObservationInput:
     length: int
     #: Whether it gets a last axis along which it is stacked.
     needs_axis: bool
+    #: What it is filtered by, if it is.
+    scale: Scale | None = None
 
 
 @dataclass(frozen=True)
@@ -88,19 +92,18 @@ class Signature:
 def signature_of(policy: DescribedPolicy, has_float_images: bool = False) -> Signature:
     """Return what a policy takes.
 
-    Images are bytes, unless ``has_float_images``. ConfigurationError for observations whose names
-    cannot be told apart.
+    Images that convolutions see are bytes, unless ``has_float_images``. ConfigurationError for
+    observations whose names cannot be told apart.
     """
     sizes, lstm_size = policy.state_size, policy.network.lstm_size
     if isinstance(sizes, Mapping):
         lengths = lengths_by_name(sizes, policy.history_len)
-        observations = tuple(
-            _observation(name, _identifier(name), shape, lengths[name], has_float_images)
-            for name, shape in sizes.items()
-        )
     else:
-        length = length_alone(policy.history_len)
-        observations = (_observation(UNNAMED, STATE, sizes, length, has_float_images),)
+        sizes, lengths = {UNNAMED: sizes}, {UNNAMED: length_alone(policy.history_len)}
+    observations = tuple(
+        _observation(policy, name, shape, lengths[name], has_float_images)
+        for name, shape in sizes.items()
+    )
     mask = policy.action_mask
     signature = Signature(
         observations,
@@ -117,16 +120,18 @@ def signature_of(policy: DescribedPolicy, has_float_images: bool = False) -> Sig
 
 
 def _observation(
-    name: str, written: str, shape: Shape, length: int, has_float_images: bool
+    policy: DescribedPolicy, name: str, shape: Shape, length: int, has_float_images: bool
 ) -> ObservationInput:
-    is_image = len(shape) >= GREY
-    dtype = "uint8" if is_image and not has_float_images else "float32"
-    history = None
+    written = STATE if name == UNNAMED else _identifier(name)
+    is_bytes = sees_pictures(policy.network.encoders[name]) and not has_float_images
+    seen = "uint8" if is_bytes else "float32"
+    scale, history = policy.scales.get(name), None
     if length > 1:
         kept = "history" if name == UNNAMED else f"history_{written}"
-        history = TensorInfo(kept, stacked_shape(shape, length), dtype)
+        history = TensorInfo(kept, stacked_shape(shape, length), seen)
+    sent = "float64" if scale is not None and scale.needs_double else seen
     return ObservationInput(
-        name, TensorInfo(written, shape, dtype), history, length, needs_axis(shape)
+        name, TensorInfo(written, shape, sent), history, length, needs_axis(shape), scale
     )
 
 

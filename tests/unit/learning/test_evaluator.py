@@ -21,6 +21,7 @@ from relaax.learning.actor import Actor
 from relaax.learning.distributions import Categorical
 from relaax.learning.evaluator import EvaluationParts
 from relaax.learning.filters import Filters
+from relaax.learning.filters.statistics import packed
 from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.rollouts import RolloutStore
 from relaax.observations import UNNAMED
@@ -153,7 +154,7 @@ def test_nothing_is_recorded_and_the_learners_own_actor_is_left_alone(evaluating
 
 def statistics(mean, deviation):
     """Statistics of ten rows of two numbers."""
-    return [10, mean, mean, deviation**2, deviation**2]
+    return packed(np.array([10, mean, mean, deviation, deviation]))
 
 
 def test_states_are_filtered_by_the_statistics_of_the_episodes_policy_and_gathered_by_none():

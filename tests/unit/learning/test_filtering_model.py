@@ -16,7 +16,7 @@ ROWS = np.random.default_rng(0).normal(100.0, 5.0, (200, 2)).astype(np.float32)
 
 def in_use():
     z_filter = ZFilter(2)
-    z_filter.use(statistics_of(ROWS).astype(np.float32))
+    z_filter.use(statistics_of(ROWS))
     return z_filter
 
 

@@ -6,7 +6,16 @@ from learning_parts import Recorder
 
 from relaax.algorithm_base import NullMetrics, Version
 from relaax.learning.filters import FilteredBridge, MergingOptimizer, ZFilter, initial_statistics
-from relaax.learning.filters.statistics import MOST_ROWS, merge, statistics_of
+from relaax.learning.filters.statistics import (
+    MOST_ROWS,
+    initial_moments,
+    merge,
+    merge_moments,
+    moments_of,
+    packed,
+    statistics_of,
+    unpacked,
+)
 from relaax.learning.optimizers import RMSProp, RMSPropSettings
 from relaax.learning.parameter_service import ParameterService
 from relaax.learning.parameter_store import ParameterStore
@@ -28,28 +37,66 @@ def test_merged_statistics_are_those_of_all_rows(sizes):
     merged = initial_statistics(2)
     for part in np.split(everything, np.cumsum(sizes)[:-1]):
         merge(merged, statistics_of(part))
-    assert merged[0] == len(everything)
-    np.testing.assert_allclose(merged[1:3], everything.mean(axis=0), rtol=1e-5)
-    np.testing.assert_allclose(merged[3:], everything.var(axis=0), rtol=1e-3)
+    moments = unpacked(merged)
+    assert moments[0] == len(everything)
+    np.testing.assert_allclose(moments[1:3], everything.mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(moments[3:], everything.std(axis=0), rtol=1e-12)
 
 
-def test_many_merges_in_float32_stay_exact_to_a_thousandth():
-    merged, part = initial_statistics(2), statistics_of(rows(256))
+def test_many_merges_of_a_position_far_away_stay_exact():
+    merged, part = initial_statistics(2), statistics_of(rows(256, mean=(5.4e6, -1.8e9)))
     for _ in range(20_000):
         merge(merged, part)
-    np.testing.assert_allclose(merged[1:], part[1:], rtol=1e-3)
+    np.testing.assert_allclose(unpacked(merged)[1:], unpacked(part)[1:], rtol=1e-9)
+
+
+#: What simulators report: positions in metres, times in seconds, milliseconds and nanoseconds since
+#: 1970, counts, and the units of small things.
+UNITS = [
+    (5.4e6, 0.3), (1.8e9, 1.0), (1.8e12, 500.0), (1.8e18, 1e9), (-3e10, 2.0), (0.0, 1e-6),
+    (2e-6, 1e-6), (0.0, 1e-30), (0.0, 1e30), (1e12, 1e10),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("mean", "deviation"), UNITS)
+@pytest.mark.parametrize("workers", [1, 3])
+def test_whatever_the_offset_and_the_unit_filtered_numbers_have_deviation_one(
+    mean, deviation, workers
+):
+    random = np.random.default_rng(0)
+    filters, merged = [ZFilter(1) for _ in range(workers)], initial_statistics(1)
+    seen = []
+    for _ in range(200):
+        for each in filters:
+            some = random.normal(mean, deviation, (5, 1))
+            seen.append(some)
+            each.filtered(some)
+            merge(merged, each.take())
+        for each in filters:
+            each.use(merged)
+    everything = np.concatenate(seen)
+    expected = (everything - everything.mean()) / everything.std()
+    np.testing.assert_allclose(filters[0].scaled(everything), expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_rewards_are_of_the_size_of_one_whatever_their_unit(unit):
+    z_filter, rewards = ZFilter(1, subtracts_mean=False), rewards_of(500) * unit
+    z_filter.filtered(rewards)
+    z_filter.use(z_filter.take())
+    np.testing.assert_allclose(z_filter.filtered(rewards), rewards / size_of(rewards), rtol=1e-5)
 
 
 def test_old_rows_are_forgotten_when_there_are_very_many():
-    merged, part = initial_statistics(2), statistics_of(rows(1000))
+    merged, part = initial_moments(2), moments_of(rows(1000))
     part[0] = MOST_ROWS
-    merge(merged, part)
-    merge(merged, part)
+    merge_moments(merged, part)
+    merge_moments(merged, part)
     assert merged[0] == MOST_ROWS
 
 
 def test_nothing_gathered_changes_nothing():
-    merged = statistics_of(rows(10)).astype(np.float32)
+    merged = statistics_of(rows(10))
     before = merged.copy()
     merge(merged, initial_statistics(2))
     np.testing.assert_array_equal(merged, before)
@@ -57,7 +104,7 @@ def test_nothing_gathered_changes_nothing():
 
 def test_filtered_rows_have_mean_zero_and_deviation_one():
     z_filter, everything = ZFilter(2), rows(2000)
-    z_filter.use(statistics_of(everything).astype(np.float32))
+    z_filter.use(statistics_of(everything))
     filtered = z_filter.filtered(everything)
     assert filtered.dtype == np.float32
     np.testing.assert_allclose(filtered.mean(axis=0), 0, atol=1e-4)
@@ -70,22 +117,34 @@ def size_of(rewards):
 
 def test_rewards_are_scaled_alone():
     z_filter, rewards = ZFilter(1, subtracts_mean=False), rewards_of(2000)
-    z_filter.use(statistics_of(rewards).astype(np.float32))
+    z_filter.use(statistics_of(rewards))
     np.testing.assert_allclose(z_filter.filtered(rewards), rewards / size_of(rewards), rtol=1e-4)
 
 
 @pytest.mark.parametrize("reward", [1.0, -1.0, 1e-3, 500.0])
 def test_a_reward_that_never_varies_becomes_one(reward):
     z_filter, rewards = ZFilter(1, subtracts_mean=False), np.full((100, 1), reward)
-    z_filter.use(statistics_of(rewards).astype(np.float32))
+    z_filter.use(statistics_of(rewards))
     np.testing.assert_allclose(z_filter.filtered(rewards), np.sign(rewards), rtol=1e-4)
 
 
 def test_a_number_that_never_varies_and_one_far_away_stay_within_the_limits():
     z_filter = ZFilter(2)
-    z_filter.use(np.array([1000, 1, 1, 0, 1], np.float32))
-    filtered = z_filter.filtered(np.array([[1.0, 1e9], [1.0001, -1e9]]))
-    np.testing.assert_allclose(filtered, [[0, 10], [1, -10]], atol=1e-2)
+    z_filter.use(packed(np.array([1000.0, 2, 1, 0, 1])))
+    filtered = z_filter.filtered(np.array([[2.0, 1e9], [3.0, -1e9]]))
+    np.testing.assert_allclose(filtered, [[0, 10], [0.5, -10]], atol=1e-2)
+
+
+@pytest.mark.parametrize("constant", [0.0, 0.1, 5.4e6 + 1 / 3])
+def test_a_constant_has_no_deviation_however_often_it_is_seen(constant):
+    z_filter, merged = ZFilter(1), initial_statistics(1)
+    for _ in range(300):
+        z_filter.filtered(np.full((37, 1), constant))
+        merge(merged, z_filter.take())
+        z_filter.use(merged)
+    assert unpacked(merged)[2] == 0
+    assert np.abs(z_filter.filtered(np.full((5, 1), constant))).max() < 1e-7
+    np.testing.assert_allclose(z_filter.filtered(np.array([[constant + 1]])), 1 / (constant or 1))
 
 
 #: The largest numbers that a client can send.
@@ -111,33 +170,40 @@ def test_what_is_gathered_of_huge_numbers_can_be_merged_however_often(huge, kind
     assert merged[0] == 50 * 34
 
 
+@pytest.mark.parametrize("wrong", HUGE)
+@pytest.mark.parametrize("position", [0, 3])
+def test_one_wrong_number_among_the_first_rows_counts_as_a_nearer_one(wrong, position):
+    z_filter, first = ZFilter(2), rows(20)
+    usual = np.delete(first, position, axis=0)
+    first[position] = wrong
+    z_filter.filtered(first)
+    center = unpacked(z_filter.take())[1:3]
+    farthest = 1e3 * np.abs(np.median(first, axis=0))
+    assert (np.abs(center - usual.mean(axis=0)) <= 1.1 * farthest / 20).all()
+
+
+def test_too_few_first_rows_wait_for_others():
+    z_filter = ZFilter(2)
+    z_filter.filtered(rows(4))
+    assert not z_filter.take().any()
+    z_filter.filtered(rows(1))
+    assert z_filter.take()[0] == 5
+
+
 def test_a_huge_number_moves_the_statistics_by_no_more_than_the_limits_do():
     z_filter, usual = ZFilter(2), statistics_of(rows(1000))
-    z_filter.use(usual.astype(np.float32))
+    z_filter.use(usual)
     z_filter.filtered(np.full((1, 2), 1e20))
-    mean, deviation = usual[1:3], np.sqrt(usual[3:])
-    np.testing.assert_allclose(z_filter.take()[1:3], mean + 1e3 * deviation, rtol=1e-3)
-
-
-def test_numbers_beyond_the_first_limit_are_filtered_after_some_updates():
-    """What all numbers were taken for at first was nearer than they are."""
-    z_filter, merged = ZFilter(1), initial_statistics(1)
-    everything = np.random.default_rng(0).normal(1e8, 1e7, (100, 1))
-    for _ in range(2000):
-        z_filter.filtered(everything)
-        merge(merged, z_filter.take())
-        z_filter.use(merged)
-    filtered = z_filter.filtered(everything)
-    assert abs(filtered.mean()) < 0.2
-    assert 0.5 < filtered.std() < 2
+    mean, deviation = np.split(unpacked(usual)[1:], 2)
+    found = unpacked(z_filter.take())[1:3]
+    np.testing.assert_allclose(found, mean + 1e3 * deviation, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
-    ("position", "wrong"), [(1, np.nan), (1, np.inf), (3, np.inf), (0, np.inf), (1, 1e20)]
+    ("position", "wrong"), [(1, np.nan), (1, np.inf), (3, np.inf), (0, np.inf), (6, np.nan)]
 )
-def test_what_would_not_be_finite_is_not_merged(position, wrong):
-    """The square of 1e20 is not finite in float32."""
-    merged = statistics_of(rows(10)).astype(np.float32)
+def test_what_is_not_finite_is_not_merged(position, wrong):
+    merged = statistics_of(rows(10))
     before, added = merged.copy(), initial_statistics(2)
     added[0] = 10
     added[position] = wrong

@@ -88,4 +88,4 @@ def test_a_client_of_huge_numbers_ends_nothing_beside_a_normal_one(continuous, h
     vector = acting.bridge.get_values().vector
     assert np.isfinite(vector).all()
     network = acting.config.network.manifest.size
-    assert vector[network] == vector[network + 5] + 16  # the last states have earned nothing yet
+    assert vector[network] == vector[network + 10] + 16  # the last states have earned nothing yet

@@ -7,7 +7,7 @@ import pytest
 from numpy_returns import returns_of
 from ppo_parts import SMALL, Played
 
-from relaax.learning.filters.statistics import statistics_of
+from relaax.learning.filters.statistics import statistics_of, unpacked
 
 KINDS = {
     "discrete": {},
@@ -257,12 +257,12 @@ def test_the_statistics_of_states_are_of_each_step_once_and_are_published(play):
     played = play(filter_rewards=True)
     batch = played.play()
     played.learner.step(batch)
-    states, rewards = np.split(played.learner.parameters()[-10:], [7])
+    states, rewards = np.split(played.learner.parameters()[-20:], [14])
     steps = batch.valid > 0
     expected = statistics_of(batch.observations[:-1][steps])
-    np.testing.assert_allclose(states, expected, rtol=1e-5)
+    np.testing.assert_allclose(unpacked(states), unpacked(expected), rtol=1e-9)
     expected = statistics_of(batch.rewards[steps][:, np.newaxis])
-    np.testing.assert_allclose(rewards, expected, rtol=1e-5)
+    np.testing.assert_allclose(unpacked(rewards), unpacked(expected), rtol=1e-9)
 
 
 def test_of_stacked_states_each_is_counted_once(play):
@@ -270,7 +270,8 @@ def test_of_stacked_states_each_is_counted_once(play):
     batch = played.play()
     played.learner.step(batch)
     newest = batch.observations[:-1][batch.valid > 0][:, -3:]
-    np.testing.assert_allclose(played.learner.parameters()[-7:], statistics_of(newest), rtol=1e-5)
+    found = unpacked(played.learner.parameters()[-14:])
+    np.testing.assert_allclose(found, unpacked(statistics_of(newest)), rtol=1e-9)
 
 
 def test_rewards_are_scaled_and_then_cut(play):
