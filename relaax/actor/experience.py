@@ -9,7 +9,7 @@ from relaax.algorithm_base import ConfigBase, ExperienceSink
 from relaax.errors import ConfigurationError
 from relaax.learning.rollouts import Columns
 from relaax.learning.steps import StepRecorder
-from relaax.observations import mapped
+from relaax.observations import UNNAMED, mapped
 from relaax.replay.step_batch import StepBatch
 from relaax.spaces import Space, is_nested, members, shape_of, written
 
@@ -28,21 +28,23 @@ def columns_of(config: ConfigBase) -> Columns:
             f"of a step, and are {written(observed)} and {written(acted)}"
         )
     shape, dtype = _shape_and_dtype(observed)
+    types = dtype if isinstance(dtype, dict) else {UNNAMED: dtype}
     return Columns(
         observation_shape=shape,
-        observation_dtype=dtype,
+        observation_dtype=mapped(lambda each: each or np.float32, dtype),
         action_shape=action_shape,
         action_dtype=acted.get("dtype", "float32") if acted["type"] == "Box" else np.int64,
+        open_types=frozenset(name for name, given in types.items() if given is None),
     )
 
 
 def _shape_and_dtype(space: Space) -> tuple[Any, Any]:
-    """Return shape and type of an array, or shapes and types by name."""
+    """Return shape and type of an array, or shapes and types by name; None for one not said."""
     if is_nested(space):
         parts = {name: _shape_and_dtype(inner) for name, inner in members(space)}
         shapes = {name: shape for name, (shape, _) in parts.items()}
         return shapes, {name: dtype for name, (_, dtype) in parts.items()}
-    return shape_of(space), space.get("dtype", "float32")
+    return shape_of(space), space.get("dtype")
 
 
 class Acted(NamedTuple):

@@ -49,6 +49,9 @@ class Recorder(Protocol[BatchT_co]):
     def grow(self, capacity: int) -> None:
         """Make room for slots below ``capacity``; MemoryError where there is none."""
 
+    def fitting(self, observations: Observations) -> Observations:
+        """Return observations of the types that are kept; InvalidState for what is no such."""
+
     def forget(self, slots: IntArray) -> BatchT_co | None:
         """Forget the environments at ``slots``; return what is worth to be kept of them."""
 
@@ -175,11 +178,12 @@ class Actor(BatchAgentBase, Generic[BatchT]):
                 self._hand_over(begun)
 
     def check(self, states: Sequence[Any] | Observations) -> Observations:
-        """Return states [B, ...] as uint8 or float32, by name if they have names.
+        """Return states [B, ...] as numbers of one type, by name if they have names.
 
         InvalidState for what is no such array.
         """
-        return self._preprocessor.check(states)
+        checked = self._preprocessor.check(states)
+        return checked if self._rollouts is None else self._rollouts.fitting(checked)
 
     def act(self, transitions: Transitions, states: Observations, finals: Observations) -> Array:
         """Complete the rows before, hand over the rollouts that are full, and choose actions."""

@@ -6,6 +6,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from relaax.errors import ConfigurationError
+
 Array = npt.NDArray[Any]
 IntArray = npt.NDArray[np.int64]
 
@@ -25,7 +27,16 @@ def gather(column: Array, rows: IntArray, empty: Empty = np.empty) -> Array:
 
 
 def joined_arrays(parts: Sequence[Array], axis: int, empty: Empty = np.empty) -> Array:
-    """Return arrays, of one shape but for ``axis``, joined in what ``empty`` makes."""
+    """Return arrays, of one shape but for ``axis``, joined in what ``empty`` makes.
+
+    ConfigurationError for arrays of several types: bytes do not mean what floats do.
+    """
+    types = sorted({part.dtype.name for part in parts})
+    if len(types) > 1:
+        raise ConfigurationError(
+            f"replay servers hold arrays {list(parts[0].shape[1:])} of {' and of '.join(types)}: "
+            "let all environments of a training send one type, and begin with empty replays"
+        )
     shape = list(parts[0].shape)
     shape[axis] = sum(part.shape[axis] for part in parts)
     return np.concatenate(parts, axis, out=empty(tuple(shape), parts[0].dtype))

@@ -117,12 +117,24 @@ class Replay:
             return {name: len(table) for name, table in self._tables.items()}
 
     def open_writer(self, name: str, schema: Schema) -> list[str]:
-        """Let ``name`` write steps of ``schema``; return in which columns it is another one."""
-        differences = self.schema.differences(schema)
-        if not differences:
-            with self._changed:
+        """Let ``name`` write steps of ``schema``; return in which columns it is another one.
+
+        Where types were open, they are those of ``schema`` from then on, or, where these are open
+        too, those of the first steps.
+        """
+        with self._changed:
+            differences = self.schema.differences(schema)
+            if not differences:
+                columns = schema.columns.items()
+                self._settle({each: column.dtype for each, column in columns if not column.is_open})
                 self._writers.open(name)
         return differences
+
+    def schema_of(self, writer: str) -> Schema:
+        """Return what a step of ``writer`` is; UnknownWriter unless it is open."""
+        with self._changed:
+            self._writers.require(writer)
+            return self.schema
 
     def close_writer(self, name: str) -> None:
         """Let no more be written by ``name``; its unfinished episodes end."""
@@ -146,6 +158,7 @@ class Replay:
         next. NotReady if the tables do not take the steps within
         ``timeout_s``; UnknownWriter, MissingSteps; ValueError for other columns.
         """
+        self._settle({name: row.dtype for name, row in rows.items()})
         self.schema.check(rows, len(flags))
         with self._changed:
             if self._is_over:
@@ -300,6 +313,11 @@ class Replay:
             self._duplicate_steps, self._lost_steps, self._dropped_steps, self._actions = counts
             # Older contents have no such count, and the names of their saves are this one.
             self._changes = int(contents.get("changes", self.stored + self._drawn()))
+
+    def _settle(self, types: Mapping[str, np.dtype[Any]]) -> None:
+        if self.schema.is_open:
+            with self._changed:
+                self._storage.settle(types)
 
     def _drawn(self) -> int:
         tables = self._tables.values()

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.errors import DamagedCheckpoint
+from relaax.observations import NUMBERS
 from relaax.replay.mixed import Mixed
 from relaax.replay.storage import ENDS, NONE, START, Storage
 from relaax.replay.table import Table, TableCounts
@@ -222,8 +223,11 @@ class _Rows:
             if name not in self._schema.columns:
                 raise DamagedCheckpoint(f"{saved.full(name)} is a column that is not known")
         for name, column in self._schema.columns.items():
-            values = saved.take(name, column.dtype, len(self.rows), *column.shape)
-            if column.dtype.kind in "fc":
+            dtype = column.dtype
+            if column.is_open and saved.has(name) and saved.take_any(name).dtype.kind in NUMBERS:
+                dtype = saved.take_any(name).dtype
+            values = saved.take(name, dtype, len(self.rows), *column.shape)
+            if dtype.kind in "fc":
                 self._require_finite(saved, name, values)
 
     def _require_finite(self, saved: _Saved, name: str, values: Array) -> None:

@@ -1,5 +1,6 @@
 """What the columns of stored steps are, and whether two ends mean the same."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,9 @@ from relaax.observations import NUMBERS
 
 Array = npt.NDArray[Any]
 
+#: Numbers whose type is open have so many bytes at most.
+MOST_ITEM_BYTES = 8
+
 
 @dataclass(frozen=True)
 class Column:
@@ -19,6 +23,8 @@ class Column:
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...] = ()
+    #: Whether it may be another type of numbers: that of who writes first, which stays.
+    is_open: bool = False
 
     def __post_init__(self) -> None:
         if self.dtype.kind not in NUMBERS:
@@ -28,6 +34,11 @@ class Column:
     def bytes(self) -> int:
         """The size of one step's value."""
         return self.dtype.itemsize * int(np.prod(self.shape, dtype=np.int64))
+
+    def takes(self, other: "Column") -> bool:
+        """Return whether values of ``other`` can be stored here as they are."""
+        is_any = self.is_open and other.dtype.itemsize <= MOST_ITEM_BYTES
+        return self.shape == other.shape and (is_any or self.dtype == other.dtype)
 
     def __str__(self) -> str:
         return f"{self.dtype.name} {list(self.shape)}"
@@ -46,6 +57,30 @@ class Schema:
         """The size of one step."""
         return sum(column.bytes for column in self.columns.values())
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the type of any column is still open."""
+        return any(column.is_open for column in self.columns.values())
+
+    @property
+    def most_bytes(self) -> int:
+        """The size of one step where all types that are open are the largest."""
+        return sum(
+            max(column.bytes, MOST_ITEM_BYTES * math.prod(column.shape) * column.is_open)
+            for column in self.columns.values()
+        )
+
+    def settled(self, types: Mapping[str, np.dtype[Any]]) -> "Schema":
+        """Return the schema of steps of these types, by name; what is none of them stays open."""
+        return Schema(
+            {
+                name: Column(types[name], column.shape)
+                if column.is_open and name in types
+                else column
+                for name, column in self.columns.items()
+            }
+        )
+
     def rows(self, count: int) -> dict[str, Array]:
         """Return room for ``count`` steps, of zeros: arrays [count, ...] by name."""
         return {
@@ -60,7 +95,7 @@ class Schema:
             theirs = other.columns.get(name)
             if theirs is None:
                 wrong.append(f"column {name!r} is missing")
-            elif theirs != column:
+            elif not column.takes(theirs):
                 wrong.append(f"column {name!r} is {theirs}, and must be {column}")
         unknown = other.columns.keys() - self.columns.keys()
         return wrong + [f"column {name!r} is not known" for name in sorted(unknown)]

@@ -73,6 +73,10 @@ class ServedReplay(Protocol):
         """What a step is."""
         ...
 
+    def schema_of(self, writer: str) -> Schema:
+        """Return what a step of ``writer`` is; UnknownWriter unless it is open."""
+        ...
+
     def table_kinds(self) -> dict[str, str]:
         """Return what the items of each table are and how they are drawn, in words."""
         ...
@@ -235,7 +239,7 @@ class ReplayServicer:
         writer, deadline = request.fields.writer, monotonic() + timeout_s
         following = []
         sys.audit("relaax.replay.store")
-        runs = list(runs_of(request, self._replay.schema))
+        runs = list(runs_of(request, self._replay.schema_of(writer)))
         for run in runs:
             require_finite(run.rows, self._finite)
         for run in runs:

@@ -74,6 +74,13 @@ class Storage:
         #: How many rows were evicted.
         self.evicted = 0
 
+    def settle(self, types: Mapping[str, np.dtype[Any]]) -> None:
+        """Let columns whose type is still open be of these, by name; nothing was stored yet."""
+        self.schema = self.schema.settled(types)
+        for name, column in self.schema.columns.items():
+            if self.columns[name].dtype != column.dtype:
+                self.columns[name] = np.zeros((self.capacity, *column.shape), column.dtype)
+
     @property
     def block(self) -> int:
         """How many rows a slot takes at once, and are evicted together."""
@@ -173,6 +180,8 @@ class Storage:
     def restore(self, contents: Mapping[str, Array]) -> None:
         """Go on from ``contents`` of a storage of the same size, with columns; this one is new."""
         rows, now = contents["rows"], monotonic()
+        if contents["counts"][0]:  # something was stored
+            self.settle({name: contents[f"column/{name}"].dtype for name in self.columns})
         for name, column in self.columns.items():
             column[rows] = contents[f"column/{name}"]
         for name in PER_ROW:

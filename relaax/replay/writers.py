@@ -94,13 +94,17 @@ class Writers:
             self._writers[name] = self._returned(name) or _Writer()
         self._writers[name].seen = self._clock()
 
+    def require(self, name: str) -> None:
+        """Raise UnknownWriter unless ``name`` is open, or was until its lease was over."""
+        if name not in self._writers and name not in self._expired:
+            raise UnknownWriter(f"there is no writer {name!r}; open it")
+
     def slot(self, name: str, environment: int) -> Slot:
         """Return the slot of an environment, a new one for a new environment.
 
         UnknownWriter unless ``name`` is open, or was until its lease was over.
         """
-        if name not in self._writers and name not in self._expired:
-            raise UnknownWriter(f"there is no writer {name!r}; open it")
+        self.require(name)
         self.open(name)
         writer = self._writers[name]
         slot = writer.slots.get(environment)

@@ -49,6 +49,10 @@ class RolloutStore:
         self._observations = observations
         self._capacity = capacity
 
+    def fitting(self, observations: Observations) -> Observations:
+        """Return ``observations``: rows may be of any type, one at a time."""
+        return observations
+
     def forget(self, slots: IntArray) -> None:
         """Drop the unfinished rollouts of ``slots``: they are not worth to be kept."""
         self._positions[slots] = 0

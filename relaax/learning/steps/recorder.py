@@ -4,15 +4,16 @@ It takes the same calls as ``RolloutStore``, so that an ``Actor`` has one or the
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from relaax.errors import InvalidState
 from relaax.learning.arrays import zero_padded
 from relaax.learning.rollouts import RolloutBatch
 from relaax.learning.rollouts.columns import Columns
-from relaax.observations import SEPARATOR, Observations, mapped
+from relaax.observations import SEPARATOR, UNNAMED, Observations, mapped
 from relaax.replay.schema import Column, Schema
 from relaax.replay.step_batch import StepBatch
 from relaax.replay.storage import FINAL, START, TERMINATED, Flags
@@ -66,7 +67,7 @@ def schema_of(columns: Columns, *, is_on_policy: bool = True) -> Schema:
     The columns are ``observation``, or ``observation/NAME`` of each where they have names,
     ``action``, ``reward``, and the ``recurrent_state`` [2, H] before, where there is a recurrent
     layer; if it ``is_on_policy``, the ``log_probability`` of the action when it was chosen, and the
-    ``version`` of the parameters that chose it.
+    ``version`` of the parameters that chose it. The columns of ``open_types`` are open.
     """
     one = {
         **_remembered(columns.recurrent_state(1)),
@@ -76,7 +77,10 @@ def schema_of(columns: Columns, *, is_on_policy: bool = True) -> Schema:
     }
     if is_on_policy:
         one |= {LOG_PROBABILITY: np.zeros(1, np.float32), VERSION: np.zeros(1, np.int64)}
-    return Schema({name: Column(array.dtype, array.shape[1:]) for name, array in one.items()})
+    is_open = {_column_of(name) for name in columns.open_types}
+    return Schema(
+        {name: Column(array.dtype, array.shape[1:], name in is_open) for name, array in one.items()}
+    )
 
 
 def observations_in(columns: Mapping[str, Array], prefix: str = "") -> Observations:
@@ -107,12 +111,14 @@ class StepRecorder:
     """Holds the newest step of every environment until what it led to is known.
 
     ``columns`` may have narrower observations than are handed over: of states that are side by side
-    along the last axis, oldest first, the newest are kept.
+    along the last axis, oldest first, the newest are kept. What is of an open type is of that of
+    the first observations from then on.
     """
 
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
         self._observations = columns.observations(0)
+        self._is_settled = False
         self._actions = columns.actions(0)
         self._rewards = np.zeros(0, np.float32)
         self._flags: Flags = np.zeros(0, np.uint8)
@@ -131,6 +137,21 @@ class StepRecorder:
             grown = zero_padded(getattr(self, f"_{name}"), capacity, axis=0)
             setattr(self, f"_{name}", grown)
         self._recurrent_state = zero_padded(self._recurrent_state, capacity, axis=1)
+
+    def fitting(self, observations: Observations) -> Observations:
+        """Return observations of the types that are stored; InvalidState for what is no such.
+
+        Bytes of an image become what a network makes of them, where floats are stored.
+        """
+        if not self._is_settled:
+            return observations
+        if isinstance(observations, dict):
+            stored = cast(dict[str, Array], self._observations)
+            return {
+                name: _as_image_of(stored[name].dtype, part, name)
+                for name, part in observations.items()
+            }
+        return _as_image_of(cast(Array, self._observations).dtype, observations, UNNAMED)
 
     def forget(self, slots: IntArray) -> StepBatch | None:
         """Return what ``slots`` have begun: the end of an episode, or the state where it was cut.
@@ -184,12 +205,30 @@ class StepRecorder:
         self._recurrent_state[:, slots] = recurrent_state
 
     def _begin(self, slots: IntArray, observations: Observations, flags: Array | int) -> None:
-        def keep(part: Array, new: Array) -> None:
-            part[slots] = new[..., -part.shape[-1] :]
-
-        mapped(keep, self._observations, observations)
+        if not self._is_settled:
+            self._settle(observations)
+        parts, new = _observed(self._observations), _observed(observations)
+        for name, part in parts.items():
+            newest = new[name][..., -part.shape[-1] :] if part.ndim > 1 else new[name]
+            part[slots] = _kept_as(part.dtype, newest, name)
         self._flags[slots] = flags
         self._is_open[slots] = True
+
+    def _settle(self, observations: Observations) -> None:
+        """Let what is of an open type be of that of the first ``observations``."""
+        is_open = {_column_of(name) for name in self._columns.open_types}
+        new = _observed(observations)
+
+        def of_first(name: str, part: Array) -> Array:
+            return part.astype(new[name].dtype) if name in is_open else part
+
+        if isinstance(self._observations, dict):
+            self._observations = {
+                name: of_first(_column_of(name), part) for name, part in self._observations.items()
+            }
+        else:
+            self._observations = of_first(OBSERVATION, self._observations)
+        self._is_settled = True
 
     def _take(self, slots: IntArray) -> StepBatch | None:
         """Return the newest steps of those ``slots`` that have one."""
@@ -215,7 +254,39 @@ def _observed(observations: Observations) -> dict[str, Array]:
     """Return observations as columns."""
     if not isinstance(observations, dict):
         return {OBSERVATION: observations}
-    return {f"{OBSERVATION}{SEPARATOR}{name}": part for name, part in observations.items()}
+    return {_column_of(name): part for name, part in observations.items()}
+
+
+def _column_of(name: str) -> str:
+    return OBSERVATION if name == UNNAMED else f"{OBSERVATION}{SEPARATOR}{name}"
+
+
+def _as_image_of(stored: np.dtype[Any], part: Array, name: str) -> Array:
+    """Return an image as it is stored, if it is the same then; InvalidState if not."""
+    if part.dtype == stored:
+        return part
+    if part.dtype == np.uint8 and stored == np.float32:
+        return part / np.float32(255)
+    raise _another_type(part.dtype, stored, name)
+
+
+def _kept_as(stored: np.dtype[Any], part: Array, name: str) -> Array:
+    """Return numbers as they are stored; InvalidState where they would not be the same."""
+    if part.dtype == stored or stored.kind == "f":
+        return part
+    with np.errstate(invalid="ignore"):
+        kept = part.astype(stored)
+    if (kept != part).any():
+        raise _another_type(part.dtype, stored, name)
+    return kept
+
+
+def _another_type(found: np.dtype[Any], stored: np.dtype[Any], name: str) -> InvalidState:
+    what = f"the observation {name}" if name else "a state"
+    return InvalidState(
+        f"{what} is of {found}, and steps of this training are stored with {stored}, as they were "
+        f"announced or first came: send {stored}"
+    )
 
 
 def _remembered(recurrent_state: FloatArray) -> dict[str, Array]:

@@ -323,7 +323,8 @@ class ReplayWriter:
 
     def _send_once(self, steps: StepBatch) -> None:
         if not self._is_open:
-            self._stub.open(self._name, self._schema)
+            types = {name: steps.columns[name].dtype for name in self._schema.columns}
+            self._stub.open(self._name, self._schema.settled(types))
             self._is_open = True
         slots, counts = np.unique(steps.slots, return_counts=True)
         self._grow(int(slots[-1]) + 1)

@@ -128,6 +128,10 @@ class ServedMemory:
         """What an entry is."""
         return self._memory.schema
 
+    def schema_of(self, writer: str) -> Schema:
+        """Return what an entry is, of all writers alike."""
+        return self.schema
+
     def table_sizes(self) -> dict[str, int]:
         """Return how many entries there are."""
         return {TABLE: len(self._memory)}

@@ -21,7 +21,7 @@ class ReplayPort:
     """
 
     def __init__(self, address: Address, replay: Replay) -> None:
-        most_bytes = channel_options.most_bytes_of(MOST_STEPS_AT_ONCE * replay.schema.bytes)
+        most_bytes = channel_options.most_bytes_of(MOST_STEPS_AT_ONCE * replay.schema.most_bytes)
         self._servicer = ReplayServicer(replay, replay.times)
         self._server = GuardedServer(
             THREADS, [method_handlers(self._servicer)], most_bytes=most_bytes

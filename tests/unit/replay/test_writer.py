@@ -9,6 +9,7 @@ import pytest
 from replay_cases import SCHEMA
 from replay_servers import Server, batch, wait_until
 
+from relaax.errors import ConfigurationError
 from relaax.replay import service
 from relaax.replay.client import writer as writer_module
 from relaax.replay.client.stub import ReplayAway, ReplayStub
@@ -361,3 +362,44 @@ def test_writers_that_wait_leave_threads_for_those_that_draw(monkeypatch):
             writer.close()
         stub.close()
         full.stop()
+
+
+#: Observations are bytes, unless others come first.
+OPEN = Schema({**SCHEMA.columns, "observation": Column(np.dtype(np.uint8), (2,), is_open=True)})
+
+
+def test_what_is_open_is_of_the_type_that_is_written_first_and_stays():
+    server = Server(schema=OPEN)
+    try:
+        writer = ReplayWriter(ReplayStub(server.url), OPEN)
+        steps = batch(0, 70)
+        steps.columns["observation"][:] /= 256
+        writer.put(steps)
+        writer.close()
+        assert server.storage.columns["observation"].dtype == np.float32
+        assert server.storage.columns["observation"][5, 0] == np.float32(5 / 256)
+        another = ReplayWriter(ReplayStub(server.url), OPEN)
+        others = batch(0, 70)
+        others.columns["observation"] = others.columns["observation"].astype(np.uint8)
+        another.put(others)
+        with pytest.raises(ConfigurationError, match=r"is uint8 \[2\], and must be float32 \[2\]"):
+            another.flush(10)
+        another.close()
+    finally:
+        server.stop()
+
+
+def test_a_server_that_has_started_again_learns_the_type_from_its_writer():
+    server = Server(schema=OPEN)
+    writer = ReplayWriter(ReplayStub(server.url), OPEN)
+    writer.put(batch(0, 70, end=0))
+    assert writer.flush(10)
+    server.stop()
+    server = Server(server.port, schema=OPEN)
+    try:
+        writer.put(batch(70, 70, start=False))
+        assert writer.flush(30)
+        writer.close()
+        assert server.storage.columns["observation"].dtype == np.float32
+    finally:
+        server.stop()
