@@ -84,5 +84,5 @@ def make_learner(config: Config, seed: int | None) -> LearnerBase:
     )
     numbers = config.actions.outputs
     return learner_of(
-        settings, update, lambda count: random.standard_normal((count, numbers), np.float32)
+        config, update, lambda count: random.standard_normal((count, numbers), np.float32)
     )

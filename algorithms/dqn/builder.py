@@ -58,4 +58,4 @@ def make_learner(config: Config, seed: int | None) -> LearnerBase:
         settings.double,
         settings.gradient_norm_clipping,
     )
-    return learner_of(settings, update, lambda count: np.zeros(count, np.float32))
+    return learner_of(config, update, lambda count: np.zeros(count, np.float32))

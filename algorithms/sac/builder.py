@@ -43,5 +43,5 @@ def make_learner(config: Config, seed: int | None) -> LearnerBase:
     )
     numbers = config.actions.gaussian.actions
     return learner_of(
-        settings, update, lambda count: random.standard_normal((2, count, numbers), np.float32)
+        config, update, lambda count: random.standard_normal((2, count, numbers), np.float32)
     )

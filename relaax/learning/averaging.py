@@ -4,9 +4,8 @@ import logging
 import threading
 import time
 
-import numpy as np
-
 from relaax.algorithm_base import FloatVector, Metrics, Values, Version
+from relaax.learning.filters import Filters
 from relaax.learning.parameter_service import ParameterService
 from relaax.learning.parameter_store import ParameterStore
 
@@ -22,11 +21,14 @@ class Averager:
     All gradients of a round are computed with the same parameters. A learner that does not come
     within ``timeout_s`` is missing: its round goes on without it, and the next ones do not wait for
     it. Its gradient, when it comes, is of parameters before; it is dropped, and counted, and the
-    learner is waited for again.
+    learner is waited for again. The statistics of ``filters`` behind gradients are merged.
     """
 
-    def __init__(self, store: ParameterStore, learners: int, timeout_s: float) -> None:
+    def __init__(
+        self, store: ParameterStore, learners: int, timeout_s: float, filters: Filters | None = None
+    ) -> None:
         self._store = store
+        self._filters = filters or Filters()
         self._learners = learners
         #: May be changed at any time.
         self.timeout_s = timeout_s
@@ -50,7 +52,10 @@ class Averager:
                 self.late += 1
                 self._expected = min(self._expected + 1, self._learners)
                 return
-            self._sum = gradient.copy() if self._sum is None else self._sum + gradient
+            if self._sum is None:
+                self._sum = gradient.copy()
+            else:
+                self._filters.add(self._sum, gradient)
             self._count += 1
             if self._count >= self._expected:
                 self._finish()
@@ -75,7 +80,7 @@ class Averager:
     def _finish(self) -> None:
         """Apply the mean of what has come, and begin the next round."""
         if self._sum is not None:
-            self._store.apply(self._sum / np.float32(self._count), steps=0)
+            self._store.apply(self._filters.mean(self._sum, self._count), steps=0)
         self._sum, self._count = None, 0
         self._round += 1
         self._changed.notify_all()

@@ -1,6 +1,6 @@
 """Wires what off-policy algorithms share; their own builders hand over the rest."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import TypeAlias
 
@@ -21,6 +21,7 @@ from relaax.learning.exploration import NoiseSource
 from relaax.learning.exploration.noise import UniformAtFirst
 from relaax.learning.exploration.parameter_noise import ParameterNoise
 from relaax.learning.exploration.schedules import SlotPlaces
+from relaax.learning.filters import FilteringModel, Filters
 from relaax.learning.model import PolicyModel
 from relaax.learning.networks.manifest import Parameters
 from relaax.learning.off_policy.config import POLICY_VARIABLE, OffPolicyConfig
@@ -68,7 +69,8 @@ def ParameterServer(  # noqa: N802
     settings = config.settings
     fingerprint, last_step = config.fingerprint(), settings.max_global_step
     if settings.learners is None:
-        initial = config.initial(settings.seed)[POLICY_VARIABLE]
+        policy = config.initial(settings.seed)[POLICY_VARIABLE]
+        initial = np.concatenate([policy, *config.filters().initial()])
         return serve_published(initial, fingerprint, last_step, saver, metrics)
     store, service = _moved_by(settings.learners, config, metrics)
     is_asynchronous = settings.learners.gradients == "asynchronous"
@@ -80,17 +82,21 @@ def ParameterServer(  # noqa: N802
 def _moved_by(
     learners: LearnersSection, config: OffPolicyConfig, metrics: Metrics
 ) -> tuple[Store, BridgeBase]:
-    """Return what holds all that is learnt; the policy is the first of it."""
+    """Return what holds all that is learnt; the policy is the first of it.
+
+    The statistics of filters are the last.
+    """
+    filters = config.filters()
     initial, rates = config.initial(config.settings.seed), config.learning_rates
     parts = {
         name: Part(vector.size, Adam(vector.size, AdamSettings()), rates[name])
         for name, vector in initial.items()
     }
-    joined = np.concatenate(list(initial.values()))
-    store = ParameterStore(joined, OptimizerOfParts(parts), lambda _: 1.0)
+    joined = np.concatenate([*initial.values(), *filters.initial()])
+    store = ParameterStore(joined, filters.optimizer(OptimizerOfParts(parts)), lambda _: 1.0)
     if learners.gradients == "asynchronous":
         return store, ParameterService(store, metrics)
-    averager = Averager(store, learners.count, learners.timeout)
+    averager = Averager(store, learners.count, learners.timeout, filters)
     return store, AveragingService(store, metrics, averager)
 
 
@@ -115,7 +121,7 @@ def make_actor(
     from relaax.learning.networks.policy_tf import policy_of
     from relaax.learning.tensorflow_runtime_tf import configure_tensorflow
 
-    settings, actions = config.settings, config.actions
+    settings, actions, filters = config.settings, config.actions, config.filters()
     configure_tensorflow(settings.gpu, has_the_machine=False)
     tensors = ParameterTensors(config.network, settings.gpu)
     size, unpack = config.network.manifest.size, tensors.unpack
@@ -128,23 +134,26 @@ def make_actor(
         heads=config.heads,
     )
     clean, clean_model = unpack, model
+    if filters.states:
+        model = FilteringModel(model, filters.states)
     if perturbed is not None:
         noisy = perturbed(unpack, model)
         unpack, model = noisy.unpack, noisy
-    policy = CurrentPolicy(lambda values: unpack(values[:size]), parameter_server.get())
+    source = filters.sourced(parameter_server)
+    policy = CurrentPolicy(lambda values: unpack(values[:size]), source.get())
     random = np.random.default_rng(None if settings.seed is None else [settings.seed, seed])
     if isinstance(settings, ContinuousSettings):
         steps = settings.first_random_steps
         model = UniformAtFirst(model, steps, lambda: policy.global_t, random)
     return Actor(
-        preprocessor=preprocessor_of(settings),
+        preprocessor=_preprocessor(settings, Filters(), filtered_later=filters.states),
         policy=policy,
         model=model,
         distribution=actions,
         columns=config.columns,
         rollouts=StepRecorder(config.stored_columns),
         experience=PullingSink(
-            experience, parameter_server, policy, use=PolicyUse(parameter_server.metrics())
+            experience, source, policy, use=PolicyUse(parameter_server.metrics())
         ),
         random=random,
         reward_scale=settings.reward_scale,
@@ -154,7 +163,8 @@ def make_actor(
         evaluation=EvaluationParts(
             source=parameter_server,
             unpack=lambda values: clean(values[:size]),
-            make_preprocessor=lambda _: preprocessor_of(settings),
+            make_preprocessor=lambda still: _preprocessor(settings, still),
+            filters=filters,
             model=clean_model,
             make_noise=None if make_noise is None else partial(make_noise, policy),
         ),
@@ -181,18 +191,25 @@ def replay_spec(config: OffPolicyConfig) -> ReplaySpec:
     return ReplaySpec(schema, settings.replay_size, {TABLE: table}, config.units())
 
 
-def preprocessor_of(settings: OffPolicySettings) -> Preprocessor:
-    """Return what makes observations of states."""
-    return Preprocessor(settings.state_size, settings.history_len)
+def _preprocessor(
+    settings: OffPolicySettings, filters: Filters, filtered_later: Collection[str] = ()
+) -> Preprocessor:
+    return Preprocessor(
+        settings.state_size,
+        settings.history_len,
+        filters=filters.states,
+        filtered_later=filtered_later,
+    )
 
 
 def learner_of(
-    settings: OffPolicySettings, update: Update, noise: Callable[[int], FloatArray]
+    config: OffPolicyConfig, update: Update, noise: Callable[[int], FloatArray]
 ) -> OffPolicyLearner:
     """Return the learner that makes an ``update`` of each batch.
 
     ``noise`` returns what the update of so many transitions draws with.
     """
+    settings = config.settings
     return OffPolicyLearner(
         update,
         TABLE,
@@ -201,6 +218,7 @@ def learner_of(
         settings.prioritized,
         shares_gradients=settings.learners is not None,
         history_len=settings.history_len,
+        filters=config.filters(),
     )
 
 

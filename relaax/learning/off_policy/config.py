@@ -9,6 +9,7 @@ from relaax.algorithm_base import ConfigBase, FloatVector
 from relaax.learning.action_units import ActionUnits
 from relaax.learning.described_policy import DescribedPolicy
 from relaax.learning.distributions import ActionHead
+from relaax.learning.filters import Filters, widths_of
 from relaax.learning.networks import (
     Dense,
     Head,
@@ -48,8 +49,14 @@ class OffPolicyConfig(ConfigBase):
 
     @property
     def stored_columns(self) -> Columns:
-        """What is stored of a step: of a history, the newest state."""
-        return replace(self.columns, observation_shape=stacked_shape(self.settings.state_size, 1))
+        """What is stored of a step: of a history, the newest state, before it is filtered."""
+        columns = Columns.of(self.network, self.actions, filtered=self.filters().states)
+        return replace(columns, observation_shape=stacked_shape(self.settings.state_size, 1))
+
+    def filters(self) -> Filters:
+        """Return new filters of the states but images, if asked for."""
+        settings = self.settings
+        return Filters(widths_of(settings.state_size) if settings.filter_states else None)
 
     @property
     @abstractmethod
@@ -66,16 +73,21 @@ class OffPolicyConfig(ConfigBase):
         return (self.network,)
 
     def describe_policy(self, vector: FloatVector) -> DescribedPolicy:
-        """Return what actions depend on; of the parameters [size] the policy's come first."""
-        manifest = self.network.manifest
+        """Return what actions depend on; of the parameters [size] the policy's come first.
+
+        The statistics of filters come last.
+        """
+        manifest, filters = self.network.manifest, self.filters()
+        own, scales = filters.separated(vector)
         return DescribedPolicy(
             network=self.network,
-            parameters=manifest.unpack(vector[: manifest.size]),
+            parameters=manifest.unpack(own[: manifest.size]),
             distribution=self.actions,
             state_size=self.settings.state_size,
             history_len=self.settings.history_len,
             heads=tuple(self.heads),
             units=self.action_units,
+            scales=dict(zip(filters.states, scales, strict=True)),
         )
 
     def fingerprint(self) -> dict[str, Any]:
@@ -85,6 +97,7 @@ class OffPolicyConfig(ConfigBase):
             "algorithm": self.algorithm,
             "parameters": [[spec.name, list(spec.shape)] for spec in specs],
             **self.units(),
+            **self.filters().fingerprint(),
         }
 
     def units(self) -> Mapping[str, Any]:

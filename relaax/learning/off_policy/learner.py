@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy.typing as npt
 
 from relaax.algorithm_base import BridgeBase, FloatVector, LearnerBase, StepResult
 from relaax.errors import BridgeError
+from relaax.learning.filters import Filters, ParameterSource, scaled_states
 from relaax.learning.off_policy.learner_roles import TransitionBatch, Update
 from relaax.learning.off_policy.settings import PrioritySection
 from relaax.learning.steps import ACTION, observations_in, side_by_side
@@ -20,8 +22,8 @@ FloatArray = npt.NDArray[np.float32]
 
 _log = logging.getLogger(__name__)
 
-#: The name that a learner's state has for its count of updates.
-UPDATES = "updates"
+#: The names that a learner's state has for its count of updates, and for statistics of states.
+UPDATES, STATISTICS = "updates", "statistics"
 
 
 class GradientUpdate(Update, Protocol):
@@ -45,7 +47,9 @@ class SharedUpdate:
     A gradient that the parameter server does not take is lost, with a warning.
     """
 
-    def __init__(self, update: GradientUpdate, parameter_server: BridgeBase, updates: int) -> None:
+    def __init__(
+        self, update: GradientUpdate, parameter_server: ParameterSource, updates: int
+    ) -> None:
         self._update = update
         self._parameter_server = parameter_server
         values = parameter_server.get()
@@ -93,7 +97,9 @@ class SharedUpdate:
 class OffPolicyLearner(LearnerBase):
     """Draws, weighs, and updates; ``noise`` returns what an update of B transitions draws with.
 
-    Observations are ``history_len`` states, side by side along the last axis.
+    Observations are ``history_len`` states, side by side along the last axis. They are stored as
+    they came: ``filters`` gather those of each batch, and scale them by statistics that are
+    published behind the policy.
     With ``shares_gradients`` it is one of several learners: the parameter server makes the updates.
     """
 
@@ -106,6 +112,7 @@ class OffPolicyLearner(LearnerBase):
         priorities: PrioritySection | None = None,
         shares_gradients: bool = False,
         history_len: int = 1,
+        filters: Filters | None = None,
     ) -> None:
         self.table = table
         self.batch_size = batch_size
@@ -115,12 +122,16 @@ class OffPolicyLearner(LearnerBase):
         self._updates = 0
         self.publishes = not shares_gradients
         self._history_len = history_len
+        self._filters = filters or Filters()
+        #: Of all batches so far; with other learners the parameter server has them.
+        self._statistics = np.concatenate([np.zeros(0, np.float32), *self._filters.initial()])
 
     def connected(self, parameter_server: BridgeBase) -> None:
         """Share gradients with other learners, if it was made for that."""
         if not self.publishes:
             update = cast(GradientUpdate, self._update)
-            self._update = SharedUpdate(update, parameter_server, self._updates)
+            source = self._filters.bridged(parameter_server)
+            self._update = SharedUpdate(update, source, self._updates)
 
     def prepare(self, sample: Sample) -> TransitionBatch:
         """Return the transitions of a sample."""
@@ -137,7 +148,7 @@ class OffPolicyLearner(LearnerBase):
 
     def step(self, batch: TransitionBatch) -> StepResult:
         """Make one update."""
-        made = self._update(batch, self._updates + 1)
+        made = self._update(self._filtered(batch), self._updates + 1)
         if made is None:
             return StepResult({}, has_learnt=False)
         errors, terms = made
@@ -147,21 +158,41 @@ class OffPolicyLearner(LearnerBase):
         return StepResult(terms, errors.astype(np.float64) + self._priorities.least_priority)
 
     def parameters(self) -> FloatVector:
-        """Return the policy's parameters."""
-        return self._update.policy
+        """Return the policy's parameters, and the statistics of filters behind them."""
+        return np.concatenate([self._update.policy, self._statistics])
 
     def state(self) -> Mapping[str, Array]:
         """Return all variables, what Adam remembers of them, and the count of updates."""
-        return {**self._update.state(), UPDATES: np.array([self._updates])}
+        state = {**self._update.state(), UPDATES: np.array([self._updates])}
+        if self._filters.states:
+            state[STATISTICS] = self._statistics.copy()
+        return state
 
     def restore(self, state: Mapping[str, Array]) -> None:
         """Go on from ``state``."""
         self._update.restore(state)
         self._updates = int(state[UPDATES][0])
+        if self._filters.states:
+            self._statistics[:] = state[STATISTICS]
+            self._filters.settle(self._statistics)
 
     def _observations(self, columns: Mapping[str, Array], prefix: str = "") -> Observations:
         found = observations_in(columns, prefix)
         return found if self._history_len == 1 else mapped(side_by_side, found)
+
+    def _filtered(self, batch: TransitionBatch) -> TransitionBatch:
+        """Return a batch with states as networks see them; its own states count already."""
+        filters = self._filters
+        if not filters.states:
+            return batch
+        filters.gather(batch.observations)
+        if self.publishes:
+            filters.settle(self._statistics)
+        return replace(
+            batch,
+            observations=scaled_states(filters.states, batch.observations),
+            next_observations=scaled_states(filters.states, batch.next_observations),
+        )
 
     def _weights(self, sample: Sample) -> FloatArray:
         """Return (N P(i))**-beta over the largest of it, [B]; Schaul et al. 2016, section 3.4."""

@@ -51,6 +51,8 @@ class OffPolicySettings(Section):
     network: Any = None
     #: Units of the dense layers of all networks.
     hidden_layers: tuple[PositiveInt, ...] = (256, 256)
+    #: Give the numbers of states mean 0 and standard deviation 1; images stay as they are.
+    filter_states: bool = False
     #: Environment steps of all agents together after which the training is over.
     max_global_step: float = Field(1e6, ge=1)
     #: Steps that are stored; the oldest make room for new ones.
