@@ -63,6 +63,18 @@ def shape_of(space: Space) -> tuple[int, ...] | None:
     return None
 
 
+def limits_of(space: Space) -> npt.NDArray[np.uint64] | None:
+    """Return what each number of an action in ``space`` lies below, from 0; None for a Box."""
+    match space:
+        case {"type": "Discrete", "n": n}:
+            return np.asarray(n, np.uint64)
+        case {"type": "MultiDiscrete", "nvec": nvec}:
+            return np.asarray(nvec, np.uint64)
+        case {"type": "MultiBinary"}:
+            return np.asarray(2, np.uint64)
+    return None
+
+
 def numbers_of(space: Space | None) -> int:
     """Return how many numbers there are in one of ``space``; 0 if that is not known."""
     if is_nested(space):

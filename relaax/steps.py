@@ -18,6 +18,7 @@ START = 1
 TERMINATED = 2
 TRUNCATED = 4
 FINAL = 8
+EXECUTED = 16
 
 ENDED = TERMINATED | TRUNCATED
 
@@ -34,6 +35,7 @@ BoolArray = npt.NDArray[np.bool_]
 States: TypeAlias = Observations | Sequence[Any]
 
 _NO_SLOTS: IntArray = np.zeros(0, np.int64)
+_NO_ACTIONS: npt.NDArray[Any] = np.zeros(0, np.float32)
 
 
 def number_of(states: States) -> int:
@@ -49,12 +51,15 @@ class Steps:
     ``START`` without an end, while an episode goes on, means that this one was given up: it was
     cut off in its last observation, and the action chosen there was never taken.
 
+    A flag ``EXECUTED`` means that the report brings the action that the environment executed in its
+    step, which may be another one than the one that it was sent.
+
     The arrays are not changed by code that they are handed to.
     """
 
     #: int64 [M], no number twice: which environments.
     environments: IntArray
-    #: uint8 [M]: START, TERMINATED or TRUNCATED, FINAL.
+    #: uint8 [M]: START, TERMINATED or TRUNCATED, FINAL, EXECUTED.
     flags: Flags
     #: float64 [M]: what the action before earned; 0 where there was none.
     rewards: npt.NDArray[np.float64]
@@ -64,6 +69,8 @@ class Steps:
     #: [F, ...], a dict, or a sequence of F states: in which episodes ended; always for a truncated
     #: one.
     finals: States
+    #: [X, ...], or a sequence of X actions: what the environments with ``EXECUTED`` executed.
+    executed: npt.NDArray[Any] | Sequence[Any] = ()
 
     @property
     def actions(self) -> int:
@@ -139,6 +146,10 @@ class Transitions(NamedTuple):
     starts: BoolArray
     #: Whether all slots took a step and want an action, and nothing else happened.
     only_steps: bool
+    #: int64 [X]: report the action that they executed in their step.
+    executed: IntArray = _NO_SLOTS
+    #: [X, ...]: these actions, as ``BatchAgentBase.check_executed`` returns them.
+    executed_actions: npt.NDArray[Any] = _NO_ACTIONS
 
     @property
     def started(self) -> IntArray:
@@ -152,7 +163,7 @@ def read_transitions(
     """Return what ``flags`` [M] say about ``slots`` [M], none of them twice.
 
     rewards: float64 [M]. is_running: bool [M], where an episode was going on before. The flags are
-    those that the protocol allows.
+    those that the protocol allows. The actions that were executed are left to the caller.
     """
     if not flags.any():
         neither = np.zeros(len(slots), np.bool_)
@@ -179,4 +190,5 @@ def read_transitions(
         acting=slots[acting],
         starts=starts[acting],
         only_steps=False,
+        executed=slots[(flags & EXECUTED) != 0],
     )

@@ -89,6 +89,18 @@ class AgentBase(ABC):
     def act(self, state: Any) -> Any:
         """Take the first state of an episode and return an action."""
 
+    def executed(self, action: Any) -> None:
+        """Take the action that the environment executed in its step, before that step's reward.
+
+        It may be another one than the one chosen. An algorithm that learns from actions learns from
+        this one. Raise InvalidState for one that does not fit. By default InvalidState, always:
+        the connection is closed, with the reason.
+        """
+        raise InvalidState(
+            "the algorithm of this server takes no executed actions: its agent would learn from "
+            "the action that it chose"
+        )
+
     @abstractmethod
     def reward_and_act(self, reward: float, state: Any) -> Any:
         """Take the reward of the previous action and the next state; return an action."""

@@ -29,6 +29,7 @@ class BatchAgentBase(ABC):
         agent.open(slots)                                       # a connection has come
         agent.connected(slots, environments)                    # what is known of it
         states = agent.check(what_clients_sent)                 # InvalidState closes one of them
+        executed = agent.check_executed(actions)                # so does this
         actions = agent.act(transitions, states, finals)        # some of all environments
         agent.close_slots(slots)                                # a connection has gone
         evaluator = agent.evaluator(evaluation)                 # a connection evaluates
@@ -75,6 +76,18 @@ class BatchAgentBase(ABC):
         version 1 of the protocol a state with names is a dict, too. What has names is returned as a
         dict of arrays [B, ...]. InvalidState for states that cannot be used. Nothing else changes.
         """
+
+    def check_executed(self, actions: Sequence[Any] | Array) -> Array:
+        """Return the actions that environments report to have executed, as ``act`` takes them.
+
+        ``actions`` are an array [X, ...], or a sequence of actions; what is returned becomes
+        ``Transitions.executed_actions``. InvalidState for actions that do not fit the action space.
+        Nothing else changes. By default InvalidState, always: no environment may report any.
+        """
+        raise InvalidState(
+            "the algorithm of this server takes no executed actions: its agent would learn from "
+            "those that it chose"
+        )
 
     @abstractmethod
     def act(

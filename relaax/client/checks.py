@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from relaax.observations import Observations, as_numbers, named, why_no_numbers
 from relaax.steps import (
+    EXECUTED,
     FINAL,
     MAX_REWARD,
     REWARD_NOT_ALLOWED,
@@ -121,6 +122,31 @@ def _checked_array(what: str, state: Any) -> Array:
     return array
 
 
+def checked_action(action: Any) -> Array:
+    """Return an executed action as an array.
+
+    TypeError for what is no array of numbers, ValueError for numbers that are not finite.
+    """
+    try:
+        array = np.asarray(action)
+    except ValueError as error:
+        raise TypeError(f"the executed action is no array of numbers: {action!r:.60}") from error
+    if array.dtype.kind not in NUMBERS:
+        raise TypeError(f"the executed action is no array of numbers: {action!r:.60}")
+    _require_finite("the executed action", array)
+    return array
+
+
+def checked_actions(actions: Any, count: int) -> Array:
+    """Return executed actions as an array [count, ...]; TypeError or ValueError for others."""
+    array = checked_action(actions)
+    if array.ndim == 0 or len(array) != count:
+        raise ValueError(
+            f"executed actions are {count} rows, not an array of shape {list(array.shape)}"
+        )
+    return array
+
+
 def checked_rewards(rewards: Any, count: int) -> npt.NDArray[np.float64]:
     """Return ``rewards`` as float64 [count]; ValueError for what cannot be sent."""
     array = as_rewards(rewards, count)
@@ -206,6 +232,7 @@ def checked_steps(steps: Steps, environments: int) -> Steps:
         checked_rewards(steps.rewards, count),
         checked_rows("observations", steps.observations, acting),
         checked_rows("finals", steps.finals, ended),
+        checked_actions(steps.executed, int(np.count_nonzero(flags & EXECUTED))),
     )
 
 

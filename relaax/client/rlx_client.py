@@ -12,6 +12,10 @@
 
 A state is a number, a list, a numpy array, or a dict of these by name; an action is an int or a
 numpy array.
+
+Where a safety layer, a person or a limit of the plant changed the action, report the one that was
+executed: ``client.send(reward, state, action=executed)``. It is learnt from, in the place of the
+one that was chosen.
 """
 
 import logging
@@ -114,23 +118,28 @@ class Client:
         """
         return self._connector.with_retries(lambda: self._connected_session(state).start(state))
 
-    def send(self, reward: float, state: Any) -> Any:
-        """Report the reward of the previous action and the state now; return the next action."""
-        return self._open_session().step(checked_reward(reward), state)
+    def send(self, reward: float, state: Any, *, action: Any = None) -> Any:
+        """Report the reward of the previous action and the state now; return the next action.
 
-    def reset(self, reward: float) -> float:
+        ``action`` is the one that was executed in that step, in the form in which actions are
+        returned; if omitted, it is the one that was returned. The server refuses one that does not
+        fit its action space.
+        """
+        return self._open_session().step(checked_reward(reward), state, action)
+
+    def reset(self, reward: float, *, action: Any = None) -> float:
         """Report the last reward of an episode that is over; return the sum of its rewards.
 
-        The sum is the server's. The next episode starts with ``init``.
+        The sum is the server's. The next episode starts with ``init``. ``action`` as in ``send``.
         """
-        return self._open_session().terminate(checked_reward(reward))
+        return self._open_session().terminate(checked_reward(reward), action)
 
-    def truncate(self, reward: float, state: Any) -> float:
+    def truncate(self, reward: float, state: Any, *, action: Any = None) -> float:
         """End an episode that was cut off, for example by a time limit, before its task was over.
 
-        ``state`` is its last one. Returns the sum of the episode's rewards.
+        ``state`` is its last one, ``action`` as in ``send``. Returns the sum of its rewards.
         """
-        return self._open_session().truncate(checked_reward(reward), state)
+        return self._open_session().truncate(checked_reward(reward), state, action)
 
     def metrics(self) -> Metrics:
         """Return where the environment's scalars go: to the server, with its other metrics.

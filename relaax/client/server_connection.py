@@ -14,7 +14,7 @@ from relaax.evaluation import Evaluation
 from relaax.observations import Observations
 from relaax.protocol import MessageConnection, binary
 from relaax.protocol.binary import Answers, ClientCodec
-from relaax.steps import ENDED, Steps
+from relaax.steps import ENDED, EXECUTED, Steps
 
 Array = npt.NDArray[Any]
 _Reply = TypeVar("_Reply")
@@ -39,6 +39,8 @@ class ServerConnection:
         self.is_open = True
         #: Whether the server has answered the end of an episode.
         self.has_ended_an_episode = False
+        #: Whether the server has said that reports may bring executed actions.
+        self.takes_executed_actions = False
         #: What ``ask`` raised when the connection was lost.
         self.loss: Failure | None = None
 
@@ -55,6 +57,7 @@ class ServerConnection:
         """
         try:
             welcome = self._decoded(self._reply_to(hello), binary.decode_welcome)
+            self.takes_executed_actions = welcome.executed_actions
             if evaluation is not None and welcome.evaluate is not evaluation:
                 raise Failure(
                     f"{self._server} does not know of evaluations, and would learn from this one",
@@ -78,6 +81,15 @@ class ServerConnection:
             self.close()
             self.loss = Failure(failure.message, failure.code)
             raise self.loss from failure.__cause__
+
+    def require_executed_actions(self) -> None:
+        """Raise Failure where the server is older than reports of executed actions."""
+        if not self.takes_executed_actions:
+            raise Failure(
+                f"{self._server} takes no executed actions: it would learn from those that it "
+                "chose; a newer version takes them",
+                binary.ErrorCode.MISMATCH,
+            )
 
     def tell(self, payload: bytes) -> None:
         """Send a message that is not answered; the next ``ask`` finds out whether it arrived."""
@@ -172,7 +184,12 @@ class StepsSession:
         return self._connection.ask(payload, self._codec.decode).actions
 
     def ask(self, steps: Steps) -> Answers:
-        """Report ``steps`` of any kind and return the answers."""
+        """Report ``steps`` of any kind and return the answers.
+
+        Failure, too, for executed actions where the server takes none; the connection stays open.
+        """
+        if (steps.flags & EXECUTED).any():
+            self._connection.require_executed_actions()
         answers = self._connection.ask(self._codec.encode(steps), self._codec.decode)
         if (steps.flags & ENDED).any():
             self._connection.has_ended_an_episode = True

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from relaax.client.checks import as_observations, checked_state, required_numbers
+from relaax.client.checks import as_observations, checked_action, checked_state, required_numbers
 from relaax.client.server_connection import ServerConnection, StepsSession
 from relaax.observations import Observations, named
 from relaax.protocol.binary import Metric, encode_metric
@@ -18,7 +18,7 @@ from relaax.protocol.json import (
     decode_score,
     encode_request,
 )
-from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
+from relaax.steps import EXECUTED, FINAL, START, TERMINATED, TRUNCATED, Steps
 
 #: As JSON, a list of so many numbers is smaller and faster than a compressed array.
 MAX_LISTED_VALUES = 64
@@ -27,7 +27,8 @@ MAX_LISTED_VALUES = 64
 class Session(Protocol):
     """A connection and what belongs to it, in one version of the protocol.
 
-    Every method but ``metric`` raises ``Failure`` when the connection is lost.
+    Every method but ``metric`` raises ``Failure`` when the connection is lost. ``action`` is the
+    one that was executed in the step; None where it is the one that was chosen.
     """
 
     @property
@@ -37,13 +38,13 @@ class Session(Protocol):
     def start(self, state: Any) -> Any:
         """Begin an episode and return its first action."""
 
-    def step(self, reward: float, state: Any) -> Any:
+    def step(self, reward: float, state: Any, action: Any) -> Any:
         """Report a step and return the next action."""
 
-    def terminate(self, reward: float) -> float:
+    def terminate(self, reward: float, action: Any) -> float:
         """Report the last step and return the episode's score."""
 
-    def truncate(self, reward: float, state: Any) -> float:
+    def truncate(self, reward: float, state: Any, action: Any) -> float:
         """Report the last step of an episode that was cut off and return its score."""
 
     def metric(self, name: str, y: float, x: float | None) -> None:
@@ -69,23 +70,24 @@ class JsonSession:
         self._score = 0.0
         return action
 
-    def step(self, reward: float, state: Any) -> Any:
+    def step(self, reward: float, state: Any, action: Any = None) -> Any:
         """Report a step and return the next action."""
-        request = RewardAndAct(reward, self._said(state))
-        action = self._connection.ask(encode_request(request), decode_action)
+        request = RewardAndAct(reward, self._said(state), _as_sent(action))
+        next_action = self._connection.ask(encode_request(request), decode_action)
         self._score += float(reward)
-        return action
+        return next_action
 
-    def terminate(self, reward: float) -> float:
+    def terminate(self, reward: float, action: Any = None) -> float:
         """Report the last step and return the score, which is the server's."""
-        score = self._connection.ask(encode_request(RewardAndReset(reward)), decode_score)
+        request = RewardAndReset(reward, _as_sent(action))
+        score = self._connection.ask(encode_request(request), decode_score)
         self._connection.has_ended_an_episode = True
         self._score = 0.0
         return score
 
-    def truncate(self, reward: float, state: Any) -> float:
+    def truncate(self, reward: float, state: Any, action: Any = None) -> float:
         """Report the last step; return the score, counted here: version 1 has no message for it."""
-        self.step(reward, state)
+        self.step(reward, state, action)
         self._connection.has_ended_an_episode = True
         score, self._score = self._score, 0.0
         return score
@@ -118,36 +120,52 @@ class BinarySession:
         steps = self._steps(START, 0.0, as_row(checked_state(state)), ())
         return _as_action(self._session.ask(steps).actions)
 
-    def step(self, reward: float, state: Any) -> Any:
+    def step(self, reward: float, state: Any, action: Any = None) -> Any:
         """Report a step and return the next action."""
         observations = as_row(checked_state(state))
+        if action is not None:
+            steps = self._steps(0, reward, observations, (), action)
+            return _as_action(self._session.ask(steps).actions)
         return _as_action(self._session.step_all(np.array([reward], np.float64), observations))
 
-    def terminate(self, reward: float) -> float:
+    def terminate(self, reward: float, action: Any = None) -> float:
         """Report the last step and return the episode's score."""
-        return self._end(TERMINATED, reward, ())
+        return self._end(TERMINATED, reward, (), action)
 
-    def truncate(self, reward: float, state: Any) -> float:
+    def truncate(self, reward: float, state: Any, action: Any = None) -> float:
         """Report the last step of an episode that was cut off and return its score."""
-        return self._end(TRUNCATED | FINAL, reward, as_row(checked_state(state)))
+        return self._end(TRUNCATED | FINAL, reward, as_row(checked_state(state)), action)
 
     def metric(self, name: str, y: float, x: float | None) -> None:
         """Report a number."""
         self._session.tell(encode_metric(Metric(name, float(y), x)))
 
-    def _end(self, flags: int, reward: float, final: Any) -> float:
-        answers = self._session.ask(self._steps(flags, reward, (), final))
+    def _end(self, flags: int, reward: float, final: Any, action: Any) -> float:
+        answers = self._session.ask(self._steps(flags, reward, (), final, action))
         (score,) = answers.scores.tolist()
         return float(score)
 
-    def _steps(self, flags: int, reward: float, observations: Any, finals: Any) -> Steps:
+    def _steps(
+        self, flags: int, reward: float, observations: Any, finals: Any, action: Any = None
+    ) -> Steps:
+        executed = () if action is None else checked_action(action)[np.newaxis]
+        flags |= 0 if action is None else EXECUTED
         return Steps(
             self._ONLY,
             np.array([flags], np.uint8),
             np.array([reward], np.float64),
             observations,
             finals,
+            executed,
         )
+
+
+def _as_sent(action: Any) -> Any:
+    """Return an executed action as version 1 carries it: a number, or an array."""
+    if action is None:
+        return None
+    array = checked_action(action)
+    return array if array.ndim else array.item()
 
 
 def _as_action(actions: Any) -> Any:

@@ -34,13 +34,15 @@ class Step(NamedTuple):
 
     ``state`` is what the server takes: numbers, an array, or a dictionary of arrays.
     ``is_terminated``: the episode has come to its end; ``is_truncated``: it was cut short, by a
-    limit of time, say, and would have gone on from ``state``.
+    limit of time, say, and would have gone on from ``state``. ``executed``: the action that was
+    executed, in the form of the server's, where that may be another one than ``apply`` was given.
     """
 
     reward: float
     state: Any
     is_terminated: bool
     is_truncated: bool
+    executed: Any = None
 
 
 class Simulator(Protocol):

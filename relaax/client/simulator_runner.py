@@ -90,12 +90,14 @@ class SimulatorRunner:
             episode.add_step(reward)
             self._observer.on_step()
             if step.is_terminated:
-                self._client.reset(reward)
+                self._client.reset(reward, action=step.executed)
                 return True
             if step.is_truncated:
-                self._client.truncate(reward, step.state)
+                self._client.truncate(reward, step.state, action=step.executed)
                 return True
-            action = self._latency.timed(partial(self._client.send, reward, step.state))
+            action = self._latency.timed(
+                partial(self._client.send, reward, step.state, action=step.executed)
+            )
         return False
 
 

@@ -19,7 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.address import Address
-from relaax.client.checks import checked_flags, checked_rewards, checked_rows, checked_steps
+from relaax.client.checks import (
+    checked_actions,
+    checked_flags,
+    checked_rewards,
+    checked_rows,
+    checked_steps,
+)
 from relaax.client.connector import Connector, OldServer, Timeouts
 from relaax.client.failure import Failure, not_connected
 from relaax.client.retry_policy import Backoff, RetryPolicy
@@ -32,7 +38,7 @@ from relaax.observations import Observations
 from relaax.protocol import binary
 from relaax.protocol.binary import Answers, Hello, Metric
 from relaax.spaces import Space, space_of
-from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
+from relaax.steps import EXECUTED, FINAL, START, TERMINATED, TRUNCATED, Steps
 
 Array = npt.NDArray[Any]
 
@@ -101,6 +107,8 @@ class VectorClient:
         terminated: Array | None = None,
         truncated: Array | None = None,
         finals: Array | dict[str, Any] | None = None,
+        *,
+        actions: Array | None = None,
     ) -> Array:
         """Report a step of every environment; return the next actions [N, ...].
 
@@ -108,7 +116,8 @@ class VectorClient:
         wanted: in an environment whose episode ended, the first observation of the next one.
         terminated, truncated: bool [N]; if omitted, all are False. An episode that was terminated
         and truncated in the same step counts as terminated. finals: [F, ...], the last observations
-        of the truncated episodes, in their order, in the same form as observations.
+        of the truncated episodes, in their order, in the same form as observations. actions:
+        [N, ...], those that were executed in the step; if omitted, those that were returned.
 
         ValueError for an array of another length, or with numbers that are not finite, or for names
         that cannot be sent.
@@ -116,12 +125,15 @@ class VectorClient:
         flags = self._flags_of(terminated, truncated)
         rewards = checked_rewards(rewards, self.environments)
         observations = checked_rows("observations", observations, self.environments)
-        if flags is None and finals is None:
+        if flags is None and finals is None and actions is None:
             return self._open_session().step_all(rewards, observations)
         if flags is None:
             flags = np.zeros(self.environments, np.uint8)
         finals = checked_rows("finals", finals, int(np.count_nonzero(flags & FINAL)))
-        steps = self._steps_of_all(flags, rewards, observations, finals)
+        if actions is not None:
+            flags |= EXECUTED
+            actions = checked_actions(actions, self.environments)
+        steps = self._steps_of_all(flags, rewards, observations, finals, actions)
         return self._open_session().ask(steps).actions
 
     def exchange(self, steps: Steps) -> Answers:
@@ -163,9 +175,15 @@ class VectorClient:
         return flags
 
     def _steps_of_all(
-        self, flags: npt.NDArray[np.uint8], rewards: Array, observations: Observations, finals: Any
+        self,
+        flags: npt.NDArray[np.uint8],
+        rewards: Array,
+        observations: Observations,
+        finals: Any,
+        actions: Array | None = None,
     ) -> Steps:
-        return Steps(np.arange(self.environments), flags, rewards, observations, finals)
+        executed = () if actions is None else actions
+        return Steps(np.arange(self.environments), flags, rewards, observations, finals, executed)
 
     def _start(self, steps: Steps, space: Space) -> Answers:
         if self._session is None or not self._session.is_open:

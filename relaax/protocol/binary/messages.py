@@ -18,6 +18,7 @@ from relaax.protocol.nesting import is_text, require_within_limits
 from relaax.spaces import Space
 from relaax.steps import (
     ENDED,
+    EXECUTED,
     FINAL,
     REWARD_NOT_ALLOWED,
     START,
@@ -55,6 +56,10 @@ _VERSION_FIELD = struct.Struct("<HH")
 _POSSIBLE_FLAGS = np.zeros(256, np.bool_)
 for _flags in (0, START, TERMINATED, TERMINATED | FINAL, TRUNCATED | FINAL):
     _POSSIBLE_FLAGS[[_flags, _flags | START]] = True
+    if _flags != START:  # an action was taken before
+        _POSSIBLE_FLAGS[_flags | EXECUTED] = True
+    if _flags & ENDED:
+        _POSSIBLE_FLAGS[_flags | START | EXECUTED] = True
 
 
 class ErrorCode(IntEnum):
@@ -114,6 +119,8 @@ class Welcome:
     action_space: Space | None = None
     #: As in the hello; None of a server that does not know of evaluations, and learns from all.
     evaluate: Evaluation | None = None
+    #: Whether reports may bring the actions that were executed; an older server refuses them.
+    executed_actions: bool = True
 
 
 @dataclass(frozen=True)
@@ -189,6 +196,7 @@ def encode_welcome(welcome: Welcome) -> bytes:
         "version": VERSION,
         "observation_space": welcome.observation_space,
         "action_space": welcome.action_space,
+        "executed_actions": welcome.executed_actions,
         **_evaluation_member(welcome.evaluate),
     }
     return bytes([_WELCOME]) + json.dumps(body).encode()
@@ -199,12 +207,19 @@ def decode_welcome(payload: Payload) -> Welcome:
     _expect(payload, _WELCOME, "a welcome")
     body = _decode_json(payload[1:], "a welcome")
     return Welcome(
-        _space(body, "observation_space"), _space(body, "action_space"), _evaluation(body)
+        _space(body, "observation_space"),
+        _space(body, "action_space"),
+        _evaluation(body),
+        executed_actions=body.get("executed_actions") is True,
     )
 
 
 def encode_steps(steps: Steps) -> bytes:
-    """Return the payload of a message of steps, whose observations and finals are blocks."""
+    """Return the payload of a message of steps, whose observations and finals are blocks.
+
+    Executed actions are a third block, where there are any.
+    """
+    executed = np.asarray(steps.executed)
     return b"".join(
         (
             _HEAD.pack(_STEPS, 0, len(steps.environments)),
@@ -213,6 +228,7 @@ def encode_steps(steps: Steps) -> bytes:
             np.asarray(steps.rewards, "<f8").tobytes(),
             *encode_block(_as_block(steps.observations)),
             *encode_block(_as_block(steps.finals)),
+            *(encode_block(executed) if len(executed) else ()),
         )
     )
 
@@ -324,21 +340,27 @@ def _decode_steps(payload: Payload, environments: int) -> Steps:
     if kind != _STEPS:
         raise ProtocolError(f"a message of kind {kind} came where steps ({_STEPS}) are expected")
     numbers, flags, offset = _numbers_and_flags(payload, count)
+    if not _POSSIBLE_FLAGS[flags].all():
+        raise ProtocolError(f"the flags {sorted(set(flags.tolist()))} do not go together")
     rewards, offset = _column(payload, "<f8", count, offset)
     observations, offset = decode_block(payload, offset)
     finals, offset = decode_block(payload, offset)
+    executed: Block = None
+    if (flags & EXECUTED).any():
+        executed, offset = decode_block(payload, offset)
     _require_end(payload, offset)
     _check_environments(numbers, environments)
     if not are_rewards_allowed(rewards):
         raise ProtocolError(f"a reward is {REWARD_NOT_ALLOWED}")
     acting = count
     if flags.any():
-        if not _POSSIBLE_FLAGS[flags].all():
-            raise ProtocolError(f"the flags {sorted(set(flags.tolist()))} do not go together")
         acting = int(np.count_nonzero(wants_action(flags)))
     _check_length("observations", observations, acting)
     _check_length("final observations", finals, int(np.count_nonzero(flags & FINAL)))
-    return Steps(numbers, flags, rewards, _states(observations), _states(finals))
+    _check_length("executed actions", executed, int(np.count_nonzero(flags & EXECUTED)))
+    if isinstance(executed, dict):
+        raise ProtocolError("executed actions are one array without a name")
+    return Steps(numbers, flags, rewards, _states(observations), _states(finals), _states(executed))
 
 
 def _check_environments(numbers: npt.NDArray[np.int64], environments: int) -> None:

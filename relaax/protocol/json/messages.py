@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from relaax.errors import ProtocolError
 from relaax.protocol.connection import Payload
 from relaax.protocol.json import codec as json_codec
@@ -31,17 +33,25 @@ class Act:
 
 @dataclass(frozen=True)
 class RewardAndAct:
-    """The reward of the previous action, and the next state. Answered by an action."""
+    """The reward of the previous action, and the next state. Answered by an action.
+
+    ``action`` is the one that was executed, if that is said.
+    """
 
     reward: float
     state: Any
+    action: Any = None
 
 
 @dataclass(frozen=True)
 class RewardAndReset:
-    """The last reward of an episode that is over. Answered by the episode's score."""
+    """The last reward of an episode that is over. Answered by the episode's score.
+
+    ``action`` is the one that was executed, if that is said.
+    """
 
     reward: float
+    action: Any = None
 
 
 @dataclass(frozen=True)
@@ -64,10 +74,10 @@ def encode_request(message: Request) -> bytes:
     match message:
         case Act(state):
             return _encode(["act", _encode_state(state)])
-        case RewardAndAct(reward, state):
-            return _encode(["reward_and_act", reward, _encode_state(state)])
-        case RewardAndReset(reward):
-            return _encode(["reward_and_reset", reward])
+        case RewardAndAct(reward, state, action):
+            return _encode(["reward_and_act", reward, _encode_state(state), *_if_any(action)])
+        case RewardAndReset(reward, action):
+            return _encode(["reward_and_reset", reward, *_if_any(action)])
         case ScalarMetric(name, y, None):
             return _encode(["scalar_metric", name, y])
         case ScalarMetric(name, y, x):
@@ -77,10 +87,10 @@ def encode_request(message: Request) -> bytes:
 def decode_request(payload: Payload, max_state_bytes: int = DEFAULT_MAX_STATE_BYTES) -> Request:
     """Return the request in ``payload``.
 
-    The arrays of its state may unpack to ``max_state_bytes``. Raises ``ProtocolError`` for
-    whatever is not a request.
+    The arrays of its state may unpack to ``max_state_bytes``, and so may that of its action. Raises
+    ``ProtocolError`` for whatever is not a request.
     """
-    verb, arguments = _decode_verb(payload, max_array_bytes=0)
+    verb, arguments = _decode_verb(payload, max_state_bytes)
     parse = REQUEST_PARSERS.get(verb)
     if parse is None:
         raise ProtocolError(
@@ -143,14 +153,18 @@ def _parse_act(arguments: list[Any], max_state_bytes: int) -> Act:
 
 
 def _parse_reward_and_act(arguments: list[Any], max_state_bytes: int) -> RewardAndAct:
-    _check_count("reward_and_act", arguments, 2)
-    reward = _reward("reward_and_act", arguments[0])
-    return RewardAndAct(reward, _decode_state("reward_and_act", arguments[1], max_state_bytes))
+    _check_count("reward_and_act", arguments, 2, 3)
+    return RewardAndAct(
+        _reward("reward_and_act", arguments[0]),
+        _decode_state("reward_and_act", arguments[1], max_state_bytes),
+        _executed("reward_and_act", arguments[2:]),
+    )
 
 
 def _parse_reward_and_reset(arguments: list[Any], max_state_bytes: int) -> RewardAndReset:
-    _check_count("reward_and_reset", arguments, 1)
-    return RewardAndReset(_reward("reward_and_reset", arguments[0]))
+    _check_count("reward_and_reset", arguments, 1, 2)
+    reward = _reward("reward_and_reset", arguments[0])
+    return RewardAndReset(reward, _executed("reward_and_reset", arguments[1:]))
 
 
 def _parse_scalar_metric(arguments: list[Any], max_state_bytes: int) -> ScalarMetric:
@@ -167,6 +181,28 @@ def _parse_scalar_metric(arguments: list[Any], max_state_bytes: int) -> ScalarMe
     if len(arguments) == 2 or arguments[2] is None:
         return ScalarMetric(name, y)
     return ScalarMetric(name, y, _number(arguments[2], f"x of the metric {name[:64]!r}"))
+
+
+def _if_any(action: Any) -> list[Any]:
+    """Return what a message has behind all else: the executed action, if there is one."""
+    return [] if action is None else [action]
+
+
+def _executed(verb: str, given: list[Any]) -> Any:
+    """Return the executed action of a request; None where none is ``given``."""
+    (action,) = given or [None]
+    if action is not None and not _is_numeric(action):
+        raise ProtocolError(
+            f"the executed action of {verb!r} is a number, an array or a list of numbers, "
+            f"this is {reprlib.repr(action)}"
+        )
+    return action
+
+
+def _is_numeric(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(_is_numeric(each) for each in value)
+    return isinstance(value, int | float | np.ndarray) and not isinstance(value, bool)
 
 
 def _decode_state(verb: str, encoded: Any, max_state_bytes: int) -> Any:

@@ -10,7 +10,7 @@ from relaax.protocol.binary.messages import Metric
 from relaax.protocol.connection import Payload
 from relaax.protocol.framing import DEFAULT_MAX_FRAME_BYTES
 from relaax.protocol.json import messages
-from relaax.steps import START, TERMINATED, Steps
+from relaax.steps import EXECUTED, START, TERMINATED, Steps
 
 #: The only environment of a connection.
 _ONLY = np.zeros(1, np.int64)
@@ -27,10 +27,10 @@ class ServerCodec:
         match messages.decode_request(payload, self._max_state_bytes):
             case messages.Act(state):
                 return _steps(START, 0.0, [state])
-            case messages.RewardAndAct(reward, state):
-                return _steps(0, reward, [state])
-            case messages.RewardAndReset(reward):
-                return _steps(TERMINATED, reward, [])
+            case messages.RewardAndAct(reward, state, action):
+                return _steps(0, reward, [state], action)
+            case messages.RewardAndReset(reward, action):
+                return _steps(TERMINATED, reward, [], action)
             case messages.ScalarMetric(name, y, x):
                 return Metric(name, y, x)
 
@@ -46,5 +46,7 @@ class ServerCodec:
         return messages.encode_action(actions[0])
 
 
-def _steps(flags: int, reward: float, states: list[Any]) -> Steps:
-    return Steps(_ONLY, np.array([flags], np.uint8), np.array([reward]), states, ())
+def _steps(flags: int, reward: float, states: list[Any], executed: Any = None) -> Steps:
+    actions = () if executed is None else (executed,)
+    flags |= EXECUTED if actions else 0
+    return Steps(_ONLY, np.array([flags], np.uint8), np.array([reward]), states, (), actions)

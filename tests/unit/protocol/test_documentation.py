@@ -31,7 +31,7 @@ from relaax.protocol.json import (
     messages,
     npz,
 )
-from relaax.steps import FINAL, MAX_REWARD, START, TERMINATED, TRUNCATED, Steps
+from relaax.steps import EXECUTED, FINAL, MAX_REWARD, START, TERMINATED, TRUNCATED, Steps
 
 PAGE = (Path(__file__).parents[3] / "docs" / "protocol.md").read_text()
 EXAMPLE = re.compile(
@@ -62,7 +62,7 @@ PLAIN_EXAMPLES = [example for example in EXAMPLES if "b64npz" not in example[1]]
 
 
 def test_the_page_shows_every_verb_and_all_its_blocks_are_found() -> None:
-    assert len(EXAMPLES) == 11
+    assert len(EXAMPLES) == 13
     assert len(EXAMPLES) + len(VERSION_2) == PAGE.count("```hex")
     verbs = {(who, text.split('"')[1]) for who, text, _ in EXAMPLES}
     assert verbs == {("Server", "act"), ("Server", "reset")} | {
@@ -208,6 +208,12 @@ MEANING = [
         )
     ),
     answers([0], [START], [[2, 0]], NOTHING),
+    binary.encode_steps(
+        dataclasses.replace(
+            steps([0], [EXECUTED], [0.5], floats(0.75, -3)), executed=np.array([1], np.int64)
+        )
+    ),
+    answers([0], [0], [1], NOTHING),
 ]
 
 
@@ -311,7 +317,7 @@ class TestAServerSaysWhatThePageSays:
 
     def test_example_4(self) -> None:
         agents = ScriptedAgents([[[2, 0]]])
-        frames = [frame for _, frame in VERSION_2[13:]]
+        frames = [frame for _, frame in VERSION_2[13:17]]
         config = SimpleNamespace(
             observation_space=lambda: {
                 "type": "Dict",
@@ -328,6 +334,14 @@ class TestAServerSaysWhatThePageSays:
             "arm/angle": [[0.5]],
         }
 
+    def test_example_5(self) -> None:
+        """It goes on where the example 1 has given the action 0."""
+        agents = ScriptedAgents([[1], [0], [1]])
+        before = [frame for _, frame in VERSION_2[:6]]
+        (_, asked), (_, answered) = VERSION_2[17:]
+        assert talk([*before[::2], asked], agents) == [*before[1::2], answered]
+        assert [executed.tolist() for executed in agents.executed] == [[], [], [1]]
+
 
 class ScriptedAgents(BatchAgentBase):
     """A batch agent whose actions are given beforehand; keeps metrics and observations."""
@@ -337,6 +351,7 @@ class ScriptedAgents(BatchAgentBase):
         self.stored = StoredMetrics()
         self.states: list[Any] = []
         self.finals: list[Any] = []
+        self.executed: list[Any] = []
 
     def open(self, slots: Any) -> None:
         pass
@@ -347,7 +362,11 @@ class ScriptedAgents(BatchAgentBase):
     def check(self, states: Any) -> Any:
         return states
 
+    def check_executed(self, actions: Any) -> Any:
+        return actions
+
     def act(self, transitions: Any, states: Any, finals: Any) -> list[int]:
+        self.executed.append(transitions.executed_actions)
         self.states.append(states)
         self.finals.append(finals)
         return next(self._actions)

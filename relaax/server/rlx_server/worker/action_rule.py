@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.errors import AgentError
-from relaax.spaces import Space, shape_of, written
+from relaax.spaces import Space, limits_of, shape_of, written
 
 Array = npt.NDArray[Any]
 
@@ -34,7 +34,7 @@ class ActionRule:
         #: Of one action; None where any will do.
         self.shape = None if space is None else shape_of(space)
         #: uint64 [...]: each number is below its limit, taken as unsigned; None for a Box.
-        self.limits = None if space is None else _limits_of(space)
+        self.limits = None if space is None else limits_of(space)
         self._integer = _integer_type_of(space)
         #: The usual types of numbers: others are looked at more closely.
         self.dtypes: tuple[np.dtype[Any], ...] = (_FLOAT, _DOUBLE)
@@ -144,14 +144,3 @@ def _integer_type_of(space: Space | None) -> np.dtype[Any] | None:
         return None
     dtype = np.dtype(space.get("dtype", "float32"))
     return dtype if dtype.kind in "iu" else None
-
-
-def _limits_of(space: Space) -> Array | None:
-    match space:
-        case {"type": "Discrete", "n": n}:
-            return np.asarray(n, np.uint64)
-        case {"type": "MultiDiscrete", "nvec": nvec}:
-            return np.asarray(nvec, np.uint64)
-        case {"type": "MultiBinary"}:
-            return np.asarray(2, np.uint64)
-    return None

@@ -107,12 +107,19 @@ class SeparateAgents(BatchAgentBase):
             kept[index] = _own(state)
         return kept
 
+    def check_executed(self, actions: Sequence[Any] | Array) -> Array:
+        """Leave the actions [X] to the agents, which refuse those that they cannot use."""
+        kept = np.empty(len(actions), np.object_)
+        for index, action in enumerate(actions):
+            kept[index] = _own(action)
+        return kept
+
     def act(
         self, transitions: Transitions, states: Observations, finals: Observations
     ) -> list[Any]:
         """Ask one agent after the other.
 
-        InvalidState for a state that one of them refuses, AgentError when one of them fails.
+        InvalidState for what one of them refuses, AgentError when one of them fails.
         """
         with self._failing_as("the agent"):
             return self._act(transitions, states, finals)
@@ -133,6 +140,9 @@ class SeparateAgents(BatchAgentBase):
     ) -> list[Any]:
         rewards = dict(zip(transitions.stepped.tolist(), transitions.rewards.tolist(), strict=True))
         last_states = dict(zip(transitions.truncated.tolist(), finals, strict=True))
+        executed = zip(transitions.executed.tolist(), transitions.executed_actions, strict=True)
+        for slot, action in executed:
+            self._agents[slot].executed(action)
         for slot in transitions.ended.tolist():
             if slot in last_states:
                 self._agents[slot].reward_and_truncate(rewards[slot], last_states[slot])

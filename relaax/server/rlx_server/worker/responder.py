@@ -354,6 +354,10 @@ class Responder:
         finals: Observations = NO_STATES
         if not transitions.only_steps:
             finals = self._checked(agent, [finals_of_truncated(r.steps) for r in requests])
+        if len(transitions.executed):
+            executed = [r.steps.executed for r in requests if len(r.steps.executed)]
+            checked = [agent.check_executed(actions) for actions in executed]
+            transitions = transitions._replace(executed_actions=np.concatenate(checked))
         return _Report(transitions, states, finals)
 
     def _act(self, agent: BatchAgentBase, report: _Report, arrived_at: float) -> Actions:

@@ -12,10 +12,10 @@ from relaax.evaluation import Evaluation
 from relaax.protocol import binary
 from relaax.protocol.binary import Error, ErrorCode, Hello, Metric, ServerCodec, Welcome
 from relaax.spaces import actions_differ, box, differ, discrete, misfits, shape_of
-from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
+from relaax.steps import EXECUTED, FINAL, START, TERMINATED, TRUNCATED, Steps
 
 
-def steps(flags, observations, finals=(), environments=None, rewards=None):
+def steps(flags, observations, finals=(), environments=None, rewards=None, executed=()):
     count = len(flags)
     return Steps(
         np.arange(count) if environments is None else np.array(environments),
@@ -23,6 +23,7 @@ def steps(flags, observations, finals=(), environments=None, rewards=None):
         np.ones(count) if rewards is None else np.array(rewards, float),
         observations,
         finals,
+        executed,
     )
 
 
@@ -43,13 +44,38 @@ MIXED = steps(
 )
 
 
+#: Two of them report what they executed, with nothing else, with an end and with a start.
+EXECUTING = steps(
+    [EXECUTED, 0, TERMINATED | EXECUTED, TRUNCATED | FINAL | START | EXECUTED],
+    rows(3),
+    rows(1, 100),
+    executed=rows(3, 50),
+)
+
+
 def same(first, second):
-    for name in ("environments", "flags", "rewards", "observations", "finals"):
+    for name in ("environments", "flags", "rewards", "observations", "finals", "executed"):
         np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
 
 
 def test_steps_arrive_as_they_were():
     same(binary.decode_steps(binary.encode_steps(MIXED), 10), MIXED)
+
+
+def test_executed_actions_arrive_as_they_were():
+    same(binary.decode_steps(binary.encode_steps(EXECUTING), 4), EXECUTING)
+
+
+def test_a_message_without_executed_actions_is_what_it_was_before_there_were_any():
+    """Older servers read it."""
+    assert binary.encode_steps(steps([0], rows(1)))[-1:] == b"\0"
+    assert len(binary.encode_steps(steps([0], rows(1)))) == 36
+
+
+def test_a_server_that_is_older_does_not_promise_to_take_executed_actions():
+    assert binary.decode_welcome(binary.encode_welcome(Welcome())).executed_actions
+    for said in (b"{}", b'{"executed_actions": 1}', b'{"executed_actions": null}'):
+        assert not binary.decode_welcome(b"\2" + said).executed_actions
 
 
 def test_answers_arrive_as_they_were():
@@ -116,7 +142,9 @@ def test_an_error_is_raised_wherever_something_else_is_expected():
         (steps([TERMINATED | TRUNCATED | FINAL], (), rows(1)), 3, r"\[14\] do not go together"),
         (steps([TRUNCATED], ()), 3, r"\[4\] do not go together"),
         (steps([FINAL], rows(1), rows(1)), 3, r"\[8\] do not go together"),
-        (steps([16], rows(1)), 3, r"\[16\] do not go together"),
+        (steps([32], rows(1)), 3, r"\[32\] do not go together"),
+        (steps([START | EXECUTED], rows(1)), 3, r"\[17\] do not go together"),
+        (steps([FINAL | EXECUTED], rows(1), rows(1)), 3, r"\[24\] do not go together"),
         (steps([0], rows(2)), 3, "1 observations are expected, 2 came"),
         (steps([0], ()), 3, "1 observations are expected, 0 came"),
         (steps([TERMINATED], rows(1)), 3, "0 observations are expected, 1 came"),
@@ -124,6 +152,12 @@ def test_an_error_is_raised_wherever_something_else_is_expected():
         (steps([0], rows(1), rewards=[np.nan]), 3, "a reward is not finite"),
         (steps([0, 0], rows(2), rewards=[0, 3.5e38]), 3, "a reward is not finite as a 32-bit"),
         (steps([0], {"a": rows(2)}), 3, "1 observations are expected, 2 came"),
+        (
+            steps([EXECUTED], rows(1), executed=rows(2)),
+            3,
+            "1 executed actions are expected, 2 came",
+        ),
+        (steps([0], rows(1), executed=rows(1)), 3, "bytes follow after the end of a message"),
     ],
 )
 def test_steps_that_contradict_themselves_are_refused(changed, environments, reason):
@@ -208,6 +242,7 @@ def read_anything(payload):
 
 VALID = [
     binary.encode_steps(MIXED),
+    binary.encode_steps(EXECUTING),
     binary.encode_answers(MIXED.environments, MIXED.flags, np.arange(4), np.ones(3)),
     binary.encode_hello(Hello("a" * 32, "x", 3, box("float32", (2,)), discrete(2))),
     binary.encode_welcome(Welcome(box("float32", (2,)), None)),
@@ -225,7 +260,7 @@ DECODERS = {
 }
 
 
-@pytest.mark.parametrize("payload", VALID[:5], ids=lambda payload: f"message {payload[0]}")
+@pytest.mark.parametrize("payload", VALID[:6], ids=lambda payload: f"message {payload[0]}")
 def test_a_message_that_breaks_off_anywhere_is_refused(payload):
     decode = DECODERS[payload[0]]
     decode(payload)
@@ -234,7 +269,7 @@ def test_a_message_that_breaks_off_anywhere_is_refused(payload):
             decode(payload[:end])
 
 
-@pytest.mark.parametrize("payload", VALID[:2], ids=["steps", "actions"])
+@pytest.mark.parametrize("payload", VALID[:3], ids=["steps", "executed", "actions"])
 def test_bytes_behind_the_end_are_refused(payload):
     with pytest.raises(ProtocolError, match="2 bytes follow after the end"):
         DECODERS[payload[0]](payload + b"\0\0")

@@ -1,5 +1,6 @@
 import json
 import random
+from functools import partial
 
 import numpy as np
 import pytest
@@ -101,6 +102,15 @@ def test_a_metric_may_have_null_for_x() -> None:
         (b'["reward_and_reset", 3.5e38]', "is 3.5e.38, not finite as a 32-bit float"),
         (b'["reward_and_act", -1e39, "1"]', "is -1e.39, not finite as a 32-bit float"),
         (b'["reward_and_reset", 1' + b"0" * 400 + b"]", "too large"),
+        (b'["reward_and_act", 1, "1", 0, 0]', "'reward_and_act' takes 2 or 3"),
+        (
+            b'["reward_and_act", 1, "1", true]',
+            "the executed action of 'reward_and_act' is a number",
+        ),
+        (b'["reward_and_act", 1, "1", "0"]', "an array or a list of numbers, this is '0'"),
+        (b'["reward_and_reset", 1, [0.5, null]]', r"this is \[0.5, None\]"),
+        (b'["reward_and_reset", 1, {"left": 1}]', "this is {'left': 1}"),
+        (b'["reward_and_reset", 1, NaN]', "NaN is not allowed"),
         (b'["scalar_metric", 5, 1]', "the name of a metric is a string, this is 5"),
         (b'["scalar_metric", "loss", "1"]', "the value of the metric 'loss' is a number"),
         (b'["scalar_metric", "loss", 1, "2"]', "x of the metric 'loss' is a number"),
@@ -109,6 +119,32 @@ def test_a_metric_may_have_null_for_x() -> None:
 def test_what_is_not_a_request_is_a_protocol_error(payload: bytes, message: str) -> None:
     with pytest.raises(ProtocolError, match=message):
         decode_request(payload)
+
+
+@pytest.mark.parametrize("action", [0, 1.5, [0.5, -0.25], [[1], [2]], np.float32([0.5, -0.25])])
+@pytest.mark.parametrize(
+    "request_of", [partial(RewardAndAct, 0.5, [1]), partial(RewardAndReset, 2)]
+)
+def test_an_executed_action_arrives_as_it_was(request_of, action) -> None:
+    arrived = decode_request(encode_request(request_of(action)))
+    np.testing.assert_array_equal(arrived.action, action)
+    assert arrived.reward == request_of().reward
+
+
+def test_an_executed_action_of_null_is_none() -> None:
+    assert decode_request(b'["reward_and_act", 1, "2", null]') == RewardAndAct(1.0, 2)
+    assert decode_request(b'["reward_and_reset", 1, null]') == RewardAndReset(1.0)
+
+
+def test_a_request_without_an_executed_action_is_what_it_was_before_there_were_any() -> None:
+    assert encode_request(RewardAndAct(1.0, 2)) == b'["reward_and_act", 1.0, "2"]'
+    assert encode_request(RewardAndReset(1.0)) == b'["reward_and_reset", 1.0]'
+
+
+def test_an_executed_action_beyond_the_limit_is_refused() -> None:
+    payload = encode_request(RewardAndReset(0.0, np.zeros(100_000, np.uint8)))
+    with pytest.raises(ProtocolError, match="exceeds the limit"):
+        decode_request(payload, max_state_bytes=90_000)
 
 
 def test_a_state_beyond_the_limit_is_refused() -> None:
