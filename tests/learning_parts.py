@@ -148,6 +148,9 @@ class Driven:
         truncated = (steps.flags[steps.has_final] & TRUNCATED) != 0
         self._is_running[read.ended] = False
         self._is_running[read.started] = True
+        if len(steps.executed):
+            checked = self.agent.check_executed(steps.executed)
+            read = read._replace(executed_actions=checked)
         check = self.agent.check
         finals = mapped(lambda part: part[truncated], check(steps.finals))
         return self.agent.act(read, check(steps.observations), finals)
@@ -156,7 +159,7 @@ class Driven:
         self.agent.close()
 
 
-def report(slots, flags, rewards, observations, finals=()):
+def report(slots, flags, rewards, observations, finals=(), executed=()):
     """What environments of two numbers report."""
     return Steps(
         np.array(slots),
@@ -164,6 +167,7 @@ def report(slots, flags, rewards, observations, finals=()):
         np.array(rewards, float),
         np.array(observations, np.float32).reshape(-1, 2),
         np.array(finals, np.float32).reshape(-1, 2),
+        executed,
     )
 
 

@@ -1,4 +1,4 @@
-"""Rollouts with an episode's end, a cut and starts in different places."""
+"""Rollouts with an end, a cut, starts and another action executed, in different places."""
 
 import dataclasses
 
@@ -26,6 +26,8 @@ def random_rollouts(network, actions=3, count=3, steps=5, dtype=np.float32):
     starts = np.zeros((steps + 1, count), np.float32)
     terminated[ends, columns] = 1
     valid[cuts, columns] = 0
+    on_policy = valid.copy()
+    on_policy[(ends + 1) % steps, columns] = 0
     starts[ends + 1, columns] = 1
     starts[cuts + 1, columns] = 1
     return RolloutBatch(
@@ -36,6 +38,7 @@ def random_rollouts(network, actions=3, count=3, steps=5, dtype=np.float32):
         rewards=generator.normal(size=(steps, count)).astype(np.float32),
         terminated=terminated,
         valid=valid,
+        on_policy=on_policy,
         recurrent_state=generator.normal(size=(2, count, network.lstm_size)).astype(np.float32),
         versions=np.zeros(count, np.int64),
     )

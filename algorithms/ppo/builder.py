@@ -17,6 +17,7 @@ from relaax.algorithm_base import (
 from relaax.learning.actor import Actor
 from relaax.learning.actor_critic import columns_of, prepare_to_fork
 from relaax.learning.evaluator import EvaluationParts
+from relaax.learning.executed_actions import ExecutedActions
 from relaax.learning.filters import FilteringModel, Filters
 from relaax.learning.networks import initial_parameters
 from relaax.learning.optimizers import linear_anneal
@@ -77,7 +78,7 @@ def make_batch_agent(
         model=FilteringModel(model, filters.states) if filters.states else model,
         distribution=distribution,
         columns=columns,
-        rollouts=StepRecorder(columns_of(config, filters.states)),
+        rollouts=StepRecorder(columns_of(config, filters.states), is_on_policy=True),
         experience=PullingSink(
             experience,
             source,
@@ -87,6 +88,9 @@ def make_batch_agent(
         ),
         random=np.random.default_rng(None if settings.seed is None else [settings.seed, seed]),
         units=config.action_units,
+        executed=ExecutedActions(
+            config.action_space(), config.action_units, parameter_server.metrics()
+        ),
         evaluation=EvaluationParts(
             source=parameter_server,
             unpack=tensors.unpack,

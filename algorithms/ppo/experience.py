@@ -33,6 +33,9 @@ class Experience:
     log_probabilities: Any
     #: 1 for a step that is learnt from.
     valid: Any
+    #: 1 for a step whose action was executed, and no other one in its place: the policy's loss and
+    #: its entropy are of these alone.
+    on_policy: Any
     advantages: Any
     #: What values should be.
     returns: Any

@@ -80,7 +80,7 @@ class PpoGraphs:
             self._returns.trace_decay,
         )
         if self._returns.normalizes:
-            advantages = normalized(advantages, rollouts.valid)
+            advantages = normalized(advantages, rollouts.on_policy)
         experience = Experience(
             observations=mapped(lambda part: part[:-1], rollouts.observations),
             starts=rollouts.starts[:-1],
@@ -88,6 +88,7 @@ class PpoGraphs:
             actions=rollouts.actions,
             log_probabilities=rollouts.log_probabilities,
             valid=rollouts.valid,
+            on_policy=rollouts.on_policy,
             advantages=advantages.numpy(),
             returns=returns.numpy(),
             values=values[:-1],
@@ -99,7 +100,9 @@ class PpoGraphs:
         """Return the gradient of the loss of a minibatch, and means over its steps.
 
         Among these are ``kl``, the KL divergence of ``parameters`` from the policy before the first
-        pass, and ``clipped``, the share of steps whose ratio lies beyond the clip.
+        pass, and ``clipped``, the share of steps whose ratio lies beyond the clip. Policy loss,
+        entropy and this share are means over the steps in which the policy's own action was
+        executed; ``kl``, which keeps the policy near in every state, is one over all.
         """
         vector, terms = self._gradient_graph(
             parameters.tensors,
@@ -192,14 +195,15 @@ class PpoGraphs:
         policy, before = self._masked(policy, batch), self._masked(batch.policy, batch)
         log_ratios = distribution.log_likelihood(policy, batch.actions) - batch.log_probabilities
         count = tf.maximum(tf.reduce_sum(valid), 1.0)
+        own, own_count = batch.on_policy, tf.maximum(tf.reduce_sum(batch.on_policy), 1.0)
         clip, penalty = knobs[0], knobs[1]
         kl = tf.reduce_sum(valid * distribution.kl(before, policy)) / count
         terms = {
-            "policy loss": loss.policy_loss(log_ratios, batch.advantages, valid, clip) / count,
+            "policy loss": loss.policy_loss(log_ratios, batch.advantages, own, clip) / own_count,
             "value loss": loss.value_loss(values, batch.values, batch.returns, valid) / count,
-            "entropy": tf.reduce_sum(valid * distribution.entropy(policy)) / count,
+            "entropy": tf.reduce_sum(own * distribution.entropy(policy)) / own_count,
             "kl": kl,
-            "clipped": _share(tf.abs(tf.exp(log_ratios) - 1.0) > clip, valid) / count,
+            "clipped": _share(tf.abs(tf.exp(log_ratios) - 1.0) > clip, own) / own_count,
         }
         total = (
             terms["policy loss"]

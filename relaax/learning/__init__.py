@@ -14,6 +14,7 @@ Acting
 ``exploration``         what makes actors try other actions
 ``distributions``       how actions are drawn from what a network puts out
 ``action_units``        the units of continuous actions: a policy's own, and those of the plant
+``executed_actions``    what environments report to have executed in the place of actions
 ``action_settings``     the keys that describe continuous actions in the YAML file
 ``described_policy``    all that an action depends on, for what acts outside of this package
 

@@ -18,6 +18,7 @@ from relaax.learning.action_units import ActionUnits
 from relaax.learning.arrays import padded_size, zero_padded
 from relaax.learning.distributions.base import ActionHead
 from relaax.learning.evaluator import EvaluationParts, Evaluator, PinnedPolicies
+from relaax.learning.executed_actions import ExecutedActions
 from relaax.learning.exploration import NoiseSource, NoNoise
 from relaax.learning.exploration.schedules import SlotPlaces
 from relaax.learning.filters import ZFilter
@@ -58,6 +59,12 @@ class Recorder(Protocol[BatchT_co]):
     def reward(self, slots: IntArray, rewards: Array, terminated: Array | bool) -> None:
         """Complete the newest step of ``slots``: what its action earned, and whether it ended."""
 
+    def chosen(self, slots: IntArray) -> Array:
+        """Return the actions [X, ...] that were chosen in the newest steps of ``slots``."""
+
+    def executed(self, slots: IntArray, actions: Array) -> None:
+        """Note that ``slots`` executed these actions [X, ...] in the place of the chosen ones."""
+
     def cut_last(self, slots: IntArray) -> None:
         """Take back the last action of ``slots``: the episode was cut off in that state."""
 
@@ -92,7 +99,8 @@ class Actor(BatchAgentBase, Generic[BatchT]):
     Actions are returned in the plant's ``units``, cut to its bounds; likelihoods and rollouts are
     those of the actions as they were drawn. Without units they are returned as they were drawn, as
     discrete ones are. Each draw has noise of its own, unless ``exploration`` makes other noise, of
-    which ``places`` says how much. With parts for ``evaluation`` it makes evaluators.
+    which ``places`` says how much. With parts for ``evaluation`` it makes evaluators. ``executed``
+    knows which actions may be reported as executed; without it none may.
     """
 
     def __init__(
@@ -113,6 +121,7 @@ class Actor(BatchAgentBase, Generic[BatchT]):
         exploration: NoiseSource | None = None,
         evaluation: EvaluationParts | None = None,
         places: SlotPlaces | None = None,
+        executed: ExecutedActions | None = None,
     ) -> None:
         self._preprocessor = preprocessor
         self._policy = policy
@@ -130,6 +139,7 @@ class Actor(BatchAgentBase, Generic[BatchT]):
         self._most_at_once = most_at_once
         self._evaluation = evaluation
         self._places = places or SlotPlaces()
+        self._executed = executed
         self._capacity = 0
         #: Whether ``act`` was begun, and has not returned: it may have left before all that it took
         #: from ``rollouts`` was handed over.
@@ -185,6 +195,12 @@ class Actor(BatchAgentBase, Generic[BatchT]):
         checked = self._preprocessor.check(states)
         return checked if self._rollouts is None else self._rollouts.fitting(checked)
 
+    def check_executed(self, actions: Sequence[Any] | Array) -> Array:
+        """Return executed actions [X, ...] as they are sent; InvalidState for what does not fit."""
+        if self._executed is None:
+            return super().check_executed(actions)
+        return self._executed.check(actions)
+
     def act(self, transitions: Transitions, states: Observations, finals: Observations) -> Array:
         """Complete the rows before, hand over the rollouts that are full, and choose actions."""
         self._is_acting = True
@@ -214,12 +230,15 @@ class Actor(BatchAgentBase, Generic[BatchT]):
             units=self._units,
             most_at_once=self._most_at_once,
             exploration=exploration,
+            executed=self._executed,
         )
         return Evaluator(actor, policies, parts.source, self._columns)
 
     def close(self) -> None:
         """End what learns."""
         self._experience.close()
+        if self._executed is not None:
+            self._executed.close()
 
     def _act(self, transitions: Transitions, states: Observations, finals: Observations) -> Array:
         if self._rollouts is not None:
@@ -253,6 +272,12 @@ class Actor(BatchAgentBase, Generic[BatchT]):
         self, rollouts: Recorder[BatchT], transitions: Transitions, finals: Observations
     ) -> None:
         """Note what the actions before have led to, up to the end of episodes."""
+        executed = self._executed
+        if executed is not None and (len(transitions.executed) or executed.has_reports):
+            chosen = rollouts.chosen(transitions.executed)
+            slots, actions = executed.others(transitions, chosen)
+            if len(slots):
+                rollouts.executed(slots, actions)
         rewards = self._learnt(transitions.rewards)
         rollouts.reward(transitions.stepped, rewards, transitions.terminated)
         if transitions.only_steps:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from relaax.algorithm_base import (
     AgentBase,
@@ -15,7 +16,7 @@ from relaax.algorithm_base import (
     Metrics,
 )
 from relaax.observations import mapped
-from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, read_transitions
+from relaax.steps import EXECUTED, FINAL, START, TERMINATED, TRUNCATED, read_transitions
 
 _NO_STATES = np.zeros(0, np.float32)
 
@@ -32,6 +33,8 @@ class SingleAgent(AgentBase):
         self._slots = np.zeros(1, np.int64)
         self._is_running = np.zeros(1, np.bool_)
         self._dtypes: Any = None
+        #: [1, ...]: what the environment executed in the step that is reported next.
+        self._executed: npt.NDArray[Any] | None = None
         self._score = 0.0
         actor.open(self._slots)
 
@@ -54,6 +57,10 @@ class SingleAgent(AgentBase):
         action = self._step(START, 0.0, self._checked(state))
         self._is_running[:] = True
         return action
+
+    def executed(self, action: Any) -> None:
+        """Keep the action that was executed for the report of its step."""
+        self._executed = self._actor.check_executed([action])
 
     def reward_and_act(self, reward: float, state: Any) -> Any:
         """Complete the step before and choose an action."""
@@ -85,9 +92,14 @@ class SingleAgent(AgentBase):
 
     def _step(self, flags: int, reward: float, states: Any, finals: Any = _NO_STATES) -> Any:
         """Return the action as an int or an array; None at an episode's end."""
+        executed, self._executed = self._executed, None
+        if executed is not None:
+            flags |= EXECUTED
         transitions = read_transitions(
             self._slots, np.array([flags], np.uint8), np.array([reward]), self._is_running
         )
+        if executed is not None:
+            transitions = transitions._replace(executed_actions=executed)
         actions: Any = self._actor.act(transitions, states, finals)
         if len(actions) == 0:
             return None

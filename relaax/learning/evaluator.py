@@ -153,6 +153,10 @@ class Evaluator(EvaluatorBase):
         """Return states [B, ...] as the actor takes them; InvalidState for what it cannot use."""
         return self._actor.check(states)
 
+    def check_executed(self, actions: Sequence[Any] | Array) -> Array:
+        """Return actions as the actor takes them; they change nothing here."""
+        return self._actor.check_executed(actions)
+
     def act(self, transitions: Transitions, states: Observations, finals: Observations) -> Array:
         """Choose actions [A, ...], with one evaluation of the network for each policy."""
         self._policies.pin(transitions.started)

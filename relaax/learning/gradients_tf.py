@@ -36,6 +36,7 @@ class GraphRollouts:
     rewards: tf.Tensor
     terminated: tf.Tensor
     valid: tf.Tensor
+    on_policy: tf.Tensor
     recurrent_state: tf.Tensor
 
     def allowed(self, action_mask: str) -> tf.Tensor:

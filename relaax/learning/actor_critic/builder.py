@@ -20,6 +20,7 @@ from relaax.learning.actor_critic.config import ActorCriticConfig, PolicyConfig
 from relaax.learning.agent import SingleAgent
 from relaax.learning.background_learner import BackgroundLearner
 from relaax.learning.evaluator import EvaluationParts
+from relaax.learning.executed_actions import ExecutedActions
 from relaax.learning.filters import Filters, ParameterSource
 from relaax.learning.learner import GatheringSink, Learner, NoLearner
 from relaax.learning.model import GradientModel, Objective
@@ -147,6 +148,9 @@ def make_batch_agent(
         reward_scale=settings.reward_scale,
         reward_filter=filters.rewards,
         units=config.action_units,
+        executed=ExecutedActions(
+            config.action_space(), config.action_units, parameter_server.metrics()
+        ),
         evaluation=EvaluationParts(
             source=parameter_server,
             unpack=tensors.unpack,

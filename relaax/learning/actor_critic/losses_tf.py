@@ -20,6 +20,11 @@ class ActorCriticLoss:
 
     Mnih et al. 2016 (https://arxiv.org/abs/1602.01783), section 4, with n-step returns, or with
     the targets of V-trace. The policy loss is that of Schulman et al. 2017 with a ``policy_clip``.
+
+    Steps in which another action was executed than the policy's own are in the value loss alone.
+    How probable they were is not known: V-trace takes their ratio for 1, so that values are those
+    of the policy with all that intervenes. Their entropy is left out because nothing would hold it
+    back where the policy earns nothing.
     """
 
     distribution: GraphDistribution
@@ -40,19 +45,20 @@ class ActorCriticLoss:
         policy, values = self._policy(outputs, batch), outputs[VALUE][..., 0]
         chosen = self.distribution.log_likelihood(policy, batch.actions)
         log_ratios = chosen - batch.log_probabilities
+        on_policy = batch.on_policy
         targets, advantages, weights = self._targets(
             batch, tf.stop_gradient(values), tf.stop_gradient(log_ratios)
         )
         if self.normalize_advantages:
-            advantages = normalized(advantages, batch.valid)
+            advantages = normalized(advantages, on_policy)
         if self.policy_clip is None:
-            policy_loss = losses.policy_loss(chosen, weights * advantages, batch.valid)
+            policy_loss = losses.policy_loss(chosen, weights * advantages, on_policy)
         else:
             policy_loss = losses.clipped_policy_loss(
-                log_ratios, advantages, batch.valid, self.policy_clip
+                log_ratios, advantages, on_policy, self.policy_clip
             )
         value_loss = losses.value_loss(values[:-1], targets, batch.valid)
-        entropy = tf.reduce_sum(batch.valid * self.distribution.entropy(policy))
+        entropy = tf.reduce_sum(on_policy * self.distribution.entropy(policy))
         loss = policy_loss - self.entropy_beta * entropy + self.value_loss_weight * value_loss
         return loss, {"policy loss": policy_loss, "value loss": value_loss, "entropy": entropy}
 
@@ -74,7 +80,7 @@ class ActorCriticLoss:
             return returns, advantages, tf.ones_like(advantages)
         return vtrace_targets(
             *rows,
-            log_ratios,
+            log_ratios * batch.on_policy,
             self.discount,
             self.trace_decay,
             clip_rho=self.vtrace.clip_rho,

@@ -17,6 +17,7 @@ from relaax.algorithm_base import (
 from relaax.learning.actor import Actor
 from relaax.learning.averaging import Averager, AveragingService
 from relaax.learning.evaluator import EvaluationParts
+from relaax.learning.executed_actions import ExecutedActions
 from relaax.learning.exploration import NoiseSource
 from relaax.learning.exploration.noise import UniformAtFirst
 from relaax.learning.exploration.parameter_noise import ParameterNoise
@@ -159,6 +160,9 @@ def make_actor(
         reward_scale=settings.reward_scale,
         clip_rewards=settings.clip_rewards,
         units=config.action_units,
+        executed=ExecutedActions(
+            config.action_space(), config.action_units, parameter_server.metrics()
+        ),
         exploration=None if make_noise is None else make_noise(policy, random),
         evaluation=EvaluationParts(
             source=parameter_server,

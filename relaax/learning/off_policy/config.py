@@ -104,6 +104,10 @@ class OffPolicyConfig(ConfigBase):
         """Return what -1 and 1 of an action stand for, as JSON values."""
         return {} if self.action_units is None else self.action_units.fingerprint
 
+    @abstractmethod
+    def action_space(self) -> Space:
+        """Return the space of actions."""
+
     def observation_space(self) -> Space:
         """Return arrays of numbers of ``state_size``, by name if it has names."""
         return space_of_states(self.settings.state_size)

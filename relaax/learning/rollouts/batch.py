@@ -37,6 +37,9 @@ class RolloutBatch:
     terminated: FloatArray
     #: float32 [T, K]: 1 for a step, 0 for a state where an episode was cut off.
     valid: FloatArray
+    #: float32 [T, K]: 1 for a step in which the policy's own action was executed; 0 where another
+    #: one was, and where a row is not valid. The policy learns from these steps, values from all.
+    on_policy: FloatArray
     #: float32 [2, K, H], before the first row.
     recurrent_state: FloatArray
     #: int64 [K]: version of the parameters that chose the first action.
@@ -98,6 +101,7 @@ class RolloutBatch:
             rewards=rows(length),
             terminated=rows(length),
             valid=rows(length),
+            on_policy=rows(length),
             recurrent_state=columns.recurrent_state(count),
             versions=np.zeros(count, np.int64),
         )

@@ -14,6 +14,11 @@ Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int64]
 
+#: The columns [T + 1, capacity, ...] beside the observations.
+_OF_ROWS = (
+    "starts", "actions", "log_probabilities", "rewards", "terminated", "valid", "on_policy"
+)  # fmt: skip
+
 
 class RolloutStore:
     """Writes the rows of many environments, and hands out rollouts when they are full.
@@ -32,6 +37,7 @@ class RolloutStore:
         self._rewards = np.zeros((rows, 0), np.float32)
         self._terminated = np.zeros((rows, 0), np.float32)
         self._valid = np.zeros((rows, 0), np.float32)
+        self._on_policy = np.zeros((rows, 0), np.float32)
         self._recurrent_state = columns.recurrent_state(0)
         self._versions = np.zeros(0, np.int64)
         self._positions = np.zeros(0, np.int64)
@@ -41,7 +47,7 @@ class RolloutStore:
         observations = self._observations
         if observations is not None:  # the large one, and so the one that may not fit
             observations = mapped(lambda part: zero_padded(part, capacity, axis=1), observations)
-        for name in ("starts", "actions", "log_probabilities", "rewards", "terminated", "valid"):
+        for name in _OF_ROWS:
             setattr(self, f"_{name}", zero_padded(getattr(self, f"_{name}"), capacity, axis=1))
         self._recurrent_state = zero_padded(self._recurrent_state, capacity, axis=1)
         self._versions = zero_padded(self._versions, capacity, axis=0)
@@ -63,9 +69,21 @@ class RolloutStore:
         self._rewards[last, slots] = rewards
         self._terminated[last, slots] = terminated
 
+    def chosen(self, slots: IntArray) -> Array:
+        """Return the actions [X, ...] that were chosen in the last rows of ``slots``."""
+        return self._actions[self._positions[slots] - 1, slots]
+
+    def executed(self, slots: IntArray, actions: Array) -> None:
+        """Note that the last rows of ``slots`` are not the policy's: these ``actions`` are others.
+
+        The policy's own are kept, of which the likelihoods are.
+        """
+        self._on_policy[self._positions[slots] - 1, slots] = 0
+
     def cut_last(self, slots: IntArray) -> None:
         """Take back the last action of ``slots``: the episode was cut off in that state."""
-        self._valid[self._positions[slots] - 1, slots] = 0
+        last = self._positions[slots] - 1
+        self._valid[last, slots] = self._on_policy[last, slots] = 0
 
     def observe(
         self, slots: IntArray, observations: Observations, starts: Array | bool
@@ -89,7 +107,7 @@ class RolloutStore:
         else:
             rows[positions, slots] = observations
         self._starts[positions, slots] = starts
-        self._valid[positions, slots] = 0
+        self._valid[positions, slots] = self._on_policy[positions, slots] = 0
         self._positions[slots] = positions + 1
         full = slots[positions == self._length]
         return self._take(rows, full, carried) if len(full) else None
@@ -124,7 +142,7 @@ class RolloutStore:
         last = self._positions[slots] - 1
         self._actions[last, slots] = actions
         self._log_probabilities[last, slots] = log_probabilities
-        self._valid[last, slots] = 1
+        self._valid[last, slots] = self._on_policy[last, slots] = 1
         self._rewards[last, slots] = 0
         self._terminated[last, slots] = 0
         first = last == 0
@@ -146,6 +164,7 @@ class RolloutStore:
             rewards=self._rewards[:length, slots],
             terminated=self._terminated[:length, slots],
             valid=self._valid[:length, slots],
+            on_policy=self._on_policy[:length, slots],
             recurrent_state=self._recurrent_state[:, slots],
             versions=self._versions[slots],
         )
@@ -154,7 +173,7 @@ class RolloutStore:
         ):
             part[0, slots] = of_slots[length]
         self._starts[0, slots] = taken.starts[length]
-        self._valid[0, slots] = 0
+        self._valid[0, slots] = self._on_policy[0, slots] = 0
         self._positions[slots] = carried
         return taken
 

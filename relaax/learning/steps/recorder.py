@@ -23,7 +23,7 @@ Array = npt.NDArray[Any]
 RECURRENT_STATE = "recurrent_state"
 
 OBSERVATION, ACTION, REWARD = "observation", "action", "reward"
-LOG_PROBABILITY, VERSION = "log_probability", "version"
+LOG_PROBABILITY, VERSION, ON_POLICY = "log_probability", "version", "on_policy"
 
 
 def rollouts_in(columns: Mapping[str, Array]) -> RolloutBatch:
@@ -42,6 +42,7 @@ def rollouts_in(columns: Mapping[str, Array]) -> RolloutBatch:
         rewards=columns[REWARD][:-1],
         terminated=(columns["flags"][:-1] & TERMINATED != 0).astype(np.float32),
         valid=valid.astype(np.float32),
+        on_policy=(valid & columns[ON_POLICY][:-1]).astype(np.float32),
         recurrent_state=_first_state(columns),
         versions=versions.min(axis=0),
     )
@@ -66,8 +67,9 @@ def schema_of(columns: Columns, *, is_on_policy: bool = True) -> Schema:
 
     The columns are ``observation``, or ``observation/NAME`` of each where they have names,
     ``action``, ``reward``, and the ``recurrent_state`` [2, H] before, where there is a recurrent
-    layer; if it ``is_on_policy``, the ``log_probability`` of the action when it was chosen, and the
-    ``version`` of the parameters that chose it. The columns of ``open_types`` are open.
+    layer; if it ``is_on_policy``, the ``log_probability`` of the action when it was chosen, the
+    ``version`` of the parameters that chose it, and ``on_policy``: whether it was executed, and no
+    other one in its place. The columns of ``open_types`` are open.
     """
     one = {
         **_remembered(columns.recurrent_state(1)),
@@ -77,6 +79,7 @@ def schema_of(columns: Columns, *, is_on_policy: bool = True) -> Schema:
     }
     if is_on_policy:
         one |= {LOG_PROBABILITY: np.zeros(1, np.float32), VERSION: np.zeros(1, np.int64)}
+        one |= {ON_POLICY: np.zeros(1, np.bool_)}
     is_open = {_column_of(name) for name in columns.open_types}
     return Schema(
         {name: Column(array.dtype, array.shape[1:], name in is_open) for name, array in one.items()}
@@ -107,16 +110,25 @@ def side_by_side(histories: Array) -> Array:
     return apart.reshape(*others, length * width)
 
 
+#: What is held of each step beside the observation.
+_OF_STEPS = (
+    "actions", "rewards", "flags", "log_probabilities", "versions", "on_policy", "is_open"
+)  # fmt: skip
+
+
 class StepRecorder:
     """Holds the newest step of every environment until what it led to is known.
 
     ``columns`` may have narrower observations than are handed over: of states that are side by side
     along the last axis, oldest first, the newest are kept. What is of an open type is of that of
-    the first observations from then on.
+    the first observations from then on. Where another action was executed than the chosen one, it
+    is recorded in its place, unless the recorder ``is_on_policy``: the chosen one stays, of which
+    the likelihood is.
     """
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: Columns, *, is_on_policy: bool = False) -> None:
         self._columns = columns
+        self._is_on_policy = is_on_policy
         self._observations = columns.observations(0)
         self._is_settled = False
         self._actions = columns.actions(0)
@@ -124,6 +136,7 @@ class StepRecorder:
         self._flags: Flags = np.zeros(0, np.uint8)
         self._log_probabilities = np.zeros(0, np.float32)
         self._versions = np.zeros(0, np.int64)
+        self._on_policy: BoolArray = np.zeros(0, np.bool_)
         self._recurrent_state = columns.recurrent_state(0)
         #: Whether a step was begun, and not handed over.
         self._is_open: BoolArray = np.zeros(0, np.bool_)
@@ -133,7 +146,7 @@ class StepRecorder:
         self._observations = mapped(
             lambda part: zero_padded(part, capacity, axis=0), self._observations
         )
-        for name in ("actions", "rewards", "flags", "log_probabilities", "versions", "is_open"):
+        for name in _OF_STEPS:
             grown = zero_padded(getattr(self, f"_{name}"), capacity, axis=0)
             setattr(self, f"_{name}", grown)
         self._recurrent_state = zero_padded(self._recurrent_state, capacity, axis=1)
@@ -167,6 +180,16 @@ class StepRecorder:
         """Complete the newest step of ``slots``: what its action earned, and whether it ended."""
         self._rewards[slots] = rewards
         self._flags[slots] |= np.where(terminated, TERMINATED, 0).astype(np.uint8)
+
+    def chosen(self, slots: IntArray) -> Array:
+        """Return the actions [X, ...] that were chosen in the newest steps of ``slots``."""
+        return self._actions[slots]
+
+    def executed(self, slots: IntArray, actions: Array) -> None:
+        """Note that ``slots`` executed these actions [X, ...] in the place of the chosen ones."""
+        self._on_policy[slots] = False
+        if not self._is_on_policy:
+            self._actions[slots] = actions
 
     def cut_last(self, slots: IntArray) -> None:
         """Take back the last action of ``slots``: the episode was cut off in that state."""
@@ -202,6 +225,7 @@ class StepRecorder:
         self._actions[slots] = actions
         self._log_probabilities[slots] = log_probabilities
         self._versions[slots] = version
+        self._on_policy[slots] = True
         self._recurrent_state[:, slots] = recurrent_state
 
     def _begin(self, slots: IntArray, observations: Observations, flags: Array | int) -> None:
@@ -246,6 +270,7 @@ class StepRecorder:
                 REWARD: self._rewards[taken],
                 LOG_PROBABILITY: self._log_probabilities[taken],
                 VERSION: self._versions[taken],
+                ON_POLICY: self._on_policy[taken],
             },
         )
 

@@ -22,5 +22,5 @@ class Reinforce:
         chosen = self.distribution.log_likelihood(outputs[POLICY][:-1], batch.actions)
         rows = (batch.rewards, batch.terminated, batch.valid, tf.zeros_like(batch.starts))
         returns, _ = n_step_targets(*rows, self.discount)
-        loss = policy_loss(chosen, normalized(returns, batch.valid), batch.valid)
+        loss = policy_loss(chosen, normalized(returns, batch.on_policy), batch.on_policy)
         return loss, {"policy loss": loss}

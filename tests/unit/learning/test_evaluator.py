@@ -20,12 +20,14 @@ from relaax.algorithm_base import EvaluatedPolicy, Evaluation, InvalidState, Val
 from relaax.learning.actor import Actor
 from relaax.learning.distributions import Categorical
 from relaax.learning.evaluator import EvaluationParts
+from relaax.learning.executed_actions import ExecutedActions
 from relaax.learning.filters import Filters
 from relaax.learning.filters.statistics import packed
 from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.rollouts import RolloutStore
 from relaax.observations import UNNAMED
-from relaax.steps import START, TERMINATED
+from relaax.spaces import discrete
+from relaax.steps import EXECUTED, START, TERMINATED
 
 
 class Source:
@@ -54,6 +56,7 @@ class Evaluating(Driven):
             rollouts=self.store,
             experience=self.kept,
             random=np.random.default_rng(7),
+            executed=ExecutedActions(discrete(2)),
             evaluation=EvaluationParts(
                 source=self.source,
                 unpack=unpack,
@@ -121,6 +124,17 @@ def test_an_episode_keeps_its_policy_while_others_begin_with_newer_ones(evaluati
     newer, older = EvaluatedPolicy(3, 300), EvaluatedPolicy(0, 0)
     assert evaluating.played_with(*slots) == [newer, newer, older, older]
     assert (modes(5, STATES) != modes(8, STATES)).any()
+
+
+def test_actions_that_were_executed_change_nothing_and_must_fit(evaluating):
+    slots = evaluating.open(2)
+    actions = evaluating.act(report(slots, [START] * 2, [0.0] * 2, STATES[:2]))
+    flags = [EXECUTED, 0]
+    after = evaluating.act(report(slots, flags, [0.0] * 2, STATES[:2], executed=1 - actions[:1]))
+    np.testing.assert_array_equal(after, actions)
+    with pytest.raises(InvalidState, match="holds 2, which lies above"):
+        evaluating.act(report(slots, flags, [0.0] * 2, STATES[:2], executed=[2]))
+    assert evaluating.kept.rollouts == []
 
 
 def test_the_network_is_evaluated_once_for_each_policy(evaluating):

@@ -65,9 +65,9 @@ class LossTwin(NumpyNetwork):
             self.held["returns"], self.held["advantages"] = self.targets(rollout, values, ratios)
         returns, advantages = self.held["returns"], self.held["advantages"]
         return SimpleNamespace(
-            policy=-np.sum(rollout.valid * self.gains(chosen, ratios, advantages)),
+            policy=-np.sum(rollout.on_policy * self.gains(chosen, ratios, advantages)),
             value=0.5 * np.sum(rollout.valid * (returns - values[:-1]) ** 2),
-            entropy=np.sum(rollout.valid * entropies),
+            entropy=np.sum(rollout.on_policy * entropies),
         )
 
     def _look_at(self, rollout, column):
@@ -87,6 +87,7 @@ class LossTwin(NumpyNetwork):
     def targets(self, rollout, values, ratios):
         """Return what values should be, and what the policy loss weighs actions with, [T, K]."""
         settings, shape = self.settings, rollout.rewards.shape
+        ratios = np.where(rollout.on_policy > 0, ratios, 1.0)
         returns, advantages, weights = np.zeros(shape), np.zeros(shape), np.ones(shape)
         for column in range(rollout.count):
             arrays = [
@@ -100,7 +101,7 @@ class LossTwin(NumpyNetwork):
                 found = vtrace_of(*arrays, settings.vtrace, DISCOUNT, settings.trace_decay)
                 returns[:, column], advantages[:, column], weights[:, column] = found
         if settings.normalize_advantages:
-            steps = advantages[rollout.valid > 0]
+            steps = advantages[rollout.on_policy > 0]
             advantages = (advantages - steps.mean()) / steps.std()
         return returns, weights * advantages
 
@@ -210,6 +211,7 @@ def test_no_action_gains_from_vtrace_and_normalized_advantages_together(make_cas
         rewards=zeros + 1,
         terminated=zeros + 1,
         valid=zeros + 1,
+        on_policy=zeros + 1,
         log_probabilities=np.log(np.linspace(0.01, 0.9, zeros.size, dtype=np.float32)).reshape(
             zeros.shape
         ),

@@ -38,16 +38,17 @@ def terms_of(config, vector, rollout):
     density = norm(mean, sigma)
     chosen = density.logpdf(rollout.actions).sum(axis=-1)
     ratios = np.exp(chosen - rollout.log_probabilities)
-    returns, advantages, weights = targets_of(config.settings, rollout, values, ratios)
+    known = np.where(rollout.on_policy > 0, ratios, 1.0)
+    returns, advantages, weights = targets_of(config.settings, rollout, values, known)
     gains = weights * chosen * advantages
     clip = config.settings.policy_clip
     if clip is not None:
         limited = np.clip(ratios, 1 - clip, 1 + clip)
         gains = np.minimum(ratios * advantages, limited * advantages)
     return {
-        "policy loss": -np.sum(rollout.valid * gains),
+        "policy loss": -np.sum(rollout.on_policy * gains),
         "value loss": np.sum(rollout.valid * (returns - values[:-1]) ** 2) / 2,
-        "entropy": np.sum(rollout.valid * density.entropy().sum(axis=-1)),
+        "entropy": np.sum(rollout.on_policy * density.entropy().sum(axis=-1)),
     }
 
 
@@ -111,4 +112,5 @@ def rollout_of(config):
     rollout = RolloutBatch.zeros(1, ROWS, columns_of(config))
     columns = ("observations", "actions", "rewards", "log_probabilities", "recurrent_state")
     drawn = {name: normal(size=getattr(rollout, name).shape).astype(np.float32) for name in columns}
-    return dataclasses.replace(rollout, valid=np.ones_like(rollout.valid), **drawn)
+    ones = np.ones_like(rollout.valid)
+    return dataclasses.replace(rollout, valid=ones, on_policy=ones, **drawn)

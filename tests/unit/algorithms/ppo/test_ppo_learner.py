@@ -90,8 +90,9 @@ def test_returns_are_those_of_the_parameters_before_the_passes(play):
 def test_the_gradient_is_that_of_the_loss(play, keys):
     """By central differences of the loss in numpy, after some steps have moved the policy."""
     played = play(**keys, entropy_beta=0.1, passes=3, filter_states=False)
-    graphs, batch = played.graphs, played.play()
+    graphs, batch = played.graphs, with_others(played.play())
     experience = graphs.experience(played.parameters(), batch)
+    assert 0 < experience.on_policy.mean() < 1
     played.learner.step(batch)
     knobs = replace(played.knobs(), penalty=3.0)
     minibatch = experience.chosen(np.arange(graphs.sequences - 3), graphs.sequences)
@@ -107,8 +108,36 @@ def test_the_gradient_is_that_of_the_loss(play, keys):
     assert found.terms["kl"] == pytest.approx(loss.kl(vector), rel=1e-2)
 
 
+def with_others(batch):
+    """A batch in which each third step executed another action than the policy's."""
+    is_own = np.arange(batch.valid.size).reshape(batch.valid.shape) % 3 > 0
+    return replace(batch, on_policy=batch.valid * is_own)
+
+
+def test_where_another_action_was_executed_the_value_alone_learns(play):
+    """The policy's head gets no gradient, and the value's the same one."""
+    played = play(entropy_beta=0.1, filter_states=False)
+    graphs, parameters, batch = played.graphs, played.parameters(), played.play()
+    manifest = played.config.network.manifest
+    found = []
+    for on_policy in (batch.on_policy, np.zeros_like(batch.on_policy)):
+        experience = graphs.experience(parameters, replace(batch, on_policy=on_policy))
+        minibatch = experience.chosen(np.arange(graphs.sequences), graphs.sequences)
+        gradient = graphs.gradient(parameters, minibatch, played.knobs())
+        found.append((manifest.unpack(gradient.vector), gradient.terms))
+    (own, _), (other, terms) = found
+    for name in ("policy/kernel", "policy/bias"):
+        assert own[name].any()
+        assert not other[name].any()
+    np.testing.assert_allclose(own["value/kernel"], other["value/kernel"], rtol=1e-6)
+    assert terms["policy loss"] == terms["entropy"] == terms["clipped"] == 0
+
+
 class NumpyLoss:
-    """The loss of discrete actions in numpy: equations (7) to (9) of the paper."""
+    """The loss of discrete actions in numpy: equations (7) to (9) of the paper.
+
+    Surrogate and entropy are means over the policy's own actions, all else over all valid steps.
+    """
 
     def __init__(self, config, minibatch, knobs):
         self.config, self.settings, self.knobs = config, config.settings, knobs
@@ -120,6 +149,7 @@ class NumpyLoss:
             )
         }  # fmt: skip
         self.actions = minibatch.actions[0][which]
+        self.own = minibatch.on_policy[0][which] > 0
 
     def outputs(self, vector):
         parts, at = {}, 0
@@ -145,18 +175,20 @@ class NumpyLoss:
         surrogate = ratios * advantages
         if settings.objective == "clip":
             clipped = np.clip(ratios, 1 - self.knobs.clip, 1 + self.knobs.clip)
-            policy_loss = -np.minimum(surrogate, clipped * advantages).mean()
+            policy_loss = -np.minimum(surrogate, clipped * advantages)[self.own].mean()
         else:
             kl = self.kl(vector)
             excess = max(kl - 2 * settings.kl_target, 0)
             policy_loss = (
-                -surrogate.mean() + self.knobs.penalty * kl + settings.kl_cutoff * excess**2
+                -surrogate[self.own].mean()
+                + self.knobs.penalty * kl
+                + settings.kl_cutoff * excess**2
             )
         squares = (values - rows["returns"]) ** 2
         if settings.value_clip is not None:
             moved = np.clip(values - rows["values"], -settings.value_clip, settings.value_clip)
             squares = np.maximum(squares, (rows["values"] + moved - rows["returns"]) ** 2)
-        entropy = -(np.exp(log_p) * log_p).sum(axis=1).mean()
+        entropy = -(np.exp(log_p) * log_p).sum(axis=1)[self.own].mean()
         value_loss = squares.mean() / 2
         return (
             policy_loss + settings.value_loss_weight * value_loss - settings.entropy_beta * entropy
