@@ -14,6 +14,7 @@ from relaax.actor.module_dict import Module, ModuleDict, ParameterArrays
 from relaax.actor.session import TRAINING, ActorMode, ActorSession, PeriodicTracker, require_mode
 from relaax.algorithm_base import ConfigBase, EvaluatedPolicy, FloatVector, PublishedInfo
 from relaax.client.gymnasium_actions import action_decoder
+from relaax.client.gymnasium_executed import EXECUTED_ACTION, ExecutedActionReader
 from relaax.client.gymnasium_factory import Environment
 from relaax.client.gymnasium_observations import state_encoder
 from relaax.client.simulator import EpisodeSummary, RunObserver
@@ -31,6 +32,8 @@ class Outcome(NamedTuple):
     #: The episode was cut off here, and could have gone on.
     truncated: bool
     info: dict[str, Any]
+    #: The action that was executed in the place of the one that was taken; None if that one was.
+    executed: Any = None
 
     @property
     def is_over(self) -> bool:
@@ -45,6 +48,7 @@ class ActorEnvironment:
         self.environment = environment
         self._encode = state_encoder(environment.observation_space)
         self._decode = action_decoder(environment.action_space)
+        self._executed = ExecutedActionReader(environment.action_space)
 
     def reset(self, seed: int | None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode; return its first state and what else is known of it."""
@@ -54,15 +58,15 @@ class ActorEnvironment:
     def step(self, action: Any) -> Outcome:
         """Take an action; ``UnusableAction`` for one that does not fit."""
         number = action.item() if isinstance(action, np.generic) else action
-        observation, reward, terminated, truncated, info = self.environment.step(
-            self._decode(number)
-        )
+        made = self._decode(number)
+        observation, reward, terminated, truncated, info = self.environment.step(made)
         return Outcome(
             state=self._encode(observation),
             reward=float(reward),
             terminated=bool(terminated),
             truncated=bool(truncated) and not terminated,
             info=info,
+            executed=self._executed.of_one(info, made, number),
         )
 
 
@@ -156,6 +160,8 @@ class Actor(ABC):
         """Take what an action led to.
 
         ``info["truncated"]`` says whether an episode that is ``done`` was cut off, and not over.
+        ``info["executed_action"]`` is the action that was executed in the place of ``action``, in
+        the same form, where there is one.
         """
         self.current_step += 1
         self.cumulative_steps += 1
@@ -299,8 +305,13 @@ class Actor(ABC):
     def _take(self, obs: Any, action: Any, outcome: Outcome) -> None:
         """Complete a step by what its action led to."""
         if self._sends:
+            if outcome.executed is not None:
+                self._sender.executed(outcome.executed)
             self._sender.end(outcome.reward, terminated=outcome.terminated)
             if outcome.truncated:
                 self._sender.cut_off(outcome.state)
         info = {**outcome.info, "truncated": outcome.truncated}
+        info.pop(EXECUTED_ACTION, None)  # of the environment's own form
+        if outcome.executed is not None:
+            info[EXECUTED_ACTION] = outcome.executed
         self.post_action(obs, action, outcome.state, outcome.reward, outcome.is_over, info)

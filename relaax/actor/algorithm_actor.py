@@ -10,6 +10,7 @@ from relaax.actor.module_dict import Module, ParameterArrays
 from relaax.actor.pulled_bridge import PulledBridge
 from relaax.actor.session import ActorMode, ActorSession, require_mode
 from relaax.algorithm_base import AgentBase, ConfigBase, EvaluatedPolicy, FloatVector
+from relaax.client.gymnasium_executed import EXECUTED_ACTION
 from relaax.errors import ConfigurationError
 
 #: The name of all that an agent of an algorithm acts with.
@@ -73,6 +74,8 @@ class AlgorithmActor(Actor):
     ) -> None:
         """Report an episode's end; other rewards are reported with the next state."""
         super().post_action(obs, action, obs_next, reward, done, info)
+        if EXECUTED_ACTION in info:
+            self._agent.executed(info[EXECUTED_ACTION])
         self._reward = reward
         if done and info["truncated"]:
             self._agent.reward_and_truncate(reward, obs_next)

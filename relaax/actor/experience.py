@@ -89,6 +89,13 @@ class ExperienceSender:
             version,
         )
 
+    def executed(self, action: Any) -> None:
+        """Note that another action was executed than the one with which the step began.
+
+        It is stored in its place; ``on_policy`` is false, and says that the probability is not its.
+        """
+        self._recorder.executed(_SLOT, np.asarray(action)[np.newaxis])
+
     def end(self, reward: float, *, terminated: bool) -> None:
         """Complete the step: what it has earned, and whether nothing more can be."""
         self._recorder.reward(_SLOT, np.array([reward], np.float32), np.array([terminated]))

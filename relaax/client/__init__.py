@@ -4,7 +4,7 @@ What a program uses:
 
 ``rlx_client``         ``Client``: init, send, reset, truncate
 ``vector_client``      ``VectorClient``: many environments on one connection; it reports ``Steps``,
-                       with the flags START, TERMINATED, TRUNCATED and FINAL
+                       with the flags START, TERMINATED, TRUNCATED, FINAL and EXECUTED
 ``failure``            what clients raise
 ``transport``          how they reach the server: over TCP, or what you hand them
 ``access``             what they show it: a token, a certificate
@@ -34,6 +34,7 @@ How Gymnasium environments are driven:
 ``gymnasium_factory``, ``gymnasium_spaces``         making environments; what is in their spaces
 ``gymnasium_observations``                          observations as arrays, one or several by name
 ``gymnasium_actions``, ``gymnasium_numbers``        actions of any space; of one that is not nested
+``gymnasium_executed``                              actions that were executed in their place
 ``runner_options``, ``gymnasium_tasks``             the command line; what each process does
 """
 
@@ -44,9 +45,9 @@ from relaax.client.retry_policy import Backoff
 from relaax.client.rlx_client import Client
 from relaax.client.transport import TcpTransport
 from relaax.client.vector_client import VectorClient
-from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
+from relaax.steps import EXECUTED, FINAL, START, TERMINATED, TRUNCATED, Steps
 
 __all__ = [
-    "FINAL", "START", "TERMINATED", "TRUNCATED", "Backoff", "Client", "ClientAccess", "Failure",
-    "Steps", "TcpTransport", "TlsFiles", "VectorClient"
+    "EXECUTED", "FINAL", "START", "TERMINATED", "TRUNCATED", "Backoff", "Client", "ClientAccess",
+    "Failure", "Steps", "TcpTransport", "TlsFiles", "VectorClient"
 ]  # fmt: skip

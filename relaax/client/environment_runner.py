@@ -3,6 +3,7 @@
 from typing import Any
 
 from relaax.client.gymnasium_actions import action_decoder, action_space_as_json
+from relaax.client.gymnasium_executed import ExecutedActionReader
 from relaax.client.gymnasium_factory import Environment
 from relaax.client.gymnasium_observations import observation_space_as_json, state_encoder
 from relaax.client.rlx_client import Client
@@ -27,6 +28,7 @@ class GymnasiumSimulator:
         self._seed = seed
         self._encode = state_encoder(environment.observation_space)
         self._decode = action_decoder(environment.action_space)
+        self._executed = ExecutedActionReader(environment.action_space)
 
     def restart(self) -> Any:
         """Start an episode and return its first state."""
@@ -36,10 +38,11 @@ class GymnasiumSimulator:
 
     def apply(self, action: Any) -> Step:
         """Make a step."""
-        observation, reward, is_terminated, is_truncated, _ = self._environment.step(
-            self._decode(action)
-        )
-        return Step(float(reward), self._encode(observation), is_terminated, is_truncated)
+        made = self._decode(action)
+        observation, reward, is_terminated, is_truncated, info = self._environment.step(made)
+        executed = self._executed.of_one(info, made, action)
+        state = self._encode(observation)
+        return Step(float(reward), state, is_terminated, is_truncated, executed)
 
     def close(self) -> None:
         """Close the environment."""

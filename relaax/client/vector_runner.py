@@ -11,6 +11,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from relaax.client.act_latency import ActLatency
 from relaax.client.failure import Failure
 from relaax.client.gymnasium_actions import vector_action_decoder
+from relaax.client.gymnasium_executed import ExecutedActionReader
 from relaax.client.gymnasium_factory import Environments
 from relaax.client.gymnasium_observations import StateEncoder, state_encoder
 from relaax.client.run_result import STOPPED, RunOutcome, RunResult, result_of_failure
@@ -18,7 +19,7 @@ from relaax.client.simulator import EpisodeSummary, RunObserver
 from relaax.client.vector_client import VectorClient, end_flags
 from relaax.errors import ConfigurationError
 from relaax.observations import Observations, mapped
-from relaax.steps import START, Steps
+from relaax.steps import EXECUTED, START, Steps
 
 Array = npt.NDArray[Any]
 
@@ -58,6 +59,7 @@ class VectorRunner:
         self._is_stopped = is_stopped
         self._encode = state_encoder(environments.single_observation_space)
         self._decode = vector_action_decoder(environments.single_action_space)
+        self._executed = ExecutedActionReader(environments.single_action_space)
         self._step = (
             self._step_and_start if mode is AutoresetMode.SAME_STEP else self._step_or_start
         )
@@ -116,25 +118,43 @@ class VectorRunner:
         if is_over.any():
             finals = _rows(infos["final_obs"], truncated & ~terminated, self._encode)
         states = self._encode(observations)
+        executed = self._executed_by_all(infos, is_over, actions)
         return self._timed(
-            lambda: self._client.send(rewards, states, terminated, truncated, finals)
+            lambda: self._client.send(
+                rewards, states, terminated, truncated, finals, actions=executed
+            )
         )
+
+    def _executed_by_all(self, infos: dict[str, Any], is_over: Array, made: Any) -> Array | None:
+        """Return all executed actions [N, ...]; None where they are those that were sent.
+
+        Where an episode ended, Gymnasium has what is known of its last step in ``final_info``.
+        """
+        sent, executed = self._actions, None
+        for of, known in ((~is_over, infos), (is_over, infos.get("final_info", infos))):
+            others, actions = self._executed.of_many(known, of, made, sent)
+            if len(actions):
+                executed = sent.copy() if executed is None else executed
+                executed[others] = actions
+        return executed
 
     def _step_or_start(self, actions: Array) -> Array:
         """Step environments that take an extra step, without a reward, to start again."""
         had_ended = self._has_ended
-        observations, rewards, terminated, truncated, _ = self._environments.step(actions)
+        observations, rewards, terminated, truncated, infos = self._environments.step(actions)
         states = self._encode(observations)
         flags = end_flags(terminated, truncated)
         flags[had_ended] = START
         self._has_ended = (flags != 0) & ~had_ended
         self._count_steps(rewards, ~had_ended, self._has_ended)
+        others, executed = self._executed.of_many(infos, ~had_ended, actions, self._actions)
+        flags[others] |= EXECUTED
         if not flags.any():
             return self._timed(lambda: self._client.send(rewards, states))
         finals = _selected(states, (truncated & ~terminated) & ~had_ended)
         acting = _selected(states, ~self._has_ended)
         rewards = np.where(had_ended, 0, rewards)
-        steps = Steps(np.arange(self._count), flags, rewards, acting, finals)
+        steps = Steps(np.arange(self._count), flags, rewards, acting, finals, executed)
         return self._with_any_action(self._timed(lambda: self._client.exchange(steps).actions))
 
     def _with_any_action(self, answered: Array) -> Array:

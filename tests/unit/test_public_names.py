@@ -19,8 +19,8 @@ PUBLIC = {
         ModuleDict ParameterArrays PullRule TRAINING
     """,
     "relaax.client": """
-        Backoff Client ClientAccess FINAL Failure START Steps TERMINATED TRUNCATED TcpTransport
-        TlsFiles VectorClient
+        Backoff Client ClientAccess EXECUTED FINAL Failure START Steps TERMINATED TRUNCATED
+        TcpTransport TlsFiles VectorClient
     """,
     "relaax.bridge": "Bridge BridgeControl",
     "relaax.learning.distributions": """

@@ -22,6 +22,7 @@ from relaax.learning.actor import Actor
 from relaax.learning.agent import SingleAgent
 from relaax.learning.distributions import Categorical
 from relaax.learning.evaluator import EvaluationParts
+from relaax.learning.executed_actions import ExecutedActions
 from relaax.learning.filters import Filters
 from relaax.learning.networks.numpy_policy import NumpyPolicy
 from relaax.learning.policy import CurrentPolicy, PolicyUse
@@ -30,6 +31,7 @@ from relaax.learning.published import PublishedParameters, PublishedService, Pub
 from relaax.learning.pulling import PullingSink
 from relaax.learning.steps import StepRecorder
 from relaax.replay.storage import FINAL, START, TERMINATED
+from relaax.spaces import discrete
 
 
 class Pair(Numbered):
@@ -63,6 +65,7 @@ def agent_of(bridge, kept, use=None):
         columns=SMALL_COLUMNS,
         rollouts=StepRecorder(SMALL_COLUMNS),
         experience=PullingSink(kept, bridge, policy, use=use),
+        executed=ExecutedActions(discrete(2)),
         random=np.random.default_rng(3),
         evaluation=EvaluationParts(
             source=bridge,
@@ -95,6 +98,16 @@ def test_its_agent_is_told_in_which_state_an_episode_was_cut_off(bridge):
     play(bridge, Pair(length=3, is_cut_off=True), kept)
     assert kept.flags() == [START, 0, 0, FINAL]
     assert kept.column("observation")[-1] == [3, -3]
+
+
+def test_its_agent_is_told_which_action_was_executed(bridge):
+    class Opposite(Pair):
+        def step(self, action):
+            return *super().step(action)[:-1], {"executed_action": 1 - action}
+
+    kept, environment = KeptSteps(), Opposite(length=3)
+    play(bridge, environment, kept)
+    assert kept.column("action") == [1 - action for action in environment.actions]
 
 
 def test_the_parameters_change_at_a_fetch_and_at_no_other_moment(service, bridge):

@@ -36,6 +36,38 @@ def test_a_step_says_how_probable_its_action_was_and_by_which_parameters():
     assert kept.column("version") == [42, 42, 42]
 
 
+class Overruled(Numbered):
+    """Executes 3 in its second step, and says of each step what it has executed."""
+
+    def step(self, action):
+        *outcome, info = super().step(action)
+        return *outcome, {**info, "executed_action": 3 if self._step == 2 else action}
+
+
+def test_the_action_that_was_executed_is_stored_in_the_place_of_the_chosen_one():
+    kept = steps_of(Overruled(length=3))
+    assert kept.column("action") == [0, 3, 0]
+    assert kept.column("on_policy") == [True, False, True]
+    assert kept.column("log_probability") == [0, -1, -2]
+
+
+def test_the_hook_is_told_of_an_executed_action_where_there_is_another_one():
+    with actor_of() as actor:
+        actor.main(Overruled(length=2), episodes=1)
+        assert actor.last[-1] == {"steps": 2, "truncated": False, "executed_action": 3}
+        actor.main(Overruled(length=1), episodes=2)
+        assert actor.last[-1] == {"steps": 1, "truncated": False}
+
+
+def test_an_action_that_the_environment_cannot_have_executed_is_named():
+    class Wrong(Numbered):
+        def step(self, action):
+            return *super().step(action)[:-1], {"executed_action": 10}
+
+    with pytest.raises(ValueError, match="holds 10, which is not of the space"):
+        steps_of(Wrong(length=2))
+
+
 def test_an_episode_of_seven_steps_makes_seven_experiences_of_five_the_last_four_shorter():
     replay = steps_of(Numbered(length=7)).in_a_replay(steps=5, discount=GAMMA)
     drawn = replay.sample("all", 7, 0.0).columns
