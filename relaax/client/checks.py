@@ -127,12 +127,7 @@ def checked_action(action: Any) -> Array:
 
     TypeError for what is no array of numbers, ValueError for numbers that are not finite.
     """
-    try:
-        array = np.asarray(action)
-    except ValueError as error:
-        raise TypeError(f"the executed action is no array of numbers: {action!r:.60}") from error
-    if array.dtype.kind not in NUMBERS:
-        raise TypeError(f"the executed action is no array of numbers: {action!r:.60}")
+    array = required_numbers("the executed action", action)
     _require_finite("the executed action", array)
     return array
 

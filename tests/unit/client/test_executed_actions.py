@@ -104,7 +104,7 @@ def test_a_server_that_is_older_gets_none_and_is_named(start_recording_server):
 @pytest.mark.parametrize(
     ("action", "error", "reason"),
     [
-        ("left", TypeError, "the executed action is no array of numbers: 'left'"),
+        ("left", TypeError, "the executed action is the text 'left'"),
         ([[1], [1, 2]], TypeError, "the executed action is no array of numbers"),
         ({"left": 1}, TypeError, "the executed action is no array of numbers"),
         ([0.0, np.nan], ValueError, r"the executed action\[1\] is nan, it must be finite"),
