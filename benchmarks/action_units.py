@@ -2,88 +2,114 @@
 
     python benchmarks/action_units.py
 
-For each unit and seed a training of 10,000 steps with a learner, one environment and one worker.
-The figure of one is the mean return of all episodes of the training.
+For each unit and seed the shipped configuration trains for 10,000 steps, in one process. The figure
+of a training is the mean return of all its episodes.
 """
 
 import argparse
+import json
+import os
+import shlex
 import statistics
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import yaml
+from event_files import EventFiles
 from launch import REPOSITORY
-from learning_cases import CASES, Case
-from learning_runs import Training
-from relaax_runs import configuration
 from scaled_pendulum import scaled_pendulum
-from servers import temporary_directory
+from servers import COMMANDS, temporary_directory
+
+from relaax.metrics import EPISODE_REWARD
+from relaax.server.common.configuration.yaml_reader import read_yaml
 
 #: What stands for torques of -2 and 2.
 BOUNDS = {"0.01": (-0.01, 0.01), "2": (-2.0, 2.0), "1000": (-1000.0, 1000.0), "3..7": (3.0, 7.0)}
 
-#: The last one of a training does not end.
-STEPS, EPISODE, EPISODES = 10_000, 200, 49
+#: Of a training; its last episode does not end. An episode's length, and that of a mean at the end.
+STEPS, EPISODES, EPISODE, LAST = 10_000, 49, 200, 10
 
 
-def trained(low: float, high: float, seed: int, most_seconds: float) -> Iterator[float]:
-    """Train between these bounds; yield the returns of its episodes."""
-    case = Case(
-        "scaled_pendulum:ScaledPendulum-v1",
-        "sac_pendulum.yaml",
-        CASES["sac_pendulum"].baseline,
-        most_seconds,
-        environments=1,
-        per_connection=1,
-        env_kwargs={"low": low, "high": high},
-    )
-    section, workers = configuration(
-        argparse.Namespace(config=REPOSITORY / "config" / case.config, changes=[], workers=None)
-    )
-    section |= {"action_low": low, "action_high": high, "seed": seed, "max_global_step": STEPS}
-    with temporary_directory() as directory:
-        training = Training(Path(directory), case, section, workers, is_kept=False)
-        for progress in training.run(seed, most_seconds):
-            yield from (episode.reward for episode in progress.ended)
+def trained(low: float, high: float, seed: int) -> list[float]:
+    """Train between these bounds; return the returns of its episodes."""
+    paths = [str(Path(__file__).parent), os.environ.get("PYTHONPATH")]
+    with temporary_directory() as name:
+        directory = Path(name)
+        _write_application(directory, low, high, seed)
+        subprocess.run(  # noqa: S603 - a program of our own
+            [COMMANDS / "relaax-train", "--serial", "--steps", str(STEPS)],
+            cwd=directory,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
+            stdout=subprocess.DEVNULL,
+            check=True,
+        )
+        return [
+            value.simple_value
+            for event in EventFiles(directory).new()
+            for value in event.summary.value
+            if value.tag == EPISODE_REWARD
+        ]
 
 
-def at_random(low: float, high: float, seed: int) -> Iterator[float]:
+def _write_application(directory: Path, low: float, high: float, seed: int) -> None:
+    shipped = read_yaml(REPOSITORY / "config" / "sac_pendulum.yaml")
+    section = {**shipped["algorithm"], "action_low": low, "action_high": high, "seed": seed}
+    content = {
+        "relaax-parameter-server": {
+            "--bind": "localhost:7000",
+            "--metrics-dir": "metrics",
+            "--log-level": "ERROR",
+        },
+        "relaax-learner": {"--bind": "localhost:7002", "--parameter-server": "localhost:7000"},
+        "relaax-rlx-server": {
+            "--bind": "localhost:7001",
+            "--parameter-server": "localhost:7000",
+            "--learner": "localhost:7002",
+        },
+        "algorithm": section,
+    }
+    (directory / "training.yaml").write_text(yaml.safe_dump(content))
+    environment = [
+        sys.executable, "-m", "relaax.client.gymnasium_runner", "--rlx-server", "localhost:7001",
+        "--env", "scaled_pendulum:ScaledPendulum-v1", "--seed", str(seed),
+        "--env-kwargs", json.dumps({"low": low, "high": high}),
+    ]  # fmt: skip
+    servers = ("relaax-parameter-server", "relaax-learner", "relaax-rlx-server")
+    lines = [f"{name}: exec {name} --config training.yaml" for name in servers]
+    (directory / "Procfile").write_text("\n".join([*lines, f"env: exec {shlex.join(environment)}"]))
+
+
+def at_random(seed: int) -> Iterator[float]:
     """Act at random; yield the returns of as many episodes."""
-    with scaled_pendulum(low, high) as environment:
+    with scaled_pendulum(-2, 2) as environment:
         environment.action_space.seed(seed)
         for episode in range(EPISODES):
             environment.reset(seed=seed + episode)
-            yield sum(
-                float(environment.step(environment.action_space.sample())[1])
-                for _ in range(EPISODE)
-            )
+            actions = (environment.action_space.sample() for _ in range(EPISODE))
+            yield sum(float(environment.step(action)[1]) for action in actions)
 
 
 def main(arguments: argparse.Namespace) -> None:
     """Print a line for each training, and a table at the end."""
-    rows: dict[str, list[float]] = {name: [] for name in arguments.bounds}
-    lasts: dict[str, list[float]] = {name: [] for name in arguments.bounds}
-    for seed in arguments.seeds:
-        for name in arguments.bounds:
-            returns = list(trained(*BOUNDS[name], seed, arguments.seconds))
-            rows[name].append(statistics.mean(returns))
-            lasts[name].append(statistics.mean(returns[-10:]))
-            print(
-                f"bounds {name}, seed {seed}: {len(returns)} episodes, mean {rows[name][-1]:,.0f}, "
-                f"of the last ten {lasts[name][-1]:,.0f}",
-                flush=True,
-            )
+    rows: dict[str, list[list[float]]] = {
+        "random actions": [list(at_random(1000 * seed)) for seed in arguments.seeds]
+    }
+    for name in arguments.bounds:
+        for seed in arguments.seeds:
+            returns = trained(*BOUNDS[name], seed)
+            rows.setdefault(name, []).append(returns)
+            print(f"{name}, seed {seed}, {len(returns)} episodes: {_row([returns])}", flush=True)
     print("\n| bounds | mean return of the training | of its last ten episodes |")
     print("| --- | --- | --- |")
-    for name in arguments.bounds:
-        print(f"| {name} | {_row(rows[name])} | {_row(lasts[name])} |")
-    randoms = [list(at_random(*BOUNDS["2"], 1000 * seed)) for seed in arguments.seeds]
-    ends = (returns[-10:] for returns in randoms)
-    whole, last = (_row(map(statistics.mean, each)) for each in (randoms, ends))
-    print(f"| random actions | {whole} | {last} |")
+    for name, found in rows.items():
+        ends = [returns[-LAST:] for returns in found]
+        print(f"| {name} | {_row(found)} | {_row(ends)} |")
 
 
-def _row(numbers: Iterable[float]) -> str:
-    return ", ".join(f"{number:,.0f}" for number in numbers)
+def _row(found: Iterable[list[float]]) -> str:
+    return ", ".join(f"{statistics.mean(returns):,.0f}" for returns in found)
 
 
 def parsed() -> argparse.Namespace:
@@ -91,7 +117,6 @@ def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("--bounds", nargs="+", choices=BOUNDS, default=list(BOUNDS))
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
-    parser.add_argument("--seconds", type=float, default=900, help="most that one training takes")
     return parser.parse_args()
 
 
