@@ -109,7 +109,10 @@ class ContinuousSettings(ActionSettings, OffPolicySettings):
     @model_validator(mode="after")
     def _has_bounds(self) -> "ContinuousSettings":
         if not self.units.is_bounded.all():
-            raise ValueError("action_low must lie below action_high, both finite")
+            raise ValueError(
+                "action_low and action_high must both be finite, since this algorithm's actions "
+                f"lie between them; they are {self.action_low} and {self.action_high}"
+            )
         return self
 
     @property

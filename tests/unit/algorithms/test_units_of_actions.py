@@ -212,3 +212,11 @@ class TestCheckpoints:
             assert Contents(replay, spec, store).restore() == 2
             with pytest.raises(CheckpointMismatch, match="action_units is"):
                 Contents(replay, algorithm.replay_spec(read), store).restore()
+
+
+@pytest.mark.parametrize("bounds", [{"action_high": None}, {"action_low": [-np.inf, -1]}])
+def test_where_actions_lie_between_bounds_both_are_asked_for(bounds):
+    for name in ("sac", "ddpg"):
+        algorithm = load_algorithm(REPOSITORY / "algorithms" / name)
+        with pytest.raises(ValueError, match="action_low and action_high must both be finite"):
+            algorithm.Config({**NUMBERS, **bounds})
