@@ -20,17 +20,15 @@ import numpy.typing as npt
 from relaax.observations import MAX_NAME_BYTES, SEPARATOR, Observations
 
 Space: TypeAlias = dict[str, Any]
-Bounds: TypeAlias = npt.NDArray[np.float64]
 
 #: The size from which on a bound is none, such as the largest number of float32.
 NO_BOUND = 1e30
+
+Bounds: TypeAlias = npt.NDArray[np.float64]
 
 #: Bounds are the same if they differ by less, relative to the larger one or to their distance:
 #: float32 has seven digits, and so have bounds that are written down.
 _SAME_BOUND = 1e-6
-
-#: The size from which on a bound is none, such as the largest number of float32.
-NO_BOUND = 1e30
 
 
 def box(dtype: str, shape: tuple[int, ...]) -> Space:

@@ -3,9 +3,12 @@
 import logging
 import os
 
+import numpy as np
 import pytest
+from processes import REPOSITORY
 
 from relaax.algorithm_base import ConfigBase
+from relaax.server.common.algorithm_loader import load_algorithm
 from relaax.server.common.announced_spaces import AnnouncedSpaces, Doubts
 from relaax.spaces import box, discrete
 
@@ -58,6 +61,20 @@ def test_other_bounds_are_refused_with_both_and_what_to_write():
 def test_bounds_are_written_as_yaml_has_them(announced, keys):
     wanted = bounded(-9, 9, tuple(announced["shape"]))
     assert f"; write {keys} there, " in misfit(announced, wanted)
+
+
+@pytest.mark.parametrize("algorithm", ["da3c_cont", "ppo", "sac", "ddpg"])
+def test_every_algorithm_of_continuous_actions_tells_its_bounds(algorithm):
+    module = load_algorithm(REPOSITORY / "algorithms" / algorithm).module
+    kind = {"continuous": True} if algorithm == "ppo" else {}
+    sizes = {"state_size": [3], "action_size": 2, "hidden_layers": [8]}
+    config = module.Config({**sizes, **kind, "action_low": -1, "action_high": [1, 0.1]})
+    for low, high, fits in (
+        (-1, [1, 0.1], True), (-1, [1, float(np.float32(0.1))], True), (0, 10, False)
+    ):  # fmt: skip
+        spaces = AnnouncedSpaces("", None, bounded(low, high, (2,)))
+        assert (spaces.misfit(config) is None) is fits
+        assert list(spaces.doubts(config)) == []
 
 
 def test_choices_that_begin_elsewhere_are_the_client_s_to_convert():
