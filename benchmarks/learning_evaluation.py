@@ -22,14 +22,14 @@ def evaluated(
 ) -> float:
     """Return the mean return of ``count`` episodes that are played with the last checkpoint.
 
-    Servers of its own, with their files in ``directory``, serve the checkpoint and learn nothing.
+    Servers of its own, with their files in ``directory``, serve the checkpoint and learn nothing:
+    what evaluates is not learnt from, and no learner runs.
     RuntimeError if the episodes fail.
     """
     directory.mkdir()
-    served = {**section, "max_global_step": 1}
     options = {"checkpoint-dir": str(checkpoints), "keep-serving": True}
     with (
-        running_servers(directory, served, Launch(), options) as servers,
+        running_servers(directory, section, Launch(), options) as servers,
         environments(
             servers.rlx_server_url,
             case.env_id,

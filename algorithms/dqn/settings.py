@@ -1,5 +1,6 @@
 """The keys of DQN's section in the YAML file."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_validator
@@ -79,6 +80,21 @@ class Settings(OffPolicySettings):
     @classmethod
     def _stream_sequence(cls, value: Any) -> Any:
         return tuple(value) if isinstance(value, list) else value
+
+    def doubts(self) -> Iterator[str]:
+        """Yield in sentences what is allowed, and hardly meant."""
+        yield from super().doubts()
+        exploration = self.exploration
+        if exploration.steps > self.max_global_step and exploration.start != exploration.end:
+            yield (
+                f"exploration: {exploration.steps:,.0f} steps are more than max_global_step, "
+                f"{self.max_global_step:,.0f}: epsilon never gets to {exploration.end:g}"
+            )
+        if self.target_every > self.most_updates():
+            yield (
+                f"target_every: {self.target_every:,} updates are more than the "
+                f"{self.most_updates():,.0f} of the whole training: the target never moves"
+            )
 
     @model_validator(mode="after")
     def _has_streams(self) -> "Settings":

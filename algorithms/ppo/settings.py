@@ -1,6 +1,6 @@
 """The keys of PPO's section in the YAML file."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
 from pydantic import (
@@ -129,6 +129,44 @@ class PpoSettings(PolicySettings, FilterSettings):
                 f"replay_size must be at least two batches, {least} steps, is {self.replay_size}"
             )
         return self
+
+    @model_validator(mode="after")
+    def _learns_before_its_end(self) -> "PpoSettings":
+        if self.batch_steps > self.max_global_step:
+            raise ValueError(
+                f"rollouts_per_batch: {self.rollouts_per_batch} rollouts of episode_len, "
+                f"{self.episode_len}, are more steps than max_global_step, "
+                f"{self.max_global_step:g}: the training would end before it learns"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _divides_what_there_is(self) -> "PpoSettings":
+        if self.minibatches > self.batch_steps:
+            raise ValueError(
+                f"minibatches: a batch has {self.batch_steps} steps, which are not divided into "
+                f"{self.minibatches}"
+            )
+        return self
+
+    def doubts(self) -> Iterator[str]:
+        """Yield in sentences what is allowed, and hardly meant."""
+        yield from super().doubts()
+        if self.kl_stop is not None and self.kl_stop < self.kl_target and self._follows_target:
+            yield (
+                f"kl_stop: {self.kl_stop:g} lies below kl_target, {self.kl_target:g}: batches are "
+                "given up before they move the policy as far as they should"
+            )
+
+    @property
+    def _follows_target(self) -> bool:
+        follows = self.policy_clip_range is not None or self.objective == "kl_penalty"
+        return follows or self.learning_rate_schedule == "kl"
+
+    @property
+    def batch_steps(self) -> int:
+        """Steps of one batch, without those before the rollouts."""
+        return self.rollouts_per_batch * self.episode_len
 
     @property
     def steps_stored(self) -> int:

@@ -1,6 +1,8 @@
 """The keys of SAC's section in the YAML file."""
 
-from pydantic import Field, PositiveFloat
+from math import log, prod
+
+from pydantic import Field, PositiveFloat, model_validator
 
 from relaax.learning.off_policy import ContinuousSettings
 
@@ -16,3 +18,15 @@ class Settings(ContinuousSettings):
     initial_temperature: PositiveFloat = 1.0
     #: The entropy that the temperature is moved for; None: minus one for each number of an action.
     target_entropy: float | None = None
+
+    @model_validator(mode="after")
+    def _has_an_entropy_that_exists(self) -> "Settings":
+        # Of actions that are drawn evenly between -1 and 1, each number of them.
+        highest = prod(self.action_shape) * log(2)
+        if self.target_entropy is not None and self.target_entropy >= highest:
+            raise ValueError(
+                f"target_entropy: {self.target_entropy:g} is not reached by any policy: actions "
+                f"that are drawn evenly have {highest:.4g}, and the default is "
+                f"{-prod(self.action_shape)}"
+            )
+        return self

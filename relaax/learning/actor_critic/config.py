@@ -1,6 +1,6 @@
 """The configuration of an actor-critic, as the servers want it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import PositiveFloat, PositiveInt, field_validator, model_validator
@@ -65,6 +65,17 @@ class ActorCriticSettings(PolicySettings):
             )
         return self
 
+    @model_validator(mode="after")
+    def _learns_before_its_end(self) -> "ActorCriticSettings":
+        steps = self.episode_len * self.least_rollouts_per_update
+        if self.learn and self.wait_for_learning != "always" and steps > self.max_global_step:
+            raise ValueError(
+                f"least_rollouts_per_update: {self.least_rollouts_per_update} rollouts of "
+                f"episode_len, {self.episode_len}, are more steps than max_global_step, "
+                f"{self.max_global_step:g}: the training would end before it learns"
+            )
+        return self
+
     @field_validator("vtrace", mode="before")
     @classmethod
     def _switch(cls, value: Any) -> Any:
@@ -124,6 +135,10 @@ class PolicyConfig(ConfigBase):
             **layers_of(self.network),
             **self.filters().fingerprint(),
         }
+
+    def doubts(self) -> Sequence[str]:
+        """Return what is hardly meant; see ``ConfigBase``."""
+        return [*self.settings.doubts()]
 
     def observation_space(self) -> Space:
         """Return arrays of numbers of ``state_size``, by name if it has names; so is the mask."""

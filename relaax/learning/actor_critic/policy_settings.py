@@ -1,6 +1,6 @@
 """The keys that the section of an algorithm with a policy and a value has in the YAML file."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_validator
@@ -73,6 +73,10 @@ class PolicySettings(OptimizerSections):
         if self.network is not None and given:
             raise ValueError(f"network and {given[0]} exclude each other: write all layers there")
         return self
+
+    def doubts(self) -> Iterator[str]:
+        """Yield in sentences what is allowed, and hardly meant."""
+        yield from ()
 
     @field_validator("hidden_layers", mode="before")
     @classmethod

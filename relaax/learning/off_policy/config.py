@@ -1,7 +1,7 @@
 """The configuration of an off-policy algorithm, as the servers want it."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -107,6 +107,10 @@ class OffPolicyConfig(ConfigBase):
     @abstractmethod
     def action_space(self) -> Space:
         """Return the space of actions."""
+
+    def doubts(self) -> Sequence[str]:
+        """Return what is hardly meant; see ``ConfigBase``."""
+        return [*self.settings.doubts()]
 
     def observation_space(self) -> Space:
         """Return arrays of numbers of ``state_size``, by name if it has names."""

@@ -1,5 +1,7 @@
 """The keys of the YAML's ``algorithm:`` section that off-policy algorithms share."""
 
+import math
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -97,6 +99,30 @@ class OffPolicySettings(Section):
             raise ValueError("network and hidden_layers exclude each other: write all layers there")
         return self
 
+    @model_validator(mode="after")
+    def _learns_before_its_end(self) -> "OffPolicySettings":
+        if self.learning_starts >= self.max_global_step:
+            raise ValueError(
+                f"learning_starts: {self.learning_starts} steps are not below max_global_step, "
+                f"{self.max_global_step:g}: the training would end before it learns"
+            )
+        return self
+
+    def most_updates(self) -> float:
+        """Return how many updates a training makes at most; infinite without a ratio."""
+        if self.updates_per_step is None:
+            return math.inf
+        return (self.max_global_step - self.learning_starts) * self.updates_per_step
+
+    def doubts(self) -> Iterator[str]:
+        """Yield in sentences what is allowed, and hardly meant."""
+        updates, priorities = self.most_updates(), self.prioritized
+        if priorities is not None and updates < priorities.beta_updates and priorities.beta < 1:
+            yield (
+                f"prioritized: beta_updates: {priorities.beta_updates:,} updates are more than the "
+                f"{updates:,.0f} of the whole training, so that beta never gets to 1"
+            )
+
 
 class ContinuousSettings(ActionSettings, OffPolicySettings):
     """Settings of algorithms whose actions are numbers between bounds."""
@@ -114,6 +140,15 @@ class ContinuousSettings(ActionSettings, OffPolicySettings):
                 f"lie between them; they are {self.action_low} and {self.action_high}"
             )
         return self
+
+    def doubts(self) -> Iterator[str]:
+        """Yield in sentences what is allowed, and hardly meant."""
+        yield from super().doubts()
+        if self.first_random_steps >= self.max_global_step:
+            yield (
+                f"random_steps: {self.first_random_steps:,} steps are not below max_global_step, "
+                f"{self.max_global_step:,.0f}: no action of the training is the policy's"
+            )
 
     @property
     def first_random_steps(self) -> int:
