@@ -46,6 +46,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
         "ppo",
         {**DISCRETE, "state_size": {"a": [4], "b": [2]}, "filter_states": True, "history_len": 2},
     ),
+    "filtered transitions": ("sac", {**CONTINUOUS, "filter_states": True, "history_len": 2}),
     "twin critics": ("ddpg", {**CONTINUOUS, "twin": True, "exploration": {"sigma": 0.1}}),
     "a narrow range": ("sac", {**CONTINUOUS, "action_low": -1e-5, "action_high": 1e-5}),
     "far from 0": ("ppo", {**FAR, "action_low": [1e6 - 0.3, 3], "action_high": [1e6 + 0.3, 7]}),

@@ -11,6 +11,7 @@ from worker_modes import SEVERAL, SEVERAL_WORKERS
 
 from relaax.bridge import Bridge
 from relaax.client import VectorClient
+from relaax.learning.filters.statistics import length_of, unpacked
 from relaax.server.common.algorithm_loader import load_algorithm
 from relaax.steps import START
 
@@ -25,8 +26,9 @@ SECTION = {
     "initial_learning_rate": 1e-8, "filter_rewards": True, "seed": 1,
 }  # fmt: skip
 
-#: Of the states, then of the rewards: how many there were, their means, their variances.
-STATISTICS = (1 + 2 * 2) + (1 + 2 * 1)
+#: Of the states, then of the rewards: how many there were, their means, their deviations.
+STATES, REWARDS = length_of(2), length_of(1)
+STATISTICS = STATES + REWARDS
 
 _RANDOM = np.random.default_rng(0)
 
@@ -80,10 +82,9 @@ def test_all_workers_and_a_restart_filter_by_every_state_that_was_reported(
     states, rewards = (np.concatenate(each) for each in zip(*map(play, clients), strict=True))
     wait_for(lambda: statistics(bridge)[0] == len(states), "statistics of all states")
     found = statistics(bridge)
-    assert found[5] == len(rewards)
-    np.testing.assert_allclose(found[1:3], states.mean(axis=0), rtol=1e-4)
-    np.testing.assert_allclose(found[3:5], states.var(axis=0), rtol=1e-2)
-    np.testing.assert_allclose(found[6:], [rewards.mean(), rewards.var()], rtol=1e-3)
+    for part, seen in ((found[:STATES], states), (found[STATES:], rewards[:, np.newaxis])):
+        expected = [len(seen), *seen.mean(axis=0), *seen.std(axis=0)]
+        np.testing.assert_allclose(unpacked(part), expected, rtol=1e-5)
     for client in clients:
         client.disconnect()
     stop(*reversed(servers))

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from trained import DISCRETE, algorithm_of
+from trained import CONTINUOUS, DISCRETE, algorithm_of
 
 from relaax.errors import ConfigurationError
+from relaax.learning.filters.statistics import statistics_of
 from relaax.server.export.signature import signature_of, zeros_of
 
 
@@ -36,6 +37,28 @@ def test_what_is_remembered_is_taken_again_and_an_episode_s_start_is_said():
     assert {name: (each.shape, each.dtype) for name, each in zeros.items()} == {
         "history": ((3, 20, 20, 4), np.dtype(np.float32))
     }
+
+
+@pytest.mark.parametrize(
+    ("layers", "dtype"),
+    [([{"conv2d": {"filters": 2, "kernel": 3}}], "uint8"), ([{"dense": {"units": 2}}], "float32")],
+)
+def test_an_image_is_bytes_where_convolutions_see_it_and_else_a_table_of_numbers(layers, dtype):
+    section = {key: value for key, value in DISCRETE.items() if key != "hidden_layers"}
+    _, config = algorithm_of("dqn", {**section, "state_size": [5, 5], "network": layers})
+    initial = np.zeros(config.network.manifest.size, np.float32)
+    (state,) = signature_of(config.describe_policy(initial)).inputs
+    assert state.dtype == dtype
+
+
+@pytest.mark.parametrize(("mean", "dtype"), [(100.0, "float32"), (5.4e6, "float64")])
+def test_a_state_far_away_is_taken_as_exactly_as_it_is_filtered(mean, dtype):
+    _, config = algorithm_of("sac", {**CONTINUOUS, "filter_states": True})
+    seen = np.random.default_rng(0).normal(mean, 0.3, (50, 4))
+    network = np.zeros(config.network.manifest.size, np.float32)
+    vector = np.concatenate([network, statistics_of(seen)])
+    (state,) = signature_of(config.describe_policy(vector)).inputs
+    assert state.dtype == dtype
 
 
 def test_names_become_letters_digits_and_underscores():
