@@ -13,7 +13,9 @@ from relaax.actor.experience import Acted, ExperienceSender, columns_of
 from relaax.actor.module_dict import Module, ModuleDict, ParameterArrays
 from relaax.actor.session import TRAINING, ActorMode, ActorSession, PeriodicTracker, require_mode
 from relaax.algorithm_base import ConfigBase, EvaluatedPolicy, FloatVector, PublishedInfo
+from relaax.client.checks import single_number
 from relaax.client.gymnasium_actions import action_decoder
+from relaax.client.gymnasium_edges import keep_observations
 from relaax.client.gymnasium_executed import EXECUTED_ACTION, ExecutedActionReader
 from relaax.client.gymnasium_factory import Environment
 from relaax.client.gymnasium_observations import state_encoder
@@ -45,7 +47,7 @@ class ActorEnvironment:
     """Encodes the observations of a Gymnasium environment, and decodes actions, as clients do."""
 
     def __init__(self, environment: Environment) -> None:
-        self.environment = environment
+        self.environment = keep_observations(environment)
         self._encode = state_encoder(environment.observation_space)
         self._decode = action_decoder(environment.action_space)
         self._executed = ExecutedActionReader(environment.action_space)
@@ -62,7 +64,7 @@ class ActorEnvironment:
         observation, reward, terminated, truncated, info = self.environment.step(made)
         return Outcome(
             state=self._encode(observation),
-            reward=float(reward),
+            reward=single_number("the reward", reward),
             terminated=bool(terminated),
             truncated=bool(truncated) and not terminated,
             info=info,

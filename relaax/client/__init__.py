@@ -34,6 +34,7 @@ How Gymnasium environments are driven:
 ``gymnasium_factory``, ``gymnasium_spaces``         making environments; what is in their spaces
 ``gymnasium_observations``                          observations as arrays, one or several by name
 ``gymnasium_actions``, ``gymnasium_numbers``        actions of any space; of one that is not nested
+``gymnasium_edges``                                 what an environment returns is kept and checked
 ``gymnasium_executed``                              actions that were executed in their place
 ``runner_options``, ``gymnasium_tasks``             the command line; what each process does
 """

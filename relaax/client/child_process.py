@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from relaax.client.run_result import RunOutcome, RunResult
 from relaax.client.simulator import EpisodeSummary, RunObserver
-from relaax.errors import RelaaxError
+from relaax.errors import ConfigurationError, RelaaxError
 
 #: How long the environments may take to close when the parent was killed.
 _TIME_TO_CLOSE_S = 5.0
@@ -82,6 +82,8 @@ def run_task(
 def _result_of(task: ProcessTask, index: int, report: ProcessReport) -> RunResult:
     try:
         return task(index, report)
+    except ConfigurationError as error:  # the environment cannot be used as it is
+        return RunResult(RunOutcome.UNUSABLE, str(error))
     except RelaaxError as error:
         return RunResult(RunOutcome.FAILED, str(error))
     except Exception as error:  # the parent reports it, and the other processes go on

@@ -2,7 +2,9 @@
 
 from typing import Any
 
+from relaax.client.checks import single_number
 from relaax.client.gymnasium_actions import action_decoder, action_space_as_json
+from relaax.client.gymnasium_edges import keep_observations
 from relaax.client.gymnasium_executed import ExecutedActionReader
 from relaax.client.gymnasium_factory import Environment
 from relaax.client.gymnasium_observations import observation_space_as_json, state_encoder
@@ -24,7 +26,7 @@ class GymnasiumSimulator:
             environment.observation_space
         )
         self.action_space: dict[str, Any] | None = action_space_as_json(environment.action_space)
-        self._environment = environment
+        self._environment = keep_observations(environment)
         self._seed = seed
         self._encode = state_encoder(environment.observation_space)
         self._decode = action_decoder(environment.action_space)
@@ -42,7 +44,9 @@ class GymnasiumSimulator:
         observation, reward, is_terminated, is_truncated, info = self._environment.step(made)
         executed = self._executed.of_one(info, made, action)
         state = self._encode(observation)
-        return Step(float(reward), state, is_terminated, is_truncated, executed)
+        return Step(
+            single_number("the reward", reward), state, is_terminated, is_truncated, executed
+        )
 
     def close(self) -> None:
         """Close the environment."""

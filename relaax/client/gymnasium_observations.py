@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
+from relaax.client.checks import required_numbers
 from relaax.client.gymnasium_spaces import (
     GymnasiumSpace,
     Leaf,
@@ -68,10 +69,10 @@ def observation_space_as_json(space: GymnasiumSpace) -> Space:
 def _leaf_encoder(leaf: Leaf) -> _LeafEncoder:
     match leaf.space:
         case spaces.Box():
-            return _AsArray(np.dtype(leaf.space.dtype), box_as_json(leaf.space))
+            return _AsArray(leaf, np.dtype(leaf.space.dtype), box_as_json(leaf.space))
         case spaces.MultiBinary():
             shape = list(leaf.space.shape)
-            return _AsArray(np.dtype(np.int8), {"type": "MultiBinary", "shape": shape})
+            return _AsArray(leaf, np.dtype(np.int8), {"type": "MultiBinary", "shape": shape})
         case spaces.Discrete():
             return _OneHot(leaf, np.asarray(leaf.space.n), np.asarray(leaf.space.start))
         case spaces.MultiDiscrete():
@@ -86,16 +87,24 @@ def _leaf_encoder(leaf: Leaf) -> _LeafEncoder:
 class _AsArray:
     """Arrays in their space's type."""
 
-    def __init__(self, dtype: np.dtype[Any], announced: Space) -> None:
+    def __init__(self, leaf: Leaf, dtype: np.dtype[Any], announced: Space) -> None:
         self.announced = announced
+        self._name = _written_name(leaf)
         self._dtype = dtype
 
     def __call__(self, observation: Any) -> Array:
-        """Return an observation in that type, unless that would lose more than digits."""
-        array = np.asarray(observation)
+        """Return an observation in that type, unless that would lose more than digits.
+
+        TypeError for what is no array of numbers, ValueError for integers that do not fit.
+        """
+        array = required_numbers(self._name, observation)
         if array.dtype == self._dtype or not np.can_cast(array.dtype, self._dtype, "same_kind"):
             return array
-        return array.astype(self._dtype)
+        converted = array.astype(self._dtype)
+        if self._dtype.kind in "iu" and (converted != array).any():
+            value = array[converted != array].reshape(-1)[0]
+            raise ValueError(f"{self._name} holds {value}, and its space is of {self._dtype}")
+        return converted
 
 
 class _OneHot:
@@ -118,7 +127,10 @@ class _OneHot:
 
     def __call__(self, observation: Any) -> Array:
         """Return one-hot vectors: float32 [size], or [N, size]; ValueError for other integers."""
-        numbers = np.asarray(observation) - self._start
+        numbers = required_numbers(_written_name(self._leaf), observation)
+        if numbers.dtype.kind == "f":
+            raise ValueError(f"the environment observes {observation} of {described(self._leaf)}")
+        numbers = numbers.astype(np.int64) - self._start
         before = numbers.shape[: numbers.ndim - len(self._shape)]
         numbers = numbers.reshape(*before, len(self._counts))
         if ((numbers < 0) | (numbers >= self._counts)).any():
@@ -145,6 +157,10 @@ class _NamedEncoder:
             name: encode(self._leaves[name].value_in(observation))
             for name, encode in self.encoders.items()
         }
+
+
+def _written_name(leaf: Leaf) -> str:
+    return f"the observation[{leaf.name!r}]" if leaf.keys else "the observation"
 
 
 def _by_key(space: GymnasiumSpace) -> Any:

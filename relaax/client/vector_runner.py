@@ -1,7 +1,7 @@
 """Drives Gymnasium's vector environments through a ``VectorClient``."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,19 +9,23 @@ import numpy.typing as npt
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 from relaax.client.act_latency import ActLatency
+from relaax.client.checks import as_rewards, checked_flags
 from relaax.client.failure import Failure
 from relaax.client.gymnasium_actions import vector_action_decoder
+from relaax.client.gymnasium_edges import keep_and_check
 from relaax.client.gymnasium_executed import ExecutedActionReader
 from relaax.client.gymnasium_factory import Environments
-from relaax.client.gymnasium_observations import StateEncoder, state_encoder
+from relaax.client.gymnasium_observations import state_encoder
 from relaax.client.run_result import STOPPED, RunOutcome, RunResult, result_of_failure
 from relaax.client.simulator import EpisodeSummary, RunObserver
 from relaax.client.vector_client import VectorClient, end_flags
 from relaax.errors import ConfigurationError
-from relaax.observations import Observations, mapped
+from relaax.observations import Observations, arrays_in, mapped
 from relaax.steps import EXECUTED, START, Steps
 
 Array = npt.NDArray[Any]
+
+_NEXT_STEP = "Or start episodes in the step that follows: autoreset_mode=AutoresetMode.NEXT_STEP"
 
 
 class VectorRunner:
@@ -29,7 +33,8 @@ class VectorRunner:
 
     Both of Gymnasium's ways to start the next episode by itself are understood: in the same step
     (``AutoresetMode.SAME_STEP``) and in the step that follows (``NEXT_STEP``). Raises
-    ``ConfigurationError`` for others, and for spaces that cannot be sent or asked for.
+    ``ConfigurationError`` for others, and for spaces that cannot be sent or asked for. The
+    environments of a ``SyncVectorEnv`` return copies of their observations from then on.
 
     The first reset gets ``seed``: a number, or one for each environment, of which environments that
     share their random numbers get the first.
@@ -64,6 +69,8 @@ class VectorRunner:
             self._step_and_start if mode is AutoresetMode.SAME_STEP else self._step_or_start
         )
         self._count = environments.num_envs
+        #: bool [N]: whose final observations are known to be no other episode's first.
+        self._keeps_finals = np.full(self._count, _keep_each(environments))
         self._episodes: int | None = None
         self._played = 0
         self._was_connected = False
@@ -72,12 +79,15 @@ class VectorRunner:
         """Play until ``episodes`` are over, the stop condition holds or the server does not answer.
 
         Episodes beyond that number that end in the same step are not counted. Raises
-        ``UnusableAction`` when the server's actions do not fit the environments.
+        ``UnusableAction`` when the server's actions do not fit the environments, and
+        ``ConfigurationError`` when they return tensors of another library, or no final observations
+        of episodes that were cut off.
         """
         self._episodes = episodes
         while True:
             observations, _ = self._environments.reset(seed=self._seed)
             self._seed = None
+            _require_numpy(observations)
             self._begin()
             try:
                 actions = self._client.init(self._encode(observations))
@@ -111,14 +121,11 @@ class VectorRunner:
 
     def _step_and_start(self, actions: Array) -> Array:
         """Step environments that start again within the step."""
-        observations, rewards, terminated, truncated, infos = self._environments.step(actions)
-        is_over = np.logical_or(terminated, truncated)
-        self._count_steps(rewards, np.ones(self._count, np.bool_), is_over)
-        finals = None
-        if is_over.any():
-            finals = _rows(infos["final_obs"], truncated & ~terminated, self._encode)
+        observations, rewards, terminated, truncated, infos = self._step_all(actions)
+        self._count_steps(rewards, np.ones(self._count, np.bool_), terminated | truncated)
         states = self._encode(observations)
-        executed = self._executed_by_all(infos, is_over, actions)
+        executed = self._executed_by_all(infos, terminated | truncated, actions)
+        finals = self._finals(infos, np.flatnonzero(truncated & ~terminated), states)
         return self._timed(
             lambda: self._client.send(
                 rewards, states, terminated, truncated, finals, actions=executed
@@ -141,7 +148,7 @@ class VectorRunner:
     def _step_or_start(self, actions: Array) -> Array:
         """Step environments that take an extra step, without a reward, to start again."""
         had_ended = self._has_ended
-        observations, rewards, terminated, truncated, infos = self._environments.step(actions)
+        observations, rewards, terminated, truncated, infos = self._step_all(actions)
         states = self._encode(observations)
         flags = end_flags(terminated, truncated)
         flags[had_ended] = START
@@ -156,6 +163,60 @@ class VectorRunner:
         rewards = np.where(had_ended, 0, rewards)
         steps = Steps(np.arange(self._count), flags, rewards, acting, finals, executed)
         return self._with_any_action(self._timed(lambda: self._client.exchange(steps).actions))
+
+    def _step_all(self, actions: Array) -> tuple[Any, Array, Array, Array, Any]:
+        """Step all environments; rewards float64 [N] and flags bool [N], whatever is returned."""
+        observations, rewards, terminated, truncated, infos = self._environments.step(actions)
+        return (
+            observations,
+            as_rewards(rewards, self._count),
+            checked_flags("terminated", terminated, self._count),
+            checked_flags("truncated", truncated, self._count),
+            infos,
+        )
+
+    def _finals(
+        self, infos: Any, truncated: npt.NDArray[np.int64], states: Observations
+    ) -> Observations | None:
+        """Return the last observations [F, ...] of episodes that were cut off, from ``infos``.
+
+        states: [N, ...], which begin the next ones.
+        """
+        if not len(truncated):
+            return None
+        held = infos.get("final_obs", infos.get("final_observation"))
+        rows = [None if held is None else _row(held, index) for index in truncated.tolist()]
+        missing = [i for i, row in zip(truncated.tolist(), rows, strict=True) if row is None]
+        if missing:
+            raise ConfigurationError(
+                f"the episode of environment {missing[0]} was cut off, and there is no "
+                "info['final_obs'] of it: the value of the state in which that happens is learnt "
+                f"from. {_NEXT_STEP}"
+            )
+        encoded = [self._encode(row) for row in rows]
+        finals: Observations = mapped(lambda *parts: np.stack(parts), *encoded)
+        self._require_finals(truncated, finals, states)
+        return finals
+
+    def _require_finals(
+        self, truncated: npt.NDArray[np.int64], finals: Observations, states: Observations
+    ) -> None:
+        """Raise ConfigurationError for a final observation that is the next episode's first.
+
+        An environment that has had another one once keeps them.
+        """
+        is_same = np.ones(len(truncated), np.bool_)
+        for final, first in zip(arrays_in(finals), arrays_in(states), strict=True):
+            differs = final != first[truncated]
+            is_same &= ~differs.reshape(len(truncated), -1).any(axis=1)
+        self._keeps_finals[truncated[~is_same]] = True
+        doubtful = truncated[~self._keeps_finals[truncated]]
+        if len(doubtful):
+            raise ConfigurationError(
+                f"info['final_obs'] of environment {doubtful[0]} is the first observation of the "
+                "next episode: its reset fills the array that its step has returned. Let it return "
+                f"copies. {_NEXT_STEP}"
+            )
 
     def _with_any_action(self, answered: Array) -> Array:
         """Fill in the last action for environments that will start again and ignore it."""
@@ -200,13 +261,46 @@ def _seed_for(
     return list(seed) if has_one_each else seed[0]
 
 
-def _rows(finals: Any, wanted: Array, encode: StateEncoder) -> Observations | None:
-    """Return those final observations, [F, ...]; Gymnasium keeps them as objects."""
-    if not wanted.any():
-        return None
-    encoded = [encode(finals[index]) for index in np.flatnonzero(wanted).tolist()]
-    together: Observations = mapped(lambda *rows: np.stack(rows), *encoded)
-    return together
+def _keep_each(environments: Environments) -> bool:
+    """Let the environments inside keep their observations; return whether they can be reached."""
+    inside = environments.unwrapped
+    if not isinstance(inside, SyncVectorEnv):
+        return False
+    for index, environment in enumerate(inside.envs):
+        keep_and_check(environment, f"environment {index}")
+    return True
+
+
+def _require_numpy(observations: Any) -> None:
+    """Raise ConfigurationError for tensors of another library: actions would have to be some."""
+    for part in _parts_of(observations):
+        if not isinstance(part, np.ndarray | np.generic | int | float):
+            kind = f"{type(part).__module__.partition('.')[0]}.{type(part).__name__}"
+            raise ConfigurationError(
+                f"the vector environment returns {kind}, and not numpy's arrays: "
+                "gymnasium.wrappers.vector.ArrayConversion, with target_xp=numpy, converts what it "
+                "returns, and its actions"
+            )
+
+
+def _parts_of(observations: Any) -> Iterator[Any]:
+    """Yield what lies inside of dicts, tuples and lists."""
+    if isinstance(observations, dict):
+        observations = list(observations.values())
+    if not isinstance(observations, tuple | list):
+        yield observations
+        return
+    for part in observations:
+        yield from _parts_of(part)
+
+
+def _row(rows: Any, index: int) -> Any:
+    """Return what environment ``index`` has in arrays, or in dicts and tuples of them."""
+    if isinstance(rows, dict):
+        return {name: _row(part, index) for name, part in rows.items()}
+    if isinstance(rows, tuple):
+        return tuple(_row(part, index) for part in rows)
+    return rows[index]
 
 
 def _selected(states: Observations, wanted: Array) -> Observations:

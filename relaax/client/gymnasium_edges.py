@@ -1,0 +1,112 @@
+"""What an environment returns, where it returns it: kept as it was, and checked.
+
+Many environments fill one array again and again, and return it each time. Whoever holds an earlier
+observation then holds the newest one: a vector environment the last one of an episode, a stack of
+frames all of its frames.
+"""
+
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from relaax.client.checks import single_number
+from relaax.client.gymnasium_factory import Environment
+from relaax.client.gymnasium_observations import StateEncoder, state_encoder
+
+#: Called with what an environment has returned; returns what takes its place.
+_Replaced = Callable[[Any], Any]
+
+
+def keep_observations(environment: Environment) -> Environment:
+    """Let ``environment``, and wrappers that are not Gymnasium's, return copies from now on.
+
+    Returns ``environment``. It is the same object, so that wrappers that know it find it.
+    """
+    for layer in _layers(environment):
+        if _may_return_its_own(layer):
+            _replace(layer, own)
+    return environment
+
+
+def keep_and_check(environment: Environment, name: str) -> None:
+    """Do that, and check what ``environment`` returns; errors begin with its ``name``.
+
+    TypeError or ValueError for what is no array of numbers, and for a reward that is no number.
+    """
+    check = _Check(name, state_encoder(environment.observation_space))
+    _replace(environment, check, check.reward)
+    keep_observations(environment)
+
+
+def own(observation: Any) -> Any:
+    """Return a copy that nothing else can change."""
+    if type(observation) is np.ndarray and not observation.dtype.hasobject:
+        return observation.copy()  # as nearly always
+    return deepcopy(observation)
+
+
+@dataclass(frozen=True)
+class _Check:
+    name: str
+    encode: StateEncoder
+
+    def __call__(self, observation: Any) -> Any:
+        """Return a copy of an observation that can be sent."""
+        try:
+            self.encode(observation)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{self.name}: {error}") from error
+        return own(observation)
+
+    def reward(self, reward: Any) -> float:
+        """Return a reward as a number."""
+        return single_number(f"{self.name}: the reward", reward)
+
+
+@dataclass(frozen=True)
+class _Reset:
+    """In the place of an environment's ``reset``."""
+
+    reset: Callable[..., Any]
+    seen: _Replaced
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        observation, info = self.reset(*args, **kwargs)
+        return self.seen(observation), info
+
+
+@dataclass(frozen=True)
+class _Step:
+    """In the place of an environment's ``step``."""
+
+    step: Callable[[Any], Any]
+    seen: _Replaced
+    earned: _Replaced
+
+    def __call__(self, action: Any) -> Any:
+        observation, reward, *others = self.step(action)
+        return self.seen(observation), self.earned(reward), *others
+
+
+def _replace(layer: Any, seen: _Replaced, earned: _Replaced = lambda reward: reward) -> None:
+    """Replace what ``layer`` returns, unless that was done before."""
+    if not isinstance(vars(layer).get("step"), _Step):
+        layer.reset, layer.step = _Reset(layer.reset, seen), _Step(layer.step, seen, earned)
+
+
+def _layers(environment: Any) -> Iterator[Any]:
+    """Yield an environment, and those inside of it."""
+    yield environment
+    while isinstance(environment, gymnasium.Wrapper):
+        environment = environment.env
+        yield environment
+
+
+def _may_return_its_own(layer: Any) -> bool:
+    """Return whether the code of ``layer`` is not Gymnasium's, or calls a function of others."""
+    is_gymnasiums = type(layer).__module__.startswith("gymnasium.wrappers")
+    return not is_gymnasiums or isinstance(layer, gymnasium.wrappers.TransformObservation)
