@@ -30,6 +30,10 @@ Bounds: TypeAlias = npt.NDArray[np.float64]
 #: float32 has seven digits, and so have bounds that are written down.
 _SAME_BOUND = 1e-6
 
+#: The member of a server's space of observations that is true for the mask of actions: a client
+#: sends it, but need not announce it.
+IS_ACTION_MASK = "action_mask"
+
 
 def box(dtype: str, shape: tuple[int, ...]) -> Space:
     """Return the space of arrays."""
@@ -94,9 +98,11 @@ def differ(announced: Space | None, expected: Space | None) -> bool:
 
     Names, shapes and numbers of values are compared; types of numbers, bounds and ``start`` where
     both spaces have them. A type may differ if the conversion loses no more than digits.
+    A mask of actions need not be announced, nor the name of what is alone beside it.
     """
     if announced is None or expected is None:
         return False
+    expected = _to_announce(announced, expected)
     if is_nested(announced) and is_nested(expected):
         return bool(misfits(announced, expected))
     return _are_unlike(announced, expected) or _loses_numbers(announced, expected)
@@ -131,6 +137,7 @@ def bounds_differ(announced: Space, expected: Space) -> bool:
 
 def misfits(announced: Space, expected: Space) -> list[str]:
     """Return what is wrong with each name of two nested spaces, for people; nothing for others."""
+    expected = _to_announce(announced, expected)
     if not (is_nested(announced) and is_nested(expected)):
         return []
     has, wants = _flat_members(announced), _flat_members(expected)
@@ -212,6 +219,33 @@ def members(space: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
         case list(in_order):
             return ((str(number), inner) for number, inner in enumerate(in_order))
     return ()
+
+
+def mask_name(space: Space | None) -> str | None:
+    """Return the name of the mask of actions in a server's space of observations, if it has one."""
+    found = _flat_members(space) if space is not None and is_nested(space) else {}
+    return next((name for name, part in found.items() if _is_mask(part)), None)
+
+
+def names_beside(mask: str, space: Space) -> list[str]:
+    """Return the names of all other observations in ``space``."""
+    return [name for name in _flat_members(space) if name != mask]
+
+
+def _is_mask(part: Any) -> bool:
+    return isinstance(part, dict) and part.get(IS_ACTION_MASK) is True
+
+
+def _to_announce(announced: Space, expected: Space) -> Space:
+    """Return ``expected`` without what a client that announces ``announced`` need not announce."""
+    mask = mask_name(expected)
+    if mask is None or (is_nested(announced) and mask in _flat_members(announced)):
+        return expected
+    rest = {name: part for name, part in _flat_members(expected).items() if name != mask}
+    if len(rest) == 1 and not is_nested(announced):
+        (alone,) = rest.values()
+        return dict(alone)
+    return {"type": "Dict", "spaces": rest}
 
 
 def _flat_members(space: Space) -> dict[str, Any]:

@@ -57,5 +57,6 @@ def make_learner(config: Config, seed: int | None) -> LearnerBase:
         settings.target_every,
         settings.double,
         settings.gradient_norm_clipping,
+        None if settings.mask is None else settings.mask.name,
     )
     return learner_of(config, update, lambda count: np.zeros(count, np.float32))

@@ -7,6 +7,7 @@ from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_v
 
 from relaax.algorithm_base import Section
 from relaax.algorithm_base.config_base import require_effect
+from relaax.learning.action_mask import ActionMask
 from relaax.learning.off_policy import OffPolicySettings
 
 
@@ -49,6 +50,8 @@ class Settings(OffPolicySettings):
 
     #: How many actions there are.
     action_size: PositiveInt
+    #: The observation that says which actions are allowed: ``[action_size]``, 0 where one is not.
+    action_mask: str | None = None
     #: Choose the action behind a step with the network, and value it with its target.
     double: bool = True
     #: Value states and the advantages of actions apart.
@@ -80,6 +83,17 @@ class Settings(OffPolicySettings):
     @classmethod
     def _stream_sequence(cls, value: Any) -> Any:
         return tuple(value) if isinstance(value, list) else value
+
+    @property
+    def mask(self) -> ActionMask | None:
+        """The observation that says which actions are allowed, if there is one."""
+        return None if self.action_mask is None else ActionMask(self.action_mask, self.action_size)
+
+    @model_validator(mode="after")
+    def _masks_the_actions(self) -> "Settings":
+        if self.mask is not None:
+            self.mask.require(self.state_size)
+        return self
 
     def doubts(self) -> Iterator[str]:
         """Yield in sentences what is allowed, and hardly meant."""

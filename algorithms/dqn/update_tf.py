@@ -24,7 +24,8 @@ class DqnUpdate(GraphUpdate):
 
     The target follows as ``GraphUpdate`` says. ``is_double``: the network chooses the action behind
     a step, and its target values it. Gradients longer than ``gradient_norm`` are scaled down. Of
-    distributions the error of a transition is their divergence.
+    distributions the error of a transition is their divergence. ``action_mask`` names the
+    observation that says which actions are allowed: no other is the best one behind a step.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class DqnUpdate(GraphUpdate):
         target_every: int,
         is_double: bool = True,
         gradient_norm: float | None = None,
+        action_mask: str | None = None,
     ) -> None:
         super().__init__(variables, target_rate, target_every)
         self._network = network
@@ -43,6 +45,7 @@ class DqnUpdate(GraphUpdate):
         self._graph_values = GraphActionValues(values)
         self._is_double = is_double
         self._gradient_norm = gradient_norm
+        self._mask = action_mask
 
     def slopes(self, batch: TransitionBatch, names: tuple[str, ...]) -> Slopes:
         """See GraphUpdate."""
@@ -95,6 +98,10 @@ class DqnUpdate(GraphUpdate):
         return tf.one_hot(actions, self._values.actions)[:, :, tf.newaxis]
 
     def _outputs(self, vector: tf.Tensor, observations: Any) -> tf.Tensor:
-        """Return what all heads put out, [B, N]."""
-        outputs = outputs_of(self._network, vector, observations)
-        return tf.concat([outputs[head.name] for head in self._network.heads], axis=1)
+        """Return what all heads put out, [B, N], and the mask behind it."""
+        by_head = outputs_of(self._network, vector, observations)
+        outputs = tf.concat([by_head[head.name] for head in self._network.heads], axis=1)
+        if self._mask is None:
+            return outputs
+        newest = observations[self._mask][:, -self._values.actions :]  # of a history
+        return self._graph_values.masked(outputs, newest)

@@ -6,6 +6,7 @@ Acting
 ``agent``               the same for one environment, as in the seed
 ``preprocessor``        checks states and stacks them into observations
 ``filters``             states with mean 0 and standard deviation 1, the same in all workers
+``action_mask``         the observation that says which actions are allowed
 ``shapes``              the shapes of observations, by what a configuration says
 ``policy``              the parameters that actions are chosen with
 ``rollouts``            rollouts as arrays

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from relaax.learning.action_mask import ActionMask
 from relaax.learning.action_units import ActionUnits
 from relaax.learning.distributions.base import ActionHead
 from relaax.learning.filters import Scale
 from relaax.learning.networks import POLICY, Network
-from relaax.learning.preprocessor import ActionMask
 from relaax.observations import Shapes
 
 FloatArray = npt.NDArray[np.float32]

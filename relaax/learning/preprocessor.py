@@ -1,7 +1,6 @@
 """Checks states and stacks the latest ones into observations."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,7 @@ import numpy.typing as npt
 
 from relaax.errors import InvalidState
 from relaax.hints import did_you_mean_one_of
+from relaax.learning.action_mask import ActionMask
 from relaax.learning.arrays import aligned_empty, zero_padded
 from relaax.learning.filters import ZFilter
 from relaax.learning.filters.statistics import LARGEST
@@ -30,17 +30,6 @@ IntArray = npt.NDArray[np.int64]
 _NO_FILTERS: Mapping[str, ZFilter] = {}
 
 _FLOAT = np.dtype(np.float32)
-
-
-@dataclass(frozen=True)
-class ActionMask:
-    """The observation that says what is allowed: its name, and how many numbers it has.
-
-    They are as many as a policy puts out: one for each action, or bit.
-    """
-
-    name: str
-    outputs: int
 
 
 class Preprocessor:
@@ -239,16 +228,13 @@ class _History:
 
 
 class _Masks:
-    """Masks of actions: bytes, 1 where an action is allowed.
-
-    The last state of an episode may allow none; what that means is up to the distribution.
-    """
+    """Masks of actions: bytes, 1 where an action is allowed."""
 
     def __init__(self, mask: ActionMask) -> None:
         self._mask = mask
 
     def check(self, states: Sequence[Any] | Array) -> Array:
-        """Return uint8 [B, actions]; InvalidState for what is no such array."""
+        """Return uint8 [B, actions]; InvalidState for what is none, or allows no action."""
         array = _as_numbers(states, self._mask.name, _FLOAT)
         if array.shape[1:] != (self._mask.outputs,):
             raise InvalidState(
@@ -256,6 +242,7 @@ class _Masks:
                 f"an action mask has {self._mask.outputs} numbers"
             )
         allowed: Array = array != 0
+        self._mask.require_choice(allowed)
         return allowed.view(np.uint8)
 
     def none(self) -> Array:

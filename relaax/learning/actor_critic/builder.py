@@ -179,7 +179,7 @@ def make_gradients(
 
 def columns_of(config: PolicyConfig, filtered: Collection[str] = ()) -> Columns:
     """Return what one row of a rollout is made of; observations that will be ``filtered`` apart."""
-    mask = config.settings.mask_name
+    mask = config.settings.mask
     return Columns.of(config.network, config.distribution, action_mask=mask, filtered=filtered)
 
 

@@ -6,12 +6,12 @@ from typing import Any, Literal
 from pydantic import PositiveFloat, PositiveInt, field_validator, model_validator
 
 from relaax.algorithm_base import ConfigBase, FloatVector, Section
+from relaax.learning.action_mask import space_with_mask
 from relaax.learning.actor_critic.continuous import Actions
 from relaax.learning.actor_critic.networks import layers_of, network_of
 from relaax.learning.actor_critic.policy_settings import PolicySettings
 from relaax.learning.described_policy import DescribedPolicy
 from relaax.learning.filters import Filters
-from relaax.learning.shapes import space_of_states
 from relaax.spaces import Space
 
 
@@ -142,10 +142,7 @@ class PolicyConfig(ConfigBase):
 
     def observation_space(self) -> Space:
         """Return arrays of numbers of ``state_size``, by name if it has names; so is the mask."""
-        size, mask = self.settings.state_size, self.settings.mask
-        if mask is not None and isinstance(size, dict):
-            size = {**size, mask.name: (mask.outputs,)}
-        return space_of_states(size)
+        return space_with_mask(self.settings.state_size, self.settings.mask)
 
     def action_space(self) -> Space:
         """Return the space of actions."""

@@ -2,10 +2,10 @@
 
 from pydantic import model_validator
 
+from relaax.learning.action_mask import ActionMask
 from relaax.learning.actor_critic.continuous import Actions
 from relaax.learning.actor_critic.policy_settings import PolicySettings
 from relaax.learning.distributions import Distribution, distribution_of
-from relaax.learning.preprocessor import ActionMask
 from relaax.learning.shapes import CountOrSizes
 from relaax.spaces import Space, discrete
 
@@ -34,23 +34,8 @@ class DiscreteSettings(PolicySettings):
 
     @model_validator(mode="after")
     def _masks_the_actions(self) -> "DiscreteSettings":
-        if self.action_mask is None:
-            return self
-        if not isinstance(self.state_size, dict):
-            raise ValueError(
-                "action_mask names one of several observations; give names to the others, too: "
-                f"state_size: {{NAME: {list(self.state_size)}}}"
-            )
-        if not self.inputs:
-            raise ValueError("state_size: has the action mask alone, and nothing for the network")
-        outputs = self.distribution.outputs
-        shape = self.state_size.get(self.action_mask, (outputs,))
-        if shape != (outputs,):
-            what = "bit" if self.action_size is None else "action"
-            raise ValueError(
-                f"state_size: {self.action_mask}: an action mask has a number for each {what}, "
-                f"[{outputs}], is {list(shape)}"
-            )
+        if self.mask is not None:
+            self.mask.require(self.state_size, "bit" if self.action_size is None else "action")
         return self
 
     @property
@@ -78,7 +63,8 @@ class DiscreteSettings(PolicySettings):
         """The observation that says which actions are allowed, if there is one."""
         if self.action_mask is None:
             return None
-        return ActionMask(self.action_mask, self.distribution.outputs)
+        has_bits = self.action_size is None  # of which none may be set
+        return ActionMask(self.action_mask, self.distribution.outputs, may_forbid_all=has_bits)
 
     @property
     def actions(self) -> Actions:

@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_validator
 
+from relaax.learning.action_mask import ActionMask, inputs_of
 from relaax.learning.optimizers import OptimizerSections
-from relaax.learning.preprocessor import ActionMask
 from relaax.learning.shapes import HistoryLength, StateSize
 from relaax.observations import Shapes
 
@@ -96,9 +96,7 @@ class PolicySettings(OptimizerSections):
     @property
     def inputs(self) -> Shapes:
         """The shapes of what the network sees: ``state_size`` without the mask of actions."""
-        if self.mask is None or not isinstance(self.state_size, dict):
-            return self.state_size
-        return {name: size for name, size in self.state_size.items() if name != self.mask.name}
+        return inputs_of(self.state_size, self.mask)
 
     @property
     def is_image(self) -> bool:

@@ -6,7 +6,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from relaax.learning.distributions.categorical import Mask
+
 FloatArray = npt.NDArray[np.float32]
+
+#: The value of a forbidden action: lower than any other, whatever exploration adds to it.
+FORBIDDEN_VALUE = np.float32(-1e38)
 
 
 @dataclass(frozen=True)
@@ -56,8 +61,22 @@ class ActionValues:
         actions: npt.NDArray[np.int64] = self.values(outputs).argmax(axis=1)
         return actions
 
+    def masked(self, outputs: FloatArray, mask: Mask) -> FloatArray:
+        """Return outputs [B, N + A] with the mask [B, A] of actions behind them.
+
+        The values of others stay as they are: those of a dueling network are relative to the mean
+        of all actions.
+        """
+        return np.concatenate([outputs, mask], axis=1, dtype=np.float32)
+
     def values(self, outputs: FloatArray) -> FloatArray:
-        """Return the values of all actions, float32 [B, A], from outputs [B, N]."""
+        """Return the values of all actions, float32 [B, A], from outputs [B, N].
+
+        ``FORBIDDEN_VALUE`` is that of an action that is masked.
+        """
+        if outputs.shape[1] > self.outputs:
+            of_all = self.values(outputs[:, : self.outputs])
+            return np.where(outputs[:, self.outputs :] > 0, of_all, FORBIDDEN_VALUE)
         parts = outputs.reshape(len(outputs), -1, self.atoms)
         if self.is_dueling:
             advantages, of_state = parts[:, :-1], parts[:, -1:]

@@ -76,10 +76,10 @@ class GraphDistribution(GraphActionHead, Protocol):
 
 
 class Maskable(Protocol):
-    """A distribution of discrete actions, some of which may be forbidden; in numpy or a graph."""
+    """What makes discrete actions, some of which may be forbidden; in numpy or a graph."""
 
     def masked(self, outputs: Any, mask: Any) -> Any:
-        """Return the outputs [..., N] of the distribution without the masked actions.
+        """Return outputs [..., N], or more, that the masked actions are taken out of.
 
         mask: bool or uint8 [..., N], 0 where an action is forbidden. Such an action is never
         chosen, and no gradient reaches its output. All else is asked with what is returned: so

@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from relaax.learning.distributions.action_values import ActionValues
+from relaax.learning.distributions.action_values import FORBIDDEN_VALUE, ActionValues
 from relaax.learning.distributions.bernoulli import Bernoulli
 from relaax.learning.distributions.categorical import FORBIDDEN
 from relaax.learning.distributions.gaussian_tf import as_columns, shaped
@@ -26,18 +26,26 @@ class GraphActionValues:
     def logits(self, outputs: tf.Tensor) -> tf.Tensor:
         """Return what belongs to each action, [B, A, atoms]: its value alone if there is one."""
         count = self._values.actions + self._values.is_dueling
-        parts = tf.reshape(outputs, [-1, count, self._values.atoms])
+        parts = tf.reshape(outputs[:, : self._values.outputs], [-1, count, self._values.atoms])
         if not self._values.is_dueling:
             return parts
         advantages, of_state = parts[:, :-1], parts[:, -1:]
         return of_state + advantages - tf.reduce_mean(advantages, axis=1, keepdims=True)
 
     def values(self, outputs: tf.Tensor) -> tf.Tensor:
-        """Return the values of all actions, [B, A]."""
+        """Return the values of all actions, [B, A]; ``FORBIDDEN_VALUE`` of those masked."""
         logits = self.logits(outputs)
         if self._values.atoms == 1:
-            return logits[:, :, 0]
-        return tf.reduce_sum(tf.nn.softmax(logits) * self._values.support, axis=-1)
+            values = logits[:, :, 0]
+        else:
+            values = tf.reduce_sum(tf.nn.softmax(logits) * self._values.support, axis=-1)
+        if outputs.shape[1] == self._values.outputs:
+            return values
+        return tf.where(outputs[:, self._values.outputs :] > 0, values, FORBIDDEN_VALUE)
+
+    def masked(self, outputs: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+        """Return outputs [B, N + A] with the mask [B, A] of actions behind them."""
+        return tf.concat([outputs, tf.cast(mask, tf.float32)], axis=1)
 
 
 class GraphBernoulli:

@@ -8,12 +8,12 @@ from relaax.learning.exploration.schedules import ONE_RUNG, Clock, Ladder, Linea
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int64]
 
-#: Added to the value of an action, makes it the best one.
+#: Added to the values of all actions, it hides which of them is the best.
 CERTAIN = np.float32(1e30)
 
 
 class EpsilonGreedy:
-    """The action of the highest value, or with probability epsilon one drawn from all of them.
+    """The action of the highest value, or with probability epsilon one drawn from all allowed.
 
     Mnih et al. 2015, "Human-level control through deep reinforcement learning", algorithm 1. On
     a ``ladder`` environments have different powers of epsilon.
@@ -47,5 +47,6 @@ class EpsilonGreedy:
         epsilons = self._epsilon.at(self._global_t()) ** powers
         explores = np.flatnonzero(self._random.random(len(slots)) < epsilons)
         noise = np.zeros((len(slots), self._actions), np.float32)
-        noise[explores, self._random.integers(self._actions, size=len(explores))] = CERTAIN
+        # In an order drawn at random: the first of those that are allowed is taken.
+        noise[explores] = CERTAIN * (1 + self._random.random((len(explores), self._actions)))
         return noise

@@ -132,6 +132,7 @@ def make_actor(
         actions,
         graph_head_of(actions),
         is_recorded=False,
+        action_mask=None if settings.mask is None else settings.mask.name,
         heads=config.heads,
     )
     clean, clean_model = unpack, model
@@ -199,8 +200,9 @@ def _preprocessor(
     settings: OffPolicySettings, filters: Filters, filtered_later: Collection[str] = ()
 ) -> Preprocessor:
     return Preprocessor(
-        settings.state_size,
+        settings.inputs,
         settings.history_len,
+        settings.mask,
         filters=filters.states,
         filtered_later=filtered_later,
     )

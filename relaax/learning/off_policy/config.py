@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from relaax.algorithm_base import ConfigBase, FloatVector
+from relaax.learning.action_mask import space_with_mask
 from relaax.learning.action_units import ActionUnits
 from relaax.learning.described_policy import DescribedPolicy
 from relaax.learning.distributions import ActionHead
@@ -20,7 +21,7 @@ from relaax.learning.networks import (
 )
 from relaax.learning.off_policy.settings import OffPolicySettings
 from relaax.learning.rollouts import Columns
-from relaax.learning.shapes import space_of_states, stacked_shape
+from relaax.learning.shapes import stacked_shape
 from relaax.spaces import Space
 
 #: The name of what actors act with, the first of what is learnt.
@@ -45,18 +46,24 @@ class OffPolicyConfig(ConfigBase):
     @property
     def columns(self) -> Columns:
         """What actors observe and do."""
-        return Columns.of(self.network, self.actions)
+        return Columns.of(self.network, self.actions, action_mask=self.settings.mask)
 
     @property
     def stored_columns(self) -> Columns:
         """What is stored of a step: of a history, the newest state, before it is filtered."""
-        columns = Columns.of(self.network, self.actions, filtered=self.filters().states)
-        return replace(columns, observation_shape=stacked_shape(self.settings.state_size, 1))
+        settings = self.settings
+        columns = Columns.of(
+            self.network, self.actions, action_mask=settings.mask, filtered=self.filters().states
+        )
+        shape = stacked_shape(settings.inputs, 1)
+        if settings.mask is not None and isinstance(shape, dict):
+            shape = {**shape, settings.mask.name: (settings.mask.outputs,)}
+        return replace(columns, observation_shape=shape)
 
     def filters(self) -> Filters:
         """Return new filters of the states but images, if asked for."""
         settings = self.settings
-        return Filters(widths_of(settings.state_size) if settings.filter_states else None)
+        return Filters(widths_of(settings.inputs) if settings.filter_states else None)
 
     @property
     @abstractmethod
@@ -83,7 +90,8 @@ class OffPolicyConfig(ConfigBase):
             network=self.network,
             parameters=manifest.unpack(own[: manifest.size]),
             distribution=self.actions,
-            state_size=self.settings.state_size,
+            state_size=self.settings.inputs,
+            action_mask=self.settings.mask,
             history_len=self.settings.history_len,
             heads=tuple(self.heads),
             units=self.action_units,
@@ -113,8 +121,8 @@ class OffPolicyConfig(ConfigBase):
         return [*self.settings.doubts()]
 
     def observation_space(self) -> Space:
-        """Return arrays of numbers of ``state_size``, by name if it has names."""
-        return space_of_states(self.settings.state_size)
+        """Return arrays of numbers of ``state_size``, by name if it has names; so is the mask."""
+        return space_with_mask(self.settings.state_size, self.settings.mask)
 
     def uses_gpu(self) -> bool:
         """Return whether TensorFlow sees the GPU."""
@@ -123,7 +131,7 @@ class OffPolicyConfig(ConfigBase):
 
 def network_of(settings: OffPolicySettings, heads: tuple[Head, ...]) -> Network:
     """Return the network that a configuration describes; ValueError for a recurrent one."""
-    shape = stacked_shape(settings.state_size, settings.history_len)
+    shape = stacked_shape(settings.inputs, settings.history_len)
     if settings.network is None:
         layers = tuple(Dense(units) for units in settings.hidden_layers)
         return default_network(shape, layers, heads)

@@ -9,8 +9,10 @@ import numpy.typing as npt
 from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_validator
 
 from relaax.algorithm_base import Section
+from relaax.learning.action_mask import ActionMask, inputs_of
 from relaax.learning.action_settings import ActionSettings, Numbers
 from relaax.learning.shapes import StateSize
+from relaax.observations import Shapes
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -92,6 +94,16 @@ class OffPolicySettings(Section):
     def _switch(cls, value: Any) -> Any:
         """Take ``true`` for the defaults and ``false`` for none."""
         return ({} if value else None) if isinstance(value, bool) else value
+
+    @property
+    def mask(self) -> ActionMask | None:
+        """The observation that says which actions are allowed, if there is one."""
+        return None
+
+    @property
+    def inputs(self) -> Shapes:
+        """The shapes of what the network sees: ``state_size`` without the mask of actions."""
+        return inputs_of(self.state_size, self.mask)
 
     @model_validator(mode="after")
     def _describes_one_network(self) -> "OffPolicySettings":

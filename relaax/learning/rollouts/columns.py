@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from relaax.learning.action_mask import ActionMask
 from relaax.learning.distributions.base import ActionHead
 from relaax.learning.networks.description import Network
 from relaax.learning.networks.encoders import is_image, sees_pictures
@@ -37,15 +38,15 @@ class Columns:
         network: Network,
         distribution: ActionHead,
         observation_dtype: npt.DTypeLike | None = None,
-        action_mask: str | None = None,
+        action_mask: ActionMask | None = None,
         filtered: Collection[str] = (),
     ) -> "Columns":
         """Return the columns of what ``network`` observes and ``distribution`` draws.
 
         Without ``observation_dtype`` vectors are of float32, and those that are still to be
         ``filtered`` of float64. Images may be of bytes or of float32: what sees them with
-        convolutions usually gets bytes. ``action_mask`` names the observation, of named ones, that
-        is no input of the network but says which of the policy's outputs are allowed.
+        convolutions usually gets bytes. ``action_mask`` is the observation, of named ones, that is
+        no input of the network but says which actions are allowed.
         """
         shape, types = network.observation_shape, _usual_types(network, filtered)
         if not isinstance(shape, dict):
@@ -53,7 +54,7 @@ class Columns:
         else:
             dtype = types
             if action_mask is not None:
-                shape[action_mask], dtype[action_mask] = (distribution.outputs,), np.uint8
+                shape[action_mask.name], dtype[action_mask.name] = (action_mask.outputs,), np.uint8
         return cls(
             observation_shape=shape,
             observation_dtype=dtype,

@@ -78,6 +78,8 @@ def random_steps(signature: Signature, mask: str | None, seed: int = 0) -> Itera
             inputs[each.state.name] = states[each.name] = _drawn(each, random)
         if signature.mask is not None and mask is not None:
             allowed = random.integers(0, 2, (ENVIRONMENTS, *signature.mask.shape), np.uint8)
+            some = random.integers(allowed.shape[1], size=ENVIRONMENTS)
+            allowed[np.arange(ENVIRONMENTS), some] = 1  # there is something to choose
             inputs[signature.mask.name] = states[mask] = allowed
         yield RandomStep(inputs, states.get(UNNAMED, states), starts)
 

@@ -67,9 +67,11 @@ class PolicyGraph(tf.Module):  # type: ignore[misc]  # TensorFlow has no types
             layers_tf.head_outputs(network.head(name), parameters, hidden) for name in policy.heads
         ]
         outputs = heads[0] if len(heads) == 1 else tf.concat(heads, axis=-1)
+        width = outputs.shape[-1]
         if signature.mask is not None:
             outputs = cast(Maskable, self._head).masked(outputs, inputs[signature.mask.name])
-        return {ACTION: self._to_plant(self._head.mode(outputs)), POLICY: outputs, **remembered}
+        actions = self._to_plant(self._head.mode(outputs))
+        return {ACTION: actions, POLICY: outputs[..., :width], **remembered}
 
     def _stacked(self, observation: ObservationInput, inputs: Tensors) -> tf.Tensor:
         """Return an observation, filtered and behind those before it."""

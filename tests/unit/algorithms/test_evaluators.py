@@ -42,7 +42,7 @@ def agent_of(name, section, experience):
     return bridge, algorithm.make_batch_agent(*values)
 
 
-def played(evaluator):
+def played(evaluator, states=STATES):
     """The actions of many environments that see the same, in two steps."""
     driven = Driven(evaluator)
     slots = driven.open(COUNT)
@@ -50,7 +50,7 @@ def played(evaluator):
     def act(flag):
         rewards = np.zeros(COUNT)
         flags = np.full(COUNT, flag, np.uint8)
-        return driven.act(Steps(slots, flags, rewards, STATES, STATES[:0]))
+        return driven.act(Steps(slots, flags, rewards, states, STATES[:0]))
 
     return np.concatenate([act(START), act(0)])
 
@@ -84,6 +84,19 @@ def test_noise_on_parameters_is_no_part_of_an_evaluation(evaluation):
         with closing(agent), closing(agent.evaluator(evaluation)) as evaluator:
             actions.append(played(evaluator))
     np.testing.assert_array_equal(*actions)
+
+
+@pytest.mark.parametrize("name", ["da3c", "dqn", "ppo"])
+def test_a_forbidden_action_is_never_chosen_in_training_nor_in_evaluation(name):
+    section = {**SECTIONS[name], "action_size": 3, "state_size": {"seen": [3]}}
+    _, agent = agent_of(name, {**section, "action_mask": "legal"}, Kept())
+    masks = np.tile(np.uint8([[0, 1, 1], [1, 0, 0]]), (COUNT // 2, 1))
+    states = {"seen": STATES, "legal": masks}
+    with closing(agent):
+        for acting in (agent, *(agent.evaluator(each) for each in Evaluation)):
+            chosen = played(acting, states).reshape(-1, 2)
+            assert set(chosen[:, 0]) <= {1, 2}
+            assert set(chosen[:, 1]) == {0}
 
 
 class TestRandomFirstSteps:

@@ -6,13 +6,14 @@ from learning_parts import Driven, Kept
 
 from relaax.algorithm_base import Values, Version
 from relaax.errors import InvalidState
+from relaax.learning.action_mask import ActionMask
 from relaax.learning.actor import Actor
 from relaax.learning.agent import SingleAgent
 from relaax.learning.distributions import Categorical
 from relaax.learning.networks import Head, Parameters, default_network, initial_parameters
 from relaax.learning.networks.numpy_policy import NumpyPolicy
 from relaax.learning.policy import CurrentPolicy
-from relaax.learning.preprocessor import ActionMask, Preprocessor
+from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.rollouts import Columns, RolloutBatch, RolloutStore
 from relaax.learning.shapes import stacked_shape
 from relaax.observations import mapped
@@ -131,6 +132,14 @@ def test_a_mask_of_any_type_becomes_bytes(sent):
     assert checked["legal"].tolist() == [[1, 0]]
 
 
+def test_a_mask_that_leaves_no_action_is_refused_but_one_that_leaves_no_bit_is_not():
+    preprocessor = preprocessor_of({"x": (1,)}, mask=ActionMask("legal", 2))
+    with pytest.raises(InvalidState, match="mask legal of state 1 of 2 allows no action"):
+        preprocessor.check({"x": np.zeros((2, 1)), "legal": np.array([[1, 0], [0, 0]])})
+    preprocessor = preprocessor_of({"x": (1,)}, mask=ActionMask("legal", 2, may_forbid_all=True))
+    assert not preprocessor.check({"x": np.zeros((1, 1)), "legal": np.zeros((1, 2))})["legal"].any()
+
+
 def test_a_mask_of_another_size_is_refused():
     preprocessor = preprocessor_of({"x": (1,)}, mask=ActionMask("legal", 2))
     with pytest.raises(InvalidState, match=r"legal has shape \[3\]; an action mask has 2 numbers"):
@@ -182,7 +191,7 @@ def named_actor(kept, most_at_once=128):
     distribution = Categorical(2)
     network = default_network(stacked_shape({"x": (2,), "y": (3,)}, 1), (), (Head("policy", 2),))
     vector = initial_parameters(network.manifest, "orthogonal", 3)
-    columns = Columns.of(network, distribution, action_mask="legal")
+    columns = Columns.of(network, distribution, action_mask=ActionMask("legal", 2))
     return Actor(
         preprocessor=Preprocessor({"x": (2,), "y": (3,)}, 1, ActionMask("legal", 2)),
         policy=CurrentPolicy(

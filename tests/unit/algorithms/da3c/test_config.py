@@ -78,7 +78,8 @@ def test_actions_are_one_choice_or_several_or_bits(da3c, keys, space, outputs):
     assert config.action_space() == space
     assert config.network.head(POLICY).units == outputs
     masked = {"state_size": {"place": [3], "legal": [outputs]}, "action_mask": "legal", **keys}
-    assert da3c.Config(masked).settings.mask == ActionMask("legal", outputs)
+    mask = ActionMask("legal", outputs, may_forbid_all="action_bits" in keys)
+    assert da3c.Config(masked).settings.mask == mask
 
 
 def test_checkpoints_of_other_actions_are_told_apart(da3c):

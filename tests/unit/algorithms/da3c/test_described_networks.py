@@ -105,7 +105,7 @@ def test_named_observations_are_a_dict_space(da3c):
         "spaces": {
             "camera": {"type": "Box", "shape": [84, 84]},
             "arm/speed": {"type": "Box", "shape": [3]},
-            "legal": {"type": "Box", "shape": [3]},
+            "legal": {"type": "Box", "shape": [3], "action_mask": True},
         },
     }
 

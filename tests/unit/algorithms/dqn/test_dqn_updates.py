@@ -1,6 +1,7 @@
 """DQN's losses and updates, beside numpy and rows of the papers."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -221,3 +222,44 @@ class TestSettings:
         section = {"state_size": [3], "action_size": 2, "network": [{"lstm": 8}]}
         with pytest.raises(ValueError, match="single transitions are learnt from"):
             dqn.Config(section)
+
+
+@pytest.mark.parametrize("history", [1, 2])
+@pytest.mark.parametrize("is_double", [False, True], ids=["single", "double"])
+def test_the_best_action_behind_a_step_is_one_that_is_allowed(dqn, is_double, history):
+    section = {**SECTION, "double": is_double, "prioritized": True, "history_len": history}
+    section |= {"state_size": {"seen": [3]}, "action_mask": "legal"}
+    section |= {"network": {"encoders": {"seen": []}, "layers": [{"dense": 4}]}}
+    del section["hidden_layers"]
+    config = dqn.Config(section)
+    learner, batch = dqn.make_learner(config, 3), dqn_batch(0)
+    allowed = np.uint8([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 1, 1], [1, 1, 1]])
+    everything, nothing = np.ones_like(allowed), np.zeros_like(allowed)
+    before = [nothing] * (history - 1)  # of older states, which count for nothing
+
+    def named(seen, mask):
+        return {
+            "seen": np.tile(seen, (1, history)),
+            "legal": np.concatenate([*before, mask], axis=1),
+        }
+
+    state, rows = dict(learner.state()), np.arange(COUNT)
+    state["target"] = np.random.default_rng(5).normal(size=state["target"].shape).astype("f4")
+    learner.restore(state)
+    masked = replace(
+        batch,
+        observations=named(batch.observations, everything),
+        next_observations=named(batch.next_observations, allowed),
+    )
+
+    def values(name, observations):
+        seen = {"seen": observations["seen"]}
+        return hidden_outputs(config.network, state[name], seen)["policy"]
+
+    following = values("policy" if is_double else "target", masked.next_observations)
+    best = np.where(allowed, following, -np.inf).argmax(axis=1)
+    behind = values("target", masked.next_observations)[rows, best]
+    taken = values("policy", masked.observations)[rows, batch.actions]
+    errors = np.abs(taken - batch.rewards - batch.discounts * behind)
+    found = learner.step(masked).priorities - LEAST_PRIORITY
+    np.testing.assert_allclose(found, errors, rtol=1e-3, atol=1e-5)

@@ -1,10 +1,12 @@
 """A masked action is never chosen, and nothing is learnt about it."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy import special, stats
 
-from relaax.learning.distributions import Bernoulli, Categorical, MultiDiscrete
+from relaax.learning.distributions import ActionValues, Bernoulli, Categorical, MultiDiscrete
 
 pytestmark = pytest.mark.usefixtures("tensorflow")
 
@@ -55,6 +57,24 @@ def test_a_masked_action_is_not_chosen_in_a_million_draws(distribution, dtype):
             assert not chosen[:, mask == 0].any()
             seen[row] |= chosen.any(axis=0)
     np.testing.assert_array_equal(seen, MASK)
+
+
+@pytest.mark.parametrize(
+    "values", [ActionValues(5), ActionValues(4, is_dueling=True), ActionValues(1, True, 2)]
+)
+def test_a_masked_action_is_never_the_one_of_the_highest_value(values):
+    from relaax.learning.distributions.graph_tf import graph_head_of
+
+    outputs, graph = LOGITS[:, : values.outputs], graph_head_of(values)
+    for mask in itertools.product((0, 1), repeat=values.actions):
+        if not any(mask):
+            continue
+        masks = np.tile(np.uint8(mask), (len(outputs), 1))
+        expected = np.where(masks, values.values(outputs), -np.inf).argmax(axis=1)
+        masked = values.masked(outputs, masks)
+        np.testing.assert_array_equal(values.mode(masked), expected)
+        np.testing.assert_array_equal(graph.mode(graph.masked(outputs, masks)), expected)
+        np.testing.assert_allclose(graph.values(masked), values.values(masked), rtol=1e-6)
 
 
 def test_both_sides_mask_the_same(distribution, graph):

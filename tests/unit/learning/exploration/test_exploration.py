@@ -100,6 +100,14 @@ class TestEpsilonGreedy:
         found = [np.mean(self.chosen(0.3) == action) for action in range(3)]
         np.testing.assert_allclose(found, [0.1, 0.8, 0.1], atol=0.01)
 
+    def test_an_action_is_drawn_from_those_that_are_allowed_each_alike(self):
+        greedy = EpsilonGreedy(3, Linear(0.5, 0.5, 1), lambda: 0, random())
+        masked = self.VALUES.masked(self.BEST, np.tile(np.uint8([1, 0, 1]), (4, 1)))
+        chosen = np.stack([self.VALUES.choose(masked, greedy.draw(SLOTS)) for _ in range(10_000)])
+        found = [np.mean(chosen == action) for action in range(3)]
+        np.testing.assert_allclose(found, [0.25, 0, 0.75], atol=0.01)
+        assert not (chosen == 1).any()
+
     def test_environments_differ_in_epsilon(self):
         explored = (self.chosen(0.5, rungs=4) != 1).mean(axis=0)
         expected = 2 / 3 * 0.5 ** Ladder(4).epsilon_powers(SLOTS, 7.0)
