@@ -13,6 +13,7 @@ from relaax.actor.experience import Acted, ExperienceSender, columns_of
 from relaax.actor.module_dict import Module, ModuleDict, ParameterArrays
 from relaax.actor.session import TRAINING, ActorMode, ActorSession, PeriodicTracker, require_mode
 from relaax.algorithm_base import ConfigBase, EvaluatedPolicy, FloatVector, PublishedInfo
+from relaax.client.action_masks import MaskReader, named_state
 from relaax.client.checks import single_number
 from relaax.client.gymnasium_actions import action_decoder
 from relaax.client.gymnasium_edges import keep_observations
@@ -21,6 +22,7 @@ from relaax.client.gymnasium_factory import Environment
 from relaax.client.gymnasium_observations import state_encoder
 from relaax.client.simulator import EpisodeSummary, RunObserver
 from relaax.interval_metrics import IntervalMetrics
+from relaax.spaces import Space
 
 
 class Outcome(NamedTuple):
@@ -46,8 +48,11 @@ class Outcome(NamedTuple):
 class ActorEnvironment:
     """Encodes the observations of a Gymnasium environment, and decodes actions, as clients do."""
 
-    def __init__(self, environment: Environment) -> None:
+    def __init__(self, environment: Environment, asked: Space | None = None) -> None:
         self.environment = keep_observations(environment)
+        #: What the algorithm takes as observations, which names the mask of actions.
+        self._asked = asked
+        self._masks = MaskReader()
         self._encode = state_encoder(environment.observation_space)
         self._decode = action_decoder(environment.action_space)
         self._executed = ExecutedActionReader(environment.action_space)
@@ -55,7 +60,8 @@ class ActorEnvironment:
     def reset(self, seed: int | None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode; return its first state and what else is known of it."""
         observation, info = self.environment.reset(seed=seed)
-        return self._encode(observation), info
+        self._masks.begin(info)
+        return self._seen(observation, info), info
 
     def step(self, action: Any) -> Outcome:
         """Take an action; ``UnusableAction`` for one that does not fit."""
@@ -63,13 +69,16 @@ class ActorEnvironment:
         made = self._decode(number)
         observation, reward, terminated, truncated, info = self.environment.step(made)
         return Outcome(
-            state=self._encode(observation),
+            state=self._encode(observation) if terminated else self._seen(observation, info),
             reward=single_number("the reward", reward),
             terminated=bool(terminated),
             truncated=bool(truncated) and not terminated,
             info=info,
             executed=self._executed.of_one(info, made, number),
         )
+
+    def _seen(self, observation: Any, info: dict[str, Any]) -> Any:
+        return named_state(self._masks.beside(self._encode(observation), info), self._asked)
 
 
 def limited(environment: Environment, steps: int | None) -> Environment:
@@ -242,7 +251,7 @@ class Actor(ABC):
         episodes: int | None = None,
     ) -> None:
         """Play until the session is over, or for so many ``episodes``."""
-        prepared = ActorEnvironment(self.prepare_env(environment))
+        prepared = ActorEnvironment(self.prepare_env(environment), self.config.observation_space())
         observer = observer or RunObserver()
         self.fetch_parameter()
         observer.on_connected()

@@ -13,6 +13,7 @@ What a program uses:
 How a message gets to the server:
 
 ``checks``             what can be sent
+``action_masks``       which actions are allowed, beside a state, by the server's names
 ``sessions``           one environment on one connection, in either version of the protocol
 ``server_connection``  a connection: questions, answers, and how it was lost; steps on it
 ``connector``          makes one connection after another, with ``retry_policy``
@@ -34,6 +35,7 @@ How Gymnasium environments are driven:
 ``gymnasium_factory``, ``gymnasium_spaces``         making environments; what is in their spaces
 ``gymnasium_observations``                          observations as arrays, one or several by name
 ``gymnasium_actions``, ``gymnasium_numbers``        actions of any space; of one that is not nested
+``vector_finals``                                   the last observations of episodes
 ``gymnasium_edges``                                 what an environment returns is kept and checked
 ``gymnasium_executed``                              actions that were executed in their place
 ``runner_options``, ``gymnasium_tasks``             the command line; what each process does

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from relaax.client.action_masks import MaskReader
 from relaax.client.checks import single_number
 from relaax.client.gymnasium_actions import action_decoder, action_space_as_json
 from relaax.client.gymnasium_edges import keep_observations
@@ -28,15 +29,17 @@ class GymnasiumSimulator:
         self.action_space: dict[str, Any] | None = action_space_as_json(environment.action_space)
         self._environment = keep_observations(environment)
         self._seed = seed
+        self._masks = MaskReader()
         self._encode = state_encoder(environment.observation_space)
         self._decode = action_decoder(environment.action_space)
         self._executed = ExecutedActionReader(environment.action_space)
 
     def restart(self) -> Any:
         """Start an episode and return its first state."""
-        observation, _ = self._environment.reset(seed=self._seed)
+        observation, info = self._environment.reset(seed=self._seed)
         self._seed = None
-        return self._encode(observation)
+        self._masks.begin(info)
+        return self._masks.beside(self._encode(observation), info)
 
     def apply(self, action: Any) -> Step:
         """Make a step."""
@@ -45,7 +48,11 @@ class GymnasiumSimulator:
         executed = self._executed.of_one(info, made, action)
         state = self._encode(observation)
         return Step(
-            single_number("the reward", reward), state, is_terminated, is_truncated, executed
+            single_number("the reward", reward),
+            state if is_terminated else self._masks.beside(state, info),
+            is_terminated,
+            is_truncated,
+            executed,
         )
 
     def close(self) -> None:

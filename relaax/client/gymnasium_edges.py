@@ -16,6 +16,7 @@ import numpy as np
 from relaax.client.checks import single_number
 from relaax.client.gymnasium_factory import Environment
 from relaax.client.gymnasium_observations import StateEncoder, state_encoder
+from relaax.errors import ConfigurationError
 
 #: Called with what an environment has returned; returns what takes its place.
 _Replaced = Callable[[Any], Any]
@@ -40,6 +41,29 @@ def keep_and_check(environment: Environment, name: str) -> None:
     check = _Check(name, state_encoder(environment.observation_space))
     _replace(environment, check, check.reward)
     keep_observations(environment)
+
+
+def require_numpy(observations: Any) -> None:
+    """Raise ConfigurationError for tensors of another library: actions would have to be some."""
+    for part in _parts_of(observations):
+        if not isinstance(part, np.ndarray | np.generic | int | float):
+            kind = f"{type(part).__module__.partition('.')[0]}.{type(part).__name__}"
+            raise ConfigurationError(
+                f"the vector environment returns {kind}, and not numpy's arrays: "
+                "gymnasium.wrappers.vector.ArrayConversion, with target_xp=numpy, converts what it "
+                "returns, and its actions"
+            )
+
+
+def _parts_of(observations: Any) -> Iterator[Any]:
+    """Yield what lies inside of dicts, tuples and lists."""
+    if isinstance(observations, dict):
+        observations = list(observations.values())
+    if not isinstance(observations, tuple | list):
+        yield observations
+        return
+    for part in observations:
+        yield from _parts_of(part)
 
 
 def own(observation: Any) -> Any:

@@ -25,6 +25,7 @@ from collections.abc import Callable
 from typing import Any, Literal, Self
 
 from relaax.address import Address
+from relaax.client.action_masks import named_state
 from relaax.client.checks import checked_reward, checked_state
 from relaax.client.connector import Connector, OldServer, Timeouts
 from relaax.client.failure import Failure, not_connected
@@ -173,7 +174,7 @@ class Client:
     def _connect(self, state: Any) -> Session:
         if self._protocol == 1:
             return JsonSession(self._connector.connect(), takes_anything=True)
-        seen = space_of(as_row(checked_state(state)))
+        seen = space_of(as_row(checked_state(named_state(state, None))))
         hello = Hello(
             self._run_id,
             self._environment,

@@ -14,6 +14,7 @@ from relaax.evaluation import Evaluation
 from relaax.observations import Observations
 from relaax.protocol import MessageConnection, binary
 from relaax.protocol.binary import Answers, ClientCodec
+from relaax.spaces import Space
 from relaax.steps import ENDED, EXECUTED, Steps
 
 Array = npt.NDArray[Any]
@@ -37,6 +38,8 @@ class ServerConnection:
         self._was_understood = False
         #: Whether it is open, as far as is known.
         self.is_open = True
+        #: What the server takes as observations, as its welcome says; None where that is not said.
+        self.asked: Space | None = None
         #: Whether the server has answered the end of an episode.
         self.has_ended_an_episode = False
         #: Whether the server has said that reports may bring executed actions.
@@ -63,6 +66,7 @@ class ServerConnection:
                     f"{self._server} does not know of evaluations, and would learn from this one",
                     binary.ErrorCode.MISMATCH,
                 )
+            self.asked = welcome.observation_space
         except _ClosedWithoutAWord:
             self.close()
             return False
@@ -174,6 +178,11 @@ class StepsSession:
     def is_open(self) -> bool:
         """Whether its connection is open, as far as is known."""
         return self._connection.is_open
+
+    @property
+    def asked(self) -> Space | None:
+        """What the server takes as observations; None where that is not said."""
+        return self._connection.asked
 
     def step_all(self, rewards: Array, observations: Observations) -> Array:
         """Report a step of every environment, in which no episode ends; return the actions.

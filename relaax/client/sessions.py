@@ -5,6 +5,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from relaax.client.action_masks import named_state
 from relaax.client.checks import as_observations, checked_action, checked_state, required_numbers
 from relaax.client.server_connection import ServerConnection, StepsSession
 from relaax.observations import Observations, named
@@ -97,6 +98,7 @@ class JsonSession:
         self._connection.tell(encode_request(ScalarMetric(name, y, x)))
 
     def _said(self, state: Any) -> Any:
+        state = named_state(state, None)
         if not self._takes_anything:
             checked_state(state)
         return as_listed(state)
@@ -117,12 +119,12 @@ class BinarySession:
 
     def start(self, state: Any) -> Any:
         """Begin an episode and return its first action."""
-        steps = self._steps(START, 0.0, as_row(checked_state(state)), ())
+        steps = self._steps(START, 0.0, self._row(state), ())
         return _as_action(self._session.ask(steps).actions)
 
     def step(self, reward: float, state: Any, action: Any = None) -> Any:
         """Report a step and return the next action."""
-        observations = as_row(checked_state(state))
+        observations = self._row(state)
         if action is not None:
             steps = self._steps(0, reward, observations, (), action)
             return _as_action(self._session.ask(steps).actions)
@@ -134,11 +136,15 @@ class BinarySession:
 
     def truncate(self, reward: float, state: Any, action: Any = None) -> float:
         """Report the last step of an episode that was cut off and return its score."""
-        return self._end(TRUNCATED | FINAL, reward, as_row(checked_state(state)), action)
+        return self._end(TRUNCATED | FINAL, reward, self._row(state), action)
 
     def metric(self, name: str, y: float, x: float | None) -> None:
         """Report a number."""
         self._session.tell(encode_metric(Metric(name, float(y), x)))
+
+    def _row(self, state: Any) -> Observations:
+        """Return a state, by the server's names, as that of a batch of one."""
+        return as_row(checked_state(named_state(state, self._session.asked)))
 
     def _end(self, flags: int, reward: float, final: Any, action: Any) -> float:
         answers = self._session.ask(self._steps(flags, reward, (), final, action))

@@ -13,12 +13,14 @@ The network is evaluated once for each message.
 import secrets
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from relaax.address import Address
+from relaax.client.action_masks import named_state
 from relaax.client.checks import (
     checked_actions,
     checked_flags,
@@ -94,11 +96,9 @@ class VectorClient:
         observations: [N, ...], or a dict. It connects if there is no connection. Episodes that are
         still running count as cut off.
         """
-        flags = np.full(self.environments, START, np.uint8)
-        observations = checked_rows("observations", observations, self.environments)
-        steps = self._steps_of_all(flags, np.zeros(self.environments), observations, ())
-        space = self._observation_space or space_of(observations)
-        return self._connector.with_retries(lambda: self._start(steps, space)).actions
+        seen = checked_rows("observations", named_state(observations, None), self.environments)
+        space = self._observation_space or space_of(seen)
+        return self._connector.with_retries(lambda: self._start(observations, space)).actions
 
     def send(
         self,
@@ -124,12 +124,12 @@ class VectorClient:
         """
         flags = self._flags_of(terminated, truncated)
         rewards = checked_rewards(rewards, self.environments)
-        observations = checked_rows("observations", observations, self.environments)
+        observations = checked_rows("observations", self._named(observations), self.environments)
         if flags is None and finals is None and actions is None:
             return self._open_session().step_all(rewards, observations)
         if flags is None:
             flags = np.zeros(self.environments, np.uint8)
-        finals = checked_rows("finals", finals, int(np.count_nonzero(flags & FINAL)))
+        finals = checked_rows("finals", self._named(finals), int(np.count_nonzero(flags & FINAL)))
         if actions is not None:
             flags |= EXECUTED
             actions = checked_actions(actions, self.environments)
@@ -142,7 +142,10 @@ class VectorClient:
         It serves environments that are ready at different times, and episodes whose end and next
         start are reported apart. ValueError as in ``send``.
         """
-        return self._open_session().ask(checked_steps(steps, self.environments))
+        named = replace(
+            steps, observations=self._named(steps.observations), finals=self._named(steps.finals)
+        )
+        return self._open_session().ask(checked_steps(named, self.environments))
 
     def metrics(self) -> Metrics:
         """Return where the environments' scalars go: to the server, with its other metrics."""
@@ -185,10 +188,16 @@ class VectorClient:
         executed = () if actions is None else actions
         return Steps(np.arange(self.environments), flags, rewards, observations, finals, executed)
 
-    def _start(self, steps: Steps, space: Space) -> Answers:
+    def _named(self, observations: Any) -> Any:
+        """Return observations, and masks beside them, by the server's names."""
+        return named_state(observations, None if self._session is None else self._session.asked)
+
+    def _start(self, observations: Any, space: Space) -> Answers:
         if self._session is None or not self._session.is_open:
             self._session = self._connect(space)
-        return self._session.ask(steps)
+        rows = checked_rows("observations", self._named(observations), self.environments)
+        flags = np.full(self.environments, START, np.uint8)
+        return self._session.ask(self._steps_of_all(flags, np.zeros(self.environments), rows, ()))
 
     def _connect(self, space: Space) -> StepsSession:
         hello = Hello(

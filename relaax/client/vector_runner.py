@@ -1,7 +1,7 @@
 """Drives Gymnasium's vector environments through a ``VectorClient``."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,23 +9,23 @@ import numpy.typing as npt
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 from relaax.client.act_latency import ActLatency
+from relaax.client.action_masks import MaskReader
 from relaax.client.checks import as_rewards, checked_flags
 from relaax.client.failure import Failure
 from relaax.client.gymnasium_actions import vector_action_decoder
-from relaax.client.gymnasium_edges import keep_and_check
+from relaax.client.gymnasium_edges import require_numpy
 from relaax.client.gymnasium_executed import ExecutedActionReader
 from relaax.client.gymnasium_factory import Environments
 from relaax.client.gymnasium_observations import state_encoder
 from relaax.client.run_result import STOPPED, RunOutcome, RunResult, result_of_failure
 from relaax.client.simulator import EpisodeSummary, RunObserver
 from relaax.client.vector_client import VectorClient, end_flags
+from relaax.client.vector_finals import FinalObservations
 from relaax.errors import ConfigurationError
-from relaax.observations import Observations, arrays_in, mapped
+from relaax.observations import Observations, mapped
 from relaax.steps import EXECUTED, START, Steps
 
 Array = npt.NDArray[Any]
-
-_NEXT_STEP = "Or start episodes in the step that follows: autoreset_mode=AutoresetMode.NEXT_STEP"
 
 
 class VectorRunner:
@@ -69,8 +69,8 @@ class VectorRunner:
             self._step_and_start if mode is AutoresetMode.SAME_STEP else self._step_or_start
         )
         self._count = environments.num_envs
-        #: bool [N]: whose final observations are known to be no other episode's first.
-        self._keeps_finals = np.full(self._count, _keep_each(environments))
+        self._finals = FinalObservations(environments, self._encode)
+        self._masks = MaskReader()
         self._episodes: int | None = None
         self._played = 0
         self._was_connected = False
@@ -85,12 +85,13 @@ class VectorRunner:
         """
         self._episodes = episodes
         while True:
-            observations, _ = self._environments.reset(seed=self._seed)
+            observations, infos = self._environments.reset(seed=self._seed)
             self._seed = None
-            _require_numpy(observations)
+            require_numpy(observations)
+            self._masks.begin(infos)
             self._begin()
             try:
-                actions = self._client.init(self._encode(observations))
+                actions = self._client.init(self._beside(self._encode(observations), infos))
             except Failure as failure:
                 return self._ended_by(failure)
             self._was_connected = True
@@ -125,7 +126,10 @@ class VectorRunner:
         self._count_steps(rewards, np.ones(self._count, np.bool_), terminated | truncated)
         states = self._encode(observations)
         executed = self._executed_by_all(infos, terminated | truncated, actions)
-        finals = self._finals(infos, np.flatnonzero(truncated & ~terminated), states)
+        finals = self._finals.of(
+            infos, np.flatnonzero(truncated & ~terminated), states, self._masks
+        )
+        states = self._beside(states, infos)
         return self._timed(
             lambda: self._client.send(
                 rewards, states, terminated, truncated, finals, actions=executed
@@ -157,12 +161,20 @@ class VectorRunner:
         others, executed = self._executed.of_many(infos, ~had_ended, actions, self._actions)
         flags[others] |= EXECUTED
         if not flags.any():
+            states = self._beside(states, infos)
             return self._timed(lambda: self._client.send(rewards, states))
-        finals = _selected(states, (truncated & ~terminated) & ~had_ended)
-        acting = _selected(states, ~self._has_ended)
+        finals = self._beside(states, infos, (truncated & ~terminated) & ~had_ended)
+        acting = self._beside(states, infos, ~self._has_ended)
         rewards = np.where(had_ended, 0, rewards)
         steps = Steps(np.arange(self._count), flags, rewards, acting, finals, executed)
         return self._with_any_action(self._timed(lambda: self._client.exchange(steps).actions))
+
+    def _beside(self, states: Observations, infos: Any, wanted: Array | None = None) -> Any:
+        """Return ``states`` [N, ...], or those ``wanted``, with their masks of actions if any."""
+        if wanted is None:
+            return self._masks.beside_rows(states, infos, np.arange(self._count))
+        rows = np.flatnonzero(wanted)
+        return self._masks.beside_rows(_selected(states, wanted), infos, rows)
 
     def _step_all(self, actions: Array) -> tuple[Any, Array, Array, Array, Any]:
         """Step all environments; rewards float64 [N] and flags bool [N], whatever is returned."""
@@ -174,49 +186,6 @@ class VectorRunner:
             checked_flags("truncated", truncated, self._count),
             infos,
         )
-
-    def _finals(
-        self, infos: Any, truncated: npt.NDArray[np.int64], states: Observations
-    ) -> Observations | None:
-        """Return the last observations [F, ...] of episodes that were cut off, from ``infos``.
-
-        states: [N, ...], which begin the next ones.
-        """
-        if not len(truncated):
-            return None
-        held = infos.get("final_obs", infos.get("final_observation"))
-        rows = [None if held is None else _row(held, index) for index in truncated.tolist()]
-        missing = [i for i, row in zip(truncated.tolist(), rows, strict=True) if row is None]
-        if missing:
-            raise ConfigurationError(
-                f"the episode of environment {missing[0]} was cut off, and there is no "
-                "info['final_obs'] of it: the value of the state in which that happens is learnt "
-                f"from. {_NEXT_STEP}"
-            )
-        encoded = [self._encode(row) for row in rows]
-        finals: Observations = mapped(lambda *parts: np.stack(parts), *encoded)
-        self._require_finals(truncated, finals, states)
-        return finals
-
-    def _require_finals(
-        self, truncated: npt.NDArray[np.int64], finals: Observations, states: Observations
-    ) -> None:
-        """Raise ConfigurationError for a final observation that is the next episode's first.
-
-        An environment that has had another one once keeps them.
-        """
-        is_same = np.ones(len(truncated), np.bool_)
-        for final, first in zip(arrays_in(finals), arrays_in(states), strict=True):
-            differs = final != first[truncated]
-            is_same &= ~differs.reshape(len(truncated), -1).any(axis=1)
-        self._keeps_finals[truncated[~is_same]] = True
-        doubtful = truncated[~self._keeps_finals[truncated]]
-        if len(doubtful):
-            raise ConfigurationError(
-                f"info['final_obs'] of environment {doubtful[0]} is the first observation of the "
-                "next episode: its reset fills the array that its step has returned. Let it return "
-                f"copies. {_NEXT_STEP}"
-            )
 
     def _with_any_action(self, answered: Array) -> Array:
         """Fill in the last action for environments that will start again and ignore it."""
@@ -259,48 +228,6 @@ def _seed_for(
         return seed
     has_one_each = isinstance(environments.unwrapped, SyncVectorEnv | AsyncVectorEnv)
     return list(seed) if has_one_each else seed[0]
-
-
-def _keep_each(environments: Environments) -> bool:
-    """Let the environments inside keep their observations; return whether they can be reached."""
-    inside = environments.unwrapped
-    if not isinstance(inside, SyncVectorEnv):
-        return False
-    for index, environment in enumerate(inside.envs):
-        keep_and_check(environment, f"environment {index}")
-    return True
-
-
-def _require_numpy(observations: Any) -> None:
-    """Raise ConfigurationError for tensors of another library: actions would have to be some."""
-    for part in _parts_of(observations):
-        if not isinstance(part, np.ndarray | np.generic | int | float):
-            kind = f"{type(part).__module__.partition('.')[0]}.{type(part).__name__}"
-            raise ConfigurationError(
-                f"the vector environment returns {kind}, and not numpy's arrays: "
-                "gymnasium.wrappers.vector.ArrayConversion, with target_xp=numpy, converts what it "
-                "returns, and its actions"
-            )
-
-
-def _parts_of(observations: Any) -> Iterator[Any]:
-    """Yield what lies inside of dicts, tuples and lists."""
-    if isinstance(observations, dict):
-        observations = list(observations.values())
-    if not isinstance(observations, tuple | list):
-        yield observations
-        return
-    for part in observations:
-        yield from _parts_of(part)
-
-
-def _row(rows: Any, index: int) -> Any:
-    """Return what environment ``index`` has in arrays, or in dicts and tuples of them."""
-    if isinstance(rows, dict):
-        return {name: _row(part, index) for name, part in rows.items()}
-    if isinstance(rows, tuple):
-        return tuple(_row(part, index) for part in rows)
-    return rows[index]
 
 
 def _selected(states: Observations, wanted: Array) -> Observations:

@@ -340,6 +340,9 @@ class TestTheShortCut:
 #: As a runner never announces it: the names of its elements are "0" and "1".
 PAIR = {"type": "Tuple", "spaces": [discrete(2), discrete(3)]}
 
+#: A server's: the mask need not be announced.
+MASKED = named(board=box("float32", (2,)), legal={**box("int8", (3,)), "action_mask": True})
+
 
 @pytest.mark.parametrize(
     ("told", "expected", "is_different"),
@@ -366,6 +369,12 @@ PAIR = {"type": "Tuple", "spaces": [discrete(2), discrete(3)]}
         (named(**{"0": discrete(2), "1": discrete(2)}), PAIR, True),
         (named(**{"arm/0": discrete(2), "arm/1": discrete(3)}), named(arm=PAIR), False),
         (PAIR, PAIR, False),
+        (box("float32", (2,)), MASKED, False),
+        (named(board=box("float32", (2,))), MASKED, False),
+        (named(board=box("float32", (2,)), legal=box("int8", (3,))), MASKED, False),
+        (named(board=box("float32", (2,)), legal=box("int8", (4,))), MASKED, True),
+        (named(legal=box("int8", (3,))), MASKED, True),
+        (box("float32", (3,)), MASKED, True),
         (PAIR, box("float32", (2,)), True),
     ],
 )
