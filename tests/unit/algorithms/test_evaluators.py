@@ -86,9 +86,11 @@ def test_noise_on_parameters_is_no_part_of_an_evaluation(evaluation):
     np.testing.assert_array_equal(*actions)
 
 
-@pytest.mark.parametrize("name", ["da3c", "dqn", "ppo"])
-def test_a_forbidden_action_is_never_chosen_in_training_nor_in_evaluation(name):
-    section = {**SECTIONS[name], "action_size": 3, "state_size": {"seen": [3]}}
+@pytest.mark.parametrize(
+    ("name", "keys"), [("da3c", {}), ("dqn", {}), ("dqn", {"filter_states": True}), ("ppo", {})]
+)
+def test_a_forbidden_action_is_never_chosen_in_training_nor_in_evaluation(name, keys):
+    section = {**SECTIONS[name], **keys, "action_size": 3, "state_size": {"seen": [3]}}
     _, agent = agent_of(name, {**section, "action_mask": "legal"}, Kept())
     masks = np.tile(np.uint8([[0, 1, 1], [1, 0, 0]]), (COUNT // 2, 1))
     states = {"seen": STATES, "legal": masks}
