@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.address import Address
-from relaax.client.action_masks import named_state
+from relaax.client.action_masks import MaskedState, named_state
 from relaax.client.checks import (
     checked_actions,
     checked_flags,
@@ -190,7 +190,9 @@ class VectorClient:
 
     def _named(self, observations: Any) -> Any:
         """Return observations, and masks beside them, by the server's names."""
-        return named_state(observations, None if self._session is None else self._session.asked)
+        if not isinstance(observations, MaskedState):
+            return observations  # as nearly always
+        return observations.named(None if self._session is None else self._session.asked)
 
     def _start(self, observations: Any, space: Space) -> Answers:
         if self._session is None or not self._session.is_open:
