@@ -88,6 +88,14 @@ class ConfigBase:
         """
         return None
 
+    def scales_states(self) -> bool:
+        """Return whether states are brought to one size before they are learnt from."""
+        return False
+
+    def scales_rewards(self) -> bool:
+        """Return whether rewards are."""
+        return False
+
     def doubts(self) -> Sequence[str]:
         """Return sentences about settings that are allowed, and hardly meant.
 

@@ -24,7 +24,8 @@ PAGE = PACKAGE.parent / "docs" / "architecture.md"
 
 ENVIRONMENTS = 4
 
-#: Once in a turn: the worker's times, and its report to the RLX server.
+#: Once in a turn: the worker's times, and its report to the RLX server; and the look at its first
+#: thousand turns.
 ONCE_IN_A_TURN = {
     "interval_metrics.py",
     "kept_counts.py",
@@ -32,6 +33,7 @@ ONCE_IN_A_TURN = {
     "server/rlx_server/tally/row.py",
     "server/rlx_server/handover.py",
     "server/rlx_server/lobby.py",
+    "server/rlx_server/worker/first_look.py",
     "server/rlx_server/worker/inbox.py",
     "server/rlx_server/worker/measurements.py",
 }

@@ -136,6 +136,15 @@ class PolicyConfig(ConfigBase):
             **self.filters().fingerprint(),
         }
 
+    def scales_states(self) -> bool:
+        """Return whether states are filtered."""
+        return bool(self.filters().states)
+
+    def scales_rewards(self) -> bool:
+        """Return whether rewards are filtered, scaled or cut."""
+        settings, filtered = self.settings, self.filters().rewards is not None
+        return filtered or settings.reward_scale != 1 or settings.clip_rewards
+
     def doubts(self) -> Sequence[str]:
         """Return what is hardly meant; see ``ConfigBase``."""
         return [*self.settings.doubts()]

@@ -116,6 +116,14 @@ class OffPolicyConfig(ConfigBase):
     def action_space(self) -> Space:
         """Return the space of actions."""
 
+    def scales_states(self) -> bool:
+        """Return whether states are filtered."""
+        return self.settings.filter_states
+
+    def scales_rewards(self) -> bool:
+        """Return whether rewards are scaled or cut."""
+        return self.settings.reward_scale != 1 or self.settings.clip_rewards
+
     def doubts(self) -> Sequence[str]:
         """Return what is hardly meant; see ``ConfigBase``."""
         return [*self.settings.doubts()]

@@ -3,6 +3,7 @@
 import mmap
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import IntEnum
 from logging import Logger
 
 import numpy as np
@@ -15,6 +16,8 @@ from relaax.spaces import (
     bounds_differ,
     bounds_of,
     differ,
+    is_nested,
+    members,
     misfits,
     shape_of,
     written,
@@ -25,6 +28,30 @@ _SHOWN_CHARACTERS = 500
 
 #: Where keys are to be written.
 _SECTION = "the algorithm section"
+
+
+#: What lines of the log begin with that say what may be wrong.
+DOUBTFUL = "doubtful: "
+
+#: Numbers of an observation that differ by so many times are doubtful: nine decades.
+MOST_TIMES = 1e9
+
+#: How many channels an image has.
+_CHANNELS = (1, 3, 4)
+
+
+class Doubt(IntEnum):
+    """What may be wrong with what an environment announces or sends."""
+
+    NOTHING_ANNOUNCED = 0
+    BOUNDS_NOT_WRITTEN = 1
+    BOUNDS_NOT_ANNOUNCED = 2
+    WHOLE_NUMBERS = 3
+    CHANNELS_FIRST = 4
+    FRACTIONS_IN_BYTES = 5
+    BYTES_IN_FLOATS = 6
+    SIZES = 7
+    LARGE_REWARDS = 8
 
 
 @dataclass(frozen=True)
@@ -49,31 +76,43 @@ class AnnouncedSpaces:
                 return f"the {what}{name} {_misfit(announced, wanted, section, what)}"
         return None
 
-    def doubts(self, config: ConfigBase) -> Iterator[tuple[int, str]]:
-        """Yield in words what may be wrong all the same, each with the number of its kind."""
+    def doubts(self, config: ConfigBase) -> Iterator[tuple[Doubt, str]]:
+        """Yield in words what may be wrong all the same."""
         wanted, name = config.action_space(), self.environment or "a client"
+        if self.observations is not None and isinstance(config, ConfigBase):
+            yield from _doubts_of_observations(name, self.observations, config)
         if self.actions is None:
             if wanted is not None:
-                yield 0, _assumed(name, config)
+                yield Doubt.NOTHING_ANNOUNCED, _assumed(name, config)
         elif wanted is not None and wanted.get("type") == "Box":
             yield from _doubts_of_bounds(name, self.actions, wanted)
             if _is_whole(self.actions) and not _is_whole(wanted):
-                yield 3, f"{name} takes whole numbers: each number of an action is rounded"
+                yield (
+                    Doubt.WHOLE_NUMBERS,
+                    f"{name} takes whole numbers: each number of an action is rounded",
+                )
 
 
 class Doubts:
-    """Logs what may be wrong with clients: each kind once, also of the processes forked later."""
+    """Logs what may be wrong with clients: each kind once, also of the processes forked later.
+
+    ``relaax-train --check`` finds these lines in the log.
+    """
 
     def __init__(self, log: Logger) -> None:
         self._log = log
-        self._said = mmap.mmap(-1, 8)
+        self._said = mmap.mmap(-1, len(Doubt))
 
     def note(self, announced: AnnouncedSpaces, config: ConfigBase) -> None:
         """Log the doubts about a client, of the kinds that were not logged yet."""
         for kind, text in announced.doubts(config):
-            if not self._said[kind]:
-                self._said[kind] = 1
-                self._log.warning("%s (said once, whatever other clients announce)", text)
+            self.say(kind, text)
+
+    def say(self, kind: Doubt, text: str) -> None:
+        """Log a doubt, unless one of its kind was logged."""
+        if not self._said[kind]:
+            self._said[kind] = 1
+            self._log.warning("%s%s (said once, whatever other clients do)", DOUBTFUL, text)
 
 
 def _misfit(announced: Space, wanted: Space, section: str, what: str) -> str:
@@ -104,19 +143,86 @@ def _advice(announced: Space, wanted: Space, what: str) -> str:
     return "; their bounds differ"
 
 
-def _doubts_of_bounds(name: str, announced: Space, wanted: Space) -> Iterator[tuple[int, str]]:
+def _doubts_of_observations(
+    name: str, announced: Space, config: ConfigBase
+) -> Iterator[tuple[Doubt, str]]:
+    """Yield what is doubtful of an observation, or of each that lies in a Dict or a Tuple."""
+    if is_nested(announced):
+        for key, inner in members(announced):
+            yield from _doubts_of_observations(f"{key!r} of {name}", inner, config)
+    elif announced.get("type") == "Box":
+        yield from _doubts_of_images(name, announced)
+        if not config.scales_states():
+            yield from _doubts_of_sizes(name, announced)
+
+
+def _doubts_of_images(name: str, announced: Space) -> Iterator[tuple[Doubt, str]]:
+    shape = shape_of(announced) or ()
+    if len(shape) == 3 and shape[0] in _CHANNELS and min(shape[1:]) > max(_CHANNELS):
+        yield (
+            Doubt.CHANNELS_FIRST,
+            f"the observation of {name} has shape {list(shape)}: if that is an image with its "
+            "channels first, transpose it, since height, width and channels are expected",
+        )
+    highest = _highest(announced)
+    if len(shape) < 2 or highest is None:
+        return
+    if announced.get("dtype") == "uint8" and highest <= 1:
+        yield (
+            Doubt.FRACTIONS_IN_BYTES,
+            f"the observation of {name} is of bytes up to {highest:g}, which are divided by 255: "
+            "send them as float32, or multiply them by 255",
+        )
+    if str(announced.get("dtype")).startswith("float") and highest > 128:
+        yield (
+            Doubt.BYTES_IN_FLOATS,
+            f"the observation of {name} is of numbers up to {highest:g}, which stay as they are: "
+            "send an image as uint8, which is divided by 255, or divide it",
+        )
+
+
+def _doubts_of_sizes(name: str, announced: Space) -> Iterator[tuple[Doubt, str]]:
+    try:
+        low, high = bounds_of(announced)
+    except ValueError:  # of another shape: it is for people
+        return
+    yield from doubts_of_sizes(name, np.where(np.isfinite(high - low), high - low, 0.0))
+
+
+def doubts_of_sizes(name: str, sizes: Bounds) -> Iterator[tuple[Doubt, str]]:
+    """Yield a doubt where the numbers of an observation differ too much in their ``sizes``."""
+    sizes = sizes[sizes > 0]
+    if sizes.size and sizes.max() / sizes.min() >= MOST_TIMES:
+        yield (
+            Doubt.SIZES,
+            f"numbers in the observation of {name} have sizes from {sizes.min():.3g} to "
+            f"{sizes.max():.3g}: the small ones are not seen beside the large ones; write "
+            "filter_states: true in the algorithm section, or scale them in the client",
+        )
+
+
+def _highest(announced: Space) -> float | None:
+    """Return the largest number that is announced; None if that is not known."""
+    try:
+        highest = float(bounds_of(announced)[1].max())
+    except ValueError:
+        return None
+    return highest if np.isfinite(highest) else None
+
+
+def _doubts_of_bounds(name: str, announced: Space, wanted: Space) -> Iterator[tuple[Doubt, str]]:
     has, asked = bounds_of(announced), bounds_of(wanted)
     is_finite = [np.isfinite(bounds) for bounds in (*has, *asked)]
     if (is_finite[0] & ~is_finite[2] | is_finite[1] & ~is_finite[3]).any():
         yield (
-            1,
+            Doubt.BOUNDS_NOT_WRITTEN,
             f"{name} takes actions within bounds, and {_SECTION} names none: actions beyond them "
             "are cut off on their way, which learning does not see; write "
             f"{_keys(*has)} there",
         )
     if not {"low", "high"} & set(announced) and (is_finite[2] | is_finite[3]).any():
         yield (
-            2,
+            Doubt.BOUNDS_NOT_ANNOUNCED,
             f"{name} announces no bounds of its actions: they are taken to be {_keys(*asked)}; "
             'announce them as "low" and "high" of the action space',
         )

@@ -10,11 +10,9 @@ from relaax.address import Address
 from relaax.algorithm_base import ConfigBase
 from relaax.errors import ConfigurationError
 from relaax.server.common.algorithm_loader import Algorithm, load_algorithm, make_config
+from relaax.server.common.announced_spaces import DOUBTFUL
 from relaax.server.common.configuration import AlgorithmSection, Configuration
 from relaax.server.launcher.engines.plan import configured
-
-#: Begins the lines of a server's log that are about what an environment announces and sends.
-DOUBTFUL = "doubtful: "
 
 #: Such a line chooses its folder, or its arguments, when a shell runs it.
 _KNOWN_LATER = re.compile(r"\bcd\b|[$`]")

@@ -34,10 +34,11 @@ from honcho.environ import Procfile, parse_procfile
 from relaax.errors import ConfigurationError
 from relaax.live_lines import ASKED_BY
 from relaax.run_variables import INCARNATION
+from relaax.server.common.announced_spaces import DOUBTFUL
 from relaax.server.common.configuration import run_command
 from relaax.server.common.configuration.exit_status import USAGE
 from relaax.server.common.start_folder import require_start_folder
-from relaax.server.launcher.check import DOUBTFUL, Findings, check, doubts_in
+from relaax.server.launcher.check import Findings, check, doubts_in
 from relaax.server.launcher.engines.local import on_this_machine
 from relaax.server.launcher.engines.plan import Needs, Placement, Planned, as_written, planned
 from relaax.server.launcher.engines.ray_cluster import on_ray

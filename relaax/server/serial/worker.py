@@ -12,6 +12,7 @@ from relaax.server.rlx_server.tally import private_row
 from relaax.server.rlx_server.worker.action_rule import ActionRule
 from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.connection import Connection
+from relaax.server.rlx_server.worker.first_look import first_look
 from relaax.server.rlx_server.worker.hello import begin
 from relaax.server.rlx_server.worker.responder import Answer, Request
 from relaax.server.rlx_server.worker.responders import Responders
@@ -40,7 +41,9 @@ class SerialWorker:
     ) -> None:
         self._settings = settings
         self._rule = ActionRule(settings.config.action_space(), settings.algorithm_name)
-        self._responders = Responders(make_agents, False, self._rule, private_row())
+        self._responders = Responders(
+            make_agents, False, self._rule, private_row(), look=first_look(settings)
+        )
         self._is_over = is_over
         self._connections: list[Connection] = []
         #: Held while a message is handled: agents and learner are of one thread at a time.

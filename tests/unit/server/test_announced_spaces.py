@@ -142,4 +142,43 @@ def test_each_doubt_is_said_once_by_all_workers_of_a_server(caplog):
         said.note(silent, Wanted(bounded(-1, 1)))
         said.note(wide, Wanted(box("float32", (1,))))
     (line,) = caplog.messages
-    assert line.startswith("a client takes actions within bounds")
+    assert line.startswith("doubtful: a client takes actions within bounds")
+
+
+def seen(observations, scales=False):
+    """What is said of the observations of an environment."""
+    config = Wanted(None)
+    config.scales_states = lambda: scales
+    return [text for _, text in AnnouncedSpaces("Valve", observations, None).doubts(config)]
+
+
+def test_an_image_with_its_channels_first_is_doubtful():
+    (text,) = seen(box("uint8", (3, 84, 96)))
+    assert "has shape [3, 84, 96]: if that is an image with its channels first, transpose" in text
+
+
+@pytest.mark.parametrize("shape", [(84, 84, 3), (4, 4, 3), (3, 3, 3), (3, 84), (8, 84, 84)])
+def test_other_shapes_are_not_doubtful(shape):
+    assert seen(box("uint8", shape)) == []
+
+
+def test_bytes_up_to_one_and_floats_up_to_255_are_doubtful_in_images():
+    (fractions,) = seen({**box("uint8", (8, 8)), "low": 0, "high": 1})
+    assert "bytes up to 1, which are divided by 255" in fractions
+    (large,) = seen({**box("float32", (8, 8)), "low": 0, "high": 255})
+    assert "numbers up to 255, which stay as they are" in large
+
+
+@pytest.mark.parametrize(("dtype", "high"), [("uint8", 255), ("float32", 1), ("float32", None)])
+def test_images_of_the_usual_range_are_not_doubtful(dtype, high):
+    assert seen({**box(dtype, (8, 8)), "low": 0, "high": high}) == []
+
+
+def test_numbers_whose_bounds_span_nine_decades_are_doubtful_unless_they_are_filtered():
+    wide = {**bounded([0, 0], [1e7, 1e-3], (2,))}
+    nested = {"type": "Dict", "spaces": {"arm": wide}}
+    (text,) = seen(nested)
+    assert text.startswith("numbers in the observation of 'arm' of Valve have sizes from 0.001 to")
+    assert "write filter_states: true" in text
+    assert seen(nested, scales=True) == []
+    assert seen(bounded([0, 0], [1e7, None], (2,))) == []

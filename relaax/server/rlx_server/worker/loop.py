@@ -18,6 +18,7 @@ from relaax.server.rlx_server.tally import WorkerRow, private_row
 from relaax.server.rlx_server.worker.action_rule import ActionRule
 from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.connection import Connection, TokenWatch
+from relaax.server.rlx_server.worker.first_look import first_look
 from relaax.server.rlx_server.worker.hello import begin
 from relaax.server.rlx_server.worker.inbox import Inbox
 from relaax.server.rlx_server.worker.responder import Answer, Request, Responder
@@ -74,7 +75,7 @@ class Worker:
         self._rule = ActionRule(settings.config.action_space(), settings.algorithm_name)
         is_shared = inbox is not None
         self._responders = Responders(
-            make_agents, is_shared, self._rule, self._row, settings.limits
+            make_agents, is_shared, self._rule, self._row, settings.limits, first_look(settings)
         )
         #: By descriptor.
         self._connections: dict[int, Connection] = {}

@@ -20,6 +20,7 @@ from relaax.server.rlx_server.worker.action_rule import ActionRule, UnusableActi
 from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.connection import Actions, Connection
 from relaax.server.rlx_server.worker.episodes import Episodes, FloatArray, NoEpisode
+from relaax.server.rlx_server.worker.first_look import FirstLook
 from relaax.server.rlx_server.worker.measurements import Measurements
 from relaax.server.rlx_server.worker.settings import seed_after
 from relaax.steps import Flags, IntArray, States, Steps, Transitions, number_of
@@ -108,7 +109,7 @@ class Responder:
     connections share the agents, and their evaluations are worth measuring. All environments have
     one kind of observation, with the same names and of bytes or floats; others are refused while
     any of them is there. ``rule`` says which actions may be returned; if omitted, any may. What the
-    worker does is counted in ``row``.
+    worker does is counted in ``row``, and the first steps are looked at by ``look``.
     """
 
     #: What is put before the names of clients' own metrics.
@@ -121,7 +122,9 @@ class Responder:
         rule: ActionRule | None = None,
         row: WorkerRow | None = None,
         limits: ClientLimits = NO_LIMITS,
+        look: FirstLook | None = None,
     ) -> None:
+        self._look = look
         self._limits = limits
         self._make_agents = make_agents
         self._row = row or private_row()
@@ -364,6 +367,10 @@ class Responder:
         """Return actions [A]."""
         if number_of(report.states):
             self._dtype = _dtype_of(report.states)
+        if self._look is not None and not self._look.take(
+            report.transitions.rewards, report.states
+        ):
+            self._look = None
         began_at = time.monotonic()
         actions: Actions = agent.act(report.transitions, report.states, report.finals)
         self._measurements.add_evaluation(arrived_at, began_at, len(report.transitions.acting))

@@ -9,6 +9,7 @@ from relaax.server.rlx_server.tally import WorkerRow
 from relaax.server.rlx_server.worker.action_rule import ActionRule
 from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.episodes import Episodes, FloatArray
+from relaax.server.rlx_server.worker.first_look import FirstLook
 from relaax.server.rlx_server.worker.measurements import Measurements
 from relaax.server.rlx_server.worker.responder import Answer, Refusal, Request, Responder
 from relaax.server.rlx_server.worker.settings import SEEDS, seed_after
@@ -111,8 +112,9 @@ class Responders:
         rule: ActionRule,
         row: WorkerRow,
         limits: ClientLimits = NO_LIMITS,
+        look: FirstLook | None = None,
     ) -> None:
-        self.training = Responder(make_agents, is_shared, rule, row, limits)
+        self.training = Responder(make_agents, is_shared, rule, row, limits, look)
         self._limits = limits
         self._row = row
         self._is_shared = is_shared

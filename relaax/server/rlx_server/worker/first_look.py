@@ -1,0 +1,69 @@
+"""A look at the first steps of environments: what they send may be hard to learn from."""
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.algorithm_base import ConfigBase
+from relaax.observations import Observations
+from relaax.server.common.announced_spaces import Doubt, Doubts, doubts_of_sizes
+from relaax.server.rlx_server.worker.settings import WorkerSettings
+from relaax.spaces import Bounds
+
+#: So many times a worker looks, at the steps of all its environments that have come together.
+LOOKS = 1000
+
+#: A reward beyond this is doubtful: values are learnt in its size.
+MOST_REWARD = 1e3
+
+
+class FirstLook:
+    """Says once what is doubtful in the rewards and states that a worker's environments send."""
+
+    def __init__(self, doubts: Doubts, config: ConfigBase) -> None:
+        self._doubts = doubts
+        self._looks_at_rewards = not config.scales_rewards()
+        self._looks_at_states = not config.scales_states()
+        self._left = LOOKS
+        #: The largest size of each number of an observation, by its name.
+        self._sizes: dict[str, Bounds] = {}
+
+    def take(self, rewards: npt.NDArray[np.floating], states: Observations) -> bool:
+        """Look at rewards [S] and states [A, ...]; return whether there is more to look at."""
+        self._left -= 1
+        if self._looks_at_rewards and len(rewards):
+            self._look_at_rewards(float(np.abs(rewards).max()))
+        if self._looks_at_states:
+            self._note_sizes(states)
+        if self._left == 0:
+            for name, sizes in self._sizes.items():
+                for doubt in doubts_of_sizes(f"environments{name}", sizes):
+                    self._doubts.say(*doubt)
+        return self._left > 0
+
+    def _look_at_rewards(self, largest: float) -> None:
+        if largest > MOST_REWARD:
+            self._looks_at_rewards = False
+            self._doubts.say(
+                Doubt.LARGE_REWARDS,
+                f"an environment has sent a reward of size {largest:.4g}: values are learnt in "
+                "that size, slowly; write reward_scale in the algorithm section, such as "
+                f"{1 / largest:.1g}",
+            )
+
+    def _note_sizes(self, states: Observations) -> None:
+        by_name = states if isinstance(states, dict) else {"": states}
+        for name, part in by_name.items():
+            if len(part) and part.dtype.kind == "f":
+                largest = np.abs(part).max(axis=0).astype(np.float64)
+                key = f" ({name})" if name else ""
+                self._sizes[key] = np.maximum(largest, self._sizes.get(key, largest))
+
+
+def first_look(settings: WorkerSettings) -> FirstLook | None:
+    """Return what looks at the first steps of a worker.
+
+    None where nothing is learnt from them, and for a configuration that is no ``ConfigBase``.
+    """
+    if settings.exploitation is not None or not isinstance(settings.config, ConfigBase):
+        return None
+    return FirstLook(settings.doubts, settings.config)
