@@ -28,8 +28,8 @@ from relaax.server.common.configuration.yaml_reader import read_yaml
 #: What stands for torques of -2 and 2.
 BOUNDS = {"0.01": (-0.01, 0.01), "2": (-2.0, 2.0), "1000": (-1000.0, 1000.0), "3..7": (3.0, 7.0)}
 
-#: Of a training; its last episode does not end. An episode's length, and that of a mean at the end.
-STEPS, EPISODES, EPISODE, LAST = 10_000, 49, 200, 10
+#: Of a training. A mean at its end is that of so many episodes.
+STEPS, EPISODES, EPISODE, LAST = 10_000, 50, 200, 10
 
 
 def trained(low: float, high: float, seed: int) -> list[float]:
