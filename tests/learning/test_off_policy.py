@@ -31,12 +31,14 @@ class Case(NamedTuple):
     goal: float
     #: What stands for the torques of the pendulum, -2 and 2: the same is learnt in all units.
     bounds: tuple[float, float] | None = None
+    #: Whether its states have other offsets and units, and are filtered.
+    far: bool = False
 
 
 #: Random actions have about -1,200 on the pendulum and 20 on the pole; good policies -150 and 500.
 CASES = {
     "SAC": Case("sac_pendulum.yaml", PENDULUM, -400, (-0.01, 0.01)),
-    "TD3": Case("td3_pendulum.yaml", PENDULUM, -400, (3, 7)),
+    "TD3": Case("td3_pendulum.yaml", PENDULUM, -400, (3, 7), far=True),
     "DQN": Case("dqn_cartpole.yaml", "CartPole-v1", 150),
 }
 
@@ -52,8 +54,8 @@ def test_it_learns_from_few_steps(
     arguments: list[str] = []
     if case.bounds is not None:
         low, high = case.bounds
-        algorithm |= {"action_low": low, "action_high": high}
-        arguments = ["--env-kwargs", json.dumps({"low": low, "high": high})]
+        algorithm |= {"action_low": low, "action_high": high, "filter_states": case.far}
+        arguments = ["--env-kwargs", json.dumps({"low": low, "high": high, "far": case.far})]
     training.configure(algorithm, {"goal-return": case.goal, "goal-episodes": EPISODES})
     parameter_server = training.start_parameter_server()
     training.start_learner()
