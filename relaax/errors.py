@@ -2,6 +2,7 @@
 
 RelaaxError
 ├── ConfigurationError      the user's flags or files cannot be used: one line, exit status 2
+│   └── NotContinued        a learner does not continue what is published
 ├── ProtocolError           a peer broke the RLX protocol: only its connection is closed
 │   ├── InvalidState        a state that the network cannot take
 │   └── AccessDenied        it has not proved that it may connect
@@ -25,6 +26,10 @@ class RelaaxError(Exception):
 
 class ConfigurationError(RelaaxError):
     """The user's flags or files cannot be used; the message names the key and the file."""
+
+
+class NotContinued(ConfigurationError, ValueError):
+    """A learner's values would replace published ones of another training, or newer ones."""
 
 
 class ProtocolError(RelaaxError):

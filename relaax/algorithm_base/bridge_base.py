@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 from relaax.algorithm_base.roles import (
     Evaluations,
     FloatVector,
+    Lineage,
     Publication,
     PublishedInfo,
     Values,
@@ -62,11 +63,12 @@ class BridgeBase(ABC):
         return self.get_values(computed_with)
 
     def publish_values(
-        self, vector: FloatVector, iteration: int, message: str = ""
+        self, vector: FloatVector, iteration: int, message: str = "", lineage: Lineage | None = None
     ) -> PublishedInfo:
         """Serve ``vector`` [size] from now on, as a ``Publisher``.
 
-        ValueError where values are moved by gradients.
+        ``lineage`` says what the learner continues. ValueError where values are moved by gradients,
+        and for a lineage that does not continue what is published.
         """
         raise ValueError("the values of this algorithm are moved by gradients, and not published")
 

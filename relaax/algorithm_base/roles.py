@@ -56,6 +56,20 @@ class PublishedInfo:
     age_s: float | None = field(default=None, compare=False)
 
 
+@dataclass(frozen=True)
+class Lineage:
+    """What a learner that publishes continues: others do not replace what it has published."""
+
+    #: The name of the training, which its first learner has drawn; empty where it has none.
+    training: str = ""
+    #: The newest step that the learner's checkpoints have.
+    holds: int = 0
+    #: The step that the next learner would begin with; it must hold that.
+    resumes: int = 0
+    #: Whether its values replace those of any other lineage.
+    is_afresh: bool = False
+
+
 class Wanted(Enum):
     """What a caller asks of what was published; seed 000, "Parameter server"."""
 
@@ -119,7 +133,9 @@ class VariableFeed(Protocol):
 class Publisher(Protocol):
     """Where a learner publishes what it has learnt."""
 
-    def publish_values(self, vector: FloatVector, iteration: int, message: str) -> PublishedInfo:
+    def publish_values(
+        self, vector: FloatVector, iteration: int, message: str = "", lineage: Lineage | None = None
+    ) -> PublishedInfo:
         """Serve ``vector`` [size] from now on; return what is known of it."""
 
 

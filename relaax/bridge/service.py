@@ -16,6 +16,7 @@ import numpy as np
 from relaax.algorithm_base import (
     Evaluations,
     GradientSink,
+    Lineage,
     Metrics,
     Phase,
     Publication,
@@ -283,10 +284,13 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
     def _publish(self, request: WithVector[bridge_pb2.Publication]) -> bridge_pb2.Published:
         self._traffic.received("publishes", request.vector)
         info = request.fields.info
-        if info.iteration > _MOST_ITERATIONS:
-            raise ValueError(f"iteration {info.iteration} is above {_MOST_ITERATIONS}")
+        for step in (info.iteration, request.fields.lineage.holds, request.fields.lineage.resumes):
+            if step > _MOST_ITERATIONS:
+                raise ValueError(f"iteration {step} is above {_MOST_ITERATIONS}")
         vector = _NOTHING if request.vector is None else request.vector
-        published = self._service.publish_values(vector, info.iteration, info.message)
+        shown = request.fields.lineage
+        lineage = Lineage(shown.training, shown.holds, shown.resumes, shown.afresh)
+        published = self._service.publish_values(vector, info.iteration, info.message, lineage)
         return published_message(published)
 
     def _fetch(self, request: bridge_pb2.Query) -> WithVector[bridge_pb2.Publication]:

@@ -17,6 +17,7 @@ from relaax.algorithm_base import (
     BridgeBase,
     Evaluations,
     FloatVector,
+    Lineage,
     Phase,
     Publication,
     PublishedInfo,
@@ -194,7 +195,7 @@ class Bridge(BridgeBase):
         return self.get_values(computed_with) if reply is None else _values_of(reply)
 
     def publish_values(
-        self, vector: FloatVector, iteration: int, message: str = ""
+        self, vector: FloatVector, iteration: int, message: str = "", lineage: Lineage | None = None
     ) -> PublishedInfo:
         """Serve ``vector`` [size] at the parameter server.
 
@@ -203,7 +204,19 @@ class Bridge(BridgeBase):
         all the same: a learner that publishes after each step would make thousands.
         """
         info = bridge_pb2.Published(iteration=iteration, message=message)
-        publication = WithVector(bridge_pb2.Publication(info=info), vector)
+        shown = lineage or Lineage()
+        publication = WithVector(
+            bridge_pb2.Publication(
+                info=info,
+                lineage=bridge_pb2.Lineage(
+                    training=shown.training,
+                    holds=shown.holds,
+                    resumes=shown.resumes,
+                    afresh=shown.is_afresh,
+                ),
+            ),
+            vector,
+        )
         try:
             return _info_of(
                 self._publish(publication, timeout=PUBLISH_TIMEOUT_S, wait_for_ready=True)

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Generic, Protocol, TypeVar
 
 from relaax.algorithm_base import (
@@ -22,6 +23,10 @@ from relaax.errors import ConfigurationError
 from relaax.learning.parameter_store import ParameterStore, Snapshot, StoredSlice
 
 _log = logging.getLogger(__name__)
+
+#: Slots with these beginnings of names are missing in checkpoints of before there were such: they
+#: begin as they are in a new training.
+_NEWER_SLOTS = ("published/training", "published/resumes")
 
 #: The name that checkpoints give the parameters, beside the optimiser's slots.
 PARAMETERS = "parameters"
@@ -119,6 +124,8 @@ class ParameterServer(ParameterServerBase, Generic[StoreT]):
         require_same_fingerprint(checkpoint.fingerprint, self._fingerprint, location)
         expected = self._checkpoint().tensors
         _require_same_optimizer(checkpoint.tensors, expected, location)
+        new = {name: slot for name, slot in expected.items() if name.startswith(_NEWER_SLOTS)}
+        checkpoint = replace(checkpoint, tensors={**new, **checkpoint.tensors})
         require_same_shapes(checkpoint, expected)
         slots = {name: slot for name, slot in checkpoint.tensors.items() if name != PARAMETERS}
         self._store.restore(

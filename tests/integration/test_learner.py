@@ -78,6 +78,33 @@ def test_a_learner_that_is_killed_goes_on_from_its_checkpoint(training: Training
 
 
 @SHARED
+def test_a_learner_that_has_lost_its_checkpoints_does_not_replace_what_was_learnt(
+    training: Training, bridge: Bridge
+):
+    training.configure(SMALL_SAC, learner={"checkpoint-interval": 1.0})
+    parameter_server = training.start_parameter_server()
+    learner = training.start_learner()
+    training.start_rlx_server()
+    training.start_environments(2, env="Pendulum-v1", is_paced=True)
+    kept = training.directory / "learner"
+    wait_for(lambda: list(kept.glob("cp-[1-9]*.json")), "a checkpoint of the learner")
+    learner.kill()
+    kept.rename(kept.with_name("lost"))
+    trained = bridge.fetch(Wanted.INFO)
+    for again in (False, True):
+        refused = training.start_command("relaax-learner")
+        assert refused.wait() == 2
+        assert "does not continue step" in refused.output()
+        assert bridge.fetch(Wanted.INFO).hash == trained.hash
+        if not again:  # the same of values that come from a checkpoint
+            parameter_server.signal(signal.SIGTERM)
+            assert parameter_server.wait() == 0
+            training.start_parameter_server()
+    training.start_learner("--start-afresh")
+    wait_for(lambda: bridge.fetch(Wanted.INFO).hash != trained.hash, "other values")
+
+
+@SHARED
 def test_what_a_killed_learner_had_stored_is_counted(training: Training, bridge: Bridge):
     training.configure(SMALL_SAC, learner={"checkpoint-interval": 1.0})
     training.start_parameter_server()

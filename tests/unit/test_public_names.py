@@ -8,7 +8,7 @@ PUBLIC = {
     "relaax.algorithm_base": """
         AgentBase BatchAgentBase BridgeBase BridgeControlBase Checkpoint CheckpointMismatch
         ConfigBase EnvironmentInfo EvaluatedPolicy Evaluation Evaluations EvaluatorBase
-        ExperienceSink FloatVector GradientSink InvalidState LearnerBase
+        ExperienceSink FloatVector GradientSink InvalidState LearnerBase Lineage
         Metrics MetricsSink NullMetrics NullSaver ParameterServerBase Phase Publication
         PublishedInfo Publisher RefusesCalls RunningParameterServer Saver Section Shard Slice
         StepCounter StepResult Transitions Values VariableFeed VariableSink VariableSource

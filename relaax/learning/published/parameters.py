@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -13,6 +14,7 @@ import numpy.typing as npt
 from relaax.algorithm_base import (
     BridgeBase,
     FloatVector,
+    Lineage,
     Publication,
     PublishedInfo,
     Values,
@@ -20,6 +22,9 @@ from relaax.algorithm_base import (
     Wanted,
 )
 from relaax.learning.parameter_store import Snapshot, frozen_copy
+from relaax.learning.published.lineage import require_continued
+
+_log = logging.getLogger(__name__)
 
 #: A checkpoint keeps so many bytes of a message: its tensors have the same shapes each time.
 MESSAGE_BYTES = 256
@@ -29,6 +34,12 @@ MOST_VERSIONS = 100_000
 
 #: The slots of a checkpoint that say what was published.
 _TIME, _ITERATION, _MESSAGE = "published/time", "published/iteration", "published/message"
+
+#: Those that say whose it was; checkpoints of before there were names have none.
+TRAINING, RESUMES = "published/training", "published/resumes"
+
+#: The longest name of a training.
+_NAME_BYTES = 64
 
 
 class PublishedSource:
@@ -72,6 +83,8 @@ class PublishedParameters:
         #: By it, when something was published last; None if this process has not seen it.
         self._published_at: float | None = None
         self._info: PublishedInfo | None = None
+        #: Whose it was.
+        self._lineage = Lineage()
         #: By version: the learner's count of its steps; the newest of them.
         self._iterations: dict[int, int] = {}
         self._version = 0
@@ -118,12 +131,18 @@ class PublishedParameters:
         with self._lock:
             self._is_frozen = True
 
-    def publish(self, vector: FloatVector, iteration: int, message: str = "") -> PublishedInfo:
+    def publish(
+        self, vector: FloatVector, iteration: int, message: str = "", lineage: Lineage | None = None
+    ) -> PublishedInfo:
         """Replace the parameters by ``vector`` [size]; return what is known of them now.
 
-        ValueError for another size, and for values that are not finite. The same values again
-        change nothing but what is known of them.
+        ValueError for another size, and for values that are not finite; NotContinued for those of a
+        learner whose ``lineage`` does not continue what was published. The same values again change
+        nothing but what is known of them.
         """
+        shown = lineage or Lineage(holds=iteration)
+        if len(shown.training.encode()) > _NAME_BYTES:
+            raise ValueError(f"the name of a training has at most {_NAME_BYTES} bytes")
         if vector.shape != self._vector.shape:
             raise ValueError(
                 f"the parameters have shape {vector.shape}, not {self._vector.shape}: do the "
@@ -136,6 +155,8 @@ class PublishedParameters:
         with self._lock:
             if self._is_frozen:
                 return self._info or info
+            self._require_continued(shown, iteration)
+            self._lineage = shown
             if self._info is None or self._info.hash != info.hash:
                 self._vector = replacement
                 self._version += 1
@@ -184,7 +205,9 @@ class PublishedParameters:
                 slots={
                     _TIME: np.array([info.time]),
                     _ITERATION: np.array([info.iteration]),
-                    _MESSAGE: _padded(info.message),
+                    _MESSAGE: _padded(info.message, MESSAGE_BYTES),
+                    TRAINING: _padded(self._lineage.training, _NAME_BYTES),
+                    RESUMES: np.array([self._lineage.resumes]),
                 },
                 global_t=self._global_t,
                 version=self._version,
@@ -202,10 +225,36 @@ class PublishedParameters:
                 self._info = PublishedInfo(
                     float(slots[_TIME][0]),
                     iteration,
-                    slots[_MESSAGE].tobytes().rstrip(b"\0").decode(errors="ignore"),
+                    _unpadded(slots[_MESSAGE]),
                     hash_of(self._vector),
                 )
+                self._lineage = Lineage(_unpadded(slots[TRAINING]), resumes=int(slots[RESUMES][0]))
                 self._iterations = {self._version: iteration}
+
+    def _require_continued(self, shown: Lineage, iteration: int) -> None:
+        """Raise NotContinued, or say if the learner is not where it was; under the lock."""
+        if self._info is None:
+            if iteration > 0:
+                _log.warning(
+                    "the learner goes on from its step %d, and nothing of that is known here: the "
+                    "global step is %d. Has this parameter server lost its checkpoints?",
+                    iteration,
+                    self._global_t,
+                )
+            return
+        before, published = self._lineage, self._info.iteration
+        require_continued(before, published, shown, iteration)
+        if shown.training != before.training and published > 0:
+            _log.warning(
+                "step %d of training %s is replaced by step %d of training %s (--start-afresh)",
+                published, before.training, iteration, shown.training,
+            )  # fmt: skip
+        elif iteration < published:
+            _log.warning(
+                "the learner goes on from step %d, its last checkpoint: %d steps that it had "
+                "published after that are lost (--checkpoint-interval)",
+                iteration, published - iteration,
+            )  # fmt: skip
 
     def _note(self, info: PublishedInfo) -> None:
         """Take note of what was published, under the lock."""
@@ -226,7 +275,10 @@ def hash_of(vector: FloatVector) -> str:
     return base64.urlsafe_b64encode(digest).decode().rstrip("=")
 
 
-def _padded(message: str) -> npt.NDArray[np.uint8]:
-    """Return the first bytes of a message in UTF-8: uint8 [MESSAGE_BYTES], zeros behind them."""
-    kept = message.encode()[:MESSAGE_BYTES]
-    return np.frombuffer(kept.ljust(MESSAGE_BYTES, b"\0"), np.uint8)
+def _padded(text: str, length: int) -> npt.NDArray[np.uint8]:
+    """Return the first bytes of a text in UTF-8: uint8 [length], zeros behind them."""
+    return np.frombuffer(text.encode()[:length].ljust(length, b"\0"), np.uint8)
+
+
+def _unpadded(padded: npt.NDArray[np.uint8]) -> str:
+    return padded.tobytes().rstrip(b"\0").decode(errors="ignore")

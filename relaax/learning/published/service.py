@@ -7,6 +7,7 @@ from relaax.algorithm_base import (
     BridgeBase,
     Evaluations,
     FloatVector,
+    Lineage,
     Metrics,
     ParameterServerBase,
     Publication,
@@ -126,10 +127,10 @@ class PublishedService(BridgeBase):
         return Values(Version(version), global_t, None if is_current else vector, age_s)
 
     def publish_values(
-        self, vector: FloatVector, iteration: int, message: str = ""
+        self, vector: FloatVector, iteration: int, message: str = "", lineage: Lineage | None = None
     ) -> PublishedInfo:
         """Replace the parameters."""
-        return self._parameters.publish(vector, iteration, message)
+        return self._parameters.publish(vector, iteration, message, lineage)
 
     def fetch(self, wanted: Wanted, known_hash: str = "") -> Publication:
         """Return what was published last, as far as it is wanted."""

@@ -5,5 +5,6 @@
 ``loop``           samples, learns, publishes and saves, until the training is over
 ``prefetcher``     batches that are ready before they are asked for
 ``publishing``     when to publish
+``lineage``        which training is continued, as the parameter server is shown
 ``experience``     where its samples come from: a replay of its own, or replay servers
 """

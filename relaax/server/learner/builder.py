@@ -23,6 +23,7 @@ from relaax.server.common.configuration import (
 )
 from relaax.server.common.directory_lock import owned
 from relaax.server.common.saver import BlobStore, CheckpointSaver
+from relaax.server.learner.lineage import LearnerLineage, lineage_in
 from relaax.server.learner.loop import LearnerLoop, SampleSource
 from relaax.server.learner.publishing import (
     PublishClock,
@@ -70,10 +71,12 @@ class RestoredLearner:
     #: Where checkpoints are; None where none is saved.
     store: BlobStore | None
     fingerprint: Fingerprint
+    lineage: LearnerLineage
 
     def save(self, step: int) -> None:
         """Save what the learner has reached with so many steps."""
         self.saver.save(checkpoint_of(self.learner, step, self.fingerprint))
+        self.lineage.saved(step)
 
 
 def make_learner(
@@ -101,7 +104,8 @@ def restore_learner(
         resources.callback(saver.close)
     fingerprint = {"learner of": configuration.algorithm.directory.name, **config.units()}
     iteration = restore_latest(learner, saver, fingerprint)
-    return RestoredLearner(learner, iteration, saver, store, fingerprint)
+    lineage = lineage_in(store, iteration, options.start_afresh)
+    return RestoredLearner(learner, iteration, saver, store, fingerprint, lineage)
 
 
 def random_numbers(section: AlgorithmSection) -> np.random.Generator:
@@ -132,4 +136,5 @@ def make_loop(
         threads=options.prefetch_threads,
         tend=tend,
         waits=WaitReport(bridge.metrics(), LEARNER),
+        lineage=restored.lineage.at,
     )

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from relaax.algorithm_base import LearnerBase, Publisher
+from relaax.algorithm_base import LearnerBase, Lineage, Publisher
 from relaax.errors import LearningDiverged, ParameterServerAway, TokenRefused
 from relaax.interval_metrics import IntervalMetrics
 from relaax.replay.replay import NotReady
@@ -115,7 +115,8 @@ class LearnerLoop:
     ``save`` is called with the learner's count of steps every ``checkpoint_interval_s``, and at the
     end, if steps have been taken since the last checkpoint; ``tend`` once a second. ``depth``
     batches are prepared ahead, but for a learner that is on policy. They are drawn on ``threads``
-    threads, and prepared one at a time. ``waits`` reports why there is none.
+    threads, and prepared one at a time. ``waits`` reports why there is none. ``lineage`` returns
+    what is shown with a step's values.
     """
 
     def __init__(
@@ -132,6 +133,7 @@ class LearnerLoop:
         threads: int = 1,
         tend: Callable[[], object] = lambda: None,
         waits: WaitReport | None = None,
+        lineage: Callable[[int], Lineage | None] = lambda iteration: None,
     ) -> None:
         self._learner = learner
         self._source = source
@@ -149,6 +151,7 @@ class LearnerLoop:
         self._tend = tend
         self._waits = waits
         self._why_no_batch = "no batch is ready"
+        self._lineage = lineage
         #: Steps that were taken, and those of the last checkpoint.
         self.iteration = self._saved_iteration = first_iteration
 
@@ -262,7 +265,8 @@ class LearnerLoop:
         vector = self._learner.parameters()
         require_finite(vector, self.iteration)
         try:
-            self._publisher.publish_values(vector, self.iteration, "")
+            shown = self._lineage(self.iteration)
+            self._publisher.publish_values(vector, self.iteration, "", shown)
             self._complaint.forget()
         except (ParameterServerAway, TokenRefused) as error:  # what is published next is newer
             self._complaint.say(str(error))

@@ -50,6 +50,7 @@ from relaax.server.common.stop_signal import Stop, StopSignal
 from relaax.server.common.training_watch import TrainingWatch, first_answer
 from relaax.server.learner.builder import make_learner, make_loop, random_numbers, restore_learner
 from relaax.server.learner.experience import Experience, OwnReplay, ReplayServers
+from relaax.server.learner.lineage import connect_restored
 from relaax.server.learner.loop import LearnerLoop
 
 _log = logging.getLogger(__name__)
@@ -182,7 +183,8 @@ def _loop(
         bridge.metrics(),
     )
     resources.callback(experience.close)
-    _connect(learner, bridge, stop, options.give_up)
+    connect = partial(connect_restored, learner, bridge, restored.iteration, options.start_afresh)
+    _connect(learner, bridge, connect, stop, options.give_up)
     watch = TrainingWatch(
         bridge, experience.steps_to_count, on_score, experience.count_lost, options.give_up
     )
@@ -255,7 +257,13 @@ def _require_effect(options: LearnerOptions, learner: LearnerBase) -> None:
         )
 
 
-def _connect(learner: LearnerBase, bridge: BridgeBase, stop: Stop, give_up_s: float) -> None:
+def _connect(
+    learner: LearnerBase,
+    bridge: BridgeBase,
+    connect: Callable[[], None],
+    stop: Stop,
+    give_up_s: float,
+) -> None:
     """Connect a learner to the parameter server, once that answers, unless ``stop`` is set before.
 
     Abandoned if it does not answer for ``give_up_s``.
@@ -263,7 +271,7 @@ def _connect(learner: LearnerBase, bridge: BridgeBase, stop: Stop, give_up_s: fl
     if not learner.publishes:
         bridge.wait_at_most(SHARING_WAIT_S)  # for its steps, between which ``stop`` is looked at
     first_answer(
-        partial(learner.connected, bridge),
+        connect,
         "the parameter server",
         stop,
         give_up_s=give_up_s,

@@ -12,6 +12,7 @@ from relaax.algorithm_base import (
     BridgeBase,
     Evaluations,
     FloatVector,
+    Lineage,
     Metrics,
     Phase,
     Publication,
@@ -95,10 +96,10 @@ class ReplicaService(BridgeBase):
             return Values(version, self._values.global_t, None if is_known else vector, age_s)
 
     def publish_values(
-        self, vector: FloatVector, iteration: int, message: str = ""
+        self, vector: FloatVector, iteration: int, message: str = "", lineage: Lineage | None = None
     ) -> PublishedInfo:
         """Publish at the primary."""
-        return self._primary.publish_values(vector, iteration, message)
+        return self._primary.publish_values(vector, iteration, message, lineage)
 
     def fetch(self, wanted: Wanted, known_hash: str = "") -> Publication:
         """Return what was published last, as far as it is wanted."""

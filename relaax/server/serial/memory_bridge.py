@@ -8,6 +8,7 @@ from relaax.algorithm_base import (
     BridgeBase,
     Evaluations,
     FloatVector,
+    Lineage,
     Metrics,
     Phase,
     Publication,
@@ -48,10 +49,11 @@ class MemoryBridge(BridgeBase):
         return _copied(self._service.apply(gradients.copy(), steps, computed_with))
 
     def publish_values(
-        self, vector: FloatVector, iteration: int, message: str = ""
+        self, vector: FloatVector, iteration: int, message: str = "", lineage: Lineage | None = None
     ) -> PublishedInfo:
         """See BridgeBase."""
-        return self._service.publish_values(np.array(vector, np.float32), iteration, message)
+        copied = np.array(vector, np.float32)
+        return self._service.publish_values(copied, iteration, message, lineage)
 
     def fetch(self, wanted: Wanted, known_hash: str = "") -> Publication:
         """See BridgeBase."""

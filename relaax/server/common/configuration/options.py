@@ -179,6 +179,11 @@ class LearnerOptions(CheckpointOptions, StoringOptions, FollowingOptions):
         "niceness of the learner's process, 0 to 19: what answers environments on the same "
         "machine comes first",
     )
+    start_afresh: SwitchOption = option(
+        False,
+        "let what this learner publishes replace what is published, also where it does not "
+        "continue that; by default it is refused then",
+    )
     save_replay: SwitchOption = option(
         False,
         "save the stored steps, too, whenever a checkpoint is saved; those of replay servers have "

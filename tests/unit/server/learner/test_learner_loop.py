@@ -63,7 +63,7 @@ class Publisher:
     def __init__(self):
         self.published = []
 
-    def publish_values(self, vector, iteration, message):
+    def publish_values(self, vector, iteration, message="", lineage=None):
         self.published.append((float(vector[0]), iteration))
         return PublishedInfo(0.0, iteration, message, "")
 
@@ -211,7 +211,7 @@ def test_a_signal_ends_it_while_nothing_comes():
 def test_while_the_parameter_server_is_away_learning_goes_on(caplog):
     parts = Parts(most=3)
 
-    def away(vector, iteration, message):
+    def away(vector, iteration, message, lineage):
         raise ParameterServerAway("nobody answers")
 
     parts.publisher.publish_values = away
