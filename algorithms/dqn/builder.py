@@ -6,7 +6,7 @@ from relaax.algorithm_base import BridgeBase, ExperienceSink, LearnerBase
 from relaax.learning.actor import Actor
 from relaax.learning.exploration import NoiseSource
 from relaax.learning.exploration.epsilon_greedy import EpsilonGreedy
-from relaax.learning.exploration.schedules import Ladder, Linear, SlotPlaces
+from relaax.learning.exploration.schedules import Ladder, SlotPlaces
 from relaax.learning.off_policy import learner_of, make_actor, prepare_to_fork
 from relaax.learning.off_policy.config import POLICY_VARIABLE
 from relaax.learning.policy import CurrentPolicy
@@ -28,7 +28,7 @@ def make_batch_agent(
     def noise(policy: CurrentPolicy, random: np.random.Generator) -> NoiseSource:
         return EpsilonGreedy(
             config.settings.action_size,
-            Linear(keys.start, keys.end, keys.steps),
+            keys.epsilon,
             lambda: policy.global_t,
             random,
             Ladder(keys.rungs, places),

@@ -8,6 +8,7 @@ from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_v
 from relaax.algorithm_base import Section
 from relaax.algorithm_base.config_base import require_effect
 from relaax.learning.action_mask import ActionMask
+from relaax.learning.exploration.schedules import Linear
 from relaax.learning.off_policy import OffPolicySettings
 
 
@@ -18,10 +19,17 @@ class EpsilonSection(Section):
     end: float = Field(0.05, ge=0, le=1)
     #: Environment steps of all actors together from ``start`` to ``end``.
     steps: float = Field(10_000, ge=0)
+    #: The global step at which it begins to fall: a new schedule of a training that goes on.
+    begin: float = Field(0.0, ge=0)
     #: Environments have so many different epsilons: ``epsilon ** (1 + k / (rungs - 1) * exponent)``
     #: (Horgan et al. 2018).
     rungs: PositiveInt = 1
     exponent: PositiveFloat = 7.0
+
+    @property
+    def epsilon(self) -> Linear:
+        """Epsilon by the global step."""
+        return Linear(self.start, self.end, self.steps, self.begin)
 
     @model_validator(mode="after")
     def _differs(self) -> "EpsilonSection":
@@ -73,6 +81,11 @@ class Settings(OffPolicySettings):
     batch_size: PositiveInt = 64
     updates_per_step: PositiveFloat | None = 0.5
     learning_starts: PositiveInt = 1_000
+
+    @property
+    def exploration_by_step(self) -> dict[str, Linear]:
+        """Epsilon, but for the rungs of environments."""
+        return {"epsilon (exploration)": self.exploration.epsilon}
 
     @field_validator("distributional", mode="before")
     @classmethod

@@ -55,6 +55,22 @@ class Adaptation:
             ),
         )
 
+    def restored(self, saved: Knobs, configured: Knobs) -> Knobs:
+        """Return the knobs of a training that goes on: only those that follow the target moved."""
+        pairs = (
+            ("clip", self.clip_range),
+            ("penalty", self.penalty_range),
+            ("learning_rate", self.learning_rate_range),
+        )
+        return Knobs(
+            **{
+                name: getattr(configured, name)
+                if limits is None
+                else _within(limits, getattr(saved, name), getattr(saved, name))
+                for name, limits in pairs
+            }
+        )
+
     def _loosened(
         self, value: float, kl: float, factor: float, limits: tuple[float, float] | None
     ) -> float:

@@ -1,6 +1,6 @@
 """Wires PPO: the one place that reads the configuration, and hands values to parts."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,6 @@ from relaax.learning.evaluator import EvaluationParts
 from relaax.learning.executed_actions import ExecutedActions
 from relaax.learning.filters import FilteringModel, Filters
 from relaax.learning.networks import initial_parameters
-from relaax.learning.optimizers import linear_anneal
 from relaax.learning.policy import CurrentPolicy, PolicyUse
 from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.published import PublishedSource, serve_published
@@ -137,7 +136,7 @@ def make_learner(config: Config, seed: int | None) -> LearnerBase:
         ),
         _first_knobs(settings),
         _adaptation(settings),
-        _learning_rate(settings),
+        settings.annealing(),
         TABLE,
         settings.rollouts_per_batch,
         np.random.default_rng(None if seed is None else [seed, 2]),
@@ -201,11 +200,3 @@ def _adaptation(settings: PpoSettings) -> Adaptation:
         penalty_range=settings.kl_penalty_range if settings.objective == "kl_penalty" else None,
         learning_rate_range=settings.learning_rate_range if follows else None,
     )
-
-
-def _learning_rate(settings: PpoSettings) -> Callable[[int], float] | None:
-    """Return the rate by the global step; None where it is a knob."""
-    initial, last = settings.initial_learning_rate, settings.max_global_step
-    if settings.learning_rate_schedule != "linear":
-        return None
-    return lambda global_t: linear_anneal(initial, global_t, last)

@@ -16,6 +16,7 @@ from relaax.learning.parameter_service import ParameterService
 from relaax.learning.parameter_store import ParameterStore, Snapshot
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.rollouts import RolloutBatch
+from relaax.learning.schedule import Remembered, Schedule
 from relaax.learning.steps import rollouts_in
 from relaax.replay.table import Sample
 
@@ -49,8 +50,8 @@ class PpoLearner(LearnerBase):
     """Makes passes over each batch of rollouts.
 
     ``initial`` are the network's parameters and the statistics of ``filters`` behind them, which
-    ``optimizer`` merges. ``learning_rate`` returns the rate after so many environment steps; None
-    leaves it to ``knobs``, which ``adaptation`` moves after each batch.
+    ``optimizer`` merges. The learning rate is that of ``knobs``, which ``adaptation`` moves after
+    each batch, times the part that ``annealing`` has after so many environment steps.
     """
 
     is_on_policy = True
@@ -65,17 +66,16 @@ class PpoLearner(LearnerBase):
         rules: Rules,
         knobs: Knobs,
         adaptation: Adaptation,
-        learning_rate: Callable[[int], float] | None,
+        annealing: Schedule,
         table: str,
         batch_size: int,
         random: np.random.Generator,
     ) -> None:
         self.table, self.batch_size = table, batch_size
         self._graphs, self._filters, self._rules = graphs, filters, rules
-        self._knobs, self._adaptation = knobs, adaptation
-        self._store = ParameterStore(
-            initial, optimizer, learning_rate or (lambda _: self._knobs.learning_rate)
-        )
+        self._first_knobs, self._knobs, self._adaptation = knobs, knobs, adaptation
+        rate = Remembered(annealing, lambda: self._knobs.learning_rate)
+        self._store = ParameterStore(initial, optimizer, rate)
         self._bridge = filters.bridged(ParameterService(self._store, NullMetrics()))
         self._policy = CurrentPolicy(unpack, self._bridge.get())
         self._random = random
@@ -125,8 +125,8 @@ class PpoLearner(LearnerBase):
         """Go on from ``state``."""
         slots = {n: slot for n, slot in state.items() if n not in (PARAMETERS, COUNTS, KNOBS)}
         global_t, version, self._steps, self._stale = state[COUNTS].tolist()
+        self._knobs = self._adaptation.restored(Knobs(*state[KNOBS].tolist()), self._first_knobs)
         self._store.restore(Snapshot(state[PARAMETERS], slots, global_t, version))
-        self._knobs = Knobs(*state[KNOBS].tolist())
         self._policy.publish(self._bridge.get())
 
     @property

@@ -1,6 +1,8 @@
 """The keys of PPO's section in the YAML file."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from math import inf
 from typing import Any, Literal, TypeAlias
 
 from pydantic import (
@@ -16,6 +18,7 @@ from relaax.algorithm_base.config_base import require_effect
 from relaax.learning.actor_critic import ContinuousSettings, DiscreteSettings, PolicySettings
 from relaax.learning.filters import FilterSettings
 from relaax.learning.optimizers import OptimizerSections
+from relaax.learning.schedule import Schedule
 
 #: Lowest and highest.
 Range: TypeAlias = tuple[PositiveFloat, PositiveFloat]
@@ -167,6 +170,13 @@ class PpoSettings(PolicySettings, FilterSettings):
     def batch_steps(self) -> int:
         """Steps of one batch, without those before the rollouts."""
         return self.rollouts_per_batch * self.episode_len
+
+    def annealing(self) -> Schedule:
+        """Return what is left of the learning rate by step: all of it unless it is ``linear``."""
+        whole = super().annealing()
+        if self.learning_rate_schedule == "linear":
+            return whole
+        return replace(whole, until=inf, until_key="learning_rate_schedule")
 
     @property
     def steps_stored(self) -> int:

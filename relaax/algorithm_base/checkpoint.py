@@ -2,13 +2,19 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from relaax.errors import CheckpointMismatch
+
+#: What names of tensors begin with that say how numbers change while a training goes on.
+SCHEDULE = "schedule/"
+
+#: Beginnings of the names of tensors that checkpoints of before there were such lack.
+_NEWER = ("published/training", "published/resumes", SCHEDULE)
 
 #: What a checkpoint must agree on with the configuration: JSON scalars and lists by name.
 Fingerprint = Mapping[str, Any]
@@ -85,6 +91,15 @@ def require_same_fingerprint(saved: Fingerprint, expected: Fingerprint, location
 
 def _shown(fingerprint: Fingerprint, key: str) -> str:
     return repr(fingerprint[key]) if key in fingerprint else _ABSENT.get(key, "absent")
+
+
+def completed(checkpoint: Checkpoint, expected: Mapping[str, npt.NDArray[Any]]) -> Checkpoint:
+    """Return a checkpoint with the ``expected`` tensors that older ones lack.
+
+    They are as in a training that begins.
+    """
+    newer = {name: tensor for name, tensor in expected.items() if name.startswith(_NEWER)}
+    return replace(checkpoint, tensors={**newer, **checkpoint.tensors})
 
 
 def require_same_shapes(checkpoint: Checkpoint, expected: Mapping[str, npt.NDArray[Any]]) -> None:

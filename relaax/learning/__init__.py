@@ -24,6 +24,7 @@ Learning
 ``background_learner``  the same beside acting, on a thread
 ``actor_critic``        settings, loss and builder of advantage actor-critics
 ``off_policy``          what learns from stored transitions
+``schedule``            numbers that change meanwhile, and what checkpoints remember of them
 ``gradients_tf``        gradients of an algorithm's objective, padded and compiled
 ``losses_tf``           terms that losses are made of
 ``returns_tf``          what values and advantages should be

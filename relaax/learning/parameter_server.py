@@ -1,8 +1,7 @@
 """The owner of a training's global parameters."""
 
 import logging
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from typing import Generic, Protocol, TypeVar
 
 from relaax.algorithm_base import (
@@ -15,18 +14,18 @@ from relaax.algorithm_base import (
     Slice,
 )
 from relaax.algorithm_base.checkpoint import (
+    SCHEDULE,
     Fingerprint,
+    completed,
     require_same_fingerprint,
     require_same_shapes,
 )
 from relaax.errors import ConfigurationError
+from relaax.learning.exploration.schedules import Linear
 from relaax.learning.parameter_store import ParameterStore, Snapshot, StoredSlice
+from relaax.learning.schedule import exploration_slots, require_no_more_exploration
 
 _log = logging.getLogger(__name__)
-
-#: Slots with these beginnings of names are missing in checkpoints of before there were such: they
-#: begin as they are in a new training.
-_NEWER_SLOTS = ("published/training", "published/resumes")
 
 #: The name that checkpoints give the parameters, beside the optimiser's slots.
 PARAMETERS = "parameters"
@@ -64,7 +63,8 @@ class ParameterServer(ParameterServerBase, Generic[StoreT]):
 
     ``fingerprint`` says what a checkpoint must agree on: what the network is. The training is over
     at ``max_global_step`` environment steps. Where nothing ``learns``, a training without a
-    checkpoint is worth a warning. It ``has_shards`` where each update is of one gradient.
+    checkpoint is worth a warning. It ``has_shards`` where each update is of one gradient. Of
+    ``exploration`` checkpoints remember how it changes, by name: actors have none.
     """
 
     def __init__(
@@ -76,6 +76,7 @@ class ParameterServer(ParameterServerBase, Generic[StoreT]):
         max_global_step: float,
         learns: bool = True,
         has_shards: bool = True,
+        exploration: Mapping[str, Linear] | None = None,
     ) -> None:
         # Without the base class's own, which keeps a configuration for those that read it.
         self.saver = saver
@@ -85,6 +86,7 @@ class ParameterServer(ParameterServerBase, Generic[StoreT]):
         self._max_global_step = max_global_step
         self._learns = learns
         self._has_shards = has_shards
+        self._exploration = exploration or {}
         store.end_at(max_global_step)
 
     def restore_latest_checkpoint(self) -> None:
@@ -124,10 +126,10 @@ class ParameterServer(ParameterServerBase, Generic[StoreT]):
         require_same_fingerprint(checkpoint.fingerprint, self._fingerprint, location)
         expected = self._checkpoint().tensors
         _require_same_optimizer(checkpoint.tensors, expected, location)
-        new = {name: slot for name, slot in expected.items() if name.startswith(_NEWER_SLOTS)}
-        checkpoint = replace(checkpoint, tensors={**new, **checkpoint.tensors})
+        checkpoint = completed(checkpoint, expected)
         require_same_shapes(checkpoint, expected)
         slots = {name: slot for name, slot in checkpoint.tensors.items() if name != PARAMETERS}
+        require_no_more_exploration(self._exploration, slots, checkpoint.global_t)
         self._store.restore(
             Snapshot(
                 parameters=checkpoint.tensors[PARAMETERS],
@@ -168,7 +170,11 @@ class ParameterServer(ParameterServerBase, Generic[StoreT]):
     def _checkpoint(self) -> Checkpoint:
         snapshot = self._store.snapshot()
         return Checkpoint(
-            tensors={PARAMETERS: snapshot.parameters, **snapshot.slots},
+            tensors={
+                PARAMETERS: snapshot.parameters,
+                **snapshot.slots,
+                **exploration_slots(self._exploration),
+            },
             global_t=snapshot.global_t,
             version=snapshot.version,
             fingerprint=self._fingerprint,
@@ -188,5 +194,6 @@ def _require_same_optimizer(saved: Iterable[str], expected: Iterable[str], locat
 
 def _optimizer_of(names: Iterable[str]) -> str:
     """Return whose slots are among these names of tensors."""
-    prefixes = {name.split("/")[0] for name in names if name != PARAMETERS}
+    slots = [name for name in names if name != PARAMETERS and not name.startswith(SCHEDULE)]
+    prefixes = {name.split("/")[0] for name in slots}
     return " and ".join(sorted(prefixes)) or "none"

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from relaax.algorithm_base import Checkpoint, FloatVector
 from relaax.learning.optimizers.optimizer import Optimizer, Slots
+from relaax.learning.schedule import Remembered
 
 
 class StoredSlice:
@@ -90,6 +91,8 @@ class ParameterStore:
         self._parameters = parameters.astype(np.float32)
         self._optimizer = optimizer
         self._learning_rate = learning_rate
+        #: What a checkpoint remembers of how it changes.
+        self._remembered = learning_rate if isinstance(learning_rate, Remembered) else None
         self._global_t = 0
         self._version = 0
         self._published: FloatVector | None = None
@@ -202,7 +205,8 @@ class ParameterStore:
         with self._lock:
             return Snapshot(
                 parameters=frozen_copy(self._parameters),
-                slots={name: frozen_copy(slot) for name, slot in self._optimizer.slots().items()},
+                slots={name: frozen_copy(slot) for name, slot in self._optimizer.slots().items()}
+                | ({} if self._remembered is None else self._remembered.slots()),
                 global_t=self._global_t,
                 version=self._version,
             )
@@ -210,6 +214,8 @@ class ParameterStore:
     def restore(self, snapshot: Snapshot) -> None:
         """Go on from ``snapshot``."""
         with self._lock:
+            if self._remembered is not None:
+                self._remembered.restore(snapshot.slots, snapshot.global_t)
             self._parameters[:] = snapshot.parameters
             for name, slot in self._optimizer.slots().items():
                 slot[:] = snapshot.slots[name]

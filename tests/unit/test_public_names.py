@@ -33,7 +33,7 @@ PUBLIC = {
     """,
     "relaax.learning.optimizers": """
         Adam AdamSettings Optimizer OptimizerSections RMSProp RMSPropSettings SGD
-        clip_by_global_norm linear_anneal
+        clip_by_global_norm
     """,
     "relaax.learning.published": """
         PublishedParameters PublishedService PublishedSource serve_published

@@ -1,6 +1,7 @@
 """Wires an actor-critic: the one place that reads the configuration, and hands values to parts."""
 
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
@@ -25,13 +26,13 @@ from relaax.learning.filters import Filters, ParameterSource
 from relaax.learning.learner import GatheringSink, Learner, NoLearner
 from relaax.learning.model import GradientModel, Objective
 from relaax.learning.networks import initial_parameters
-from relaax.learning.optimizers import linear_anneal
 from relaax.learning.parameter_server import ParameterServer
 from relaax.learning.parameter_service import ParameterService
 from relaax.learning.parameter_store import ParameterStore
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.rollouts import Columns, RolloutBatch, RolloutStore
+from relaax.learning.schedule import Remembered
 
 #: Returns, for a configuration, what is minimised.
 ObjectiveOf: TypeAlias = Callable[[ActorCriticConfig], Objective]
@@ -43,12 +44,13 @@ def make_parameter_server(
     """Return the owner of the parameters; the learning rate is annealed linearly."""
     settings, filters = config.settings, config.filters()
     initial = initial_parameters(config.network.manifest, settings.initialization, settings.seed)
+    annealing = settings.annealing()
+    if not settings.learn:  # then it matters to nobody that the rate has fallen to 0
+        annealing = replace(annealing, begin_key=None)
     store = ParameterStore(
         parameters=np.concatenate([initial, *filters.initial()]),
         optimizer=filters.optimizer(settings.optimizer.make(initial.size)),
-        learning_rate=lambda global_t: linear_anneal(
-            settings.initial_learning_rate, global_t, settings.max_global_step
-        ),
+        learning_rate=Remembered(annealing, lambda: settings.initial_learning_rate),
     )
     return ParameterServer(
         store=store,

@@ -7,6 +7,7 @@ from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_v
 
 from relaax.learning.action_mask import ActionMask, inputs_of
 from relaax.learning.optimizers import OptimizerSections
+from relaax.learning.schedule import Schedule
 from relaax.learning.shapes import HistoryLength, StateSize
 from relaax.observations import Shapes
 
@@ -40,8 +41,10 @@ class PolicySettings(OptimizerSections):
     episode_len: PositiveInt = 5
     #: Environment steps of all agents together after which the training is over.
     max_global_step: float = Field(1e8, ge=1)
-    #: Annealed to zero at ``max_global_step``.
+    #: Annealed to zero at ``max_global_step`` (Mnih et al. 2016, section 5.1).
     initial_learning_rate: PositiveFloat = 7e-4
+    #: The step at which annealing begins: a training that has ended goes on with a new schedule.
+    anneal_from: float = Field(0.0, ge=0)
     entropy_beta: float = Field(0.01, ge=0)
     #: Weight of the value loss beside the policy loss.
     value_loss_weight: PositiveFloat = 0.5
@@ -78,10 +81,31 @@ class PolicySettings(OptimizerSections):
         """Yield in sentences what is allowed, and hardly meant."""
         yield from ()
 
+    @model_validator(mode="after")
+    def _anneals(self) -> "PolicySettings":
+        if self.anneal_from >= self.max_global_step:
+            raise ValueError(
+                f"anneal_from, {self.anneal_from:g}, must lie below max_global_step, "
+                f"{self.max_global_step:g}"
+            )
+        return self
+
     @field_validator("hidden_layers", mode="before")
     @classmethod
     def _sequence(cls, value: Any) -> Any:
         return tuple(value) if isinstance(value, list) else value
+
+    def annealing(self) -> Schedule:
+        """Return the part of ``initial_learning_rate`` by the global step."""
+        return Schedule(
+            name="learning rate",
+            start=1.0,
+            end=0.0,
+            until=self.max_global_step,
+            until_key="max_global_step",
+            begin=self.anneal_from,
+            begin_key="anneal_from",
+        )
 
     @property
     def mask(self) -> ActionMask | None:

@@ -18,15 +18,20 @@ Clock: TypeAlias = Callable[[], int]
 
 @dataclass(frozen=True)
 class Linear:
-    """Goes from ``start`` to ``end`` within ``steps`` environment steps of all actors together."""
+    """Goes from ``start`` to ``end`` within ``steps`` steps, from step ``begin`` on.
+
+    It stays at ``start`` before that, and for ever where ``steps`` is infinite.
+    """
 
     start: float
     end: float
     steps: float
+    begin: float = 0.0
 
-    def at(self, global_t: int) -> float:
-        """Return the number at a global step."""
-        part = min(1.0, global_t / self.steps) if self.steps > 0 else 1.0
+    def at(self, step: float) -> float:
+        """Return the number at a step."""
+        gone = step - self.begin
+        part = min(1.0, max(0.0, gone / self.steps)) if self.steps > 0 else float(gone >= 0)
         return self.start + part * (self.end - self.start)
 
 

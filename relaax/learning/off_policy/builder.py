@@ -72,11 +72,18 @@ def ParameterServer(  # noqa: N802
     if settings.learners is None:
         policy = config.initial(settings.seed)[POLICY_VARIABLE]
         initial = np.concatenate([policy, *config.filters().initial()])
-        return serve_published(initial, fingerprint, last_step, saver, metrics)
+        explores = settings.exploration_by_step
+        return serve_published(initial, fingerprint, last_step, saver, metrics, explores)
     store, service = _moved_by(settings.learners, config, metrics)
     is_asynchronous = settings.learners.gradients == "asynchronous"
     return ServesParameters(
-        store, service, saver, fingerprint, last_step, has_shards=is_asynchronous
+        store,
+        service,
+        saver,
+        fingerprint,
+        last_step,
+        has_shards=is_asynchronous,
+        exploration=settings.exploration_by_step,
     )
 
 

@@ -13,6 +13,7 @@ from relaax.errors import BridgeError
 from relaax.learning.filters import Filters, ParameterSource, scaled_states
 from relaax.learning.off_policy.learner_roles import TransitionBatch, Update
 from relaax.learning.off_policy.settings import PrioritySection
+from relaax.learning.schedule import Remembered
 from relaax.learning.steps import ACTION, observations_in, side_by_side
 from relaax.observations import Observations, mapped
 from relaax.replay.table import Sample
@@ -119,6 +120,7 @@ class OffPolicyLearner(LearnerBase):
         self._update = update
         self._noise = noise
         self._priorities = priorities
+        self._beta = None if priorities is None else Remembered(priorities.beta_schedule())
         self._updates = 0
         self.publishes = not shares_gradients
         self._history_len = history_len
@@ -164,6 +166,8 @@ class OffPolicyLearner(LearnerBase):
     def state(self) -> Mapping[str, Array]:
         """Return all variables, what Adam remembers of them, and the count of updates."""
         state = {**self._update.state(), UPDATES: np.array([self._updates])}
+        if self._beta is not None:
+            state |= self._beta.slots()
         if self._filters.states:
             state[STATISTICS] = self._statistics.copy()
         return state
@@ -175,6 +179,8 @@ class OffPolicyLearner(LearnerBase):
         if self._filters.states:
             self._statistics[:] = state[STATISTICS]
             self._filters.settle(self._statistics)
+        if self._beta is not None:
+            self._beta.restore(state, self._updates)
 
     def _observations(self, columns: Mapping[str, Array], prefix: str = "") -> Observations:
         found = observations_in(columns, prefix)
@@ -196,10 +202,7 @@ class OffPolicyLearner(LearnerBase):
 
     def _weights(self, sample: Sample) -> FloatArray:
         """Return (N P(i))**-beta over the largest of it, [B]; Schaul et al. 2016, section 3.4."""
-        section = self._priorities
-        if section is None:
+        if self._beta is None:
             return np.ones(len(sample.keys), np.float32)
-        way = min(1.0, self._updates / section.beta_updates)
-        beta = section.beta + way * (1 - section.beta)
-        weights = (sample.probabilities / sample.least_probability) ** -beta
+        weights = (sample.probabilities / sample.least_probability) ** -self._beta(self._updates)
         return weights.astype(np.float32)

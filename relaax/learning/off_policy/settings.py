@@ -11,6 +11,8 @@ from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_v
 from relaax.algorithm_base import Section
 from relaax.learning.action_mask import ActionMask, inputs_of
 from relaax.learning.action_settings import ActionSettings, Numbers
+from relaax.learning.exploration.schedules import Linear
+from relaax.learning.schedule import Schedule
 from relaax.learning.shapes import StateSize
 from relaax.observations import Shapes
 
@@ -28,6 +30,10 @@ class PrioritySection(Section):
     beta_updates: PositiveInt = 100_000
     #: Added to the error of a transition, so that each is drawn at some time.
     least_priority: PositiveFloat = 1e-3
+
+    def beta_schedule(self) -> Schedule:
+        """Return beta by update."""
+        return Schedule("beta of priorities", self.beta, 1.0, self.beta_updates, "beta_updates")
 
 
 class LearnersSection(Section):
@@ -83,6 +89,11 @@ class OffPolicySettings(Section):
     gpu: bool = False
     #: Seed of initial parameters, of action sampling and of what is drawn; None draws one.
     seed: int | None = Field(None, ge=0)
+
+    @property
+    def exploration_by_step(self) -> dict[str, Linear]:
+        """How much actors explore, by the global step and by name, as far as that changes."""
+        return {}
 
     @field_validator("hidden_layers", mode="before")
     @classmethod
@@ -166,3 +177,8 @@ class ContinuousSettings(ActionSettings, OffPolicySettings):
     def first_random_steps(self) -> int:
         """The global step up to which actions are drawn evenly."""
         return self.learning_starts if self.random_steps is None else self.random_steps
+
+    @property
+    def exploration_by_step(self) -> dict[str, Linear]:
+        """Actions are drawn evenly at first, and never again."""
+        return {"random actions (random_steps)": Linear(1.0, 0.0, 0.0, self.first_random_steps)}

@@ -1,4 +1,4 @@
-"""The interface of optimisers, and the clipping and annealing that any of them may have."""
+"""The interface of optimisers, and the clipping that any of them may have."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,14 +11,6 @@ from relaax.algorithm_base import FloatVector
 
 #: What an optimiser remembers, by the names that checkpoints give it.
 Slots = Mapping[str, npt.NDArray[Any]]
-
-
-def linear_anneal(initial: float, global_t: int, max_global_step: float) -> float:
-    """Return the rate at ``global_t``: ``initial`` at step 0, zero from ``max_global_step`` on.
-
-    Mnih et al. 2016, section 5.1.
-    """
-    return initial * max(0.0, 1.0 - global_t / max_global_step)
 
 
 def clip_by_global_norm(gradient: FloatVector, limit: float | None) -> tuple[FloatVector, float]:

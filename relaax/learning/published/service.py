@@ -2,6 +2,7 @@
 
 import threading
 from collections import deque
+from collections.abc import Mapping
 
 from relaax.algorithm_base import (
     BridgeBase,
@@ -18,6 +19,7 @@ from relaax.algorithm_base import (
     Wanted,
 )
 from relaax.algorithm_base.checkpoint import Fingerprint
+from relaax.learning.exploration.schedules import Linear
 from relaax.learning.parameter_server import ParameterServer
 from relaax.learning.published.parameters import PublishedParameters
 from relaax.metrics import EVALUATION_REWARD_AFTER, EVALUATION_REWARD_OF
@@ -32,10 +34,11 @@ def serve_published(
     max_global_step: float,
     saver: Saver,
     metrics: Metrics,
+    exploration: Mapping[str, Linear] | None = None,
 ) -> ParameterServerBase:
     """Return what serves ``initial`` [size], and then what is published.
 
-    ``fingerprint`` says what a checkpoint must agree on.
+    ``fingerprint`` says what a checkpoint must agree on, and ``exploration`` how actors explore.
     """
     parameters = PublishedParameters(initial)
     return _PublishedParameterServer(
@@ -44,6 +47,7 @@ def serve_published(
         saver=saver,
         fingerprint=fingerprint,
         max_global_step=max_global_step,
+        exploration=exploration,
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from relaax.algorithm_base import BridgeBase, Checkpoint, ConfigBase, LearnerBase, NullSaver, Saver
 from relaax.algorithm_base.checkpoint import (
     Fingerprint,
+    completed,
     require_same_fingerprint,
     require_same_shapes,
 )
@@ -54,7 +55,9 @@ def restore_latest(learner: LearnerBase, saver: Saver, fingerprint: Fingerprint)
     if checkpoint is None:
         return 0
     require_same_fingerprint(checkpoint.fingerprint, fingerprint, saver.location())
-    require_same_shapes(checkpoint, learner.state())
+    state = learner.state()
+    checkpoint = completed(checkpoint, state)
+    require_same_shapes(checkpoint, state)
     learner.restore(checkpoint.tensors)
     print(f"restored step {checkpoint.version:,} from {saver.location()}", flush=True)
     return checkpoint.version

@@ -349,7 +349,7 @@ class TrainingMonitor:
             reached = "-" if mean is None else f"{mean:.1f}"
             said += f"the mean return is {reached}, not {goal:g} as was the goal; "
         if end is EndOfTraining.STEPS and self._began_with >= (self._last_t or float("inf")):
-            said += "a larger max_global_step lets it go on; "
+            said += "a larger max_global_step lets it go on (docs/operations.md, Schedules); "
         where = self._parameter_server.checkpoint_location()
         return f"{said}weights and optimiser: checkpoint in {where}"
 

@@ -7,7 +7,7 @@ import pytest
 
 from relaax.errors import ConfigurationError
 from relaax.learning.networks import ParameterManifest, TensorSpec
-from relaax.learning.optimizers import RMSProp, linear_anneal
+from relaax.learning.optimizers import RMSProp
 from relaax.learning.optimizers.sections import RMSPropSettings
 from relaax.learning.parameter_store import ParameterStore
 
@@ -45,13 +45,6 @@ def test_rmsprop_by_hand():
     parameters = np.array([10.0], np.float32)
     RMSProp(1, RMSPropSettings(0.75, 3.0)).apply(parameters, np.array([2.0], np.float32), 0.5)
     assert parameters.tolist() == [9.5]
-
-
-@pytest.mark.parametrize(
-    ("global_t", "rate"), [(0, 8.0), (25, 6.0), (50, 4.0), (100, 0.0), (150, 0.0)]
-)
-def test_the_learning_rate_falls_linearly_to_zero(global_t: int, rate: float):
-    assert linear_anneal(8.0, global_t, 100) == rate
 
 
 def _store(size: int, decay: float = 0.5) -> ParameterStore:

@@ -2,11 +2,13 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from relaax.algorithm_base import CheckpointMismatch, NullMetrics, Saver
+from relaax.errors import ConfigurationError
 
 SECTION = {"action_size": 2, "state_size": [4], "seed": 1, "max_global_step": 100}
 
@@ -49,6 +51,51 @@ def test_a_restored_training_goes_on_where_it_was(make):
         first.bridge().get_values().vector, second.bridge().get_values().vector
     )
     assert second.bridge().get_values().version.number == 2
+
+
+def moved_by(server, steps=0):
+    """How far one gradient moves the parameters: the learning rate, of plain SGD."""
+    before = server.bridge().get_values().vector
+    gradient = np.ones(before.size, np.float32)
+    after = server.bridge().synchronize(gradient, steps).vector
+    return float(np.mean(before - after))
+
+
+def test_a_larger_max_global_step_continues_from_the_rate_that_is_reached(make, caplog):
+    saver = Memory()
+    first = make(saver, SGD={"momentum": 0}, initial_learning_rate=1.0)
+    assert moved_by(first, 50) == pytest.approx(1.0)
+    assert moved_by(first) == pytest.approx(0.5, rel=1e-3)
+    first.save_checkpoint()
+    second = make(saver, SGD={"momentum": 0}, initial_learning_rate=1.0, max_global_step=200)
+    second.restore_latest_checkpoint()
+    assert "the learning rate at step 50 goes on with 0.5 and goes to 0 at step 200" in caplog.text
+    assert moved_by(second, 75) == pytest.approx(0.5, rel=1e-3)
+    assert moved_by(second) == pytest.approx(0.25, rel=1e-3)
+
+
+def test_a_training_that_has_ended_says_how_to_begin_a_new_schedule(make):
+    saver = Memory()
+    first = make(saver, SGD={"momentum": 0})
+    first.bridge().increment_global_t(100)
+    first.save_checkpoint()
+    with pytest.raises(ConfigurationError, match="anneal_from: 100 in the algorithm section"):
+        make(saver, SGD={"momentum": 0}, max_global_step=200).restore_latest_checkpoint()
+    again = make(
+        saver, SGD={"momentum": 0}, initial_learning_rate=1.0, max_global_step=200, anneal_from=100
+    )  # fmt: skip
+    again.restore_latest_checkpoint()
+    assert moved_by(again) == pytest.approx(1.0)
+    make(saver, SGD={"momentum": 0}, max_global_step=200, learn=False).restore_latest_checkpoint()
+
+
+def test_a_checkpoint_of_before_schedules_were_remembered_is_restored(make):
+    saver = Memory()
+    make(saver).save_checkpoint()
+    tensors = dict(saver.checkpoint.tensors)
+    del tensors["schedule/learning rate"]
+    saver.checkpoint = replace(saver.checkpoint, tensors=tensors)
+    make(saver).restore_latest_checkpoint()
 
 
 @pytest.mark.parametrize("optimizer", ["Adam", "SGD"])

@@ -320,7 +320,7 @@ def test_rewards_are_scaled_and_then_cut(play):
 @pytest.mark.parametrize("kind", ["discrete", "recurrent"])
 def test_a_learner_goes_on_from_its_state_to_the_bit(play, kind):
     keys = {**KINDS[kind], "learning_rate_schedule": "kl", "filter_rewards": True}
-    played, restored = play(**keys), play(**keys, policy_clip=0.5)
+    played, restored = play(**keys), play(**keys)
     first, second = played.play(), played.play()
     played.learner.step(first)
     # As many rows, so that its generator has drawn as much; all else is different.
@@ -330,3 +330,23 @@ def test_a_learner_goes_on_from_its_state_to_the_bit(play, kind):
         each.step(second)
     for name, value in played.learner.state().items():
         np.testing.assert_array_equal(restored.learner.state()[name], value, err_msg=name)
+
+
+def test_a_learner_that_goes_on_keeps_what_it_has_adapted_and_takes_the_rest_as_configured(play):
+    played = play(**KINDS["discrete"], learning_rate_schedule="kl")
+    for _ in range(3):
+        played.learner.step(played.play())
+    restored = play(**KINDS["discrete"], learning_rate_schedule="kl", policy_clip=0.1)
+    restored.learner.restore(played.learner.state())
+    assert restored.knobs().learning_rate == played.knobs().learning_rate != 3e-4
+    assert restored.knobs().clip == 0.1
+
+
+def test_a_larger_max_global_step_does_not_raise_the_learning_rate(play, caplog):
+    played = play(**KINDS["discrete"], max_global_step=40)
+    played.learner.step(played.play())
+    reached = played.learner.state()["counts"][0]
+    restored = play(**KINDS["discrete"], max_global_step=1e6)
+    restored.learner.restore(played.learner.state())
+    left = 3e-4 * (1 - reached / 40)
+    assert f"the learning rate at step {reached} goes on with {left:g}" in caplog.text
