@@ -55,7 +55,7 @@ def test_what_is_learnt_is_published_and_every_step_is_stored_once(
 
 @SHARED
 def test_a_learner_that_is_killed_goes_on_from_its_checkpoint(training: Training, bridge: Bridge):
-    training.configure(SMALL_SAC, learner={"checkpoint-interval": 1.0, "save-replay": True})
+    training.configure(SMALL_SAC, learner={"checkpoint-interval": 1.0})
     training.start_parameter_server()
     learner = training.start_learner()
     training.start_rlx_server()
@@ -106,7 +106,7 @@ def test_a_learner_that_has_lost_its_checkpoints_does_not_replace_what_was_learn
 
 @SHARED
 def test_what_a_killed_learner_had_stored_is_counted(training: Training, bridge: Bridge):
-    training.configure(SMALL_SAC, learner={"checkpoint-interval": 1.0})
+    training.configure(SMALL_SAC, learner={"checkpoint-interval": 1.0, "save-replay": False})
     training.start_parameter_server()
     learner = training.start_learner()
     training.start_rlx_server()

@@ -1,6 +1,7 @@
 """The same training twice: the same parameters, to the bit."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -74,9 +75,10 @@ class Run:
         self._case = case
         self.training = Training(directory, case.workers)
 
-    def start(self, last_step: int) -> None:
-        """Start all of it, up to ``last_step``."""
-        algorithm = {**self._case.algorithm, "max_global_step": last_step}
+    def start(self, first_step: int, last_step: int) -> None:
+        """Start all of it, from ``first_step`` to ``last_step``, with a schedule of that length."""
+        steps = {"anneal_from": first_step, "max_global_step": last_step}
+        algorithm = {**self._case.algorithm, **steps}
         self.training.configure(algorithm, {}, {"seed": 7})
         self._parameter_server = self.training.start_parameter_server()
         self._rlx_server = self.training.start_rlx_server()
@@ -127,9 +129,9 @@ def _runs(tmp_path: Path, case: Case):
 
 def test_one_seed_and_one_connection_give_the_same_parameters_also_after_a_restart(runs, case):
     before = b""
-    for last_step in case.ends:
+    for first_step, last_step in pairwise((0, *case.ends)):
         for run in runs:
-            run.start(last_step)
+            run.start(first_step, last_step)
         first, second = (run.result() for run in runs)
         assert first.keys() == second.keys()
         assert 0 <= first["step"] - last_step < case.rollouts * case.algorithm["episode_len"]

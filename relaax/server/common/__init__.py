@@ -10,6 +10,7 @@
 ``start_folder``        whether a Procfile is started where its files are
 ``checkpoint_sets``     a checkpoint of which each shard of a parameter server saves a part
 ``exploitation``        what a checkpoint holds, for what acts without a parameter server
+``available_memory``    how much memory there is, of the machine and of the container
 ``directory_lock``      keeps other processes from that
 ``replay_port``         the gRPC port of a replay
 ``training_watch``      counts steps, and asks whether the training is over

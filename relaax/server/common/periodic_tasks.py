@@ -27,13 +27,23 @@ def run_tasks(
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
     """Do each of ``tasks`` when it is due until ``stop`` is set or ``is_over``."""
+    begin_tasks(tasks, clock)
+    while not stop.wait(POLL_S) and not is_over():
+        do_due(tasks, clock)
+
+
+def begin_tasks(tasks: Sequence[Task], clock: Callable[[], float] = time.monotonic) -> None:
+    """Let the intervals of ``tasks`` begin now."""
     for task in tasks:
         task.due = clock() + task.interval_s
-    while not stop.wait(POLL_S) and not is_over():
-        for task in tasks:
-            if clock() >= task.due:
-                task.do()
-                task.due = clock() + task.interval_s
+
+
+def do_due(tasks: Sequence[Task], clock: Callable[[], float] = time.monotonic) -> None:
+    """Do each of ``tasks`` that is due."""
+    for task in tasks:
+        if clock() >= task.due:
+            task.do()
+            task.due = clock() + task.interval_s
 
 
 class TasksThread:

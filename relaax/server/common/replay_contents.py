@@ -18,7 +18,7 @@ def restored_contents(
     replay: Replay, spec: ReplaySpec, store: BlobStore, saves: SaveRecord | None = None
 ) -> "Contents":
     """Restore what ``store`` has of a replay, and say so; return what saves it again."""
-    contents = Contents(replay, spec, CheckpointSaver(store, keep=1), saves)
+    contents = Contents.of(replay, spec, store, saves)
     if count := contents.restore():
         print(f"restored {count:,} steps from {store.location()}", flush=True)
     return contents
@@ -47,6 +47,13 @@ class Contents:
             **spec.fingerprint,
         }
         self._saved = 0
+
+    @classmethod
+    def of(
+        cls, replay: Replay, spec: ReplaySpec, store: BlobStore, saves: SaveRecord | None = None
+    ) -> "Contents":
+        """Return what saves a replay to ``store``, and restores nothing."""
+        return cls(replay, spec, CheckpointSaver(store, keep=1), saves)
 
     def restore(self) -> int:
         """Restore what was saved last, if any; return how many steps that are.

@@ -84,11 +84,11 @@ class OwnReplay:
         return self.source.actions - self._counted_before
 
     def count_lost(self, global_t: int) -> None:
-        """See Experience: what a learner before had stored is gone, unless it was saved.
+        """See Experience: what a learner before had stored is gone, unless it was restored.
 
         What a save lacks is counted as soon as workers go on.
         """
-        if global_t > 0 and self._contents is None:
+        if global_t > 0 and not self._counted_before:
             self.source.count_lost(global_t)
             _log.warning(
                 "the %d steps of before this start are not stored any more (--save-replay keeps "

@@ -152,6 +152,8 @@ class LearnerLoop:
         self._waits = waits
         self._why_no_batch = "no batch is ready"
         self._lineage = lineage
+        #: When something is to be done again.
+        self._tend_at = self._save_at = 0.0
         #: Steps that were taken, and those of the last checkpoint.
         self.iteration = self._saved_iteration = first_iteration
 
@@ -161,7 +163,7 @@ class LearnerLoop:
         What an algorithm's own code raises is raised here, when what was reached has been saved.
         LearningDiverged where there is nothing left that could be.
         """
-        self._publish()
+        self.begin()
         try:
             with closing(self._batches()) as batches:
                 self._learn(batches, lambda: stop.wait(0) or is_over())
@@ -177,14 +179,20 @@ class LearnerLoop:
 
     def begin(self) -> None:
         """Publish what there is; what drives the learner itself calls ``take_step`` then."""
+        self._tend_at = time.monotonic()
+        self._save_at = self._tend_at + self._checkpoint_interval_s
         self._publish()
 
     def take_step(self) -> bool:
-        """Take one step in this thread, if a batch is there now; return whether it was."""
+        """Take one step in this thread, if a batch is there now; return whether it was.
+
+        What is due, such as a checkpoint, is done as well.
+        """
         batch = self._fetch(0.0)
         if batch is not None:
             self._step(batch)
         self.measured.store_if_due()
+        self._do_what_is_due()
         return batch is not None
 
     def finish(self) -> None:
@@ -196,17 +204,18 @@ class LearnerLoop:
     def _learn(
         self, batches: Prefetcher[_Batch] | OnDemand[_Batch], is_over: Callable[[], bool]
     ) -> None:
-        save_at = tend_at = time.monotonic()
-        save_at += self._checkpoint_interval_s
         while not is_over():
             self._learn_from(batches)
-            now = time.monotonic()
-            if now >= tend_at:
-                tend_at = now + _TEND_S
-                self._tend()
-            if now >= save_at:
-                save_at = now + self._checkpoint_interval_s
-                self._save_or_warn()
+            self._do_what_is_due()
+
+    def _do_what_is_due(self) -> None:
+        now = time.monotonic()
+        if now >= self._tend_at:
+            self._tend_at = now + _TEND_S
+            self._tend()
+        if now >= self._save_at:
+            self._save_at = now + self._checkpoint_interval_s
+            self._save_or_warn()
 
     def _batches(self) -> Prefetcher[_Batch] | OnDemand[_Batch]:
         if self._learner.is_on_policy:

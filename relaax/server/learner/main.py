@@ -20,11 +20,10 @@ from relaax.replay.specs import ReplaySpec
 from relaax.server.common.access import begin_server
 from relaax.server.common.algorithm_loader import load_algorithm, make_config
 from relaax.server.common.checkpoint_list import print_checkpoints
-from relaax.server.common.checkpoint_place import store_of, wait_for_store
+from relaax.server.common.checkpoint_place import wait_for_store
 from relaax.server.common.configuration import (
     LearnerConfiguration,
     LearnerOptions,
-    S3Location,
     leave_at_once,
     load_learner,
     require_interval_of_eviction,
@@ -43,20 +42,17 @@ from relaax.server.common.operators import (
 from relaax.server.common.operators.families import counters
 from relaax.server.common.operators.port import away
 from relaax.server.common.periodic_tasks import Task
-from relaax.server.common.replay_contents import restored_contents
 from relaax.server.common.replay_metrics import replay_figures
-from relaax.server.common.saver import BlobStore, CheckpointSaver
+from relaax.server.common.saver import CheckpointSaver
 from relaax.server.common.stop_signal import Stop, StopSignal
 from relaax.server.common.training_watch import TrainingWatch, first_answer
 from relaax.server.learner.builder import make_learner, make_loop, random_numbers, restore_learner
 from relaax.server.learner.experience import Experience, OwnReplay, ReplayServers
+from relaax.server.learner.kept_replay import kept_contents
 from relaax.server.learner.lineage import connect_restored
 from relaax.server.learner.loop import LearnerLoop
 
 _log = logging.getLogger(__name__)
-
-#: Below the learner's own checkpoints.
-REPLAY = "replay"
 
 #: How long a learner that shares gradients waits for a parameter server that is away.
 SHARING_WAIT_S = 2.0
@@ -176,11 +172,7 @@ def _loop(
     bridge = algorithm.BridgeControl().parameter_server_stub(str(options.parameter_server))
     resources.callback(bridge.close)
     experience = _experience(
-        options,
-        algorithm.replay_spec(config),
-        learner.table,
-        random_numbers(section),
-        bridge.metrics(),
+        options, algorithm.replay_spec(config), learner, random_numbers(section), bridge.metrics()
     )
     resources.callback(experience.close)
     connect = partial(connect_restored, learner, bridge, restored.iteration, options.start_afresh)
@@ -283,39 +275,31 @@ def _connect(
 def _experience(
     options: LearnerOptions,
     spec: ReplaySpec,
-    table: str,
+    learner: LearnerBase,
     random: np.random.Generator,
     metrics: Metrics,
 ) -> Experience:
     """Return replay servers, if they are named, or else a replay in this process."""
     if options.replay_servers is None:
-        return _own_replay(options, spec, random, metrics)
-    return ReplayServers(options.replay_servers, table, spec, random, metrics)
+        return _own_replay(options, spec, learner.is_on_policy, random, metrics)
+    return ReplayServers(options.replay_servers, learner.table, spec, random, metrics)
 
 
 def _own_replay(
-    options: LearnerOptions, spec: ReplaySpec, random: np.random.Generator, metrics: Metrics
+    options: LearnerOptions,
+    spec: ReplaySpec,
+    is_on_policy: bool,
+    random: np.random.Generator,
+    metrics: Metrics,
 ) -> OwnReplay:
     """Return a replay in this process, with what was saved of it."""
-    replay, contents = spec.make(random, options.lease), None
-    tasks = []
-    place = _place_of_replay(options) if options.save_replay else None
-    if place is not None:
-        contents = restored_contents(replay, spec, place)
+    replay, tasks = spec.make(random, options.lease), []
+    contents = kept_contents(options, replay, spec, is_on_policy)
+    if contents is not None:
         tasks.append(Task(options.checkpoint_interval, contents.save_or_warn))
     if options.evict_after is not None:
         tasks.append(Task(options.evict_interval, partial(replay.evict, options.evict_after)))
     return OwnReplay(replay, options.bind, metrics, tasks, contents)
-
-
-def _place_of_replay(options: LearnerOptions) -> BlobStore | None:
-    """Return where the stored steps are saved: beside the checkpoints."""
-    directory, s3 = options.checkpoint_dir, options.checkpoint_aws_s3
-    return store_of(
-        None if directory is None else directory / REPLAY,
-        None if s3 is None else S3Location(s3.bucket, f"{s3.key}/{REPLAY}"),
-        options.aws,
-    )
 
 
 if __name__ == "__main__":

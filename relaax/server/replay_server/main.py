@@ -1,5 +1,6 @@
 """The command ``relaax-replay-server``, which wires the process together."""
 
+import logging
 import secrets
 import sys
 import time
@@ -38,6 +39,8 @@ from relaax.server.common.replay_metrics import ReplayMetrics, replay_figures
 from relaax.server.common.replay_port import LINGER_S, ReplayPort
 from relaax.server.common.stop_signal import StopSignal
 from relaax.server.common.training_watch import TrainingWatch
+
+_log = logging.getLogger(__name__)
 
 #: Actions since the start: those that were stored, and those that the parameter server has counted.
 STORED, COUNTED = "stored", "counted"
@@ -116,7 +119,13 @@ def _contents(
         None if s3 is None else S3Location(s3.bucket, f"{s3.key}/{options.own_name}"),
         options.aws,
     )
-    return None if store is None else restored_contents(replay, spec, store, saves)
+    if store is None:
+        _log.warning(
+            "the stored steps are not saved: there is neither --checkpoint-dir nor "
+            "--checkpoint-aws-s3. Steps that are lost with this server must come anew"
+        )
+        return None
+    return restored_contents(replay, spec, store, saves)
 
 
 def _port(options: ReplayServerOptions, replay: Replay) -> ReplayPort:

@@ -6,7 +6,6 @@
 ``lobby``               where connections are until they have proved themselves, by ``entrance``
 ``limits``              how much clients may ask for, also in one message
 ``admission``           whether there is memory for another connection
-``available_memory``    how much there is, of the machine and of the container
 ``connection_workers``  a worker for each connection
 ``shared_workers``      workers that share all connections, and ``handover``, the way to them
 ``children``            the processes that are forked: started, counted, reaped and stopped

@@ -14,8 +14,8 @@ from relaax.address import Address, host_of, peer_of
 from relaax.live_lines import Figure, LiveLineWriter
 from relaax.protocol import FrameConnection
 from relaax.protocol.binary import ErrorCode
+from relaax.server.common.available_memory import AvailableMemory
 from relaax.server.rlx_server.admission import AdmissionDecision
-from relaax.server.rlx_server.available_memory import AvailableMemory
 from relaax.server.rlx_server.children import END_OF_TRAINING, STOP, Children, ExitedChild
 from relaax.server.rlx_server.limits import ConnectionLimits
 from relaax.server.rlx_server.lobby import Lobby

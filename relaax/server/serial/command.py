@@ -2,6 +2,7 @@
 
 import itertools
 import logging
+import secrets
 import signal
 import socket
 import time
@@ -24,7 +25,9 @@ from relaax.server.common.algorithm_loader import Algorithm, load_algorithm, mak
 from relaax.server.common.configuration import load_learner, load_parameter_server, load_rlx_server
 from relaax.server.common.logs import start_logging
 from relaax.server.common.operators import OperatorPort
+from relaax.server.common.periodic_tasks import Task, begin_tasks, do_due
 from relaax.server.learner.builder import make_learner, make_loop, random_numbers, restore_learner
+from relaax.server.learner.kept_replay import kept_contents
 from relaax.server.learner.loop import LearnerLoop
 from relaax.server.parameter_server.training_monitor import (
     CHECK_INTERVAL_S,
@@ -45,9 +48,6 @@ from relaax.server.serial.processes import (
     read_processes,
 )
 from relaax.server.serial.worker import SerialWorker
-
-#: The replay's name for the one that writes.
-_NAME = "this process"
 
 _log = logging.getLogger(__name__)
 
@@ -71,7 +71,9 @@ class SerialLearner:
         self._next: dict[int, int] = {}
         #: Steps of one slot each that have not been stored.
         self._waiting: deque[tuple[int, StepBatch]] = deque()
-        mistakes = replay.open_writer(_NAME, replay.schema)
+        #: The replay's name for the one that writes: what it has restored was written by others.
+        self._name = f"this process, {secrets.token_hex(8)}"
+        mistakes = replay.open_writer(self._name, replay.schema)
         if mistakes:
             raise ConfigurationError("; ".join(mistakes))
         loop.begin()
@@ -103,7 +105,7 @@ class SerialLearner:
             rows = {name: steps.columns[name] for name in self._replay.schema.columns}
             first = self._next.get(slot, 0)
             try:
-                self._next[slot] = self._replay.append(_NAME, slot, first, rows, steps.flags)
+                self._next[slot] = self._replay.append(self._name, slot, first, rows, steps.flags)
             except NotReady:
                 if not self._loop.take_step():  # which also lets go of what was drawn before
                     break
@@ -255,8 +257,13 @@ def _learner(
     restored = restore_learner(learner, config, configuration, resources)
     spec = algorithm.replay_spec(config)
     replay = spec.make(random_numbers(section), options.lease)
+    contents, tasks = kept_contents(options, replay, spec, learner.is_on_policy), []
+    if contents is not None:
+        resources.callback(contents.save)
+        tasks.append(Task(options.checkpoint_interval, contents.save_or_warn))
+        begin_tasks(tasks)
     learner.connected(bridge)
-    loop = make_loop(restored, replay, bridge, options, restored.save)
+    loop = make_loop(restored, replay, bridge, options, restored.save, lambda: do_due(tasks))
     limiter = getattr(spec.tables[learner.table], "limiter", None)
     has_ratio = getattr(limiter, "samples_per_insert", None) is not None
     sink = SerialLearner(loop, replay, bridge, has_ratio or learner.is_on_policy)

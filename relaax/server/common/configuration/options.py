@@ -184,10 +184,11 @@ class LearnerOptions(CheckpointOptions, StoringOptions, FollowingOptions):
         "let what this learner publishes replace what is published, also where it does not "
         "continue that; by default it is refused then",
     )
-    save_replay: SwitchOption = option(
-        False,
-        "save the stored steps, too, whenever a checkpoint is saved; those of replay servers have "
-        "places of their own",
+    save_replay: SwitchOption | None = option(
+        None,
+        "save the stored steps, too, whenever a checkpoint is saved; by default they are, where "
+        "all of a full replay fit on the disk of --checkpoint-dir and, as copies, in the memory; "
+        "those of replay servers have places of their own",
     )
 
 

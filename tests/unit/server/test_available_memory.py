@@ -8,7 +8,7 @@ import psutil
 import pytest
 from clock import Clock
 
-from relaax.server.rlx_server.available_memory import AvailableMemory, memory_groups
+from relaax.server.common.available_memory import AvailableMemory, memory_groups
 
 MIB = 2**20
 

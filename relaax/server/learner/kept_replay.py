@@ -1,0 +1,100 @@
+"""Whether a learner saves what its own replay holds, and where."""
+
+import logging
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from relaax.errors import CheckpointMismatch
+from relaax.replay.replay import Replay
+from relaax.replay.specs import ReplaySpec
+from relaax.server.common.available_memory import AvailableMemory
+from relaax.server.common.checkpoint_place import store_of
+from relaax.server.common.configuration import LearnerOptions, S3Location
+from relaax.server.common.replay_contents import Contents, restored_contents
+from relaax.server.common.saver import BlobStore
+
+_log = logging.getLogger(__name__)
+
+#: Below the learner's own checkpoints.
+REPLAY = "replay"
+
+#: What a storage and its tables remember of a step, beside its columns: numbers of 8 bytes.
+_BYTES_BESIDE = 96
+
+#: So much of what is free may be taken.
+_SHARE = 0.9
+
+
+def kept_contents(
+    options: LearnerOptions, replay: Replay, spec: ReplaySpec, is_on_policy: bool
+) -> Contents | None:
+    """Restore what was saved of ``replay``, if it is to be saved; return what saves it again.
+
+    By default it is saved where the steps of a full replay fit on the disk, and their copies in the
+    memory, but for a learner that is on policy: it does without old ones. Where they do not, a line
+    of the log says why. CheckpointMismatch for the contents of another replay, where ``options``
+    ask for them; by default that one begins empty, with a warning.
+    """
+    wanted = options.save_replay
+    if wanted is False or (wanted is None and is_on_policy):
+        return None
+    store = _place(options)
+    why_not = None if wanted else _obstacle(options, spec)
+    if why_not is not None:
+        _log.warning(
+            "the stored steps are not saved: %s. A learner that is started again will learn when "
+            "there are enough new ones", why_not
+        )  # fmt: skip
+    if store is None or why_not is not None:
+        return None
+    try:
+        return restored_contents(replay, spec, store)
+    except CheckpointMismatch as error:
+        if wanted:
+            raise
+        _log.warning("the replay begins without the steps that were saved: %s", error)
+        return Contents.of(replay, spec, store)
+
+
+def _place(options: LearnerOptions) -> BlobStore | None:
+    """Return where the stored steps are saved: beside the checkpoints."""
+    directory, s3 = options.checkpoint_dir, options.checkpoint_aws_s3
+    return store_of(
+        None if directory is None else directory / REPLAY,
+        None if s3 is None else S3Location(s3.bucket, f"{s3.key}/{REPLAY}"),
+        options.aws,
+    )
+
+
+def _obstacle(options: LearnerOptions, spec: ReplaySpec) -> str | None:
+    """Return why they are not saved by default; None where they are."""
+    directory = options.checkpoint_dir
+    if options.checkpoint_aws_s3 is not None:
+        return "each save would send all of them to S3 (--save-replay does so)"
+    if directory is None:
+        return "there is no --checkpoint-dir"
+    return misfit(spec, directory / REPLAY, lambda: AvailableMemory().bytes())
+
+
+def misfit(spec: ReplaySpec, directory: Path, available: Callable[[], int]) -> str | None:
+    """Return why there is no room to save a full replay in ``directory``; None where there is.
+
+    While one save is written, the one before is still there. The memory has the replay itself, a
+    copy of it, and the bytes that are written of that.
+    """
+    size = spec.capacity * (spec.schema.bytes + _BYTES_BESIDE)
+    saved = sum(path.stat().st_size for path in directory.glob("*") if path.is_file())
+    place = directory
+    while not place.exists():
+        place = place.parent
+    for what, need, free in (
+        (f"the disk of {directory}", 2 * size - saved, shutil.disk_usage(place).free),
+        ("the memory", 3 * size, available()),
+    ):
+        if need > _SHARE * free:
+            return (
+                f"replay_size: {spec.capacity:,} steps may need {need / 1e9:,.1f} GB of {what}, "
+                f"which has {free / 1e9:,.1f} GB (--save-replay saves them all the same)"
+            )
+    return None
