@@ -29,9 +29,9 @@ def steps(first: int, count: int, *, start: bool = True, end: int = TERMINATED):
     return rows, flags
 
 
-def filled(*episodes, capacity: int = 256, block: int = 8, slot: int = 0) -> Storage:
+def filled(*episodes, capacity: int = 256, slot: int = 0) -> Storage:
     """A storage with these ``steps`` in one slot."""
-    storage = Storage(SCHEMA, capacity, block)
+    storage = Storage(SCHEMA, capacity)
     for rows, flags in episodes:
         storage.append(slot, rows, flags)
     return storage

@@ -39,7 +39,7 @@ class Server(ServedReplay):
     """A replay server with one table of transitions."""
 
     def __init__(self, port=0, limiter=None, capacity=4096, threads=4, schema=SCHEMA):
-        self.storage = Storage(schema, capacity, 16)
+        self.storage = Storage(schema, capacity)
         selector = Uniform(self.storage.capacity, np.random.default_rng(0))
         self.table = Table(self.storage, Transitions(), selector, limiter or Limiter())
         self._late_s = 0.0

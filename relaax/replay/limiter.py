@@ -10,6 +10,7 @@ from relaax.errors import ConfigurationError
 class Limiter:
     """Lets draws begin at ``min_items``, and holds them near ``samples_per_insert`` of each item.
 
+    Draws begin when so many items have ever been inserted, however many of them are still there.
     With S drawn and I inserted items, D = I * samples_per_insert - S stays within ``error_buffer``
     of ``min_items * samples_per_insert``: nothing is drawn below that, nothing is inserted above
     (Cassirer et al. 2021, section 3.4). Without ``samples_per_insert`` only ``min_items`` and
@@ -51,17 +52,29 @@ class Limiter:
         ahead = (inserted - self.min_items) * self.samples_per_insert - charged
         return ahead <= self.error_buffer
 
-    def allowance(self, items: int, inserted: int, charged: int) -> float:
-        """Return how many of ``items`` may be drawn now: infinite without a ratio.
+    def allowance(self, inserted: int, charged: int) -> float:
+        """Return how many items may be drawn now: infinite without a ratio.
 
-        ``charged`` is how many draws have been counted so far.
+        ``inserted`` items ever came, and ``charged`` draws have been counted so far.
         """
-        if items < self.min_items:
+        if inserted < self.min_items:
             return 0.0
         if self.samples_per_insert is None:
             return math.inf
         ahead = (inserted - self.min_items) * self.samples_per_insert - charged
         return max(0.0, math.floor(ahead + self.error_buffer))
+
+    def resumed(self, inserted: int, charged: int) -> int:
+        """Return how many draws count as made where a table goes on that had another limiter.
+
+        Those that bring D within the buffer: with another ratio, or without one, draws may have run
+        ahead by so many that either side would stand still for as long as the training before.
+        """
+        if self.samples_per_insert is None:
+            return charged
+        due = max(0, inserted - self.min_items) * self.samples_per_insert
+        least, most = max(0.0, due - self.error_buffer), due + self.error_buffer
+        return round(min(max(charged, least), most))
 
     def share(self, of: int) -> "Limiter":
         """Return the limiter of one of ``of`` servers, whose shares make up this one."""

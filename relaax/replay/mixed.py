@@ -1,5 +1,6 @@
 """Batches that are made of fixed parts of several tables."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -96,6 +97,18 @@ class Mixed:
         """See Table: what all tables have handed out is not worked on any more."""
         for table in self._tables:
             table.let_go()
+
+    @property
+    def most_rows_at_once(self) -> float:
+        """See Table: the tables decide."""
+        return math.inf
+
+    def least_rows(self, slots: int) -> int:
+        """See Table: the tables decide."""
+        return 0
+
+    def left(self, slot: int) -> None:
+        """See Table: the tables take note."""
 
     def appended(self, slot: int, rows: IntArray) -> None:
         """See Table: the tables take them up."""

@@ -1,9 +1,9 @@
 """Stored steps and the tables over them, for many threads."""
 
+import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
 from time import monotonic, sleep
 from typing import Any
 
@@ -20,7 +20,7 @@ from relaax.replay.snapshot import Snapshot
 from relaax.replay.storage import ENDS, FINAL, GAP, NONE, START, Flags, Storage
 from relaax.replay.table import Sample, Table, TableState, require_priorities
 from relaax.replay.times import Rates, Times
-from relaax.replay.writers import MissingSteps, Slot, Writers
+from relaax.replay.writers import MissingSteps, Slot, TooManyEnvironments, Writers
 
 Array = npt.NDArray[Any]
 
@@ -68,6 +68,11 @@ class Replay:
         self._on_stored: Callable[[int], object] = lambda actions: None
         self._changes = 0
         self._is_over = False
+        #: By table: what was asked for last, if that was not there.
+        self._unmet: dict[str, tuple[int, int | None]] = {}
+        rows_at_once = min((table.most_rows_at_once for table in tables.values()), default=math.inf)
+        #: So many steps are taken at once: what was there stays for others to be made of it.
+        self._most_at_once = int(max(1, min(storage.capacity // 2, rows_at_once)))
         self._rates = Rates(RATES_OVER_S)
 
     def __len__(self) -> int:
@@ -136,11 +141,21 @@ class Replay:
             self._writers.require(writer)
             return self.schema
 
+    @property
+    def lease_s(self) -> float:
+        """How often a writer must be heard of, so that it keeps its slots."""
+        return self._writers.lease_s
+
+    def hear_writer(self, name: str) -> None:
+        """Take note that a writer is connected; UnknownWriter."""
+        with self._changed:
+            self._writers.hear(name)
+
     def close_writer(self, name: str) -> None:
         """Let no more be written by ``name``; its unfinished episodes end."""
         with self._changed:
             self._changes += 1
-            self._end_episodes(self._writers.close(name))
+            self._leave(self._writers.close(name))
 
     def append(
         self,
@@ -155,32 +170,29 @@ class Replay:
 
         An episode that begins before the one before it has ended cuts that one off, and a ``GAP``
         does, too: what follows it lies in rows apart. Return the number of the step that must come
-        next. NotReady if the tables do not take the steps within
-        ``timeout_s``; UnknownWriter, MissingSteps; ValueError for other columns.
+        next. NotReady if the tables do not take all steps within ``timeout_s``: those that they
+        have taken are known when they come again. UnknownWriter, MissingSteps, TooManyEnvironments;
+        ValueError for other columns.
         """
         self._settle({name: row.dtype for name, row in rows.items()})
         self.schema.check(rows, len(flags))
+        deadline, known = monotonic() + timeout_s, 0
         with self._changed:
-            if self._is_over:
-                return self._drop(first, len(flags))
-            known = self._known_steps(writer, environment, first)
-            if known < len(flags):
-                slot, more = self._writers.slot(writer, environment), flags[known:]
-                if not self._changed.wait_for(lambda: self._may_insert(slot, more), timeout_s):
+            while not self._is_over:
+                before, known = known, min(self._known(writer, environment, first), len(flags))
+                self._duplicate_steps += known - before
+                slot = self._writers.slot(writer, environment)
+                if known == len(flags):
+                    self._changes += len(flags)
+                    slot.may_have_gap = False
+                    return slot.next_step
+                piece = _piece(flags, known, self._most_at_once)
+                if self._may_insert(slot, flags[piece]):
+                    self._insert(slot, {name: rows[name][piece] for name in rows}, flags[piece])
+                    known = piece.stop
+                elif not self._changed.wait(max(0.0, deadline - monotonic())):
                     raise NotReady("the tables are full")
-                if self._is_over:
-                    return self._drop(first, len(flags))
-                # Meanwhile the same steps may have come again, and have been stored.
-                known = self._known_steps(writer, environment, first)
-            self._changes += len(flags)
-            slot, new = self._writers.slot(writer, environment), slice(min(known, len(flags)), None)
-            self._duplicate_steps += new.start or 0
-            if known < len(flags):
-                with self.times.of("insert"):
-                    for piece in _pieces(flags, new.start):
-                        self._take(slot, {name: rows[name][piece] for name in rows}, flags[piece])
-            slot.may_have_gap = False
-            return slot.next_step
+            return self._drop(first + known, len(flags) - known)
 
     def sample(
         self,
@@ -200,10 +212,14 @@ class Replay:
         with self._changed:
             source.let_go()
             self._changed.notify_all()
+            if not source.may_draw(count, charge):
+                self._unmet[table] = count, charge  # steps that are kept out may make it possible
+                self._changed.notify_all()
             if not self._changed.wait_for(lambda: source.may_draw(count, charge), timeout_s):
                 raise NotReady(
                     f"{len(source)} items are in {table}, of which {count} are not ready"
                 )
+            self._unmet.pop(table, None)
             self._changes += count
             with self.times.of("sample"):
                 sample = source.draw(count, charge, empty=empty)
@@ -235,7 +251,7 @@ class Replay:
         with self._changed:
             slots = self._writers.expired()
             self._changes += len(slots)
-            self._end_episodes(slots)
+            self._leave(slots)
 
     def end(self) -> None:
         """Acknowledge what still comes and store none of it, so that no writer waits any more."""
@@ -244,7 +260,7 @@ class Replay:
             self._changed.notify_all()
 
     def evict(self, older_than_s: float) -> None:
-        """Evict what was stored longer ago, the oldest first, and a block of steps at once."""
+        """Evict what was stored longer ago, the oldest first."""
         with self._changed:
             before = self._storage.evicted
             self._storage.evict_before(monotonic() - older_than_s)
@@ -333,9 +349,11 @@ class Replay:
         self._dropped_steps += count
         return first + count
 
-    def _known_steps(self, writer: str, environment: int, first: int) -> int:
+    def _known(self, writer: str, environment: int, first: int) -> int:
         """Return how many steps from ``first`` on are stored; MissingSteps before that one."""
         slot = self._writers.slot(writer, environment)
+        if slot.next_step == 0:
+            self._require_room()
         if slot.next_step < first and slot.may_have_gap:
             self._skip(slot, first)
         if slot.next_step < first:
@@ -347,15 +365,31 @@ class Replay:
     def _skip(self, slot: Slot, first: int) -> None:
         """Go on at step ``first``, in rows apart: what was stored before this was lost."""
         self._changes += 1
-        self._end_episode(slot)
+        self._leave([slot])
         self._lost_steps += first - slot.next_step
         slot.number, slot.next_step = self._writers.new_number(), first
         slot.may_have_gap = False
+
+    def _require_room(self) -> None:
+        """Raise TooManyEnvironments where no item of those that are connected would be complete."""
+        slots, capacity = self._writers.connected_slots(), self._storage.capacity
+        needed = max((table.least_rows(slots) for table in self._tables.values()), default=0)
+        if needed > capacity:
+            raise TooManyEnvironments(
+                f"{capacity} steps are stored here, of {slots} environments, whose steps would be "
+                f"gone before an item of them is complete: {needed} are needed at least; raise "
+                f"replay_size, or let fewer environments play"
+            )
+
+    def _insert(self, slot: Slot, rows: Mapping[str, Array], flags: Flags) -> None:
+        with self.times.of("insert"):
+            self._take(slot, rows, flags)
 
     def _take(self, slot: Slot, rows: Mapping[str, Array], flags: Flags) -> None:
         if flags[0] & (START | GAP):
             self._end_episode(slot)
         if flags[0] & GAP and self._storage.newest(slot.number) != NONE:
+            self._leave([slot])
             slot.number = self._writers.new_number()
         places = self._storage.append(slot.number, rows, _with_ends(flags & ~np.uint8(GAP)))
         slot.next_step += len(flags)
@@ -369,7 +403,10 @@ class Replay:
     def _may_insert(self, slot: Slot, flags: Flags) -> bool:
         tables = self._tables.values()
         flags = np.where(flags & GAP, flags | START, flags)  # what was before is ended by both
-        return self._is_over or all(table.may_insert(slot.number, flags) for table in tables)
+        may = all(table.may_insert(slot.number, flags) for table in tables)
+        return may or any(
+            not self._tables[name].may_draw(*asked) for name, asked in self._unmet.items()
+        )
 
     def _end_episode(self, slot: Slot) -> None:
         """Let the unfinished episode of ``slot``, if any, end in its newest state."""
@@ -378,17 +415,20 @@ class Replay:
         for table in self._tables.values():
             table.appended(slot.number, np.zeros(0, np.int64))
 
-    def _end_episodes(self, slots: Sequence[Slot]) -> None:
+    def _leave(self, slots: Sequence[Slot]) -> None:
+        """End the unfinished episodes of ``slots``, of which no more steps will come."""
         for slot in slots:
             self._end_episode(slot)
+            for table in self._tables.values():
+                table.left(slot.number)
         self._changed.notify_all()
 
 
-def _pieces(flags: Flags, begin: int) -> list[slice]:
-    """Return the parts of flags [N] from ``begin`` on, of which all but the first have a gap."""
-    gaps = begin + 1 + np.flatnonzero(flags[begin + 1 :] & GAP)
-    bounds = [begin, *gaps.tolist(), len(flags)]
-    return [slice(*both) for both in pairwise(bounds)]
+def _piece(flags: Flags, begin: int, most: int) -> slice:
+    """Return the part of flags [N] from ``begin`` on, up to a gap, and of ``most`` steps."""
+    end = min(begin + most, len(flags))
+    gaps = np.flatnonzero(flags[begin + 1 : end] & GAP)
+    return slice(begin, begin + 1 + int(gaps[0]) if len(gaps) else end)
 
 
 def _with_ends(flags: Flags) -> Flags:

@@ -1,7 +1,7 @@
 """Checks what was saved of a replay before another one goes on from it.
 
 A checksum says that the bytes are those that were written. What they mean is checked here: whatever
-a replay would trip over later, at a draw or when a block is evicted, is found before it starts.
+a replay would trip over later, at a draw or when steps are evicted, is found before it starts.
 """
 
 import json
@@ -95,7 +95,7 @@ class _Rows:
 
     def __init__(self, saved: _Saved, storage: Storage) -> None:
         self._saved = saved
-        self._capacity, self._block = storage.capacity, storage.block
+        self._capacity = storage.capacity
         self._schema = storage.schema
         self.rows: IntArray = saved.take("rows", np.int64, -1)
         count = len(self.rows)
@@ -118,9 +118,7 @@ class _Rows:
     def check(self) -> None:
         """Raise DamagedCheckpoint where a storage could not go on from these."""
         self._check_counts()
-        self._check_blocks()
         self._check_chains()
-        self._check_ends()
         self._check_columns()
 
     def check_items(self, saved: _Saved, name: str) -> int:
@@ -157,23 +155,8 @@ class _Rows:
         for name in ("positions", "numbers", "slots"):
             values = self._saved.take(name, np.int64, len(self.rows))
             self._require(name, (values >= 0) & (values < _MOST_KEYS), "at least 0")
-
-    def _check_blocks(self) -> None:
-        """Rows fill blocks from their beginnings, and no block is empty."""
-        saved, size = self._saved, self._block
-        blocks = saved.take("blocks", np.int64, -1)
-        _require(saved, "blocks", self._are_rows(blocks), f"a row below {self._capacity}")
-        _require(saved, "blocks", blocks % size == 0, f"a multiple of {size}")
-        times = np.bincount(blocks // size, minlength=self._capacity // size)
-        _require(saved, "blocks", times[blocks // size] == 1, "there once")
-        self._require("rows", times[self.rows // size] == 1, "in one of the blocks")
-        lengths = np.bincount(self.rows // size, minlength=self._capacity // size)
-        _require(saved, "blocks", lengths[blocks // size] > 0, "a block with rows")
-        self._require(
-            "rows", self.rows % size < lengths[self.rows // size], "next to others of its block"
-        )
-        ages = saved.take("ages", np.float64, len(blocks))
-        _require(saved, "ages", np.isfinite(ages), "finite")
+        ages = self._saved.take("ages", np.float64, len(self.rows))
+        self._require("ages", np.isfinite(ages), "finite")
 
     def _check_chains(self) -> None:
         """A row's neighbours are rows of its slot, which name it, too."""
@@ -198,24 +181,6 @@ class _Rows:
         self._require(
             "following", ~has | (self._numbers[after] == self._numbers + 1), "the next of its slot"
         )
-
-    def _check_ends(self) -> None:
-        """Each slot that has rows has an end, at its newest row."""
-        saved, size = self._saved, self._block
-        ends = saved.take("ends", np.int64, -1, 3)
-        slots, newest, until = ends.T
-        _require(saved, "ends", self._are_rows(newest), "those of a row")
-        places = self._places[newest]
-        _require(saved, "ends", places != NONE, "those of a row that was saved")
-        is_newest = (self._following[places] == NONE) & (self.slots[places] == slots)
-        _require(saved, "ends", is_newest, "those of the newest row of its slot")
-        _require(saved, "ends", until == (newest // size + 1) * size, "those of the row's block")
-        if np.array_equal(np.sort(slots), np.unique(self.slots)):
-            is_last = np.zeros(len(self.rows), np.bool_)
-            is_last[places] = True
-            self._require("following", is_last | (self._following != NONE), "a row that was saved")
-            return
-        raise DamagedCheckpoint(f"{saved.full('ends')} are not those of all slots that have rows")
 
     def _check_columns(self) -> None:
         saved = self._saved.below(_COLUMN)

@@ -41,6 +41,8 @@ class TableSpec:
     max_times_sampled: int | None = None
     #: Whether what was drawn counts as if it were still there until more is asked for.
     holds_drawn: bool = False
+    #: Whether the steps of items that were not drawn are kept, however many others come.
+    keeps_undrawn: bool = False
     #: Which items leave where there would be more than the limiter's ``max_items``; None: none do,
     #: and writers wait.
     remover: RemoverName | None = None
@@ -117,6 +119,7 @@ class ReplaySpec:
                 spec.kind,
                 spec.holds_drawn,
                 spec.remover,
+                spec.keeps_undrawn,
             )
             for name, spec in self.tables.items()
             if isinstance(spec, TableSpec)

@@ -1,6 +1,5 @@
 """Steps as columns, each stored once, in the order in which every environment made them."""
 
-from collections import deque
 from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import Any
@@ -25,27 +24,28 @@ ENDS = TERMINATED | FINAL
 #: will be.
 GAP = 8
 
-#: Rows that a slot takes from the pool at once, and that are evicted together.
-BLOCK = 64
-
 NONE = -1
 
 #: What is known of each row beside its columns.
 PER_ROW = ("flags", "following", "before", "serials", "positions", "numbers", "slots")
 
+#: Bytes of a row beside its columns: its flags, ``needed``, and seven numbers.
+BYTES_PER_ROW = 1 + 1 + 7 * 8
+
 
 class Storage:
-    """A pool of rows that slots share; a slot is one environment that writes.
+    """The newest ``capacity`` steps, of all slots together; a slot is one environment that writes.
 
-    A row is a step: what was observed, done and earned, and flags. Rows of a slot follow each other
-    by ``following`` and ``before``, wherever they are. Where the pool is full, the oldest block is
-    taken back, of whichever slot it is.
+    A row is a step: what was observed, done and earned, and flags. Rows are taken one after the
+    other, and from the first one on again, so that each new step takes the place of the oldest one,
+    whichever slot that is of. Rows of a slot follow each other by ``following`` and ``before``,
+    wherever they are. Rows that are ``needed`` are passed over: they stay as long as there are
+    others.
     """
 
-    def __init__(self, schema: Schema, capacity: int, block: int = BLOCK) -> None:
-        blocks = max(2, -(-capacity // block))
+    def __init__(self, schema: Schema, capacity: int) -> None:
         self.schema = schema
-        self.capacity = blocks * block
+        self.capacity = capacity
         self.columns = schema.rows(self.capacity)
         self.flags: Flags = np.zeros(self.capacity, np.uint8)
         #: int64 [capacity]: the row that follows, and the one before; ``NONE`` without one.
@@ -59,17 +59,16 @@ class Storage:
         self.numbers = np.zeros(self.capacity, np.int64)
         #: int64 [capacity]: whose row it is.
         self.slots = np.full(self.capacity, NONE, np.int64)
-        #: Called with rows int64 [N] that are about to be evicted: consecutive ones of a slot.
+        #: bool [capacity]: whether it stays while others can make room; set by a table.
+        self.needed: BoolArray = np.zeros(self.capacity, np.bool_)
+        #: float64 [capacity]: when each was written, in seconds of ``monotonic``.
+        self._written_at = np.zeros(self.capacity)
+        #: Called with rows int64 [N] that are about to be evicted.
         self.listeners: list[Callable[[IntArray], None]] = []
-        self._block = block
-        self._free = deque(range(0, self.capacity, block))
-        #: First rows of blocks in the order in which they were taken.
-        self._taken: deque[int] = deque()
-        #: By slot: its newest row, and the end of the block around it.
-        self._ends: dict[int, tuple[int, int]] = {}
-        #: float64 [blocks]: when each was written to last, in seconds of ``monotonic``; infinite if
-        #: it is free.
-        self._written_at = np.full(blocks, np.inf)
+        #: The row that is taken next.
+        self._next = 0
+        #: By slot: its newest row.
+        self._newest: dict[int, int] = {}
         self._stored = 0
         #: How many rows were evicted.
         self.evicted = 0
@@ -82,11 +81,6 @@ class Storage:
                 self.columns[name] = np.zeros((self.capacity, *column.shape), column.dtype)
 
     @property
-    def block(self) -> int:
-        """How many rows a slot takes at once, and are evicted together."""
-        return self._block
-
-    @property
     def stored(self) -> int:
         """How many rows were ever stored."""
         return self._stored
@@ -97,33 +91,23 @@ class Storage:
 
     def newest(self, slot: int) -> int:
         """Return the newest row of ``slot``; ``NONE`` without one."""
-        return self._ends.get(slot, (NONE, 0))[0]
+        return self._newest.get(slot, NONE)
 
     def append(self, slot: int, rows: Mapping[str, Array], flags: Flags) -> IntArray:
         """Store rows [N, ...] with their flags uint8 [N] behind the newest of ``slot``.
 
-        Return their places int64 [N]. N is at most the capacity less a block, so that no row is
-        evicted by the call that stored it.
+        Return their places int64 [N]. N is at most the capacity, so that no row is evicted by the
+        call that stored it.
         """
-        if len(flags) > self.capacity - self._block:
+        count = len(flags)
+        if count > self.capacity:
             raise ValueError(
-                f"{len(flags)} steps at once do not fit into a storage of {self.capacity} steps"
+                f"{count} steps at once do not fit into a storage of {self.capacity} steps"
             )
-        self._spare(slot, len(flags))
-        places = []
-        begin = 0
-        while begin < len(flags):
-            last, end = self._ends.get(slot, (NONE, 0))
-            place = last + 1
-            if last == NONE or place == end:
-                place = self._take_block()
-                last, end = self.newest(slot), place + self._block
-            length = min(len(flags) - begin, end - place)
-            self._write(slot, last, slice(place, place + length), rows, flags, begin)
-            places.append(np.arange(place, place + length))
-            self._ends[slot] = place + length - 1, end
-            begin += length
-        return np.concatenate(places) if places else np.zeros(0, np.int64)
+        places = self._take(count)
+        if count:
+            self._write(slot, places, rows, flags)
+        return places
 
     def cut(self, slot: int) -> int:
         """Let the unfinished episode of ``slot`` end in its newest state.
@@ -138,21 +122,13 @@ class Storage:
         return row
 
     def evict_before(self, moment: float) -> None:
-        """Evict blocks that were written to last before a ``monotonic`` time.
-
-        They may stand behind the block of a slow environment, which was taken before and is written
-        to still. Those of one slot were written in the order in which they were taken.
-        """
-        old = set((np.flatnonzero(self._written_at < moment) * self._block).tolist())
-        if not old:
-            return
-        evicted = [begin for begin in self._taken if begin in old]
-        self._taken = deque(begin for begin in self._taken if begin not in old)
-        self._free.extend(self._evict(begin) for begin in evicted)
+        """Evict the rows that were written before a ``monotonic`` time."""
+        rows = self._rows()
+        self._evict(rows[self._written_at[rows] < moment])
 
     def snapshot(self) -> Snapshot:
         """Begin to copy the columns of all rows; to be given to ``forget`` when that is done."""
-        snapshot = Snapshot(self.columns, self._rows(), np.array(self._taken, np.int64))
+        snapshot = Snapshot(self.columns, self._rows())
         self.listeners.append(snapshot.evicted)
         return snapshot
 
@@ -166,105 +142,94 @@ class Storage:
         Those of a ``snapshot`` that was made at the same time are ``column/NAME``.
         """
         rows = self._rows()
-        now = monotonic()
-        ends = [(slot, newest, end) for slot, (newest, end) in self._ends.items()]
         return {
             "rows": rows,
             **{name: getattr(self, name)[rows] for name in PER_ROW},
-            "blocks": (blocks := np.array(self._taken, np.int64)),
-            "ages": now - self._written_at[blocks // self._block],
-            "ends": np.array(ends, np.int64).reshape(len(ends), 3),
+            "ages": monotonic() - self._written_at[rows],
             "counts": np.array([self._stored, self.evicted]),
         }
 
     def restore(self, contents: Mapping[str, Array]) -> None:
         """Go on from ``contents`` of a storage of the same size, with columns; this one is new."""
-        rows, now = contents["rows"], monotonic()
+        rows = contents["rows"]
         if contents["counts"][0]:  # something was stored
             self.settle({name: contents[f"column/{name}"].dtype for name in self.columns})
         for name, column in self.columns.items():
             column[rows] = contents[f"column/{name}"]
         for name in PER_ROW:
             getattr(self, name)[rows] = contents[name]
-        blocks = contents["blocks"]
-        self._taken = deque(blocks.tolist())
-        self._free = deque(sorted(set(self._free) - set(self._taken)))
-        self._written_at[blocks // self._block] = now - contents["ages"]
-        self._ends = {slot: (newest, end) for slot, newest, end in contents["ends"].tolist()}
+        self._written_at[rows] = monotonic() - contents["ages"]
+        by_age = rows[np.argsort(contents["serials"])].tolist()
+        self._newest = {int(self.slots[row]): row for row in by_age}
+        self._next = (by_age[-1] + 1) % self.capacity if by_age else 0
         self._stored, self.evicted = contents["counts"].tolist()
 
     def _rows(self) -> IntArray:
-        """Return the rows int64 [N] that are stored, block by block."""
-        blocks = np.array(self._taken, np.int64)
-        rows: IntArray = (blocks[:, np.newaxis] + np.arange(self._block)).reshape(-1)
-        is_stored: BoolArray = self.serials[rows] != NONE
-        return rows[is_stored]
+        """Return the rows int64 [N] that are stored, in the order in which they are taken again."""
+        rows = self._from_next(self.capacity)
+        stored: IntArray = rows[self.serials[rows] != NONE]
+        return stored
 
-    def _write(
-        self,
-        slot: int,
-        last: int,
-        places: slice,
-        rows: Mapping[str, Array],
-        flags: Flags,
-        begin: int,
-    ) -> None:
-        """Chain rows from ``begin`` on behind the row ``last``."""
-        count = places.stop - places.start
-        given = slice(begin, begin + count)
+    def _from_next(self, count: int) -> IntArray:
+        rows: IntArray = (self._next + np.arange(count)) % self.capacity
+        return rows
+
+    def _take(self, count: int) -> IntArray:
+        """Return the next ``count`` rows, which are free then."""
+        rows = self._from_next(count)
+        if self.needed[rows].any():
+            rows = self._passed_over(count)
+        if count:
+            self._next = (int(rows[-1]) + 1) % self.capacity
+        self._evict(rows[self.serials[rows] != NONE])
+        return rows
+
+    def _passed_over(self, count: int) -> IntArray:
+        """Return the next ``count`` rows that are not needed; the oldest, where all others are."""
+        rows = self._from_next(self.capacity)
+        needed = rows[self.needed[rows]]
+        by_age = needed[np.argsort(self.serials[needed])]
+        return np.concatenate([rows[~self.needed[rows]], by_age])[:count]
+
+    def _write(self, slot: int, places: IntArray, rows: Mapping[str, Array], flags: Flags) -> None:
+        """Chain rows behind the newest of ``slot``."""
+        count, last, begin = len(places), self.newest(slot), int(places[0])
+        follow_each_other = int(places[-1]) - begin == count - 1
+        where = slice(begin, begin + count) if follow_each_other else places
         for name, column in self.columns.items():
-            column[places] = rows[name][given]
-        self.flags[places] = flags[given]
-        self.before[places] = np.arange(places.start - 1, places.stop - 1)
-        self.following[places] = np.arange(places.start + 1, places.stop + 1)
-        self.before[places.start] = last
-        self.following[places.stop - 1] = NONE
+            column[where] = rows[name]
+        self.flags[where] = flags
+        self.before[places[1:]] = places[:-1]
+        self.following[places[:-1]] = places[1:]
+        self.before[begin], self.following[places[-1]] = last, NONE
         position = number = 0
         if last != NONE:
-            self.following[last] = places.start
+            self.following[last] = begin
             position, number = int(self.positions[last]) + 1, int(self.numbers[last]) + 1
-        self.positions[places] = _positions(flags[given], position)
-        self.numbers[places] = np.arange(number, number + count)
-        self.serials[places] = np.arange(self._stored, self._stored + count)
-        self.slots[places] = slot
+        self.positions[where] = _positions(flags, position)
+        self.numbers[where] = np.arange(number, number + count)
+        self.serials[where] = np.arange(self._stored, self._stored + count)
+        self.slots[where] = slot
+        self._written_at[where] = monotonic()
+        self._newest[slot] = int(places[-1])
         self._stored += count
-        self._written_at[places.start // self._block] = monotonic()
 
-    def _spare(self, slot: int, count: int) -> None:
-        """Let no block be evicted that some of ``count`` rows of ``slot`` will be in.
-
-        That of a slow environment may be among the oldest when more of its rows come.
-        """
-        last, end = self._ends.get(slot, (NONE, 0))
-        needed = -(-(count - (end - last - 1)) // self._block) - len(self._free)
-        for place in range(0 if last == NONE else min(needed, len(self._taken))):
-            if self._taken[place] == end - self._block:
-                del self._taken[place]
-                self._taken.append(end - self._block)
-                return
-
-    def _take_block(self) -> int:
-        """Return the first row of a block that is free, or of the oldest, which is evicted."""
-        begin = self._free.popleft() if self._free else self._evict(self._taken.popleft())
-        self._taken.append(begin)
-        return begin
-
-    def _evict(self, begin: int) -> int:
-        """Forget the rows of a block, the oldest of their slot."""
-        rows = np.arange(begin, begin + self._block)
-        rows = rows[self.serials[rows] != NONE]
+    def _evict(self, rows: IntArray) -> None:
+        """Forget ``rows`` [N]."""
+        if len(rows) == 0:
+            return
         for listener in self.listeners:
             listener(rows)
         self.serials[rows] = NONE
+        self.needed[rows] = False
         self.evicted += len(rows)
-        self._written_at[begin // self._block] = np.inf
-        last = int(rows[-1])
-        after = int(self.following[last])
-        if after != NONE:
-            self.before[after] = NONE
-        else:  # its slot has nothing newer, and begins anew
-            del self._ends[int(self.slots[last])]
-        return begin
+        before, after = self.before[rows], self.following[rows]
+        self.following[before[before != NONE]] = NONE
+        self.before[after[after != NONE]] = NONE
+        for row in rows[after == NONE].tolist():
+            slot = int(self.slots[row])
+            if self._newest.get(slot) == row:  # the slot has no other, and begins anew
+                del self._newest[slot]
 
 
 def _positions(flags: Flags, first: int) -> IntArray:

@@ -1,6 +1,7 @@
 """Items over stored steps: which there are, which are drawn, and what is read of them."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from typing import Any
 
@@ -12,9 +13,13 @@ from relaax.replay.gather import Empty, joined_arrays
 from relaax.replay.limiter import Limiter
 from relaax.replay.removers import Remover, RemoverName
 from relaax.replay.selectors.prioritized import Prioritized
+from relaax.replay.selectors.queue import Queue
 from relaax.replay.selectors.selector import Drawn, FloatArray, IntArray, Selector
 from relaax.replay.storage import ENDS, NONE, START, Flags, Storage
 from relaax.replay.views import View
+
+#: Of a table with ``max_items``, a part of so many is inserted at once.
+PIECES = 8
 
 NOTHING = Drawn(np.zeros(0, np.int64), np.zeros(0))
 
@@ -49,11 +54,14 @@ class Readiness:
         """Return how many rows of ``slot`` wait."""
         return len(self._waiting.get(slot, ()))
 
-    def forget(self, slot: int, rows: IntArray) -> None:
-        """Forget ``rows`` of ``slot``, which are about to be evicted."""
-        waiting = self._waiting.get(slot)
-        if waiting is not None:
-            self._keep(slot, waiting[~np.isin(waiting, rows)])
+    def forget(self, rows: IntArray) -> None:
+        """Forget ``rows``, which are about to be evicted."""
+        for slot in self._waiting.keys() & set(self._storage.slots[rows].tolist()):
+            self._keep(slot, self._waiting[slot][~np.isin(self._waiting[slot], rows)])
+
+    def left(self, slot: int) -> IntArray:
+        """Forget and return the rows of ``slot`` that wait: no more will ever follow them."""
+        return self._waiting.pop(slot, np.zeros(0, np.int64))
 
     def _keep(self, slot: int, rows: IntArray) -> None:
         """Note which rows wait; of slots that never come again nothing is left."""
@@ -145,7 +153,10 @@ class Table:
 
     If it ``holds_drawn``, the items of the latest draw count as if they were still there, until
     more are asked for: so the limiter can keep steps out while a learner works on a batch. With a
-    ``remover`` it keeps none out because there are ``max_items``: others leave.
+    ``remover`` it keeps none out because there are ``max_items``: others leave. If it
+    ``keeps_undrawn``, the storage keeps the steps of items that were not drawn, and of those that
+    are not complete, however many others come: for the only table of a storage, whose items are
+    drawn once, and each step is in one of them.
     """
 
     def __init__(
@@ -158,6 +169,7 @@ class Table:
         kind: str = "",
         holds_drawn: bool = False,
         remover: RemoverName | None = None,
+        keeps_undrawn: bool = False,
     ) -> None:
         #: What an item is and how items are drawn, in words.
         self.kind = kind
@@ -173,6 +185,7 @@ class Table:
         self._max_times = max_times_sampled
         self._holds_drawn = holds_drawn
         self._held = 0
+        self._keeps_undrawn = keeps_undrawn
         self._times = np.zeros(storage.capacity if max_times_sampled else 0, np.int64)
         self.counts = TableCounts()
         storage.listeners.append(self.evicted)
@@ -185,6 +198,21 @@ class Table:
     def item_axis(self) -> int:
         """Which axis of the columns of samples counts the items."""
         return self._view.item_axis
+
+    @property
+    def most_rows_at_once(self) -> float:
+        """How many steps of a slot are taken at once, so that the limiter can keep out more."""
+        if self._limiter.max_items is None:
+            return math.inf
+        return self._view.stride * max(1, self._limiter.max_items // PIECES)
+
+    def least_rows(self, slots: int) -> int:
+        """Return how many steps must be stored for items of so many slots to become complete."""
+        view, limiter = self._view, self._limiter
+        undrawn = 0  # items that are drawn once must be there together, a batch at least
+        if isinstance(self._selector, Queue):
+            undrawn = view.stride * max(limiter.min_items, limiter.max_items or 0)
+        return slots * (view.behind + 1 + view.ahead) + undrawn
 
     @property
     def priority_power(self) -> float | None:
@@ -201,8 +229,8 @@ class Table:
         counts, items = self.counts, len(self) + self._held
         most = 0 if self._limiter.max_items is None else self._most_items(slot, flags)
         may = self._limiter.may_insert(items, counts.inserted, counts.charged, most)
-        # Only new items can end it, if all that are there have the priority 0.
-        return may or (len(self) > 0 and self._selector.weight == 0)
+        # Only new items can end it, if none is there, or all that are have the priority 0.
+        return may or (self._held == 0 and self._selector.weight == 0)
 
     def may_draw(self, count: int, charge: int | None = None) -> bool:
         """Return whether ``count`` items may be drawn, which the ratio counts as ``charge``."""
@@ -223,8 +251,14 @@ class Table:
 
     def appended(self, slot: int, rows: IntArray) -> None:
         """Take up what ``rows`` [N], the newest of ``slot``, have completed."""
+        if self._keeps_undrawn:
+            self._storage.needed[rows] = True
         complete = self._with_past(self._readiness.appended(slot, rows))
         self.insert(complete[self._view.items(self._storage, complete)])
+
+    def left(self, slot: int) -> None:
+        """Take note that no more steps of ``slot`` will come."""
+        self._storage.needed[self._readiness.left(slot)] = False
 
     def insert(self, items: IntArray) -> None:
         """Take up ``items`` [N]: the rows of those that are complete now."""
@@ -251,6 +285,8 @@ class Table:
         )
         if self._max_times:
             self._retire(drawn.rows, self._max_times)
+        if self._keeps_undrawn:
+            self._need_no_more(drawn.rows)
         return sample
 
     def update_priorities(self, keys: IntArray, priorities: FloatArray) -> int:
@@ -270,10 +306,9 @@ class Table:
         return stale
 
     def evicted(self, rows: IntArray) -> None:
-        """Forget the items of consecutive ``rows``, and those behind that look back at them."""
-        slot = int(self._storage.slots[rows[0]])
-        rows = np.concatenate([rows, self._looking_back(int(rows[-1]))])
-        self._readiness.forget(slot, rows)
+        """Forget the items of ``rows``, and those behind that look back at them."""
+        rows = np.concatenate([rows, self._looking_back(rows)])
+        self._readiness.forget(rows)
         before = len(self)
         self._selector.remove(rows)
         self.counts.evicted += before - len(self)
@@ -292,16 +327,32 @@ class Table:
         self.counts = TableCounts(*contents["counts"].tolist())
         if len(contents["times"]) == len(self._times):  # else draws are counted from now on
             self._times[:] = contents["times"]
+        self.counts.charged = self._limiter.resumed(self.counts.inserted, self.counts.charged)
         self._readiness.restore(contents["waiting"])
         self._selector.restore(below("selector/", contents))
+        if self._keeps_undrawn:
+            self._storage.needed[contents["waiting"]] = True
+            for rows in self._rows_of(contents["selector/rows"]):
+                self._storage.needed[rows] = True
 
     def _is_ready(self) -> bool:
         """Return whether anything may be drawn, as far as what is here decides."""
-        return len(self) >= self._limiter.min_items and self._selector.weight > 0
+        return self.counts.inserted >= self._limiter.min_items and self._selector.weight > 0
 
     def _allowance(self) -> float:
-        counts = self.counts
-        return self._limiter.allowance(len(self), counts.inserted, counts.charged)
+        return self._limiter.allowance(self.counts.inserted, self.counts.charged)
+
+    def _rows_of(self, items: IntArray) -> Iterator[IntArray]:
+        """Yield the rows of ``items`` [N], each of which has a step in ``stride`` rows."""
+        rows = items
+        for _ in range(self._view.stride):
+            yield rows
+            rows = self._storage.following[rows]
+
+    def _need_no_more(self, items: IntArray) -> None:
+        """Let the storage evict the rows of ``items`` [N]."""
+        for rows in self._rows_of(items):
+            self._storage.needed[rows] = False
 
     def _most_items(self, slot: int, flags: Flags) -> int:
         """Return how many items more steps of ``slot``, with flags [N], complete at most."""
@@ -336,15 +387,16 @@ class Table:
                 return missing
         return 0
 
-    def _looking_back(self, row: int) -> IntArray:
-        """Return the rows behind ``row`` that need it, which are of its episode."""
-        found: list[int] = []
-        while len(found) < self._view.behind:
-            row = int(self._storage.following[row])
-            if row == NONE or self._storage.flags[row] & START:
-                break
-            found.append(row)
-        return np.array(found, np.int64)
+    def _looking_back(self, rows: IntArray) -> IntArray:
+        """Return the rows behind ``rows`` [N] that need them, which are of their episodes."""
+        found, behind = [np.zeros(0, np.int64)], rows
+        for _ in range(self._view.behind):
+            behind = self._storage.following[behind]
+            behind = behind[behind != NONE]
+            behind = behind[self._storage.flags[behind] & START == 0]
+            found.append(behind)
+        every = np.concatenate(found)
+        return np.setdiff1d(every, rows) if len(every) else every
 
     def _keys(self, rows: IntArray) -> IntArray:
         """Return keys int64 [N], which no other item ever has."""

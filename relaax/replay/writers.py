@@ -8,7 +8,7 @@ from time import monotonic
 import numpy as np
 import numpy.typing as npt
 
-from relaax.errors import RelaaxError
+from relaax.errors import ConfigurationError, RelaaxError
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -23,6 +23,10 @@ class UnknownWriter(RelaaxError):
 
 class MissingSteps(RelaaxError):
     """Steps came before others that must be stored first."""
+
+
+class TooManyEnvironments(ConfigurationError):
+    """So few steps are stored that no item of so many environments would ever be complete."""
 
 
 class NoFreeSlot(RelaaxError):
@@ -65,7 +69,8 @@ class _Writer:
 class Writers:
     """Slots by writer and environment. A writer that is silent for ``lease_s`` loses its own.
 
-    If it comes back it goes on in new ones, with the numbers that it had: of what it sends again,
+    One that is connected is heard of, however long its environments take for a step. If it comes
+    back it goes on in new ones, with the numbers that it had: of what it sends again,
     since no answer had reached it, is known what is stored. ``most_expired`` writers are remembered
     for this, and those that were silent longest are forgotten.
     """
@@ -76,7 +81,8 @@ class Writers:
         most_expired: int = MOST_EXPIRED,
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        self._lease_s = lease_s
+        #: A writer is connected as long as it is heard of so often, in seconds.
+        self.lease_s = lease_s
         self._clock = clock
         self._most_expired = most_expired
         self._writers: dict[str, _Writer] = {}
@@ -99,13 +105,29 @@ class Writers:
         if name not in self._writers and name not in self._expired:
             raise UnknownWriter(f"there is no writer {name!r}; open it")
 
-    def slot(self, name: str, environment: int) -> Slot:
-        """Return the slot of an environment, a new one for a new environment.
+    def hear(self, name: str) -> None:
+        """Take note that a writer is connected, though it has no steps to write.
 
         UnknownWriter unless ``name`` is open, or was until its lease was over.
         """
         self.require(name)
         self.open(name)
+
+    def connected_slots(self) -> int:
+        """Return how many slots the writers have that were heard of within half of the lease.
+
+        Not those of before a restart, some of which may have ended with it.
+        """
+        since = self._clock() - self.lease_s / 2
+        return sum(
+            len(each.slots)
+            for each in self._writers.values()
+            if each.seen >= since and not each.was_restored
+        )
+
+    def slot(self, name: str, environment: int) -> Slot:
+        """Return the slot of an environment, a new one for a new environment; see ``hear``."""
+        self.hear(name)
         writer = self._writers[name]
         slot = writer.slots.get(environment)
         if slot is None:
@@ -148,7 +170,7 @@ class Writers:
 
     def expired(self) -> list[Slot]:
         """Return the slots of writers whose lease is over: they are not theirs any more."""
-        latest = self._clock() - self._lease_s
+        latest = self._clock() - self.lease_s
         silent = [name for name, writer in self._writers.items() if writer.seen < latest]
         ended = {name: self._writers.pop(name) for name in silent}
         self._expired |= ended

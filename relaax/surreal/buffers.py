@@ -10,7 +10,7 @@ import numpy.typing as npt
 from relaax.replay.limiter import Limiter
 from relaax.replay.removers import RemoverName
 from relaax.replay.specs import SelectorName, TableSpec
-from relaax.replay.storage import BLOCK, NONE, Flags
+from relaax.replay.storage import NONE, Flags
 from relaax.replay.table import Sample, Table
 from relaax.replay.views import Transitions, View
 from relaax.surreal.config import Config
@@ -20,6 +20,9 @@ IntArray = npt.NDArray[np.int64]
 
 #: Updates that may be ahead of steps, or behind, where there are ``batches_per_step``.
 _ERROR_BATCHES = 16
+
+#: Steps of experiences that are not complete, of all actors together.
+_BEGUN = 4096
 
 
 class Buffer(Table):
@@ -101,8 +104,8 @@ class Buffer(Table):
         """Actively evict experiences, by ``remove``; steps make room for new ones by themselves."""
 
     def start_sample_condition(self) -> bool:
-        """Return whether experiences may be sampled."""
-        return len(self) >= self._limiter.min_items
+        """Return whether experiences may be sampled: once so many have ever come."""
+        return self.counts.inserted >= self._limiter.min_items
 
     def read(self, items: IntArray) -> dict[str, npt.NDArray[Any]]:
         """Return experiences as arrays by name, as they are sampled."""
@@ -159,8 +162,8 @@ class FIFOBuffer(Buffer):
 
     @classmethod
     def capacity(cls, config: Config) -> int:
-        """Return room for what waits, and for the blocks that actors have begun."""
-        return 2 * int(config.settings.memory_size) + 64 * BLOCK
+        """Return room for what waits, and for what actors have begun."""
+        return 2 * int(config.settings.memory_size) + _BEGUN
 
     def may_draw(self, count: int, *more: Any) -> bool:
         """Return whether ``count`` experiences are there: each is handed out once."""

@@ -220,7 +220,7 @@ SCHEMA = Schema({"observation": Column(np.dtype("<f4"), (2,)), "reward": Column(
 
 def small_replay() -> Replay:
     """A replay of 32 steps with a table of transitions by priorities."""
-    storage = Storage(SCHEMA, 32, 8)
+    storage = Storage(SCHEMA, 32)
     selector = Prioritized(storage.capacity, 1.0, np.random.default_rng(0))
     table = Table(storage, Transitions(), selector, Limiter())
     return Replay(storage, {"all": table}, Writers(60))

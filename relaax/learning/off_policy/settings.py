@@ -146,6 +146,20 @@ class OffPolicySettings(Section):
                 f"{updates:,.0f} of the whole training, so that beta never gets to 1"
             )
 
+    @model_validator(mode="after")
+    def _stores_what_it_learns_from(self) -> "OffPolicySettings":
+        needed = {
+            "learning_starts": self.learning_starts,
+            "batch_size": self.batch_size,
+            "n_step and history_len together": self.n_step + self.history_len,
+        }
+        for keys, least in needed.items():
+            if self.replay_size < least:
+                raise ValueError(
+                    f"replay_size: {self.replay_size} steps are fewer than {keys}, {least}"
+                )
+        return self
+
 
 class ContinuousSettings(ActionSettings, OffPolicySettings):
     """Settings of algorithms whose actions are numbers between bounds."""

@@ -43,6 +43,7 @@ class Contents:
         self._fingerprint = {
             "columns": [f"{name} {column}" for name, column in spec.schema.columns.items()],
             "capacity": spec.capacity,
+            "rows": "by age",
             "tables": [f"{name}: {table.kind}" for name, table in spec.tables.items()],
             **spec.fingerprint,
         }

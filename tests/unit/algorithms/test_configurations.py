@@ -12,3 +12,30 @@ def test_every_configuration_of_the_repository_is_taken(path):
     section = load_rlx_server(["--config", str(path)]).algorithm
     config = make_config(load_algorithm(section.directory), section)
     assert config.network.manifest.specs
+
+
+SECTIONS = {
+    "dqn": {"state_size": [2], "action_size": 2},
+    "sac": {"state_size": [2], "action_size": 1},
+    "ddpg": {"state_size": [2], "action_size": 1},
+}
+
+
+@pytest.mark.parametrize("name", SECTIONS)
+@pytest.mark.parametrize(
+    ("keys", "reason"),
+    [
+        ({"replay_size": 500, "learning_starts": 501},
+         "500 steps are fewer than learning_starts, 501"),
+        ({"replay_size": 63, "learning_starts": 1, "batch_size": 64},
+         "63 steps are fewer than batch_size, 64"),
+        ({"replay_size": 5, "learning_starts": 1, "batch_size": 1, "n_step": 3, "history_len": 3},
+         "5 steps are fewer than n_step and history_len together, 6"),
+    ],
+)  # fmt: skip
+def test_a_replay_that_is_too_small_for_what_is_drawn_is_refused_with_both_values(
+    name, keys, reason
+):
+    algorithm = load_algorithm(REPOSITORY / "algorithms" / name)
+    with pytest.raises(ValueError, match=f"replay_size: {reason}"):
+        algorithm.Config({**SECTIONS[name], **keys})

@@ -17,7 +17,7 @@ from relaax.replay.specs import ReplaySpec, TableSpec
 from relaax.replay.storage import FINAL, GAP, NONE, START, Storage
 from relaax.replay.table import Table
 from relaax.replay.views import Transitions
-from relaax.replay.writers import MissingSteps, UnknownWriter, Writers
+from relaax.replay.writers import MissingSteps, TooManyEnvironments, UnknownWriter, Writers
 
 
 class Case:
@@ -303,6 +303,51 @@ def test_items_that_are_drawn_once_are_not_drawn_before_there_are_enough():
     with pytest.raises(NotReady):
         case.replay.sample("all", 4, 0.0)
     assert len(case.replay.sample("all", 3, 0.0).keys) == 3
+
+
+def test_the_newest_steps_are_there_exactly_however_many_environments_make_them():
+    replay = replay_of(1000)
+    for number in range(100):
+        for environment in range(16):
+            rows, flags = steps(100 * environment + number, 1, start=number == 0, end=0)
+            replay.append("w", environment, number, rows, flags)
+    assert len(replay) == 1000
+    assert replay.table_sizes() == {"all": 1000 - 16}  # what the newest of each led to will come
+
+
+def test_learning_begins_when_so_many_items_have_come_whatever_is_left_of_them():
+    replay = replay_of(40, Limiter(min_items=40))
+    for first in range(0, 40, 10):
+        with pytest.raises(NotReady):
+            replay.sample("all", 1, 0.0)
+        replay.append("w", 0, first, *steps(first, 10, start=first == 0, end=0))
+    replay.append("w", 0, 40, *steps(40, 1, start=False))
+    assert replay.table_sizes() == {"all": 40}
+    replay.evict(older_than_s=-1.0)
+    replay.append("w", 0, 41, *steps(41, 1))
+    assert len(replay.sample("all", 3, 0.0).keys) == 3
+
+
+def test_more_steps_than_are_stored_come_in_parts():
+    replay = replay_of(40)
+    assert replay.append("w", 0, 0, *steps(0, 4096)) == 4096
+    assert len(replay) == 40
+
+
+def test_environments_of_which_no_item_would_ever_be_complete_are_refused_with_what_is_needed():
+    replay = replay_of(40, view=Transitions(4))
+    reason = "40 steps are stored here, of 9 environments, .*: 45 are needed at least"
+    for environment in range(8):
+        replay.append("w", environment, 0, *steps(0, 1, end=0))
+    with pytest.raises(TooManyEnvironments, match=reason):
+        replay.append("w", 8, 0, *steps(0, 1, end=0))
+
+
+def replay_of(capacity, limiter=None, view=None):
+    table = TableSpec(view or Transitions(), limiter=limiter or Limiter())
+    replay = ReplaySpec(SCHEMA, capacity, {"all": table}).make(np.random.default_rng(0), 60.0)
+    replay.open_writer("w", SCHEMA)
+    return replay
 
 
 @pytest.mark.parametrize("of", [1, 3])

@@ -15,7 +15,7 @@ class Written:
     """A first-in-first-out table of rollouts, and its storage."""
 
     def __init__(self, view, limiter=None, capacity=256, holds_drawn=False):
-        self.storage = Storage(SCHEMA, capacity, 8)
+        self.storage = Storage(SCHEMA, capacity)
         queue = Queue(self.storage.capacity)
         self.table = Table(self.storage, view, queue, limiter or Limiter(), holds_drawn=holds_drawn)
 
@@ -80,7 +80,7 @@ def test_a_rollout_that_needs_an_evicted_row_before_it_goes_with_it():
     written.write(0, 8, end=0).write(8, 8, start=False, end=0)
     assert len(written.table) == 3
     written.write(16, 1, start=False, end=0)
-    assert [rows[2] for rows in written.drawn()] == [12]
+    assert [rows[2] for rows in written.drawn()] == [4, 8, 12]
 
 
 class TestALimit:

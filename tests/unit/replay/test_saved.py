@@ -218,15 +218,8 @@ def test_items_are_as_many_as_their_priorities(saved):
         ("storage/following", 3, CAPACITY, "-1, or a row that was saved"),
         ("storage/following", 3, lambda rows: rows[7], "a row that names this one"),
         ("storage/before", 3, CAPACITY, "-1, or a row that was saved"),
-        ("storage/blocks", 0, -64, "a row below 256"),
-        ("storage/blocks", 0, 1, "a multiple of 64"),
-        ("storage/blocks", 0, lambda blocks: blocks[1], "there once"),
         ("storage/ages", 0, np.nan, "finite"),
         ("storage/ages", 0, np.inf, "finite"),
-        ("storage/ends", (0, 1), CAPACITY, "those of a row"),
-        ("storage/ends", (0, 1), lambda ends: ends[1, 1], "those of the newest row of its slot"),
-        ("storage/ends", (0, 0), 12_345, "those of the newest row of its slot"),
-        ("storage/ends", (0, 2), 7, "those of the row's block"),
         ("storage/counts", 0, -1, "from 0 to "),
         ("storage/counts", 1, 0, ", or there are other rows"),
         ("table/uniform/counts", 2, -3, "from 0 to "),
@@ -261,31 +254,6 @@ def test_a_row_that_does_not_fit_its_neighbours_is_named(saved, name, value, rul
     assert found.endswith(f"must be {rule}")
     rows = saved["storage/rows"][2:6]
     assert any(f"at row {row}, " in found for row in rows)
-
-
-def test_rows_behind_a_hole_in_their_block_are_named(saved):
-    """What is left of a block is at its beginning: an eviction counts on that."""
-    replay = made()
-    replay.open_writer("w", SCHEMA)
-    replay.append("w", 0, 0, *steps(0, 12))
-    contents = replay.contents()
-    found = refusal(spoilt(contents, "storage/rows", put(11, 40)))
-    assert found == "storage/rows is 40 at row 40, and must be next to others of its block"
-
-
-def test_a_block_without_rows_is_named(saved):
-    replay = made()
-    replay.open_writer("w", SCHEMA)
-    replay.append("w", 0, 0, *steps(0, 12))
-    contents = replay.contents()
-    blocks = {"storage/blocks": np.array([0, 64]), "storage/ages": np.zeros(2)}
-    found = refusal({**contents, **blocks})
-    assert found == "storage/blocks is 64 at place 1, and must be a block with rows"
-
-
-def test_a_slot_without_an_end_is_an_error(saved):
-    found = refusal({**saved, "storage/ends": saved["storage/ends"][1:]})
-    assert found == "storage/ends are not those of all slots that have rows"
 
 
 def as_bytes(value):

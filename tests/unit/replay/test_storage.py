@@ -16,14 +16,14 @@ def chain(storage: Storage, slot: int = 0) -> list[int]:
     return found[::-1]
 
 
-def test_steps_follow_each_other_across_blocks_and_calls() -> None:
-    storage = filled(steps(0, 5), steps(5, 20), block=4)
+def test_steps_follow_each_other_across_calls() -> None:
+    storage = filled(steps(0, 5), steps(5, 20))
 
     assert chain(storage) == list(range(25))
 
 
 def test_slots_do_not_mix() -> None:
-    storage = Storage(SCHEMA, 64, 4)
+    storage = Storage(SCHEMA, 64)
     for part in range(4):
         for slot in range(3):
             rows, flags = steps(100 * slot + 3 * part, 3, start=part == 0, end=0)
@@ -34,18 +34,18 @@ def test_slots_do_not_mix() -> None:
 
 
 def test_the_oldest_steps_make_room_for_new_ones() -> None:
-    storage = filled(*(steps(10 * number, 10) for number in range(10)), capacity=32, block=8)
+    storage = filled(*(steps(10 * number, 10) for number in range(10)), capacity=32)
 
     kept = chain(storage)
 
     assert kept == list(range(100 - len(kept), 100))
-    assert 32 - 8 < len(kept) <= 32
+    assert len(kept) == 32
     assert len(storage) == len(kept)
     assert storage.stored == 100
 
 
 def test_what_is_evicted_is_said_before() -> None:
-    storage = Storage(SCHEMA, 16, 8)
+    storage = Storage(SCHEMA, 16)
     gone: list[int] = []
     storage.listeners.append(lambda rows: gone.extend(storage.columns["action"][rows].tolist()))
 
@@ -56,7 +56,7 @@ def test_what_is_evicted_is_said_before() -> None:
 
 
 def test_a_slot_that_was_silent_too_long_begins_anew() -> None:
-    storage = Storage(SCHEMA, 16, 8)
+    storage = Storage(SCHEMA, 16)
     storage.append(1, *steps(500, 2, end=0))
     for number in range(0, 40, 8):
         storage.append(0, *steps(number, 8))
@@ -68,7 +68,7 @@ def test_a_slot_that_was_silent_too_long_begins_anew() -> None:
 
 
 def test_positions_count_within_an_episode() -> None:
-    storage = filled(steps(0, 3), steps(3, 4, end=0), steps(7, 2, start=False), block=4)
+    storage = filled(steps(0, 3), steps(3, 4, end=0), steps(7, 2, start=False))
 
     positions = [int(storage.positions[row_of(storage, number)]) for number in range(9)]
 
@@ -87,10 +87,10 @@ def test_an_unfinished_episode_is_cut_in_its_newest_state() -> None:
 
 
 def test_more_steps_than_fit_are_refused() -> None:
-    storage = Storage(SCHEMA, 16, 8)
+    storage = Storage(SCHEMA, 16)
 
-    with pytest.raises(ValueError, match="9 steps at once do not fit into a storage of 16 steps"):
-        storage.append(0, *steps(0, 9))
+    with pytest.raises(ValueError, match="17 steps at once do not fit into a storage of 16 steps"):
+        storage.append(0, *steps(0, 17))
 
 
 def test_flags_are_kept() -> None:
@@ -103,7 +103,7 @@ def test_flags_are_kept() -> None:
 
 def test_a_random_history_is_what_a_list_would_be() -> None:
     generator = np.random.default_rng(3)
-    storage = Storage(SCHEMA, 128, 8)
+    storage = Storage(SCHEMA, 128)
     written: dict[int, list[int]] = {slot: [] for slot in range(4)}
     number = 0
     for _ in range(300):
@@ -116,13 +116,14 @@ def test_a_random_history_is_what_a_list_would_be() -> None:
 
     for slot, numbers in kept.items():
         assert numbers == written[slot][len(written[slot]) - len(numbers) :]
-    assert 128 - 4 * 8 < sum(map(len, kept.values())) <= 128
+    assert sum(map(len, kept.values())) == 128
+    assert min(min(numbers) for numbers in kept.values() if numbers) == number - 128
 
 
 def test_old_blocks_are_evicted_and_what_came_since_stays(monkeypatch) -> None:
     now = 100.0
     monkeypatch.setattr(storage_module, "monotonic", lambda: now)
-    storage = Storage(SCHEMA, 64, 4)
+    storage = Storage(SCHEMA, 64)
     storage.append(0, *steps(0, 6))
     storage.append(1, *steps(100, 3))
     now = 200.0
@@ -130,9 +131,9 @@ def test_old_blocks_are_evicted_and_what_came_since_stays(monkeypatch) -> None:
 
     storage.evict_before(150.0)
 
-    assert chain(storage) == list(range(4, 12))  # the block of 4 and 5 was written to later
+    assert chain(storage) == list(range(6, 12))
     assert chain(storage, 1) == []
-    assert storage.evicted == 7
+    assert storage.evicted == 9
 
     storage.evict_before(250.0)
 
@@ -141,35 +142,35 @@ def test_old_blocks_are_evicted_and_what_came_since_stays(monkeypatch) -> None:
     assert chain(storage) == [20, 21]
 
 
-def test_an_environment_that_is_slow_keeps_no_old_blocks_of_others(monkeypatch) -> None:
+def test_what_is_old_is_evicted_in_a_slow_environment_as_in_a_fast_one(monkeypatch) -> None:
     now = 0.0
     monkeypatch.setattr(storage_module, "monotonic", lambda: now)
-    storage = Storage(SCHEMA, 64, 4)
+    storage = Storage(SCHEMA, 64)
     for number in range(4):
-        storage.append(0, *steps(number, 1, start=number == 0, end=0))  # one block, taken first
+        storage.append(0, *steps(number, 1, start=number == 0, end=0))
         storage.append(1, *steps(100 + 8 * number, 8, end=0))
         storage.append(2, *steps(200 + 2 * number, 2, end=0))
         now += 10.0
 
     storage.evict_before(15.0)
 
-    assert chain(storage, 0) == [0, 1, 2, 3]
+    assert chain(storage, 0) == [2, 3]
     assert chain(storage, 1) == list(range(116, 132))
     assert chain(storage, 2) == [204, 205, 206, 207]
-    again = Storage(SCHEMA, 64, 4)
+    again = Storage(SCHEMA, 64)
     snapshot = storage.snapshot()
     while snapshot.copy_some():
         pass
     again.restore(storage.contents() | named("column/", snapshot.columns))
     again.evict_before(25.0)
-    assert [chain(again, slot)[0] for slot in range(3)] == [0, 124, 204]
+    assert [chain(again, slot)[0] for slot in range(3)] == [3, 124, 206]
 
 
 def test_what_is_old_is_evicted_whatever_came_in_between(monkeypatch) -> None:
     now = 0.0
     monkeypatch.setattr(storage_module, "monotonic", lambda: now)
     random = np.random.default_rng(1)
-    storage, written = Storage(SCHEMA, 128, 8), [(-1.0, 0)] * 3
+    storage, written = Storage(SCHEMA, 128), [(-1.0, 0)] * 3
     for _ in range(2000):
         slot, count = int(random.integers(3)), int(random.integers(1, 30))
         following = written[slot][1]
@@ -186,21 +187,36 @@ def test_what_is_old_is_evicted_whatever_came_in_between(monkeypatch) -> None:
 
 
 def test_steps_are_not_evicted_by_the_call_that_stores_them() -> None:
-    """The block of an environment that was slow is the oldest, when its next steps come."""
     storage = filled(steps(0, 4, end=0), capacity=32)
     storage.append(1, *steps(100, 24, end=0))
 
     places = storage.append(0, *steps(4, 20, start=False))
 
     assert storage.columns["action"][places].tolist() == list(range(4, 24))
-    assert chain(storage) == list(range(24))
+    assert chain(storage) == list(range(4, 24))
+    assert chain(storage, 1) == list(range(112, 124))
+
+
+def test_rows_that_are_needed_are_passed_over_as_long_as_there_are_others() -> None:
+    storage = filled(steps(0, 4, end=0), capacity=16)
+    storage.needed[storage.append(1, *steps(100, 4, end=0))] = True
+
+    for number in range(4, 40, 4):
+        storage.append(0, *steps(number, 4, start=False, end=0))
+
+    assert chain(storage, 1) == [100, 101, 102, 103]
+    assert chain(storage) == list(range(28, 40))
+    storage.needed[storage.serials >= 0] = True
+    storage.append(2, *steps(200, 4))
+    assert chain(storage, 1) == []
+    assert chain(storage) == list(range(28, 40))
 
 
 def test_no_row_is_in_two_places_however_slow_environments_are() -> None:
     random = np.random.default_rng(0)
-    storage, following = Storage(SCHEMA, 64, 8), [0] * 3
+    storage, following = Storage(SCHEMA, 64), [0] * 3
     for _ in range(2000):
-        slot, count = int(random.integers(3)), int(random.integers(1, 57))
+        slot, count = int(random.integers(3)), int(random.integers(1, 65))
         places = storage.append(slot, *steps(following[slot], count, start=False, end=0))
         following[slot] += count
         assert len(np.unique(places)) == count

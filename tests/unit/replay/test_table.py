@@ -18,7 +18,7 @@ class Written:
     """A table and its storage, with numbered steps."""
 
     def __init__(self, view=None, kind="uniform", capacity=256, limiter=None, times=None) -> None:
-        self.storage = Storage(SCHEMA, capacity, 8)
+        self.storage = Storage(SCHEMA, capacity)
         generator = np.random.default_rng(0)
         self.selector = {
             "uniform": lambda: Uniform(self.storage.capacity, generator),

@@ -79,7 +79,7 @@ def test_windows_begin_at_each_stride_of_an_episode() -> None:
 
 
 def test_a_window_has_burn_in_steps_and_the_state_that_follows() -> None:
-    storage = filled(steps(0, 9), block=4)
+    storage = filled(steps(0, 9))
     rows = np.array([row_of(storage, 1), row_of(storage, 4), row_of(storage, 7)])
 
     window = Windows(length=3, burn_in=2).read(storage, rows)
@@ -94,7 +94,7 @@ def test_a_window_has_burn_in_steps_and_the_state_that_follows() -> None:
 
 @pytest.mark.parametrize("length", [0, 1, 30])
 def test_rows_ahead_and_behind_stay_within_the_episode(length: int) -> None:
-    storage = filled(steps(0, 6), steps(6, 6), steps(12, 6), block=4)
+    storage = filled(steps(0, 6), steps(6, 6), steps(12, 6))
     rows = np.array([row_of(storage, number) for number in range(18)])
 
     ahead, is_ahead = rows_ahead(storage, rows, length)
