@@ -1,6 +1,7 @@
 """Replay servers in the process of a test."""
 
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 
@@ -35,15 +36,33 @@ class ServedReplay:
         self._server.stop(0).wait()
 
 
+class HeardWriters(Writers):
+    """Writers by a clock that stands still, and how often each was heard of."""
+
+    def __init__(self, lease_s):
+        self.now, self.heard = 0.0, Counter()
+        super().__init__(lease_s, clock=lambda: self.now)
+
+    def hear(self, name):
+        super().hear(name)
+        self.heard[name] += 1
+
+    def pass_time(self, seconds):
+        """Let time pass, and wait until all are heard of."""
+        before = dict(self.heard)
+        self.now += seconds
+        wait_until(lambda: all(self.heard[name] > count for name, count in before.items()))
+
+
 class Server(ServedReplay):
     """A replay server with one table of transitions."""
 
-    def __init__(self, port=0, limiter=None, capacity=4096, threads=4, schema=SCHEMA):
+    def __init__(self, port=0, limiter=None, capacity=4096, threads=4, schema=SCHEMA, writers=None):
         self.storage = Storage(schema, capacity)
         selector = Uniform(self.storage.capacity, np.random.default_rng(0))
         self.table = Table(self.storage, Transitions(), selector, limiter or Limiter())
         self._late_s = 0.0
-        writers = Writers(60, clock=lambda: time.monotonic() + self._late_s)
+        writers = writers or Writers(60, clock=lambda: time.monotonic() + self._late_s)
         super().__init__(Replay(self.storage, {"all": self.table}, writers), port, threads)
 
     def expire_writers(self):

@@ -90,6 +90,15 @@ class ServedReplay(Protocol):
         """Let ``name`` write steps of ``schema``; return in which columns it is another one."""
         ...
 
+    @property
+    def lease_s(self) -> float:
+        """How often a writer must be heard of, so that it keeps its slots."""
+        ...
+
+    def hear_writer(self, name: str) -> None:
+        """Take note that a writer is connected, though it has no steps; UnknownWriter."""
+        ...
+
     def close_writer(self, name: str) -> None:
         """Let no more be written by ``name``."""
         ...
@@ -173,12 +182,12 @@ class ReplayServicer:
         )
         if differences:
             context.abort(grpc.StatusCode.FAILED_PRECONDITION, "; ".join(differences))
-        return replay_pb2.Opened(incarnation=self._incarnation)
+        return replay_pb2.Opened(incarnation=self._incarnation, lease_s=self._replay.lease_s)
 
     def append(
         self, request: WithPayload[replay_pb2.Steps], context: grpc.ServicerContext
     ) -> replay_pb2.Stored:
-        """Store steps."""
+        """Store steps; without any, take note that the writer is connected."""
         may_wait = self._waiting.acquire(blocking=False)
         try:
             timeout_s = LONGEST_WAIT_S if may_wait else 0.0
@@ -241,6 +250,8 @@ class ReplayServicer:
         following = []
         sys.audit("relaax.replay.store")
         runs = list(runs_of(request, self._replay.schema_of(writer)))
+        if not runs:
+            self._replay.hear_writer(writer)
         for run in runs:
             require_finite(run.rows, self._finite)
         for run in runs:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from time import monotonic
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -106,7 +107,9 @@ class ReplaySpec:
         spec = self.tables[table]
         return self.view(next(iter(spec.fractions))) if isinstance(spec, MixedSpec) else spec.view
 
-    def make(self, random: np.random.Generator, lease_s: float) -> Replay:
+    def make(
+        self, random: np.random.Generator, lease_s: float, clock: Callable[[], float] = monotonic
+    ) -> Replay:
         """Return an empty replay, whose writers are forgotten after ``lease_s`` of silence."""
         storage = Storage(self.schema, self.capacity)
         tables = {
@@ -129,7 +132,7 @@ class ReplaySpec:
             for name, spec in self.tables.items()
             if isinstance(spec, MixedSpec)
         }
-        return Replay(storage, {**tables, **mixed}, Writers(lease_s))
+        return Replay(storage, {**tables, **mixed}, Writers(lease_s, clock=clock))
 
 
 def _selector(spec: TableSpec, capacity: int, random: np.random.Generator) -> Selector:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import grpc
+import numpy as np
 import numpy.typing as npt
 
 from relaax.bridge.channels import open_channel
@@ -85,9 +86,17 @@ class ReplayStub:
         description = self._call(self._describe, replay_pb2.Nothing())
         return schema_of(description.columns), {t.name: t.kind for t in description.tables}
 
-    def open(self, writer: str, schema: Schema) -> None:
-        """Begin to write; ConfigurationError, which names the columns, for other steps."""
-        self._call(self._open, replay_pb2.Opening(writer=writer, columns=column_messages(schema)))
+    def open(self, writer: str, schema: Schema) -> float:
+        """Begin to write; ConfigurationError, which names the columns, for other steps.
+
+        Return for how many seconds at most nothing may be heard of the writer.
+        """
+        opening = replay_pb2.Opening(writer=writer, columns=column_messages(schema))
+        return float(self._call(self._open, opening).lease_s)
+
+    def hear(self, writer: str) -> None:
+        """Let the server hear that a writer is connected; UnknownWriter."""
+        self._call(self._append, steps_message(writer, [], np.zeros(0, np.uint8), []))
 
     def append(
         self, writer: str, runs: Sequence[replay_pb2.Run], flags: Flags, columns: Sequence[Array]

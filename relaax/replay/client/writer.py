@@ -1,6 +1,7 @@
 """Sends steps to a replay server, in order, beside acting."""
 
 import logging
+import math
 import secrets
 import sys
 import threading
@@ -41,6 +42,10 @@ SAY_EVERY_S = 10.0
 #: How often one who waits for room looks whether to give up.
 _LOOK_S = 0.1
 
+#: A writer without steps lets the server hear of it so often, of the time after which it would
+#: lose its slots.
+BEATS = 4
+
 #: How long ``close`` waits for the thread.
 CLOSE_DEADLINE_S = 1.0
 
@@ -59,7 +64,8 @@ class ReplayWriter:
     dropped: steps but those in which an episode was cut off. ``on_refused`` is called there again
     and again with the reason why steps are not taken. What waits when this is closed, and is
     not acknowledged, is counted by neither: it may be stored. ``name`` is the writer's, and no
-    other's; drawn if omitted.
+    other's; drawn if omitted. Once it has sent steps, the server hears of it however long the next
+    ones take, as long as this process lives.
     """
 
     def __init__(
@@ -106,6 +112,8 @@ class ReplayWriter:
         self._changed = threading.Condition()
         self._closes = False
         self._is_open = False
+        #: How long the server may hear nothing, and until when.
+        self._silence_s = self._silent_until = math.inf
         self._error: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="replay writer", daemon=True)
         self._thread.start()
@@ -250,12 +258,12 @@ class ReplayWriter:
 
     def _take(self) -> StepBatch | None:
         """Wait for enough steps and return them; None when there will be none."""
+        while not self._wait_for_steps():
+            self._silent_until = monotonic() + self._silence_s
+            # Where that fails, the steps that come next find out why.
+            with suppress(RelaaxError, ValueError):  # ValueError: the channel has been closed
+                self._stub.hear(self._name)
         with self._changed:
-            while self._waiting < STEPS_AT_ONCE and not self._closes:
-                left = self._oldest_at + LONGEST_WAIT_S - monotonic() if self._queue else None
-                if left is not None and left <= 0:
-                    break
-                self._changed.wait(left)
             if not self._queue:
                 return None
             taken, count = [], 0
@@ -264,6 +272,17 @@ class ReplayWriter:
                 count += len(taken[-1].flags)
             self._oldest_at = monotonic()
             return StepBatch.concatenated(taken)
+
+    def _wait_for_steps(self) -> bool:
+        """Wait for enough steps, or the end; return False where it is time to be heard."""
+        with self._changed:
+            while self._waiting < STEPS_AT_ONCE and not self._closes:
+                due = self._oldest_at + LONGEST_WAIT_S if self._queue else self._silent_until
+                left = due - monotonic()
+                if left <= 0:
+                    return bool(self._queue)
+                self._changed.wait(None if left == math.inf else left)
+            return True
 
     def _send(self, steps: StepBatch) -> bool:
         """Send steps until they are acknowledged; return False if the writer is closed before."""
@@ -324,7 +343,8 @@ class ReplayWriter:
     def _send_once(self, steps: StepBatch) -> None:
         if not self._is_open:
             types = {name: steps.columns[name].dtype for name in self._schema.columns}
-            self._stub.open(self._name, self._schema.settled(types))
+            lease_s = self._stub.open(self._name, self._schema.settled(types))
+            self._silence_s = lease_s / BEATS if lease_s > 0 else math.inf
             self._is_open = True
         slots, counts = np.unique(steps.slots, return_counts=True)
         self._grow(int(slots[-1]) + 1)
@@ -336,6 +356,7 @@ class ReplayWriter:
         sys.audit("relaax.writer.send")
         following = self._stub.append(self._name, runs, steps.flags, columns)
         sys.audit("relaax.writer.stored")
+        self._silent_until = monotonic() + self._silence_s
         self._next[slots] = following
 
     def _grow(self, count: int) -> None:

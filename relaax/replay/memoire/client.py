@@ -12,7 +12,7 @@ import numpy.typing as npt
 from relaax.bridge.payloads import Buffer
 from relaax.errors import ConfigurationError, RelaaxError
 from relaax.replay.client.stub import ReplayAway, ReplayStub
-from relaax.replay.client.writer import ReplayWriter
+from relaax.replay.client.writer import BEATS, ReplayWriter
 from relaax.replay.memoire.entry import Array, Batch, as_tuples, schema_of, templates_of
 from relaax.replay.memoire.memory import ReplayMemory
 from relaax.replay.memoire.ports import is_endpoint, target_of
@@ -109,6 +109,7 @@ class ReplayMemoryClient:
         self._replay: ReplayStub | None = None
         self._subscriber: Subscriber | None = None
         self._starts = True
+        self._heard: threading.Thread | None = None
         self._closed = threading.Event()
         self._lock = threading.Lock()
 
@@ -122,6 +123,7 @@ class ReplayMemoryClient:
         for left_s in waits(timeout_s, self._closed):
             try:
                 self._info = stub.get_info(self._name, max(left_s, LEAST_CALL_S))
+                self._begin_to_be_heard(stub)
                 return self._info
             except ReplayAway as error:
                 if str(error) != str(away):
@@ -267,6 +269,20 @@ class ReplayMemoryClient:
                 stub.close()
             if self._replay is not None:
                 self._replay.close()
+
+    def _begin_to_be_heard(self, stub: MemoireStub) -> None:
+        """Let the server hear of the client until it has a writer, of which the server hears."""
+        with self._lock:
+            if self._heard is None and self.rem.lease_s > 0:
+                self._heard = threading.Thread(
+                    target=self._be_heard, args=(stub,), name="memoire client", daemon=True
+                )
+                self._heard.start()
+
+    def _be_heard(self, stub: MemoireStub) -> None:
+        while not self._closed.wait(self.rem.lease_s / BEATS) and self._writer is None:
+            with suppress(RelaaxError, ValueError):  # ValueError: the channel has been closed
+                stub.get_info(self._name, CONNECT_TIMEOUT_S)
 
     def _stub(self, endpoint: str) -> MemoireStub:
         target = target_of(endpoint or self.req_endpoint)

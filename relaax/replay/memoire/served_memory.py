@@ -30,7 +30,7 @@ _FINITE = (*LAST, QVEST, WEIGHT, "probability")
 
 
 class ClientSlots:
-    """``count`` slots. A client keeps its own while it writes, and for ``lease_s`` afterwards.
+    """``count`` slots. A client keeps its own while it is heard of, and for ``lease_s`` afterwards.
 
     A writer is named ``uuid/token``. The next client with the same uuid has the same slot; the one
     before it, if it still runs, may write no more. The slot that became free first is given to
@@ -39,7 +39,7 @@ class ClientSlots:
 
     def __init__(self, count: int, lease_s: float) -> None:
         self._writers = Writers(lease_s, most_expired=0)  # their slots are given to others
-        self._lease_s = lease_s
+        self.lease_s = lease_s
         self._uuids: list[str | None] = [None] * count
         #: By slot: who writes there now.
         self._names: list[str | None] = [None] * count
@@ -75,6 +75,10 @@ class ClientSlots:
         slot = self._writers.slot(name, 0)
         return self._slots[slot.number], slot
 
+    def hear(self, name: str) -> None:
+        """Take note that a client is connected; UnknownWriter."""
+        self._writers.hear(name)
+
     def close(self, name: str) -> int | None:
         """Let the slot of a writer be given to others; return it, if there is such a writer."""
         released = self._release(self._writers.close(name))
@@ -94,7 +98,7 @@ class ClientSlots:
         if not self._free:
             raise NoFreeSlot(
                 f"all {len(self._uuids)} slots are taken; one becomes free when its client is "
-                f"closed, or is silent for {self._lease_s:g} s"
+                f"closed, or is not heard of for {self.lease_s:g} s"
             )
         return self._free.popleft()
 
@@ -154,6 +158,16 @@ class ServedMemory:
         if not differences:
             self.slot_of(name)
         return differences
+
+    @property
+    def lease_s(self) -> float:
+        """How often a client must be heard of, so that it keeps its slot."""
+        return self._clients.lease_s
+
+    def hear_writer(self, name: str) -> None:
+        """Take note that a client is connected; UnknownWriter."""
+        with self._lock:
+            self._clients.hear(name)
 
     def close_writer(self, name: str) -> None:
         """Let the slot of a client be given to others; its entries stay until then."""

@@ -26,7 +26,7 @@ from relaax.replay.wire import column_messages
 #: Characters of a message.
 LONGEST = 65_536
 
-#: A client that is silent for longer may lose its slot to a new one.
+#: A client of which nothing is heard for longer may lose its slot to a new one.
 LEASE_S = 60.0
 
 
@@ -185,6 +185,7 @@ class ReplayMemoryServer(Proxy):
             settings=rem.scalars,
             discount_factor=rem.discount_factor,
             reward_coeff=rem.reward_coeff,
+            lease_s=self._served.lease_s,
         )
 
     def _write_log(self, writer: str, message: str) -> None:

@@ -41,6 +41,8 @@ class SlotInfo:
     schema: Schema
     #: The properties of the memory, by name.
     settings: Mapping[str, Any]
+    #: For how many seconds at most nothing may be heard of the client.
+    lease_s: float
 
     @property
     def view(self) -> tuple[Array, ...]:
@@ -101,6 +103,7 @@ class MemoireStub:
                 "discount_factor": list(message.discount_factor),
                 "reward_coeff": list(message.reward_coeff),
             },
+            message.lease_s,
         )
 
     def fetch(self, topic: str, known: int, timeout_s: float) -> Message | None:

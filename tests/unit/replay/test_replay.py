@@ -138,6 +138,23 @@ def test_a_writer_that_is_opened_again_after_the_lease_has_its_numbers():
     assert case.stored() == list(range(5))
 
 
+@pytest.mark.parametrize(("heard", "drawn"), [(True, 49), (False, 0)])
+def test_a_writer_is_as_long_connected_as_it_is_heard_of_and_not_as_it_has_steps(heard, drawn):
+    now = [0.0]
+    table = TableSpec(Transitions())
+    spec = ReplaySpec(SCHEMA, 1000, {"all": table})
+    replay = spec.make(np.random.default_rng(0), 60.0, clock=lambda: now[0])
+    replay.open_writer("w", SCHEMA)
+    for number in range(50):
+        replay.append("w", 0, number, *steps(number, 1, start=number == 0, end=0))
+        for _ in range(2):
+            now[0] += 50.0
+            if heard:
+                replay.hear_writer("w")
+            replay.reclaim()
+    assert replay.table_sizes() == {"all": drawn}
+
+
 def test_of_expired_writers_the_last_ones_are_remembered():
     writers = Writers(lease_s=-1.0, most_expired=2)
     for name in "abc":

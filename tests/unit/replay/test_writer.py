@@ -2,12 +2,12 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 
 import numpy as np
 import pytest
 from replay_cases import SCHEMA
-from replay_servers import Server, batch, wait_until
+from replay_servers import HeardWriters, Server, batch, wait_until
 
 from relaax.errors import ConfigurationError
 from relaax.replay import service
@@ -403,3 +403,18 @@ def test_a_server_that_has_started_again_learns_the_type_from_its_writer():
         assert server.storage.columns["observation"].dtype == np.float32
     finally:
         server.stop()
+
+
+def test_a_writer_that_is_connected_keeps_its_slots_however_far_apart_its_steps_are():
+    """Between two steps one and a half leases pass; the writer is heard of more often."""
+    writers = HeardWriters(lease_s=0.04)
+    server = Server(writers=writers)
+    with closing(ReplayWriter(ReplayStub(server.url), SCHEMA)) as writer:
+        for number in range(20):
+            writer.put(batch(number, 1, start=number == 0, end=0))
+            assert writer.flush(10.0)
+            for _ in range(2):
+                writers.pass_time(0.03)
+                server.replay.reclaim()
+        assert len(server.table) == 19
+    server.stop()

@@ -199,7 +199,7 @@ class StoringOptions(Options):
     """How long stored steps, and those who deliver them, are remembered."""
 
     lease: SecondsOption = option(
-        60.0, "forget a worker that has delivered nothing for so many seconds"
+        60.0, "forget a worker of which nothing was heard for so many seconds"
     )
     evict_after: SecondsOption | None = option(
         None, "evict steps that are older than so many seconds; if omitted, only to make room"

@@ -183,6 +183,16 @@ def test_more_clients_than_slots_are_refused_until_one_is_closed(network):
     assert second.get_info(timeout_s=30).slot_index == 0
 
 
+def test_a_client_that_is_connected_keeps_its_slot_though_it_sends_nothing(network):
+    endpoint, front = network.endpoint(), network.endpoint()
+    server = network.enter_context(closing(ReplayMemoryServer(ENTRY, 64, 1, lease_s=1.0)))
+    server.bind(endpoint)
+    network.proxy("rep_proxy_main", front, Bind, endpoint, Conn)
+    assert network.client(front).slot_index == 0
+    with pytest.raises(ReplayAway, match="all 1 slots are taken"):
+        network.client(endpoint).get_info(timeout_s=1.6)
+
+
 def test_the_older_of_two_clients_of_one_name_is_told(network):
     endpoint = network.endpoint()
     network.server(endpoint)
