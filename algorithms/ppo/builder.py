@@ -130,7 +130,6 @@ def make_learner(config: Config, seed: int | None) -> LearnerBase:
             passes=settings.passes,
             gradient_norm_clipping=settings.optimizer.gradient_norm_clipping,
             kl_stop=settings.kl_stop,
-            max_policy_lag=settings.max_policy_lag,
             reward_scale=settings.reward_scale,
             clips_rewards=settings.clip_rewards,
         ),
@@ -173,8 +172,9 @@ def replay_spec(config: Config) -> ReplaySpec:
     table = TableSpec(
         Rollouts(settings.episode_len, settings.burn_in),
         "fifo",
-        Limiter(min_items=count, max_items=count),
-        holds_drawn=settings.wait_for_learning,
+        Limiter(min_items=count, max_items=count * (settings.max_policy_lag + 1)),
+        holds_drawn=True,
+        keeps_undrawn=True,
     )
     schema = schema_of(columns_of(config, config.filters().states))
     return ReplaySpec(schema, settings.steps_stored, {TABLE: table}, config.units())

@@ -40,8 +40,6 @@ class Rules:
     gradient_norm_clipping: float | None
     #: No more updates after this KL divergence, of a pass or of a minibatch; None makes all.
     kl_stop: float | None
-    #: Rollouts of parameters that are older by more steps are dropped; None takes all.
-    max_policy_lag: int | None
     reward_scale: float = 1.0
     clips_rewards: bool = False
 
@@ -79,28 +77,29 @@ class PpoLearner(LearnerBase):
         self._bridge = filters.bridged(ParameterService(self._store, NullMetrics()))
         self._policy = CurrentPolicy(unpack, self._bridge.get())
         self._random = random
-        #: Steps that have learnt, and rollouts that were dropped.
-        self._steps = self._stale = 0
+        #: Steps that have learnt.
+        self._steps = 0
 
     def prepare(self, sample: Sample) -> RolloutBatch:
         """Return the rollouts of a sample."""
         return rollouts_in(sample.columns)
 
     def step(self, batch: RolloutBatch) -> StepResult:
-        """Make the passes over a batch, but for the rollouts that are too old."""
-        fresh = self._fresh(batch)
-        dropped = {"stale rollouts": float(self._stale)}
-        if fresh.steps == 0:
-            return StepResult(dropped, has_learnt=False)
-        experience = self._graphs.experience(self._parameters, self._filtered(fresh))
+        """Make the passes over a batch, however old the parameters are that have acted.
+
+        The ratios are those to the likelihoods of that time.
+        """
+        rollouts = batch.chosen(np.flatnonzero(batch.valid.any(axis=0)))
+        if rollouts.steps == 0:
+            return StepResult({}, has_learnt=False)
+        experience = self._graphs.experience(self._parameters, self._filtered(rollouts))
         terms = self._learn(experience, batch.steps)
         self._knobs = self._adaptation.after(self._knobs, terms["kl"])
-        lags = np.maximum(self._steps - fresh.versions, 0)
+        lags = np.maximum(self._steps - rollouts.versions, 0)
         self._steps += 1
         return StepResult(
             {
                 **terms,
-                **dropped,
                 "policy lag": float(lags.mean()),
                 "explained variance": explained_variance(experience),
             }
@@ -113,7 +112,7 @@ class PpoLearner(LearnerBase):
     def state(self) -> Mapping[str, Array]:
         """Return parameters, what the optimiser remembers, counts, and what has been adapted."""
         snapshot = self._store.snapshot()
-        counts = [snapshot.global_t, snapshot.version, self._steps, self._stale]
+        counts = [snapshot.global_t, snapshot.version, self._steps]
         return {
             PARAMETERS: snapshot.parameters,
             COUNTS: np.array(counts),
@@ -124,7 +123,7 @@ class PpoLearner(LearnerBase):
     def restore(self, state: Mapping[str, Array]) -> None:
         """Go on from ``state``."""
         slots = {n: slot for n, slot in state.items() if n not in (PARAMETERS, COUNTS, KNOBS)}
-        global_t, version, self._steps, self._stale = state[COUNTS].tolist()
+        global_t, version, self._steps = state[COUNTS].tolist()
         self._knobs = self._adaptation.restored(Knobs(*state[KNOBS].tolist()), self._first_knobs)
         self._store.restore(Snapshot(state[PARAMETERS], slots, global_t, version))
         self._policy.publish(self._bridge.get())
@@ -132,16 +131,6 @@ class PpoLearner(LearnerBase):
     @property
     def _parameters(self) -> Parameters:
         return self._policy.current.parameters
-
-    def _fresh(self, batch: RolloutBatch) -> RolloutBatch:
-        """Return the rollouts with steps that are not too old; count those that are."""
-        has_steps = batch.valid.any(axis=0)
-        most = self._rules.max_policy_lag
-        is_old = np.zeros_like(has_steps)
-        if most is not None:
-            is_old = has_steps & (self._steps - batch.versions > most)
-        self._stale += int(np.count_nonzero(is_old))
-        return batch.chosen(np.flatnonzero(has_steps & ~is_old))
 
     def _filtered(self, rollouts: RolloutBatch) -> RolloutBatch:
         """Return rollouts with states and rewards as they are learnt from.

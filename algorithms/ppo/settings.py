@@ -73,12 +73,10 @@ class PpoSettings(PolicySettings, FilterSettings):
     #: With ``kl`` the rate stays within these.
     learning_rate_range: Range = (1e-5, 1e-2)
 
-    #: Rollouts of parameters that are older by more steps of the learner are dropped; None: none.
-    max_policy_lag: NonNegativeInt | None = 10
-    #: Whether acting waits while a batch is learnt from. If not, it goes on until another one is
-    #: complete.
-    wait_for_learning: bool = True
-    #: Steps that are stored; None: those of 32 batches.
+    #: How many steps of the learner acting may be ahead: so many batches are complete beside the
+    #: one that is learnt from. With 0, acting waits while a batch is learnt from.
+    max_policy_lag: NonNegativeInt = 0
+    #: Steps that are stored; None: those of 32 batches, and of those that acting may be ahead.
     replay_size: PositiveInt | None = None
     #: How often workers ask for newer parameters, in seconds.
     pull_interval_s: PositiveFloat = 0.02
@@ -89,6 +87,17 @@ class PpoSettings(PolicySettings, FilterSettings):
         if not isinstance(values, Mapping) or set(OptimizerSections.model_fields) & set(values):
             return values
         return {**values, "Adam": {"epsilon": 1e-5, "gradient_norm_clipping": 0.5}}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_one_bound(cls, values: Any) -> Any:
+        if isinstance(values, Mapping) and "wait_for_learning" in values:
+            waits = values["wait_for_learning"]
+            raise ValueError(
+                f"wait_for_learning: {waits} is not known any more; write max_policy_lag: "
+                f"{0 if waits else 1} instead"
+            )
+        return values
 
     @field_validator("policy_clip_range", "kl_penalty_range", "learning_rate_range", mode="before")
     @classmethod
@@ -126,10 +135,12 @@ class PpoSettings(PolicySettings, FilterSettings):
 
     @model_validator(mode="after")
     def _keeps_its_batches(self) -> "PpoSettings":
-        least = 2 * self.rollouts_per_batch * (self.episode_len + self.burn_in)
+        batches = 2 + self.max_policy_lag
+        least = batches * self._batch_steps
         if self.replay_size is not None and self.replay_size < least:
             raise ValueError(
-                f"replay_size must be at least two batches, {least} steps, is {self.replay_size}"
+                f"replay_size must be at least {batches} batches, two and those of max_policy_lag, "
+                f"{least} steps, is {self.replay_size}"
             )
         return self
 
@@ -181,8 +192,11 @@ class PpoSettings(PolicySettings, FilterSettings):
     @property
     def steps_stored(self) -> int:
         """Steps that are stored, the default filled in."""
-        steps = self.rollouts_per_batch * (self.episode_len + self.burn_in)
-        return self.replay_size or BATCHES_STORED * steps
+        return self.replay_size or (BATCHES_STORED + self.max_policy_lag) * self._batch_steps
+
+    @property
+    def _batch_steps(self) -> int:
+        return self.rollouts_per_batch * (self.episode_len + self.burn_in)
 
 
 class DiscretePpo(PpoSettings, DiscreteSettings):

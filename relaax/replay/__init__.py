@@ -15,6 +15,7 @@
 ``priority_tree``  draws in proportion to priorities
 ``times``          how long it takes to do what
 ``limiter``        when items may be added, and when they may be drawn
+``learnt``         which part of each environment's steps is learnt from
 ``removers``       which items leave a table that has too many
 ``saved``          checks what was saved before a replay goes on from it
 ``snapshot``       copies what is stored while more is stored

@@ -66,6 +66,8 @@ class Mixed:
         #: See Table.
         self.kind = in_words(fractions)
         self._drawn = 0
+        #: See Table: the tables count.
+        self.learnt = None
 
     def __len__(self) -> int:
         """Return how many items all tables have together."""

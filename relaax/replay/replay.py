@@ -1,5 +1,6 @@
 """Stored steps and the tables over them, for many threads."""
 
+import logging
 import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +13,7 @@ import numpy.typing as npt
 
 from relaax.replay.array_bytes import below, named
 from relaax.replay.gather import Empty
+from relaax.replay.learnt import LearntSteps
 from relaax.replay.mixed import Mixed
 from relaax.replay.saved import require_sound
 from relaax.replay.schema import Schema
@@ -27,6 +29,11 @@ Array = npt.NDArray[Any]
 
 #: Between two pieces of what is copied to be saved, so that others come in turn.
 PAUSE_S = 0.001
+
+#: What the names of shares of steps begin with; so many environments have one of their own.
+SHARE, MOST_SHARES = "learnt share/", 64
+
+_log = logging.getLogger(__name__)
 
 #: Rates are means of so many seconds.
 RATES_OVER_S = 10.0
@@ -247,11 +254,17 @@ class Replay:
             return self._tables[table].update_priorities(keys, priorities)
 
     def reclaim(self) -> None:
-        """End the episodes of writers that were silent for longer than their lease."""
+        """End the episodes of writers that were silent for longer than their lease.
+
+        Warn of environments that nothing is learnt from for long.
+        """
         with self._changed:
             slots = self._writers.expired()
             self._changes += len(slots)
             self._leave(slots)
+            complaints = [learnt.complaint() for learnt in self._learnt()]
+        for complaint in filter(None, complaints):
+            _log.warning(complaint)
 
     def end(self) -> None:
         """Acknowledge what still comes and store none of it, so that no writer waits any more."""
@@ -288,6 +301,8 @@ class Replay:
             for name, table in self._tables.items():
                 sizes[f"{name}/items"] = len(table)
                 totals |= {f"{name}/{key}": value for key, value in asdict(table.counts).items()}
+            for learnt in self._learnt():
+                sizes |= _share_figures(learnt.shares())
             return totals | sizes | self._rates.of(totals, monotonic())
 
     def contents(self) -> dict[str, Array]:
@@ -334,6 +349,10 @@ class Replay:
         if self.schema.is_open:
             with self._changed:
                 self._storage.settle(types)
+
+    def _learnt(self) -> list[LearntSteps]:
+        found = [table.learnt for table in self._tables.values()]
+        return [learnt for learnt in found if learnt is not None]
 
     def _drawn(self) -> int:
         tables = self._tables.values()
@@ -422,6 +441,18 @@ class Replay:
             for table in self._tables.values():
                 table.left(slot.number)
         self._changed.notify_all()
+
+
+def _share_figures(shares: Mapping[int, float]) -> dict[str, float]:
+    """Return figures of the shares of environments' steps that are learnt from, by place."""
+    if not shares:
+        return {}
+    first = dict(sorted(shares.items())[:MOST_SHARES])
+    return {
+        f"{SHARE}least": min(shares.values()),
+        f"{SHARE}mean": sum(shares.values()) / len(shares),
+        **{f"{SHARE}{slot}": share for slot, share in first.items()},
+    }
 
 
 def _piece(flags: Flags, begin: int, most: int) -> slice:

@@ -19,9 +19,12 @@ from relaax.replay.selectors.queue import Queue
 from relaax.replay.selectors.selector import Selector
 from relaax.replay.selectors.uniform import Uniform
 from relaax.replay.storage import Storage
-from relaax.replay.table import Table
+from relaax.replay.table import PIECES, Table
 from relaax.replay.views import View
 from relaax.replay.writers import Writers
+
+#: Steps of a writer that wait to be sent, where no table has a bound for them.
+MOST_WAITING = 256
 
 SelectorName: TypeAlias = Literal["uniform", "prioritized", "fifo", "lifo"]
 
@@ -101,6 +104,19 @@ class ReplaySpec:
         """Return what one of ``of`` servers stores, whose shares make up this one."""
         tables = {name: spec.share(of) for name, spec in self.tables.items()}
         return replace(self, capacity=-(-self.capacity // of), tables=tables)
+
+    @property
+    def most_waiting(self) -> int:
+        """How many steps of a writer may wait to be sent, which are acted ahead of the learner.
+
+        Where a table keeps acting near learning, half of what comes between two looks at its bound.
+        """
+        bounds = [
+            spec.view.stride * max(1, spec.limiter.max_items // PIECES) // 2
+            for spec in self.tables.values()
+            if isinstance(spec, TableSpec) and spec.keeps_undrawn and spec.limiter.max_items
+        ]
+        return max(1, min([MOST_WAITING, *bounds]))
 
     def view(self, table: str) -> View:
         """Return how items of ``table`` are read."""

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from relaax.replay.array_bytes import below, named
 from relaax.replay.gather import Empty, joined_arrays
+from relaax.replay.learnt import LearntSteps
 from relaax.replay.limiter import Limiter
 from relaax.replay.removers import Remover, RemoverName
 from relaax.replay.selectors.prioritized import Prioritized
@@ -185,7 +186,8 @@ class Table:
         self._max_times = max_times_sampled
         self._holds_drawn = holds_drawn
         self._held = 0
-        self._keeps_undrawn = keeps_undrawn
+        #: What becomes of each slot's steps, where that is to be all of them.
+        self.learnt = LearntSteps() if keeps_undrawn else None
         self._times = np.zeros(storage.capacity if max_times_sampled else 0, np.int64)
         self.counts = TableCounts()
         storage.listeners.append(self.evicted)
@@ -251,14 +253,17 @@ class Table:
 
     def appended(self, slot: int, rows: IntArray) -> None:
         """Take up what ``rows`` [N], the newest of ``slot``, have completed."""
-        if self._keeps_undrawn:
+        if self.learnt is not None and len(rows):
             self._storage.needed[rows] = True
+            self.learnt.stored(slot, len(rows))
         complete = self._with_past(self._readiness.appended(slot, rows))
         self.insert(complete[self._view.items(self._storage, complete)])
 
     def left(self, slot: int) -> None:
         """Take note that no more steps of ``slot`` will come."""
         self._storage.needed[self._readiness.left(slot)] = False
+        if self.learnt is not None:
+            self.learnt.left(slot)
 
     def insert(self, items: IntArray) -> None:
         """Take up ``items`` [N]: the rows of those that are complete now."""
@@ -285,8 +290,9 @@ class Table:
         )
         if self._max_times:
             self._retire(drawn.rows, self._max_times)
-        if self._keeps_undrawn:
+        if self.learnt is not None:
             self._need_no_more(drawn.rows)
+            self.learnt.learnt(self._storage.slots[drawn.rows], self._view.stride)
         return sample
 
     def update_priorities(self, keys: IntArray, priorities: FloatArray) -> int:
@@ -330,7 +336,7 @@ class Table:
         self.counts.charged = self._limiter.resumed(self.counts.inserted, self.counts.charged)
         self._readiness.restore(contents["waiting"])
         self._selector.restore(below("selector/", contents))
-        if self._keeps_undrawn:
+        if self.learnt is not None:
             self._storage.needed[contents["waiting"]] = True
             for rows in self._rows_of(contents["selector/rows"]):
                 self._storage.needed[rows] = True

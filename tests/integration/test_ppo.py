@@ -44,19 +44,14 @@ def test_options_of_learners_that_are_off_policy_are_refused(training: Training,
     assert f"error: {option}: this algorithm learns from what its newest" in learner.output()
 
 
-def test_rollouts_of_parameters_that_are_too_old_are_dropped_and_counted(training: Training):
-    """Each batch is one rollout, and within each rollout come batches of the others."""
+def test_each_environment_is_learnt_from_and_its_share_is_a_metric(training: Training):
     metrics = training.directory / "metrics"
-    section = {**SMALL_PPO, "rollouts_per_batch": 1, "max_policy_lag": 0}
-    training.configure(section, {"metrics-dir": str(metrics)})
+    training.configure({**SMALL_PPO, "max_policy_lag": 1}, {"metrics-dir": str(metrics)})
     training.start_parameter_server()
     training.start_learner()
     training.start_rlx_server()
     training.start_environments(4)
     replay = ReplayStub(training.learner_url)
-    wait_for(lambda: replay.stats()["rollouts/drawn"] > 50, "fifty batches")
+    wait_for(lambda: replay.stats().get("learnt share/least", 0.0) > 0.5, "half of the steps")
     replay.close()
-    stale = "learner/stale_rollouts"
-    wait_for(lambda: any(count > 0 for _, count in scalars(metrics)[stale]), "a count")
-    wait_for(lambda: scalars(metrics)["learner/policy_lag"], "batches that were learnt from")
-    assert max(lag for _, lag in scalars(metrics)["learner/policy_lag"]) == 0
+    wait_for(lambda: scalars(metrics)["replay/learnt_share/least"], "the metric")

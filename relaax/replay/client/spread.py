@@ -12,6 +12,7 @@ from relaax.metrics import Metrics
 from relaax.replay.client.stub import ReplayStub
 from relaax.replay.client.writer import CLOSE_DEADLINE_S, ReplayWriter
 from relaax.replay.schema import Schema
+from relaax.replay.specs import MOST_WAITING
 from relaax.replay.step_batch import StepBatch
 from relaax.replay.storage import START
 from relaax.wait_report import WaitReport
@@ -105,6 +106,7 @@ def writer_to(
     on_wait: Callable[[], object] = lambda: None,
     on_delivered: Callable[[int], object] = lambda actions: None,
     on_actions_dropped: Callable[[int], object] = lambda actions: None,
+    most_waiting: int = MOST_WAITING,
 ) -> SpreadWriter:
     """Return what delivers steps to a learner, or to replay servers.
 
@@ -121,6 +123,7 @@ def writer_to(
         ReplayWriter(
             ReplayStub(url),
             schema,
+            most_waiting=most_waiting,
             drops=drops,
             stops=stops,
             on_wait=on_wait,

@@ -18,6 +18,7 @@ from relaax.replay import replay_pb2
 from relaax.replay.client.stub import ReplayAway, ReplayStub
 from relaax.replay.replay import NotReady
 from relaax.replay.schema import Schema
+from relaax.replay.specs import MOST_WAITING
 from relaax.replay.step_batch import StepBatch
 from relaax.replay.storage import FINAL, GAP, START, Flags
 from relaax.replay.writers import UnknownWriter
@@ -72,7 +73,7 @@ class ReplayWriter:
         self,
         stub: ReplayStub,
         schema: Schema,
-        most_waiting: int = 256,
+        most_waiting: int = MOST_WAITING,
         drops: bool = False,
         stops: Callable[[], bool] = lambda: False,
         on_wait: Callable[[], object] = lambda: None,
@@ -88,6 +89,7 @@ class ReplayWriter:
         self._schema = schema
         self._name = name or secrets.token_hex(16)
         self._most_waiting = most_waiting
+        self._steps_at_once = min(STEPS_AT_ONCE, max(1, most_waiting // 2))
         self._drops = drops
         self._stops = stops
         self._on_wait = on_wait
@@ -276,7 +278,7 @@ class ReplayWriter:
     def _wait_for_steps(self) -> bool:
         """Wait for enough steps, or the end; return False where it is time to be heard."""
         with self._changed:
-            while self._waiting < STEPS_AT_ONCE and not self._closes:
+            while self._waiting < self._steps_at_once and not self._closes:
                 due = self._oldest_at + LONGEST_WAIT_S if self._queue else self._silent_until
                 left = due - monotonic()
                 if left <= 0:

@@ -159,15 +159,16 @@ def _experience(
     if options.mode != TRAINING:
         return NoExperience()
     urls = [str(each) for each in options.replay_servers or (options.learner,)]
-    schema, drops = algorithm.replay_spec(config).schema, options.when_full == "drop"
+    spec, drops = algorithm.replay_spec(config), options.when_full == "drop"
     return writer_to(
         urls,
-        schema,
+        spec.schema,
         metrics,
         first=index,
         drops=drops,
         on_delivered=partial(kept.add, DELIVERED),
         on_actions_dropped=partial(kept.add, DROPPED),
+        most_waiting=spec.most_waiting,
     )
 
 

@@ -7,7 +7,8 @@ from functools import partial
 
 from relaax.live_lines import Figure
 from relaax.metrics import Metrics
-from relaax.server.common.operators.families import Metric, counter, counters, gauge
+from relaax.replay.replay import SHARE
+from relaax.server.common.operators.families import Metric, counter, counters, gauge, gauges
 from relaax.server.common.operators.port import Figures
 
 _log = logging.getLogger(__name__)
@@ -17,6 +18,9 @@ _WORK = ("insert", "sample", "serialize")
 
 #: What else is counted, by the same names.
 _COUNTS = ("steps twice", "steps lost", "steps dropped", "steps evicted", "writers")
+
+#: Those of all environments; their own ones are many, and come and go.
+SHARES = (f"{SHARE}least", f"{SHARE}mean")
 
 #: Less time than this between two looks tells nothing about rates.
 _SHORTEST_S = 0.5
@@ -42,6 +46,18 @@ def _read(stats: Callable[[], Mapping[str, float]]) -> Iterable[Metric]:
         "how",
         {how: counts[f"steps {how}"] for how in ("dropped", "evicted", "lost", "twice")},
     )
+    shares = {
+        name.removeprefix(SHARE): value
+        for name, value in counts.items()
+        if name.startswith(SHARE) and name not in SHARES
+    }
+    if shares:
+        yield gauges(
+            "replay_learnt_share",
+            "Share of the steps of an environment that were learnt from, by its place",
+            "environment",
+            shares,
+        )
     work = [each for each in _WORK if f"{each} calls" in counts]
     yield counters(
         "replay_calls", "Calls, by what is done", "work", {w: counts[f"{w} calls"] for w in work}
@@ -126,6 +142,7 @@ class _Counts:
             "items drawn": self.drawn,
             "sample requests": self["sample calls"],
             **{name: self[name] for name in _COUNTS},
+            **{name: self[name] for name in SHARES if name in self._stats},
         }
         if capacity:
             values["fill"] = 100 * self["steps"] / capacity

@@ -109,9 +109,10 @@ class WorkerSettings:
         called while it waits. ``on_delivered`` and ``on_dropped`` are called with numbers of
         actions.
         """
+        spec = self.algorithm.replay_spec(self.config)
         return writer_to(
             self.deliver_to,
-            self.algorithm.replay_spec(self.config).schema,
+            spec.schema,
             bridge.metrics(),
             first=number,
             drops=self.drops_experience,
@@ -119,6 +120,7 @@ class WorkerSettings:
             on_wait=on_wait,
             on_delivered=on_delivered,
             on_actions_dropped=on_dropped,
+            most_waiting=spec.most_waiting,
         )
 
     def stub(self, metrics: Metrics | None = None) -> BridgeBase:

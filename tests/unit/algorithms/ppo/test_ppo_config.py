@@ -38,7 +38,10 @@ def test_it_learns_with_adam_unless_another_optimiser_is_asked_for(ppo):
             {"objective": "kl_penalty", "kl_penalty_range": [1, 1]},
             "kl_penalty_range: 1 must lie below 1",
         ),
-        ({"replay_size": 100}, "replay_size must be at least two batches, 2048 steps, is 100"),
+        ({"replay_size": 100}, "replay_size must be at least 2 batches, .* 2048 steps, is 100"),
+        ({"replay_size": 4000, "max_policy_lag": 2}, "at least 4 batches, .* 4096 steps, is 4000"),
+        ({"wait_for_learning": True}, "True is not known any more; write max_policy_lag: 0"),
+        ({"wait_for_learning": False}, "False is not known any more; write max_policy_lag: 1"),
         ({"action_low": -1}, "action_low"),
         ({"vtrace": True}, "vtrace"),
         ({"objective": "both"}, "objective"),
@@ -100,9 +103,11 @@ class TestReplay:
         assert table.selector == "fifo"
         assert table.holds_drawn
 
-    def test_acting_may_go_on(self, ppo):
-        config = ppo.Config({**SMALL, "wait_for_learning": False})
-        assert not ppo.replay_spec(config).tables["rollouts"].holds_drawn
+    def test_acting_may_be_so_many_batches_ahead_beside_the_one_that_is_learnt_from(self, ppo):
+        config = ppo.Config({**SMALL, "rollouts_per_batch": 6, "max_policy_lag": 2})
+        table = ppo.replay_spec(config).tables["rollouts"]
+        assert (table.limiter.min_items, table.limiter.max_items) == (6, 18)
+        assert table.holds_drawn
 
     def test_a_recurrent_policy_stores_its_state(self, ppo):
         config = ppo.Config({**SMALL, "lstm": True, "lstm_size": 5, "burn_in": 2})

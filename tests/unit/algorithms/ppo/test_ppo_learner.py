@@ -199,35 +199,22 @@ def log_softmax(logits):
     return logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
 
 
-class TestRolloutsThatAreTooOld:
-    def test_are_dropped_and_counted(self, play):
-        played = play(max_policy_lag=1)
-        batch = played.play()
-        for _ in range(2):
-            played.learner.step(batch)
-        fresh = batch.versions.copy()
-        fresh[0] = 2
-        result = played.learner.step(replace(batch, versions=fresh))
-        assert result.has_learnt
-        assert result.terms["stale rollouts"] == batch.count - 1
-        assert result.terms["policy lag"] == 0
-
-    def test_a_batch_of_nothing_else_is_no_step(self, play):
-        played = play(max_policy_lag=0)
-        batch = played.play()
-        played.learner.step(batch)
-        before = played.learner.parameters()
+def test_rollouts_of_any_age_are_learnt_from_and_how_old_they_were_is_said(play):
+    played = play()
+    batch = played.play()
+    for _ in range(12):
         result = played.learner.step(batch)
-        assert not result.has_learnt
-        assert result.terms == {"stale rollouts": batch.count}
-        np.testing.assert_array_equal(played.learner.parameters(), before)
+    assert result.has_learnt
+    assert result.terms["policy lag"] == 11
 
-    def test_without_a_limit_all_are_learnt_from(self, play):
-        played = play(max_policy_lag=None)
-        batch = played.play()
-        for _ in range(12):
-            result = played.learner.step(batch)
-        assert (result.terms["stale rollouts"], result.terms["policy lag"]) == (0, 11)
+
+def test_a_batch_without_a_step_is_none_to_learn_from(play):
+    played = play()
+    batch = played.play()
+    before = played.learner.parameters()
+    result = played.learner.step(replace(batch, valid=np.zeros_like(batch.valid)))
+    assert not result.has_learnt
+    np.testing.assert_array_equal(played.learner.parameters(), before)
 
 
 def test_a_batch_that_has_moved_the_policy_too_far_is_left(play):

@@ -1,0 +1,76 @@
+"""Which part of each environment's steps is learnt from."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
+
+import numpy as np
+
+from relaax.replay.selectors.selector import IntArray
+
+#: An environment of which nothing is learnt for so long is named in the log, which says no more
+#: often that there are such.
+LONG_S = 60.0
+
+
+@dataclass
+class _Steps:
+    since: float
+    stored: int = 0
+    learnt: int = 0
+
+    @property
+    def share(self) -> float:
+        return self.learnt / self.stored
+
+
+class LearntSteps:
+    """Counts the steps of slots that are stored, and those of them that were drawn to be learnt.
+
+    For a table whose items are drawn once, by the number of the slot that they are of.
+    """
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._slots: dict[int, _Steps] = {}
+        self._say_at = clock() + LONG_S
+
+    def stored(self, slot: int, steps: int) -> None:
+        """Count steps of a slot."""
+        if slot not in self._slots:
+            self._slots[slot] = _Steps(self._clock())
+        self._slots[slot].stored += steps
+
+    def learnt(self, slots: IntArray, steps: int) -> None:
+        """Count so many steps that were learnt from of each of ``slots`` [N]."""
+        for slot, items in zip(*np.unique(slots, return_counts=True), strict=True):
+            found = self._slots.get(int(slot))
+            if found is not None:
+                found.learnt += steps * int(items)
+
+    def left(self, slot: int) -> None:
+        """Forget a slot, of which no more steps will come."""
+        self._slots.pop(slot, None)
+
+    def shares(self) -> dict[int, float]:
+        """Return the share of each slot's steps that were learnt from, by its number."""
+        return {slot: steps.share for slot, steps in self._slots.items()}
+
+    def complaint(self) -> str | None:
+        """Return whose steps were not learnt from for long, once in ``LONG_S`` at most."""
+        now = self._clock()
+        unlearnt = {
+            slot: steps
+            for slot, steps in self._slots.items()
+            if not steps.learnt and now - steps.since > LONG_S
+        }
+        has_others = any(steps.learnt for steps in self._slots.values())
+        if now < self._say_at or not unlearnt or not has_others:
+            return None
+        self._say_at = now + LONG_S
+        slot, steps = min(unlearnt.items(), key=lambda each: each[1].since)
+        return (
+            f"nothing is learnt from {len(unlearnt)} of {len(self._slots)} environments: the "
+            f"environment in place {slot} has delivered {steps.stored:,} steps within "
+            f"{now - steps.since:.0f} s, and no rollout of it has been complete and learnt from"
+        )
