@@ -153,6 +153,11 @@ class Replay:
         """How often a writer must be heard of, so that it keeps its slots."""
         return self._writers.lease_s
 
+    def take_memory(self) -> None:
+        """Take all memory that steps will need from the system now."""
+        for column in self._storage.columns.values():
+            column.fill(0)  # the system gives pages of zeros when they are written
+
     def hear_writer(self, name: str) -> None:
         """Take note that a writer is connected; UnknownWriter."""
         with self._changed:

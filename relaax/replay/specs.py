@@ -18,13 +18,16 @@ from relaax.replay.selectors.prioritized import Prioritized
 from relaax.replay.selectors.queue import Queue
 from relaax.replay.selectors.selector import Selector
 from relaax.replay.selectors.uniform import Uniform
-from relaax.replay.storage import Storage
+from relaax.replay.storage import BYTES_PER_ROW, Storage
 from relaax.replay.table import PIECES, Table
 from relaax.replay.views import View
 from relaax.replay.writers import Writers
 
 #: Steps of a writer that wait to be sent, where no table has a bound for them.
 MOST_WAITING = 256
+
+#: Bytes of a row in a table at most: its place, or its priority and the sums of priorities.
+BYTES_PER_ITEM = 40
 
 SelectorName: TypeAlias = Literal["uniform", "prioritized", "fifo", "lifo"]
 
@@ -104,6 +107,12 @@ class ReplaySpec:
         """Return what one of ``of`` servers stores, whose shares make up this one."""
         tables = {name: spec.share(of) for name, spec in self.tables.items()}
         return replace(self, capacity=-(-self.capacity // of), tables=tables)
+
+    @property
+    def bytes(self) -> int:
+        """The memory that all steps take, with what is known of each beside its columns."""
+        of_tables = BYTES_PER_ITEM * len(self.tables)
+        return self.capacity * (self.schema.bytes + BYTES_PER_ROW + of_tables)
 
     @property
     def most_waiting(self) -> int:

@@ -19,9 +19,6 @@ _log = logging.getLogger(__name__)
 #: Below the learner's own checkpoints.
 REPLAY = "replay"
 
-#: What a storage and its tables remember of a step, beside its columns: numbers of 8 bytes.
-_BYTES_BESIDE = 96
-
 #: So much of what is free may be taken.
 _SHARE = 0.9
 
@@ -80,17 +77,17 @@ def _obstacle(options: LearnerOptions, spec: ReplaySpec) -> str | None:
 def misfit(spec: ReplaySpec, directory: Path, available: Callable[[], int]) -> str | None:
     """Return why there is no room to save a full replay in ``directory``; None where there is.
 
-    While one save is written, the one before is still there. The memory has the replay itself, a
-    copy of it, and the bytes that are written of that.
+    While one save is written, the one before is still there. Beside the replay itself, which has
+    its memory already, there are a copy of it, and the bytes that are written of that.
     """
-    size = spec.capacity * (spec.schema.bytes + _BYTES_BESIDE)
+    size = spec.bytes
     saved = sum(path.stat().st_size for path in directory.glob("*") if path.is_file())
     place = directory
     while not place.exists():
         place = place.parent
     for what, need, free in (
         (f"the disk of {directory}", 2 * size - saved, shutil.disk_usage(place).free),
-        ("the memory", 3 * size, available()),
+        ("the memory", 2 * size, available()),
     ):
         if need > _SHARE * free:
             return (

@@ -42,6 +42,7 @@ from relaax.server.common.operators import (
 from relaax.server.common.operators.families import counters
 from relaax.server.common.operators.port import away
 from relaax.server.common.periodic_tasks import Task
+from relaax.server.common.replay_memory import replay_in_memory
 from relaax.server.common.replay_metrics import replay_figures
 from relaax.server.common.saver import CheckpointSaver
 from relaax.server.common.stop_signal import Stop, StopSignal
@@ -293,7 +294,8 @@ def _own_replay(
     metrics: Metrics,
 ) -> OwnReplay:
     """Return a replay in this process, with what was saved of it."""
-    replay, tasks = spec.make(random, options.lease), []
+    is_saved = options.save_replay is True
+    replay, tasks = replay_in_memory(spec, random, options.lease, is_saved), []
     contents = kept_contents(options, replay, spec, is_on_policy)
     if contents is not None:
         tasks.append(Task(options.checkpoint_interval, contents.save_or_warn))

@@ -35,6 +35,7 @@ from relaax.server.common.operators.families import Metric, counters
 from relaax.server.common.operators.port import away
 from relaax.server.common.periodic_tasks import Task, TasksThread, run_tasks
 from relaax.server.common.replay_contents import Contents, restored_contents
+from relaax.server.common.replay_memory import replay_in_memory
 from relaax.server.common.replay_metrics import ReplayMetrics, replay_figures
 from relaax.server.common.replay_port import LINGER_S, ReplayPort
 from relaax.server.common.stop_signal import StopSignal
@@ -71,8 +72,9 @@ def serve(arguments: list[str]) -> int:
         algorithm = load_algorithm(configuration.algorithm.directory)
         spec = _share(configuration, algorithm)
         seed = configuration.algorithm.parameters.get("seed")
-        replay = spec.make(_random(options, seed), options.lease)
         directory = options.checkpoint_dir
+        is_saved = directory is not None or options.checkpoint_aws_s3 is not None
+        replay = replay_in_memory(spec, _random(options, seed), options.lease, is_saved)
         own = None if directory is None else directory / options.own_name
         resources.enter_context(owned(own, "relaax-replay-server"))
         saves = SaveRecord(options.checkpoint_interval)

@@ -26,6 +26,7 @@ from relaax.server.common.configuration import load_learner, load_parameter_serv
 from relaax.server.common.logs import start_logging
 from relaax.server.common.operators import OperatorPort
 from relaax.server.common.periodic_tasks import Task, begin_tasks, do_due
+from relaax.server.common.replay_memory import replay_in_memory
 from relaax.server.learner.builder import make_learner, make_loop, random_numbers, restore_learner
 from relaax.server.learner.kept_replay import kept_contents
 from relaax.server.learner.loop import LearnerLoop
@@ -256,7 +257,7 @@ def _learner(
         )
     restored = restore_learner(learner, config, configuration, resources)
     spec = algorithm.replay_spec(config)
-    replay = spec.make(random_numbers(section), options.lease)
+    replay = replay_in_memory(spec, random_numbers(section), options.lease)
     contents, tasks = kept_contents(options, replay, spec, learner.is_on_policy), []
     if contents is not None:
         resources.callback(contents.save)

@@ -1,0 +1,40 @@
+"""Makes a replay whose memory is there from the beginning, and not hours later."""
+
+import numpy as np
+
+from relaax.errors import ConfigurationError
+from relaax.replay.replay import Replay
+from relaax.replay.specs import ReplaySpec
+from relaax.server.common.available_memory import AvailableMemory
+
+_MIB = 2**20
+
+
+def replay_in_memory(
+    spec: ReplaySpec,
+    random: np.random.Generator,
+    lease_s: float,
+    is_saved: bool = False,
+    available: AvailableMemory | None = None,
+) -> Replay:
+    """Return an empty replay, all memory of which is this process's; print how much that is.
+
+    What ``is_saved`` is copied at each save, and needs as much again. ConfigurationError where the
+    machine, or a cgroup of the process, has not so much.
+    """
+    left, needed = (available or AvailableMemory()).bytes(), spec.bytes * (2 if is_saved else 1)
+    copies = ", and a copy of them while they are saved," if is_saved else ""
+    says = (
+        f"{spec.capacity:,} steps of {spec.schema.bytes:,} bytes{copies} take {_mib(needed)} of "
+        f"memory; {_mib(left)} are available"
+    )
+    if needed > left:
+        raise ConfigurationError(f"replay_size: {says}; lower it, or add memory")
+    print(f"replay: {says}", flush=True)
+    replay = spec.make(random, lease_s)
+    replay.take_memory()
+    return replay
+
+
+def _mib(size: int) -> str:
+    return f"{-(-size // _MIB):,} MiB"

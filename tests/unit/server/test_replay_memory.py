@@ -1,0 +1,49 @@
+"""A replay takes its memory when it starts, and says how much that is."""
+
+import numpy as np
+import pytest
+from replay_cases import SCHEMA
+
+from relaax.errors import ConfigurationError
+from relaax.replay.specs import ReplaySpec, TableSpec
+from relaax.replay.views import Transitions
+from relaax.server.common.available_memory import AvailableMemory
+from relaax.server.common.replay_memory import replay_in_memory
+
+SPEC = ReplaySpec(SCHEMA, 2_000_000, {"all": TableSpec(Transitions())})
+
+
+class Machine(AvailableMemory):
+    """A machine with so much memory left."""
+
+    def __init__(self, left: int) -> None:
+        super().__init__()
+        self._left = left
+
+    def bytes(self) -> int:
+        return self._left
+
+
+def made(spec, left, **options):
+    return replay_in_memory(
+        spec, np.random.default_rng(0), 60.0, available=Machine(left), **options
+    )
+
+
+def test_what_it_takes_is_said_beside_what_there_is(capsys):
+    spec = ReplaySpec(SCHEMA, 1000, SPEC.tables)
+    assert len(made(spec, 2**30)) == 0
+    said = "replay: 1,000 steps of 20 bytes take 1 MiB of memory; 1,024 MiB are available\n"
+    assert capsys.readouterr().out == said
+
+
+@pytest.mark.parametrize(
+    ("options", "left", "reason"),
+    [
+        ({}, 2**27, "2,000,000 steps of 20 bytes take 226 MiB of memory; 128 MiB are available"),
+        ({"is_saved": True}, 2**28, "and a copy of them while they are saved, take 451 MiB"),
+    ],
+)
+def test_one_that_does_not_fit_is_refused_with_both_values(options, left, reason):
+    with pytest.raises(ConfigurationError, match=f"replay_size: .*{reason}.*; lower it"):
+        made(SPEC, left, **options)
