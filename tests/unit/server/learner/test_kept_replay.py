@@ -66,7 +66,7 @@ def test_a_replay_that_has_no_room_is_not_saved_and_the_line_says_why(
 
 def test_the_copies_that_a_save_makes_must_have_room_in_memory(tmp_path):
     spec = spec_of(10_000)
-    needed = 3 * 10_000 * spec.schema.bytes
+    needed = 2 * 10_000 * spec.schema.bytes
     assert "of the memory" in misfit(spec, tmp_path, lambda: needed)
     assert misfit(spec, tmp_path, lambda: 100 * needed) is None
 
