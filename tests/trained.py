@@ -63,7 +63,7 @@ def save_trained(
     algorithm.ParameterServer(config, kept, NullMetrics()).save_checkpoint()
     blank = kept.checkpoint
     random = np.random.default_rng(seed)
-    parameters = random.normal(0, 0.5, blank.tensors["parameters"].shape).astype(np.float32)
+    parameters = random.normal(0, 0.2, blank.tensors["parameters"].shape).astype(np.float32)
     if hasattr(config, "filters"):
         filtering = sum(each.length for each in config.filters().states.values())
         if filtering:  # counts, means and deviations
