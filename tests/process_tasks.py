@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 
 from relaax.client.child_process import ProcessReport
 from relaax.client.run_result import RunOutcome, RunResult
@@ -34,3 +35,45 @@ def stays_and_ignores_sigterm(index: int, report: ProcessReport) -> RunResult:
     report.on_connected()
     while True:
         signal.pause()
+
+
+def fails_once(index: int, report: ProcessReport) -> RunResult:
+    """Fail after a step and an episode; the second time play one more."""
+    report.on_connected()
+    report.on_step()
+    if not report.restarts:
+        report.on_episode(EpisodeSummary(1.0, 1, 0.5))
+        raise OSError("the game is gone")
+    message = f"restart {report.restarts} after {report.episodes_before} episodes"
+    return RunResult(RunOutcome.FINISHED, message)
+
+
+def dies_once(index: int, report: ProcessReport) -> RunResult:
+    """Kill this process after a step; the second time finish."""
+    report.on_step()
+    if not report.restarts:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return RunResult(RunOutcome.FINISHED, "done")
+
+
+def hangs_once(index: int, report: ProcessReport) -> RunResult:
+    """Wait for ever in an environment's step; the second time finish."""
+    report.on_step()
+    if not report.restarts:
+        report.environment_begins()
+        threading.Event().wait()
+    return RunResult(RunOutcome.FINISHED, "done")
+
+
+def hangs_and_cannot_be_interrupted(index: int, report: ProcessReport) -> RunResult:
+    """The same, of an environment that does not let signals through."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+    return hangs_once(index, report)
+
+
+def fails(index: int, report: ProcessReport) -> RunResult:
+    """Fail after a step, each time; other indices stay."""
+    report.on_step()
+    if index == 0:
+        raise OSError("the game is gone")
+    return stays(index, report)

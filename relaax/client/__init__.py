@@ -25,6 +25,7 @@ How a program plays many simulators, each in a process:
 ``act_latency``                                     how long answers take, as a metric
 ``area_average``                                    smaller pictures
 ``run_environments``, ``run_options``               a whole run to its exit status; options
+``restarts``, ``restarting_environments``           making those again that fail
 ``seeds``                                           what seeds of environments are drawn from
 ``environment_processes``, ``child_process``        both ends of a process
 ``run_result``, ``run_progress``                    how a run ended; how far it is, on a terminal

@@ -10,9 +10,12 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any, TypeAlias
 
+from relaax.client.restarts import EnvironmentHangs, FailedTooOften
 from relaax.client.run_result import RunOutcome, RunResult
 from relaax.client.simulator import EpisodeSummary, RunObserver
 from relaax.errors import ConfigurationError, RelaaxError
@@ -20,19 +23,65 @@ from relaax.errors import ConfigurationError, RelaaxError
 #: How long the environments may take to close when the parent was killed.
 _TIME_TO_CLOSE_S = 5.0
 
-ProcessEvent: TypeAlias = bool | EpisodeSummary | RunResult
-"""What a process sends: whether it is connected, an episode that is over, how its run ended."""
+
+@dataclass(frozen=True)
+class Restart:
+    """An environment of a process has failed, and is made again in that process."""
+
+    message: str
+
+
+ProcessEvent: TypeAlias = bool | EpisodeSummary | Restart | RunResult
+"""What a process sends: whether it is connected, an episode that is over, an environment that is
+made again, how its run ended."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What a process and its parent share."""
+
+    #: How many steps were made: a counter that the parent reads.
+    steps: Any
+    #: Since when an environment has not returned, by the monotonic clock; 0 while none is asked.
+    busy_since: Any
+    #: After how many seconds the parent says that this is too long; None for never.
+    timeout_s: float | None = None
+    #: How often the process was started again, and how many episodes it had played.
+    restarts: int = 0
+    episodes: int = 0
 
 
 class ProcessReport(RunObserver):
     """Reports what the environments of a process do to its parent.
 
-    pipe: where events go. steps: a counter in memory that the parent reads.
+    pipe: where events go. ``memory`` is read by the parent.
     """
 
-    def __init__(self, pipe: "Connection[ProcessEvent, Any]", steps: Any) -> None:
+    def __init__(self, pipe: "Connection[ProcessEvent, Any]", memory: Memory) -> None:
         self._pipe = pipe
-        self._steps = steps
+        self._memory = memory
+        self.restarts, self.episodes_before = memory.restarts, memory.episodes
+        self.may_exit = False
+
+    def environment_begins(self) -> None:
+        """Note since when the environment is busy."""
+        self._memory.busy_since.value = time.monotonic()
+
+    def environment_returned(self) -> None:
+        """Note that it is not."""
+        self._memory.busy_since.value = 0.0
+
+    def interrupt(self) -> None:
+        """Raise EnvironmentHangs where an environment is late: it may have returned meanwhile."""
+        since, timeout_s = self._memory.busy_since.value, self._memory.timeout_s
+        if timeout_s is not None and since and time.monotonic() - since >= timeout_s:
+            raise EnvironmentHangs(
+                f"it has not returned for {timeout_s:g} s (--environment-timeout)"
+            )
+
+    def on_restart(self, message: str) -> None:
+        """Send the message."""
+        self._send(Restart(message))
 
     def on_connected(self) -> None:
         """Report that there is a session."""
@@ -44,7 +93,7 @@ class ProcessReport(RunObserver):
 
     def on_step(self, count: int = 1) -> None:
         """Count steps."""
-        self._steps.value += count
+        self._memory.steps.value += count
 
     def on_episode(self, summary: EpisodeSummary) -> None:
         """Send the summary."""
@@ -63,16 +112,22 @@ ProcessTask: TypeAlias = Callable[[int, RunObserver], RunResult]
 
 
 def run_task(
-    task: ProcessTask, index: int, pipe: "Connection[ProcessEvent, Any]", steps: Any
+    task: ProcessTask, index: int, pipe: "Connection[ProcessEvent, Any]", memory: Memory
 ) -> None:
-    """Do ``task`` in this process, which was started for it, and report how it ended."""
+    """Do ``task`` in this process, which was started for it, and report how it ended.
+
+    SIGALRM interrupts an environment that is late.
+    """
+    report = ProcessReport(pipe, memory)
     # A terminal sends SIGINT to this process too: the parent decides what follows.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, _exit)
+    signal.signal(signal.SIGTERM, partial(_exit, report))
+    signal.signal(signal.SIGALRM, lambda number, frame: report.interrupt())
     threading.Thread(target=_end_with_parent, daemon=True).start()
     # The parent shows how many environments wait for a server.
     logging.getLogger("relaax.client").setLevel(logging.ERROR)
-    result = _result_of(task, index, ProcessReport(pipe, steps))
+    result = _result_of(task, index, report)
+    report.environment_returned()
     # Nothing is left that has to be closed in order.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with contextlib.suppress(BrokenPipeError):
@@ -84,11 +139,13 @@ def _result_of(task: ProcessTask, index: int, report: ProcessReport) -> RunResul
         return task(index, report)
     except ConfigurationError as error:  # the environment cannot be used as it is
         return RunResult(RunOutcome.UNUSABLE, str(error))
+    except FailedTooOften as error:
+        return RunResult(RunOutcome.FAILED_TOO_OFTEN, str(error))
     except RelaaxError as error:
         return RunResult(RunOutcome.FAILED, str(error))
-    except Exception as error:  # the parent reports it, and the other processes go on
+    except Exception as error:  # the parent decides what follows, and the other processes go on
         traceback.print_exc()
-        return RunResult(RunOutcome.FAILED, f"{type(error).__name__}: {error}")
+        return RunResult(RunOutcome.FAULT, f"{type(error).__name__}: {error}")
 
 
 def _end_with_parent() -> None:
@@ -102,5 +159,6 @@ def _end_with_parent() -> None:
     os._exit(0)
 
 
-def _exit(signal_number: int, frame: object) -> None:
+def _exit(report: ProcessReport, signal_number: int, frame: object) -> None:
+    report.may_exit = True
     sys.exit(0)

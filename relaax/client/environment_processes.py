@@ -1,20 +1,29 @@
 """Environment processes, watched by the process that starts them."""
 
+import contextlib
+import logging
 import multiprocessing
 import multiprocessing.connection
 import os
+import signal
 import time
 from collections.abc import Iterator, Sequence
-from ctypes import c_uint64
+from ctypes import c_double, c_uint64
 from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any
 
-from relaax.client.child_process import ProcessEvent, ProcessTask, run_task
+from relaax.client.child_process import Memory, ProcessEvent, ProcessTask, Restart, run_task
+from relaax.client.restarts import FailedTooOften, Restarts, restart_message
 from relaax.client.run_progress import RunProgress
 from relaax.client.run_result import RunOutcome, RunResult
 from relaax.client.simulator import EpisodeSummary
 
 TIME_TO_END_S = 5.0
+
+#: How long an environment that hangs may take to let itself be interrupted, before it is killed.
+TIME_TO_RETURN_S = 10.0
+
+_log = logging.getLogger(__name__)
 _ONE_THREAD_EACH = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -22,9 +31,20 @@ class EnvironmentProcesses:
     """A process for each of ``sizes``, which says how many environments it has.
 
     They do ``task``; what they report is counted in ``progress``. Leaving the context ends them.
+
+    A process whose environment fails, or that dies, is started again if it has made a step before;
+    so is one of which an environment of ``env`` has not returned for ``timeout_s`` seconds, and
+    cannot be interrupted.
     """
 
-    def __init__(self, task: ProcessTask, sizes: Sequence[int], progress: RunProgress) -> None:
+    def __init__(
+        self,
+        task: ProcessTask,
+        sizes: Sequence[int],
+        progress: RunProgress,
+        env: str = "",
+        timeout_s: float | None = None,
+    ) -> None:
         #: Of the processes that have ended their task, or themselves.
         self.results: list[RunResult] = []
         #: Whether any process has had a session with the server.
@@ -33,7 +53,8 @@ class EnvironmentProcesses:
         _leave_one_thread_to_each_process()
         context = multiprocessing.get_context("spawn")
         self._processes = [
-            _EnvironmentProcess(context, task, index, size) for index, size in enumerate(sizes)
+            _EnvironmentProcess(context, task, index, sizes, env, timeout_s)
+            for index in range(len(sizes))
         ]
 
     def __enter__(self) -> "EnvironmentProcesses":
@@ -51,13 +72,15 @@ class EnvironmentProcesses:
         """Whether any process has not ended its task."""
         return len(self.results) < len(self._processes)
 
-    def has(self, outcome: RunOutcome) -> bool:
-        """Return whether the task of any process ended that way."""
-        return any(result.outcome is outcome for result in self.results)
+    def has(self, *outcomes: RunOutcome) -> bool:
+        """Return whether the task of any process ended in one of these ways."""
+        return any(result.outcome in outcomes for result in self.results)
 
     def listen(self, timeout_s: float) -> None:
         """Take in what the processes have reported; wait at most ``timeout_s`` seconds for it."""
-        pipes = {process.pipe: process for process in self._processes if process.is_running}
+        for process in self._processes:
+            process.look_after()
+        pipes = {process.pipe: process for process in self._processes if process.is_there}
         for pipe in multiprocessing.connection.wait(list(pipes), timeout_s):
             process = pipes[pipe]  # type: ignore[index]
             for event in process.receive():
@@ -73,39 +96,124 @@ class EnvironmentProcesses:
                 process.is_connected = event
                 self.was_connected = self.was_connected or event
             case EpisodeSummary():
+                process.episodes += 1
                 self._progress.add_episode(event)
+            case Restart():
+                self._note_restart(event.message)
             case RunResult():
-                process.is_running = process.is_connected = False
-                self.results.append(event)
+                self._note_end(process, event)
+
+    def _note_end(self, process: "_EnvironmentProcess", result: RunResult) -> None:
+        process.is_there = process.is_connected = False
+        if result.outcome is RunOutcome.FAULT:
+            try:
+                message = process.restart_after(result.message)
+            except FailedTooOften as error:
+                result = RunResult(RunOutcome.FAILED_TOO_OFTEN, str(error))
+            else:
+                if message is not None:
+                    self._note_restart(message)
+                    return
+                result = RunResult(RunOutcome.FAILED, result.message)
+        process.is_running = False
+        self.results.append(result)
+
+    def _note_restart(self, message: str) -> None:
+        _log.warning("%s", message)
+        self._progress.restarts += 1
 
 
 class _EnvironmentProcess:
-    """One process, seen from its parent."""
+    """One process, seen from its parent: one after the other, as it is started again."""
 
     def __init__(
-        self, context: SpawnContext, task: ProcessTask, index: int, environments: int
+        self,
+        context: SpawnContext,
+        task: ProcessTask,
+        index: int,
+        sizes: Sequence[int],
+        env: str,
+        timeout_s: float | None,
     ) -> None:
-        self.environments = environments
-        self.is_running = True
+        self.environments = sizes[index]
+        #: Whether its task is not over, and whether there is a process now that does it.
+        self.is_running = self.is_there = True
         self.is_connected = False
+        self.episodes = 0
         self.steps: Any = context.RawValue(c_uint64, 0)
-        self.pipe, theirs = context.Pipe(duplex=False)
-        self._process: SpawnProcess = context.Process(
-            target=run_task, args=(task, index, theirs, self.steps), daemon=True
+        self._busy_since: Any = context.RawValue(c_double, 0.0)
+        self._context, self._task, self._index = context, task, index
+        self._name = _name_of(sum(sizes[:index]), self.environments, env)
+        self._timeout_s = timeout_s
+        self._restarts = Restarts()
+        self._starts_at = 0.0
+        #: Since when the environment was busy that was interrupted last.
+        self._interrupted = 0.0
+        self._is_killed = False
+        self._start()
+
+    def _start(self) -> None:
+        memory = Memory(
+            self.steps, self._busy_since, self._timeout_s, self._restarts.count, self.episodes
+        )
+        self._busy_since.value = 0.0
+        self._is_killed = False
+        self.pipe, theirs = self._context.Pipe(duplex=False)
+        self._process: SpawnProcess = self._context.Process(
+            target=run_task, args=(self._task, self._index, theirs, memory), daemon=True
         )
         self._process.start()
         theirs.close()
+        self.is_there = True
+
+    def look_after(self) -> None:
+        """Start the process again, if it is time to; interrupt an environment that hangs."""
+        if not self.is_running:
+            return
+        if not self.is_there:
+            if time.monotonic() >= self._starts_at:
+                self._process.kill()  # it has said that it ends
+                self._process.join()
+                self._start()
+            return
+        since = self._busy_since.value
+        if self._timeout_s is None or not since:
+            return
+        late_s = time.monotonic() - since - self._timeout_s
+        if late_s > 0 and since != self._interrupted and self._process.pid is not None:
+            self._interrupted = since
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._process.pid, signal.SIGALRM)
+        elif late_s > TIME_TO_RETURN_S and not self._is_killed:
+            self._is_killed = True
+            self._process.kill()
+
+    def restart_after(self, why: str) -> str | None:
+        """Let the process start again in a while; return the line that says so.
+
+        None where it has never made a step: it would fail again. FailedTooOften.
+        """
+        if not self.steps.value:
+            return None
+        pause_s = self._restarts.next_pause_s(self._name, why)
+        self._starts_at = time.monotonic() + pause_s
+        self.pipe.close()
+        return restart_message(self._name, why, pause_s, self._restarts.count)
 
     def receive(self) -> Iterator[ProcessEvent]:
         """Yield what the process has reported since the last time."""
         try:
-            while self.is_running and self.pipe.poll():
+            while self.is_there and self.pipe.poll():
                 yield self.pipe.recv()
         except (EOFError, OSError):
             self._process.join()
-            status = self._process.exitcode
-            message = f"an environment process ended with status {status}"
-            yield RunResult(RunOutcome.FAILED, message)
+            message = f"an environment process ended with status {self._process.exitcode}"
+            if self._is_killed:
+                message = (
+                    f"it has not returned for {self._timeout_s:g} s (--environment-timeout), and "
+                    "could not be interrupted"
+                )
+            yield RunResult(RunOutcome.FAULT, message)
 
     def terminate(self) -> None:
         """Ask the process to end."""
@@ -118,6 +226,14 @@ class _EnvironmentProcess:
             self._process.kill()
             self._process.join()
         self.pipe.close()
+
+
+def _name_of(first: int, count: int, env: str) -> str:
+    """Return what the environments of a process are called in messages."""
+    numbers = f"environment {first}"
+    if count > 1:
+        numbers = f"environments {first} to {first + count - 1} of one connection"
+    return f"{numbers} ({env})" if env else numbers
 
 
 def _leave_one_thread_to_each_process() -> None:

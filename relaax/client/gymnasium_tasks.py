@@ -15,16 +15,22 @@ from relaax.client.gymnasium_actions import action_space_as_json
 from relaax.client.gymnasium_factory import (
     Environment,
     EnvironmentFactory,
+    Environments,
     VectorEnvironmentFactory,
 )
 from relaax.client.gymnasium_observations import observation_space_as_json
+from relaax.client.restarting_environments import restarting
 from relaax.client.run_result import RunResult
 from relaax.client.runner_options import RunnerOptions, VideoOptions
 from relaax.client.simulator import RunObserver
 from relaax.client.simulator_task import SimulatorTask, unusable
+from relaax.client.transport import is_in_one_process
 from relaax.client.vector_client import VectorClient
 from relaax.client.vector_runner import VectorRunner
 from relaax.errors import ConfigurationError
+
+#: Seeds of environments differ that were made again in processes that were started again.
+_MOST_AGAIN = 1_000_000
 
 
 class EpisodeRecorder(RecordVideo[Any, Any]):
@@ -102,11 +108,15 @@ class VectorEnvironmentsTask:
         """Play the share of process ``index``."""
         options = self.options
         numbers = options.connections[index]
+        report.environment_begins()
         try:
-            environments = self.factory.vector(len(numbers))
+            environments = self._made(numbers, report)
         except Exception as error:  # an environment may raise anything; the parent prints it
+            if report.restarts:
+                raise
             return unusable(options.env, error)
-        seeds = [options.seeds.of(number) for number in numbers]
+        report.environment_returned()
+        seeds = [options.seeds.of(number, _MOST_AGAIN * report.restarts) for number in numbers]
         observed, acted = environments.single_observation_space, environments.single_action_space
         with contextlib.ExitStack() as open_ones:
             open_ones.enter_context(contextlib.closing(environments))
@@ -124,4 +134,17 @@ class VectorEnvironmentsTask:
                 runner = VectorRunner(environments, client, seed=seeds, observer=report)
             except ConfigurationError as error:
                 return unusable(options.env, error)
-            return runner.run(options.episodes_of(index))
+            return runner.run(options.episodes_of(index, report.episodes_before))
+
+    def _made(self, numbers: range, report: RunObserver) -> Environments:
+        """Return environments, of which each is made again that fails."""
+        options = self.options
+        environments = self.factory.vector(len(numbers))
+        if is_in_one_process():  # a debugger wants to see what fails
+            return environments
+
+        def seed(place: int, again: int) -> int | None:
+            return options.seeds.of(numbers[place], _MOST_AGAIN * report.restarts + again)
+
+        names = [options.name_of(number) for number in numbers]
+        return restarting(environments, names, seed, report)

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from relaax.client.child_process import ProcessTask
 from relaax.client.environment_processes import EnvironmentProcesses
+from relaax.client.restarts import TIMEOUT_S
 from relaax.client.run_options import RunOptions
 from relaax.client.run_progress import ProgressDisplay, RunProgress
 from relaax.client.run_result import RunOutcome, RunResult
@@ -23,6 +24,9 @@ _INTERVAL_S = 1.0
 _log = logging.getLogger(__name__)
 
 _POLL_S = 0.2
+
+#: A process that ends so ends all others.
+_ENDS_THE_RUN = (RunOutcome.UNUSABLE, RunOutcome.FAILED_TOO_OFTEN)
 
 
 class HealthFile:
@@ -74,7 +78,8 @@ def conclude(
     if was_stopped:
         print("stopped")
         return 0
-    for outcome, status in ((RunOutcome.UNUSABLE, 2), (RunOutcome.FAILED, 1)):
+    failures = (RunOutcome.FAILED_TOO_OFTEN, RunOutcome.FAILED, RunOutcome.FAULT)
+    for outcome, status in ((RunOutcome.UNUSABLE, 2), *((failure, 1) for failure in failures)):
         if _with(outcome, results):
             _complain(outcome, results)
             return status
@@ -123,7 +128,15 @@ def run_connections(task: ProcessTask, options: RunOptions) -> int:
     """Run the environments of each connection in a process, and return the exit status."""
     sizes = [len(numbers) for numbers in options.connections]
     evaluates = options.evaluate is not None
-    return run_environments(task, sizes, options.rlx_server, evaluates, options.health_file)
+    return run_environments(
+        task,
+        sizes,
+        options.rlx_server,
+        evaluates,
+        options.health_file,
+        options.env,
+        options.environment_timeout_s,
+    )
 
 
 def run_environments(
@@ -132,6 +145,8 @@ def run_environments(
     server: str,
     evaluates: bool = False,
     health_file: Path | None = None,
+    env: str = "",
+    environment_timeout_s: float | None = TIMEOUT_S,
 ) -> int:
     """Do ``task`` in a process for each of ``sizes`` and return the exit status.
 
@@ -140,17 +155,20 @@ def run_environments(
 
     sizes: how many environments each process has. server: its address, for messages. evaluates:
     whether what the episodes came to is shown at the end. health_file: what ``HealthFile`` touches.
+    env: what is played, for messages. environment_timeout_s: an environment that does not return
+    for so long has failed; None waits.
 
     The status is that of ``conclude``. SIGINT and SIGTERM end the processes, and so does an
-    environment that cannot be made or used.
+    environment that cannot be made or used, or has failed too often.
     """
     if is_in_one_process():
         return _run_here(task, sizes[0], server, evaluates)
     progress = RunProgress(sum(sizes))
     display = ProgressDisplay(progress, sys.stdout)
     health = None if health_file is None else HealthFile(health_file)
-    with _stop_signals() as signals, EnvironmentProcesses(task, sizes, progress) as processes:
-        while processes.is_running and not signals and not processes.has(RunOutcome.UNUSABLE):
+    watched = EnvironmentProcesses(task, sizes, progress, env, environment_timeout_s)
+    with _stop_signals() as signals, watched as processes:
+        while processes.is_running and not signals and not processes.has(*_ENDS_THE_RUN):
             processes.listen(_POLL_S)
             display.refresh()
             if health is not None:

@@ -1,11 +1,13 @@
 """The command line that all programs which play environments share."""
 
 import argparse
+import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
 from relaax.address import Address
+from relaax.client.restarts import MOST_RESTARTS, TIMEOUT_S, WITHIN_S
 from relaax.client.retry_policy import Backoff
 from relaax.client.seeds import EnvironmentSeeds, seeds_of_this_program
 from relaax.errors import ConfigurationError
@@ -29,6 +31,8 @@ class RunOptions:
     health_file: Path | None = None
     #: What the seeds of environments are drawn from, ``seed`` among others.
     seeds: EnvironmentSeeds = field(default_factory=lambda: EnvironmentSeeds(None))
+    #: After so many seconds an environment that has not returned is made again; None waits.
+    environment_timeout_s: float | None = TIMEOUT_S
 
     @property
     def environments(self) -> int:
@@ -40,12 +44,19 @@ class RunOptions:
         """Which environments each connection carries, one unless told otherwise."""
         return [range(number, number + 1) for number in range(self.environments)]
 
-    def episodes_of(self, index: int) -> int | None:
-        """Return how many episodes connection ``index`` plays: the shares of its environments."""
+    def episodes_of(self, index: int, before: int = 0) -> int | None:
+        """Return how many episodes connection ``index`` plays: the shares of its environments.
+
+        It has played ``before`` of them already.
+        """
         if self.episodes is None:
             return None
         share, rest = divmod(self.episodes, self.environments)
-        return sum(share + (number < rest) for number in self.connections[index])
+        return sum(share + (number < rest) for number in self.connections[index]) - before
+
+    def name_of(self, number: int) -> str:
+        """Return what an environment is called in messages."""
+        return f"environment {number} ({self.env})"
 
     def of_one_environment(self) -> Self:
         """Return the options with one environment, which plays all episodes."""
@@ -95,6 +106,16 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         "default) or with samples, and show the mean return at the end",
     )
     parser.add_argument(
+        "--environment-timeout",
+        type=seconds,
+        default=TIMEOUT_S,
+        metavar="SECONDS",
+        help="make an environment again that takes longer for a step, or for the start of an "
+        "episode (default %(default)g; 0: wait for ever), as one that raises or exits, or returns "
+        f"a number that is not finite; it ends the program if that happens {MOST_RESTARTS + 1} "
+        f"times within {WITHIN_S:g} s",
+    )
+    parser.add_argument(
         "--health-file",
         type=Path,
         metavar="FILE",
@@ -113,6 +134,7 @@ def run_options(arguments: argparse.Namespace, env: str) -> RunOptions:
         backoff=Backoff(attempts=arguments.attempts),
         evaluate=arguments.evaluate,
         health_file=arguments.health_file,
+        environment_timeout_s=arguments.environment_timeout or None,
         seeds=seeds_of_this_program(arguments.seed, arguments.evaluate is not None),
     )
 
@@ -122,6 +144,14 @@ def _server(text: str) -> str:
         return str(Address.parse(text))
     except ConfigurationError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def seconds(text: str) -> float:
+    """Return a number of seconds, 0 or more; for ``argparse``."""
+    value = float(text)
+    if not 0 <= value < math.inf:
+        raise ValueError
+    return value
 
 
 def probability(text: str) -> float:

@@ -26,6 +26,8 @@ class RunProgress:
         self.connected = 0
         self.episodes = 0
         self.steps = 0
+        #: How often environments were made again.
+        self.restarts = 0
         self._returns: deque[float] = deque(maxlen=_RETURNS_AVERAGED)
         #: Of all returns: their mean, the sum of squared distances from it, and the extremes.
         self._mean = self._squares = 0.0
@@ -59,6 +61,7 @@ class RunProgress:
             f"{self.connected} of {self.environments} environments connected, "
             f"{self.episodes} episodes, mean return of the last {_RETURNS_AVERAGED}: {mean}, "
             f"{steps_per_second:.0f} steps/s"
+            f"{f', {self.restarts} restarts of environments' if self.restarts else ''}"
         )
 
     def live_line(self, steps_per_second: float) -> str:
@@ -70,6 +73,8 @@ class RunProgress:
         ]
         if self._returns:
             figures.append(Figure(sum(self._returns) / len(self._returns), "mean return"))
+        if self.restarts:
+            figures.append(Figure(self.restarts, "restarts"))
         return str(LiveLine("environments", tuple(figures)))
 
 

@@ -17,6 +17,9 @@ class RunOutcome(enum.Enum):
     UNREACHED = "the server never answered"
     UNUSABLE = "the environment cannot be made or used"
     FAILED = "an error ended it"
+    #: The parent of an environment process decides what follows.
+    FAULT = "its environment has failed, and may be made again"
+    FAILED_TOO_OFTEN = "an environment has failed again and again"
 
 
 @dataclass(frozen=True)

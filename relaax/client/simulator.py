@@ -16,6 +16,20 @@ class EpisodeSummary:
 class RunObserver:
     """Watches a run; override the methods that you need."""
 
+    #: How often the process of this run was started again, and how many episodes it had played.
+    restarts = episodes_before = 0
+    #: Whether a SystemExit may be that of the program, and not an environment's own.
+    may_exit = True
+
+    def environment_begins(self) -> None:
+        """Called when an environment is about to be made, to start an episode or to step."""
+
+    def environment_returned(self) -> None:
+        """Called when it has done so, or has failed."""
+
+    def on_restart(self, message: str) -> None:
+        """Called when an environment has failed and will be made again; ``message`` says so."""
+
     def on_connected(self) -> None:
         """Called when the server has answered the first state of a session."""
 

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from relaax.client.act_latency import ActLatency
 from relaax.client.checks import single_number
 from relaax.client.failure import Failure
+from relaax.client.restarts import RESTARTS
 from relaax.client.rlx_client import Client
 from relaax.client.run_result import STOPPED, RunOutcome, RunResult, result_of_failure
 from relaax.client.simulator import EpisodeSummary, RunObserver, Simulator
@@ -50,7 +51,9 @@ class SimulatorRunner:
         played = 0
         while episodes is None or played < episodes:
             episode = _Episode()
+            self._observer.environment_begins()
             state = self._simulator.restart()
+            self._observer.environment_returned()
             try:
                 action = self._start(state)
             except Failure as failure:
@@ -75,6 +78,8 @@ class SimulatorRunner:
         if not self._is_connected:
             self._is_connected = True
             self._observer.on_connected()
+            if self._observer.restarts:
+                self._client.metrics().scalar(RESTARTS, self._observer.restarts)
         return action
 
     def _ended_by(self, failure: Failure) -> RunResult:
@@ -85,7 +90,9 @@ class SimulatorRunner:
     def _play(self, episode: "_Episode", action: Any) -> bool:
         """Play an episode; return whether it came to its end."""
         while not self._is_stopped():
+            self._observer.environment_begins()
             step = self._simulator.apply(action)
+            self._observer.environment_returned()
             reward = single_number("the reward", step.reward)
             episode.add_step(reward)
             self._observer.on_step()

@@ -45,10 +45,14 @@ class SimulatorTask:
     def __call__(self, index: int, report: RunObserver) -> RunResult:
         """Play the share of process ``index``."""
         options = self.options
+        report.environment_begins()
         try:
-            simulator = self.make_simulator(options.seeds.of(index))
+            simulator = self.make_simulator(options.seeds.of(index, report.restarts))
         except Exception as error:  # a simulator may raise anything; the parent prints it
+            if report.restarts:
+                raise
             return unusable(options.env, error)
+        report.environment_returned()
         with contextlib.ExitStack() as open_ones:
             open_ones.enter_context(contextlib.closing(simulator))
             try:
@@ -57,7 +61,7 @@ class SimulatorTask:
                 return unusable(options.env, error)
             open_ones.enter_context(client)
             runner = SimulatorRunner(simulator, client, observer=report)
-            return runner.run(options.episodes_of(index))
+            return runner.run(options.episodes_of(index, report.episodes_before))
 
 
 def client_of(simulator: Simulator, options: RunOptions) -> Client:

@@ -11,6 +11,7 @@ from relaax.client.action_masks import ACTION_MASK, MaskReader
 from relaax.client.gymnasium_edges import keep_and_check
 from relaax.client.gymnasium_factory import Environments
 from relaax.client.gymnasium_observations import StateEncoder
+from relaax.client.restarting_environments import RestartingEnvironments
 from relaax.errors import ConfigurationError
 from relaax.observations import Observations, arrays_in, mapped
 
@@ -75,6 +76,8 @@ class FinalObservations:
 def _keep_each(environments: Environments) -> bool:
     """Let the environments inside keep their observations; return whether they can be reached."""
     inside = environments.unwrapped
+    if isinstance(inside, RestartingEnvironments):
+        return True
     if not isinstance(inside, SyncVectorEnv):
         return False
     for index, environment in enumerate(inside.envs):

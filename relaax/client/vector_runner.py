@@ -17,6 +17,8 @@ from relaax.client.gymnasium_edges import require_numpy
 from relaax.client.gymnasium_executed import ExecutedActionReader
 from relaax.client.gymnasium_factory import Environments
 from relaax.client.gymnasium_observations import state_encoder
+from relaax.client.restarting_environments import ABSENT, RESTARTED, RestartingEnvironments
+from relaax.client.restarts import RESTARTS
 from relaax.client.run_result import STOPPED, RunOutcome, RunResult, result_of_failure
 from relaax.client.simulator import EpisodeSummary, RunObserver
 from relaax.client.vector_client import VectorClient, end_flags
@@ -74,6 +76,7 @@ class VectorRunner:
         self._episodes: int | None = None
         self._played = 0
         self._was_connected = False
+        self._restarts = 0
 
     def run(self, episodes: int | None = None) -> RunResult:
         """Play until ``episodes`` are over, the stop condition holds or the server does not answer.
@@ -85,7 +88,9 @@ class VectorRunner:
         """
         self._episodes = episodes
         while True:
+            self._observer.environment_begins()
             observations, infos = self._environments.reset(seed=self._seed)
+            self._observer.environment_returned()
             self._seed = None
             require_numpy(observations)
             self._masks.begin(infos)
@@ -96,6 +101,7 @@ class VectorRunner:
                 return self._ended_by(failure)
             self._was_connected = True
             self._observer.on_connected()
+            self._note_restarts(0)
             try:
                 return self._play(actions)
             except Failure as failure:
@@ -123,12 +129,21 @@ class VectorRunner:
     def _step_and_start(self, actions: Array) -> Array:
         """Step environments that start again within the step."""
         observations, rewards, terminated, truncated, infos = self._step_all(actions)
-        self._count_steps(rewards, np.ones(self._count, np.bool_), terminated | truncated)
+        is_over = terminated | truncated
+        is_absent, is_new = infos.get(ABSENT), infos.get(RESTARTED)
+        stepped = np.ones(self._count, np.bool_)
+        if is_absent is not None and is_new is not None:
+            stepped = is_over | ~(is_absent | is_new)
+        self._count_steps(rewards, stepped, is_over)
         states = self._encode(observations)
-        executed = self._executed_by_all(infos, terminated | truncated, actions)
+        executed = self._executed_by_all(infos, is_over, actions)
         finals = self._finals.of(
             infos, np.flatnonzero(truncated & ~terminated), states, self._masks
         )
+        if is_absent is not None:
+            flags = end_flags(terminated, truncated)
+            steps = self._steps_of_some(rewards, states, flags, finals, executed, infos)
+            return self._answered(steps, ~is_absent)
         states = self._beside(states, infos)
         return self._timed(
             lambda: self._client.send(
@@ -178,7 +193,9 @@ class VectorRunner:
 
     def _step_all(self, actions: Array) -> tuple[Any, Array, Array, Array, Any]:
         """Step all environments; rewards float64 [N] and flags bool [N], whatever is returned."""
+        self._observer.environment_begins()
         observations, rewards, terminated, truncated, infos = self._environments.step(actions)
+        self._observer.environment_returned()
         return (
             observations,
             as_rewards(rewards, self._count),
@@ -186,6 +203,60 @@ class VectorRunner:
             checked_flags("truncated", truncated, self._count),
             infos,
         )
+
+    def _steps_of_some(
+        self,
+        rewards: Array,
+        states: Observations,
+        flags: Array,
+        finals: Any,
+        executed: Array | None,
+        infos: dict[str, Any],
+    ) -> Steps:
+        """Return what happened where some are absent, or begin after they were made again.
+
+        One that begins gives up its episode before. ``flags`` [N] are those of ends.
+        """
+        is_absent, is_new = infos[ABSENT], infos[RESTARTED]
+        self._begin_anew(is_new)
+        has_ended = flags != 0
+        flags[has_ended & ~is_absent] |= START
+        flags[is_new] = START
+        stepped = has_ended | ~(is_absent | is_new)
+        if executed is not None:
+            flags[stepped] |= EXECUTED
+            executed = executed[stepped]
+        reports = has_ended | ~is_absent
+        return Steps(
+            np.flatnonzero(reports),
+            flags[reports],
+            np.where(stepped, rewards, 0)[reports],
+            self._beside(states, infos, ~is_absent),
+            () if finals is None else finals,
+            () if executed is None else executed,
+        )
+
+    def _answered(self, steps: Steps, acting: Array) -> Array:
+        """Report steps of some; return actions of all, those before for what is not ``acting``."""
+        actions = self._actions.copy()
+        if len(steps.environments):
+            answered = self._timed(lambda: self._client.exchange(steps).actions)
+            if len(answered):
+                actions[acting] = answered
+        return actions
+
+    def _begin_anew(self, is_new: Array) -> None:
+        """Count no steps of episodes that were given up."""
+        self._returns[is_new], self._lengths[is_new] = 0.0, 0
+        self._began[is_new] = time.perf_counter()
+        self._note_restarts(int(np.count_nonzero(is_new)))
+
+    def _note_restarts(self, more: int) -> None:
+        """Let the server know how often environments were made again, if that has changed."""
+        self._restarts += more
+        if more or self._observer.restarts:
+            total = self._restarts + self._observer.restarts
+            self._client.metrics().scalar(RESTARTS, total)
 
     def _with_any_action(self, answered: Array) -> Array:
         """Fill in the last action for environments that will start again and ignore it."""
@@ -226,7 +297,9 @@ def _seed_for(
     """Return what these environments take as a seed."""
     if seed is None or isinstance(seed, int):
         return seed
-    has_one_each = isinstance(environments.unwrapped, SyncVectorEnv | AsyncVectorEnv)
+    has_one_each = isinstance(
+        environments.unwrapped, SyncVectorEnv | AsyncVectorEnv | RestartingEnvironments
+    )
     return list(seed) if has_one_each else seed[0]
 
 

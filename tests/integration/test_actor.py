@@ -1,13 +1,15 @@
 """``relaax-actor``: environments and policies in processes of their own, without an RLX server."""
 
+import json
 import re
 import signal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import yaml
-from processes import COMMANDS, SMALL_SAC, Process, Training, free_port, wait_for
+from processes import COMMANDS, REPOSITORY, SMALL_SAC, Process, Training, free_port, wait_for
 from surreal_page import whole_algorithm
 
 from relaax.algorithm_base import Wanted
@@ -98,6 +100,21 @@ def test_actors_outlive_a_learner_and_a_parameter_server_that_are_killed(
     assert actors.is_running()
     actors.signal(signal.SIGINT)
     assert actors.wait() == 0
+
+
+def test_an_actor_whose_environment_sends_nan_is_started_again_and_plays_what_is_left(
+    training: Training, page: dict[str, Any], tmp_path: Path
+):
+    training.configure(page)
+    training.start_parameter_server()
+    kwargs = json.dumps({"how": "nan", "once": str(tmp_path / "once")})
+    flags = ("--mode", "eval_stochastic", "--episodes", "5", "--env-kwargs", kwargs)
+    env = f"{REPOSITORY / 'tests' / 'faulty_environment.py'}:faulty_cart_pole"
+    actors = training.start_actors(1, *flags, env=env)
+    assert actors.wait() == 0
+    said = actors.output()
+    assert "failed (ValueError: the state[0] is nan, it must be finite): its episode is" in said
+    assert "5 episodes" in said
 
 
 @pytest.mark.parametrize("mode", ["eval_deterministic", "eval_stochastic"])

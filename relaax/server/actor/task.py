@@ -9,10 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import gymnasium
+
 from relaax.actor.session import TRAINING, ActorMode
 from relaax.algorithm_base import EvaluatedPolicy
+from relaax.client.checks import checked_reward
 from relaax.client.gymnasium_factory import Environment, EnvironmentFactory, GymnasiumFactory
 from relaax.client.gymnasium_tasks import EpisodeRecorder
+from relaax.client.restarting_environments import require_finite
 from relaax.client.run_result import RunOutcome, RunResult
 from relaax.client.runner_options import VideoOptions
 from relaax.client.simulator import EpisodeSummary, RunObserver
@@ -137,6 +141,30 @@ def environment_factory(env: str, kwargs: Mapping[str, Any]) -> EnvironmentFacto
     return GymnasiumFactory(env, dict(kwargs))
 
 
+class WatchedEnvironment(gymnasium.Wrapper):  # type: ignore[misc]  # Gymnasium has no types here
+    """Says when an environment is busy; ValueError for a number that is not finite."""
+
+    def __init__(self, environment: Environment, observer: RunObserver) -> None:
+        super().__init__(environment)
+        self._observer = observer
+
+    def reset(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
+        """Start an episode."""
+        self._observer.environment_begins()
+        observation, info = self.env.reset(**arguments)
+        self._observer.environment_returned()
+        require_finite(observation)
+        return observation, info
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Make a step."""
+        self._observer.environment_begins()
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        self._observer.environment_returned()
+        require_finite(observation)
+        return observation, checked_reward(reward), terminated, truncated, info
+
+
 @dataclass(frozen=True)
 class ActorTask:
     """Plays in one environment, with the actor that a command line asks for."""
@@ -154,8 +182,12 @@ class ActorTask:
         kept = KeptCounts([TAKEN, DELIVERED, DROPPED]).row()
         try:
             algorithm, config = algorithm_of(configuration)
-            environment = _environment(options, index)
+            report.environment_begins()
+            environment = WatchedEnvironment(_environment(options, index), report)
+            report.environment_returned()
         except Exception as error:  # an environment may raise anything; the parent prints it
+            if report.restarts:
+                raise
             _log.debug("%s cannot be made", env, exc_info=True)
             return RunResult(RunOutcome.UNUSABLE, f"{env}: {error}")
         with ExitStack() as resources:
@@ -166,7 +198,9 @@ class ActorTask:
                 announced = require_fit(config, environment, env)
                 if index == 0:
                     Doubts(_log).note(announced, config)
-                actor = make_actor(algorithm, config, options, index, kept, resources)
+                actor = make_actor(
+                    algorithm, config, options, index, kept, resources, report.restarts
+                )
             except ConfigurationError as error:
                 return RunResult(RunOutcome.UNUSABLE, str(error))
             metrics, mode = actor.session.metrics, actor.actor_mode
@@ -178,9 +212,13 @@ class ActorTask:
                 actor.fetched_iteration,
                 partial(kept.add, TAKEN),
             )
-            actor.main(environment, episodes, options.episodes)
+            actor.main(environment, episodes, _left(options.episodes, report.episodes_before))
             episodes.close()
         return RunResult(RunOutcome.FINISHED, "the training or the episodes are over")
+
+
+def _left(episodes: int | None, before: int) -> int | None:
+    return None if episodes is None else episodes - before
 
 
 def _environment(options: ActorOptions, index: int) -> Environment:

@@ -74,10 +74,11 @@ def make_actor(
     index: int,
     kept: CountsRow,
     resources: ExitStack,
+    restarts: int = 0,
 ) -> Actor:
     """Return actor ``index``; ``resources`` will close it and its connections.
 
-    ``kept`` counts what becomes of its steps.
+    ``kept`` counts what becomes of its steps; ``restarts`` are those of its process.
     """
     bridge = algorithm.BridgeControl().parameter_server_stub(str(options.parameter_server))
     resources.callback(bridge.close)
@@ -98,7 +99,7 @@ def make_actor(
         metrics=bridge.metrics(),
         pull_rule=PullRule(options.fetch_parameter_mode, options.fetch_parameter_interval),
         limit_episode_length=options.limit_episode_length,
-        seed=_seed(options, index),
+        seed=_seed(options, index, restarts),
         is_over=partial(_is_over, watch, options.mode),
     )
     if pulled is None:
@@ -182,9 +183,9 @@ def _agent(
     return SingleAgent(agent, session.metrics)
 
 
-def _seed(options: ActorOptions, index: int) -> int:
+def _seed(options: ActorOptions, index: int, restarts: int) -> int:
     """Return another number below 2**32 for each actor, and for each start of it."""
     if options.seed is None:
         return secrets.randbits(32)
     seeds = seeds_of_this_program(options.seed, evaluates=options.mode != TRAINING)
-    return seeds.of(index) or 0
+    return seeds.of(index, restarts) or 0

@@ -10,6 +10,7 @@ import pytest
 from relaax.client.environment_processes import EnvironmentProcesses
 from relaax.client.gymnasium_factory import GymnasiumFactory
 from relaax.client.gymnasium_tasks import VectorEnvironmentsTask
+from relaax.client.run_environments import run_environments
 from relaax.client.run_progress import RunProgress
 from relaax.client.run_result import RunOutcome
 from relaax.client.runner_options import parse_options
@@ -64,3 +65,46 @@ def test_no_process_is_left_behind(task, monkeypatch: pytest.MonkeyPatch) -> Non
         ]
         assert len(children) == 2
     assert not any(child.is_running() for child in children)
+
+
+@pytest.mark.parametrize(
+    ("task", "why"),
+    [
+        (process_tasks.dies_once, "an environment process ended with status -9"),
+        (process_tasks.hangs_once, "EnvironmentHangs: it has not returned for 0.2 s"),
+        (
+            process_tasks.hangs_and_cannot_be_interrupted,
+            "it has not returned for 0.2 s (--environment-timeout), and could not be interrupted",
+        ),
+    ],
+)
+def test_a_process_that_dies_or_hangs_is_started_again(task, why, caplog, monkeypatch) -> None:
+    monkeypatch.setattr("relaax.client.environment_processes.TIME_TO_RETURN_S", 0.2)
+    progress = RunProgress(3)
+    with EnvironmentProcesses(task, [3], progress, "Game-v1", timeout_s=0.2) as processes:
+        listen_until(processes, lambda: not processes.is_running)
+    assert [result.message for result in processes.results] == ["done"]
+    assert (progress.restarts, progress.steps) == (1, 2)
+    (message,) = caplog.messages
+    begins = "environments 0 to 2 of one connection (Game-v1) failed ("
+    assert message.startswith(begins + why)
+
+
+def test_a_process_whose_environment_fails_plays_the_episodes_that_are_left(caplog) -> None:
+    progress = RunProgress(1)
+    with EnvironmentProcesses(process_tasks.fails_once, [1], progress) as processes:
+        listen_until(processes, lambda: not processes.is_running)
+    (result,) = processes.results
+    assert (result.message, progress.episodes) == ("restart 1 after 1 episodes", 1)
+    assert "environment 0 failed (OSError: the game is gone)" in caplog.text
+
+
+def test_an_environment_that_fails_again_and_again_ends_the_run_with_its_error(
+    capfd, monkeypatch
+) -> None:
+    monkeypatch.setattr("relaax.client.restarts.MOST_RESTARTS", 1)
+    status = run_environments(process_tasks.fails, [1, 1], "localhost:1", env="Game-v1")
+    assert status == 1
+    said = capfd.readouterr().err
+    assert "environment 0 (Game-v1) failed, and was made again 1 times within 600 s" in said
+    assert "OSError: the game is gone" in said

@@ -6,7 +6,8 @@ from multiprocessing import Pipe, RawValue
 
 import pytest
 
-from relaax.client.child_process import run_task
+from relaax.client.child_process import Memory, Restart, run_task
+from relaax.client.restarts import EnvironmentHangs, FailedTooOften
 from relaax.client.run_result import RunOutcome, RunResult
 from relaax.client.simulator import EpisodeSummary
 from relaax.errors import ProtocolError
@@ -17,7 +18,7 @@ FINISHED = RunResult(RunOutcome.FINISHED, "1 episodes are over")
 @pytest.fixture(autouse=True)
 def _as_before():
     """Give this process its signals and its log back."""
-    numbers = (signal.SIGINT, signal.SIGTERM)
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
     before = [signal.getsignal(number) for number in numbers]
     log = logging.getLogger("relaax.client")
     level = log.level
@@ -27,20 +28,24 @@ def _as_before():
         signal.signal(number, handler)
 
 
-def events_of(task, index=0):
+def memory(timeout_s=None, restarts=0, episodes=0):
+    return Memory(RawValue("Q", 0), RawValue("d", 0.0), timeout_s, restarts, episodes)
+
+
+def events_of(task, index=0, **shared):
     """What the parent gets, and the steps that it reads."""
     ours, theirs = Pipe(duplex=False)
-    steps = RawValue("Q", 0)
+    shared = memory(**shared)
     with ours:
         with theirs:
-            run_task(task, index, theirs, steps)
+            run_task(task, index, theirs, shared)
         events = []
         while ours.poll():
             try:
                 events.append(ours.recv())
             except EOFError:
                 break
-    return events, steps.value
+    return events, shared.steps.value
 
 
 def test_what_happens_is_reported_in_its_order_and_the_result_last():
@@ -72,15 +77,52 @@ def test_any_other_error_is_named_and_its_traceback_printed(capsys):
         raise KeyError("speed")
 
     events, _ = events_of(task)
-    assert events == [RunResult(RunOutcome.FAILED, "KeyError: 'speed'")]
+    assert events == [RunResult(RunOutcome.FAULT, "KeyError: 'speed'")]
     assert "Traceback" in capsys.readouterr().err
+
+
+def test_an_environment_that_is_made_again_is_reported_and_one_that_fails_too_often():
+    def task(index, report):
+        report.on_restart("environment 3 failed")
+        raise FailedTooOften("again and again")
+
+    events, _ = events_of(task)
+    assert events == [
+        Restart("environment 3 failed"),
+        RunResult(RunOutcome.FAILED_TOO_OFTEN, "again and again"),
+    ]
+
+
+def test_a_process_that_was_started_again_knows_how_often_and_what_was_played():
+    def task(index, report):
+        return RunResult(RunOutcome.FINISHED, f"{report.restarts} {report.episodes_before}")
+
+    events, _ = events_of(task, restarts=2, episodes=7)
+    assert events == [RunResult(RunOutcome.FINISHED, "2 7")]
+
+
+@pytest.mark.parametrize(
+    ("timeout_s", "is_asked", "outcome"),
+    [(0.0, True, RunOutcome.FAULT), (0.0, False, RunOutcome.FINISHED),
+     (900.0, True, RunOutcome.FINISHED), (None, True, RunOutcome.FINISHED)],
+)  # fmt: skip
+def test_an_environment_is_interrupted_if_it_is_late(capsys, timeout_s, is_asked, outcome):
+    def task(index, report):
+        if is_asked:
+            report.environment_begins()
+        signal.raise_signal(signal.SIGALRM)
+        return FINISHED
+
+    events, _ = events_of(task, timeout_s=timeout_s)
+    assert events[-1].outcome is outcome
+    assert (EnvironmentHangs.__name__ in events[-1].message) == (outcome is RunOutcome.FAULT)
 
 
 def test_a_parent_that_has_ended_is_no_error():
     ours, theirs = Pipe(duplex=False)
     ours.close()
     with theirs:
-        run_task(lambda index, report: FINISHED, 0, theirs, RawValue("Q", 0))
+        run_task(lambda index, report: FINISHED, 0, theirs, memory())
 
 
 @pytest.mark.parametrize("report", ["on_connected", "on_disconnected", "on_episode"])
@@ -93,7 +135,7 @@ def test_a_process_whose_parent_was_killed_ends_without_a_word(report, capsys):
         raise AssertionError("it goes on")
 
     with theirs, pytest.raises(SystemExit) as ended:
-        run_task(task, 0, theirs, RawValue("Q", 0))
+        run_task(task, 0, theirs, memory())
     assert ended.value.code == 0
     assert capsys.readouterr().err == ""
 
