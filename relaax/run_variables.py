@@ -8,6 +8,36 @@ COPY = "RELAAX_COPY"
 #: Which start of it: another number at each, 0 for the first start of a training.
 INCARNATION = "RELAAX_INCARNATION"
 
+#: Which training it belongs to: a name that no other training has; not set where nobody says so.
+RUN = "RELAAX_RUN"
+
+MAX_RUN_CHARACTERS = 255
+
+
+def run_of_this_process() -> str | None:
+    """Return the name of the training that this process belongs to, if that is known.
+
+    ValueError for a name that is too long.
+    """
+    name = os.environ.get(RUN, "").strip()
+    if len(name) > MAX_RUN_CHARACTERS:
+        raise ValueError(f"{RUN} has at most {MAX_RUN_CHARACTERS} characters, this {len(name)}")
+    return name or None
+
+
+def other_run(whose: str, theirs: str | None, own: str | None) -> str | None:
+    """Return in words that ``whose``, of the training ``theirs``, does not belong to ``own``.
+
+    None where it does, or where one of the two is not known.
+    """
+    if theirs is None or own is None or theirs == own:
+        return None
+    return (
+        f"{whose} belongs to the training {theirs}, and this server to the training {own} ({RUN}): "
+        "two trainings were given the same address; stop one of them, or give it other ports "
+        "(--bind in its YAML file, and the addresses that its Procfile names)"
+    )
+
 
 def number_in(name: str) -> int:
     """Return the whole number in a variable, 0 if it is not set; ValueError for anything else."""

@@ -1,6 +1,8 @@
 """gRPC settings that both ends of the bridge share."""
 
 import resource
+from collections.abc import Iterable
+from urllib.parse import quote, unquote
 
 from relaax.address import Address
 
@@ -63,12 +65,30 @@ CLIENT: list[Option] = [
 ]
 
 
-def client(proxy: Address | None) -> list[Option]:
-    """Return the settings of a client that connects through an HTTP proxy; directly if None."""
+#: How the user agent of a call begins that says to which training its caller belongs.
+_OF_RUN = "relaax-run/"
+
+
+def client(proxy: Address | None, run: str | None = None) -> list[Option]:
+    """Return the settings of a client that connects through an HTTP proxy; directly if None.
+
+    Each call says to which training ``run`` the caller belongs, if that is known.
+    """
+    options = list(CLIENT)
+    if run is not None:
+        options.append(("grpc.primary_user_agent", f"{_OF_RUN}{quote(run, safe='')}"))
     if proxy is None:
-        return CLIENT
+        return options
     # Of an option that is there twice, gRPC takes the first.
-    return [("grpc.enable_http_proxy", 1), ("grpc.http_proxy", f"http://{proxy}"), *CLIENT]
+    return [("grpc.enable_http_proxy", 1), ("grpc.http_proxy", f"http://{proxy}"), *options]
+
+
+def run_of_caller(metadata: Iterable[tuple[str, str | bytes]]) -> str | None:
+    """Return the training of the caller of a call with this metadata, if it says so."""
+    for key, value in metadata:
+        if key == "user-agent" and str(value).startswith(_OF_RUN):
+            return unquote(str(value).removeprefix(_OF_RUN).split(" ")[0]) or None
+    return None
 
 
 def server(most_bytes: int = MOST_BYTES) -> list[Option]:

@@ -18,6 +18,7 @@ from relaax.access.tls import client_context
 from relaax.address import Address, is_loopback
 from relaax.bridge import channel_options
 from relaax.errors import ConfigurationError
+from relaax.run_variables import run_of_this_process
 
 _log = logging.getLogger(__name__)
 
@@ -132,7 +133,7 @@ def open_channel(url: str) -> grpc.Channel:
     would go over a network in plain text, and for files that cannot be read.
     """
     access = current_access()
-    tls, options = access.tls, channel_options.client(access.proxy)
+    tls, options = access.tls, channel_options.client(access.proxy, run_of_this_process())
     if tls is not None and not url.startswith("unix:"):
         channel = RenewedChannel(
             tls.paths,

@@ -20,6 +20,7 @@ from relaax.bridge import channel_options
 from relaax.bridge.channels import AUTHORIZATION, BEARER
 from relaax.bridge.refusals import address_of
 from relaax.errors import ConfigurationError
+from relaax.run_variables import other_run, run_of_this_process
 
 #: All IPv4 addresses of this machine, and all of IPv6.
 _ALL_OF_IPV4, _ALL_OF_IPV6 = "0.0.0.0", "::"  # noqa: S104 - the user's own
@@ -63,6 +64,7 @@ def taken_alone(address: Address) -> Iterator[Address]:
 class GuardedServer:
     """A gRPC server at one address. Each call needs a token, where this process has tokens.
 
+    Where this process belongs to a training, calls of another one's are refused.
     A call without the right one gets no answer but UNAUTHENTICATED: not even reflection, or that a
     method exists. A message has at most ``most_bytes``. OSError when the address cannot be had.
     """
@@ -75,9 +77,12 @@ class GuardedServer:
         most_bytes: int = channel_options.MOST_BYTES,
     ) -> None:
         self._access = current_access()
-        interceptors = []
+        interceptors: list[grpc.ServerInterceptor] = []
         if self._access.tokens is not None:
             interceptors.append(_AskForToken(self._access.tokens, self._access))
+        run = run_of_this_process()
+        if run is not None:
+            interceptors.append(_RefuseOtherRuns(run))
         self.grpc = grpc.server(
             ThreadPoolExecutor(threads),
             handlers=handlers,
@@ -177,6 +182,26 @@ class _AskForToken(grpc.ServerInterceptor):
         if not token:
             return "no token was shown (--auth-token-file)"
         return self._tokens.why_refused(digest_of(token), Right.SYNCHRONIZE)
+
+
+class _RefuseOtherRuns(grpc.ServerInterceptor):
+    """Refuses calls of processes that belong to another training than this server."""
+
+    def __init__(self, run: str) -> None:
+        self._run = run
+
+    def intercept_service(self, continuation: Callable[[Any], Any], details: Any) -> Any:
+        """Return the handler of a call, or one that refuses it."""
+        theirs = channel_options.run_of_caller(details.invocation_metadata)
+        refusal = other_run("the caller", theirs, self._run)
+        if refusal is None:
+            return continuation(details)
+        return grpc.stream_stream_rpc_method_handler(partial(_refuse, refusal))
+
+
+def _refuse(reason: str, requests: Any, context: grpc.ServicerContext) -> NoReturn:
+    context.abort(grpc.StatusCode.FAILED_PRECONDITION, reason)
+    raise AssertionError("abort raises")
 
 
 class ProvedPeers(dict[str, None]):

@@ -35,6 +35,7 @@ from relaax.client.transport import Transport, default_transport
 from relaax.evaluation import Evaluation
 from relaax.metrics import Metrics
 from relaax.protocol.binary import Hello
+from relaax.run_variables import run_of_this_process
 from relaax.spaces import Space, space_of
 
 __all__ = ["Client", "Failure"]
@@ -182,6 +183,7 @@ class Client:
             self._observation_space or seen,
             self._action_space,
             self._evaluation,
+            run=run_of_this_process(),
         )
         try:
             return BinarySession(self._connector.greet(hello))

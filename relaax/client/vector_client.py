@@ -39,6 +39,7 @@ from relaax.metrics import Metrics
 from relaax.observations import Observations
 from relaax.protocol import binary
 from relaax.protocol.binary import Answers, Hello, Metric
+from relaax.run_variables import run_of_this_process
 from relaax.spaces import Space, space_of
 from relaax.steps import EXECUTED, FINAL, START, TERMINATED, TRUNCATED, Steps
 
@@ -209,6 +210,7 @@ class VectorClient:
             space,
             self._action_space,
             self._evaluation,
+            run=run_of_this_process(),
         )
         try:
             return StepsSession(self._connector.greet(hello), self.environments)

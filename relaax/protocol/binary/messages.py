@@ -108,6 +108,8 @@ class Hello:
     action_space: Space | None = None
     #: How it evaluates; None of one that is learnt from.
     evaluate: Evaluation | None = None
+    #: The training that it belongs to; None where it does not know.
+    run: str | None = None
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,8 @@ def is_hello(payload: Payload) -> bool:
 
 def encode_hello(hello: Hello) -> bytes:
     """Return the payload of a hello; ValueError for texts that are too long."""
-    for what, text in (("run_id", hello.run_id), ("environment", hello.environment)):
+    texts = {"run_id": hello.run_id, "environment": hello.environment, "run": hello.run or ""}
+    for what, text in texts.items():
         if not _is_short_text(text):
             raise ValueError(f"{what} {_SHORT_TEXT}, this has {len(text)}: {text!r:.60}")
     body = {
@@ -163,6 +166,7 @@ def encode_hello(hello: Hello) -> bytes:
         "observation_space": hello.observation_space,
         "action_space": hello.action_space,
         **_evaluation_member(hello.evaluate),
+        **({} if hello.run is None else {"run": hello.run}),
     }
     return _HELLO + _VERSION_FIELD.pack(VERSION, 0) + json.dumps(body).encode()
 
@@ -187,6 +191,7 @@ def decode_hello(payload: Payload) -> Hello:
         observation_space=_space(body, "observation_space"),
         action_space=_space(body, "action_space"),
         evaluate=_evaluation(body),
+        run=_text(body, "run") or None,
     )
 
 

@@ -21,6 +21,8 @@ With ``--new-algorithm DIR`` it writes an algorithm to start from instead, and r
 import argparse
 import io
 import math
+import os
+import secrets
 import signal
 import sys
 from collections.abc import Collection
@@ -33,19 +35,27 @@ from honcho.environ import Procfile, parse_procfile
 
 from relaax.errors import ConfigurationError
 from relaax.live_lines import ASKED_BY
-from relaax.run_variables import INCARNATION
+from relaax.run_variables import INCARNATION, RUN
 from relaax.server.common.announced_spaces import DOUBTFUL
-from relaax.server.common.configuration import run_command
+from relaax.server.common.configuration import PARAMETER_SERVER, run_command
 from relaax.server.common.configuration.exit_status import USAGE
 from relaax.server.common.start_folder import require_start_folder
 from relaax.server.launcher.check import Findings, check, doubts_in
 from relaax.server.launcher.engines.local import on_this_machine
-from relaax.server.launcher.engines.plan import Needs, Placement, Planned, as_written, planned
+from relaax.server.launcher.engines.plan import (
+    Needs,
+    Placement,
+    Planned,
+    as_written,
+    known,
+    planned,
+)
 from relaax.server.launcher.engines.ray_cluster import on_ray
 from relaax.server.launcher.engines.slurm import on_slurm
 from relaax.server.launcher.engines.told_program import own_environment
 from relaax.server.launcher.live_printer import LivePrinter
 from relaax.server.launcher.new_algorithm import next_steps, write_new_algorithm
+from relaax.server.launcher.ports import ports_of_rlx_servers, require_free_ports
 from relaax.server.launcher.process_log import ProcessLog, log_beside_checkpoints, resumed_step
 from relaax.server.launcher.process_manager import ProcessManager
 from relaax.whole_numbers import positive
@@ -102,10 +112,13 @@ def main() -> int:
             return _say_all(parser.prog, check(procfile.processes), procfile)
         _say_doubts(check(procfile.processes))
         processes = as_written(procfile.processes)
+        described = known(procfile.processes)
         if arguments.concurrency or arguments.on is not None:
-            processes = planned(procfile.processes, arguments.concurrency)
+            processes = described = planned(procfile.processes, arguments.concurrency)
         _require_lines(arguments, procfile.processes)
-        return _run(processes, _log(parser, arguments.log_file, procfile), arguments)
+        if arguments.on is None:
+            require_free_ports(described, arguments.procfile)
+        return _run(processes, described, _log(parser, arguments.log_file, procfile), arguments)
     except ConfigurationError as error:
         _refuse(parser, str(error))
 
@@ -273,13 +286,18 @@ def _procfile(parser: argparse.ArgumentParser, path: Path) -> Procfile:
     return procfile
 
 
-def _run(processes: list[Planned], log: ProcessLog | None, arguments: argparse.Namespace) -> int:
+def _run(
+    processes: list[Planned],
+    described: list[Planned],
+    log: ProcessLog | None,
+    arguments: argparse.Namespace,
+) -> int:
     _stop_when_the_terminal_closes()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # what a process prints must not end the training
     printer = LivePrinter(sys.stdout, log)
     try:
-        with _manager(processes, arguments, printer) as manager:
+        with _manager(processes, described, arguments, printer) as manager:
             manager.loop()
             return manager.exit_status()
     except KeyboardInterrupt:  # before anything was started
@@ -291,14 +309,20 @@ def _run(processes: list[Planned], log: ProcessLog | None, arguments: argparse.N
 
 
 def _manager(
-    processes: list[Planned], arguments: argparse.Namespace, printer: LivePrinter
+    processes: list[Planned],
+    described: list[Planned],
+    arguments: argparse.Namespace,
+    printer: LivePrinter,
 ) -> AbstractContextManager[ProcessManager]:
     """Return what starts and stops the processes, where they are to run."""
-    began_with = resumed_step(process.command for process in processes)
-    variables = {ASKED_BY: str(printer.interval_s), INCARNATION: str(began_with)}
+    commands = [process.command for process in processes]
+    variables = {ASKED_BY: str(printer.interval_s), INCARNATION: str(resumed_step(commands))}
+    if RUN not in os.environ and any(PARAMETER_SERVER.name in command for command in commands):
+        variables[RUN] = _new_run(arguments.procfile)
     if arguments.on is None:
         environment = own_environment(variables)
-        return on_this_machine(processes, environment, printer, arguments.restart)
+        ports = ports_of_rlx_servers(described)
+        return on_this_machine(processes, environment, printer, arguments.restart, ports)
     needs = {
         process.line: Needs(
             arguments.cpus.get(process.line, 1.0),
@@ -311,6 +335,13 @@ def _manager(
     if arguments.on.name == "slurm":
         return on_slurm(processes, *where)
     return on_ray(processes, arguments.on.address, *where)
+
+
+def _new_run(procfile: Path) -> str:
+    """Return a name for this training: no other one has it, and people see which one it is."""
+    stem = procfile.name.removesuffix(".Procfile")
+    known_as = procfile.resolve().parent.name if procfile == _DEFAULT_PROCFILE else stem
+    return f"{known_as[:200]}-{secrets.token_hex(4)}"
 
 
 def _stop_when_the_terminal_closes() -> None:

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import relaax
-from relaax.server.launcher.new_application import write_new_folder
+from relaax.server.launcher.new_application import FIRST_PORT, with_ports, write_new_folder
+from relaax.server.launcher.ports import free_pair
 
 _TEMPLATE = Path(relaax.__file__).parent / "algorithm_template"
 
@@ -14,11 +15,12 @@ _DATA = ("training.yaml", "Procfile")
 def write_new_algorithm(directory: Path) -> list[Path]:
     """Copy the template into ``directory`` and return the files.
 
-    The folder is made if it is missing. ConfigurationError if it is not empty, or cannot be used.
+    Its servers have ports that are free. The folder is made if it is missing.
+    ConfigurationError if it is not empty, or cannot be used.
     """
     names = [*sorted(path.name for path in _TEMPLATE.glob("*.py")), *_DATA]
     texts = {name: (_TEMPLATE / name).read_text(encoding="utf-8") for name in names}
-    return write_new_folder(directory, texts)
+    return write_new_folder(directory, with_ports(free_pair(FIRST_PORT), texts))
 
 
 def next_steps(directory: Path, files: list[Path]) -> str:

@@ -1,9 +1,11 @@
 """The command ``relaax-new``, which writes a folder with an environment and all that trains it."""
 
 import argparse
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,14 @@ import numpy as np
 import yaml
 
 import relaax
+from relaax.address import MAX_PORT
 from relaax.errors import ConfigurationError
+from relaax.server.launcher.ports import free_pair
 from relaax.spaces import NO_BOUND
+from relaax.whole_numbers import positive
+
+#: The parameter server's port in the templates; the RLX server has the next one.
+FIRST_PORT = 7000
 
 _TEMPLATE = Path(relaax.__file__).parent / "application_template"
 
@@ -110,36 +118,63 @@ def main() -> int:
         help="train the environment that Gymnasium knows as ID, such as CartPole-v1 (needs the "
         "extra 'environments')",
     )
+    parser.add_argument(
+        "--port-base",
+        type=positive,
+        metavar="PORT",
+        help="the parameter server's port; the RLX server has the next one (default: 7000, or the "
+        "first pair above it that is free)",
+    )
     arguments = parser.parse_args()
     try:
+        port = arguments.port_base or free_pair(FIRST_PORT)
         if arguments.gymnasium is not None:
             kind = kind_of_gymnasium(arguments.gymnasium)
         else:
             kind = NUMBERS if arguments.continuous else CHOICES
-        files = write_new_application(arguments.name, kind)
+        files = write_new_application(arguments.name, kind, port)
     except ConfigurationError as error:
         parser.error(str(error))
     print(next_steps(arguments.name, files))
     return 0
 
 
-def write_new_application(directory: Path, kind: Kind) -> list[Path]:
+def write_new_application(directory: Path, kind: Kind, port: int = FIRST_PORT) -> list[Path]:
     """Write the files of ``kind`` into ``directory`` and return them.
+
+    The servers listen at ``port`` and at the next one.
 
     The folder is made if it is missing. ConfigurationError if it is not empty, or cannot be used.
     """
     configuration = _read("servers.yaml") + _read(f"{kind.section}.yaml")
     readme = (("NAME", directory.resolve().name), *kind.readme)
+    if not 0 < port < MAX_PORT:
+        raise ConfigurationError(f"--port-base is 1 to {MAX_PORT - 1}, not {port}")
     return write_new_folder(
         directory,
-        {
-            "environment.py": _filled(_read(f"{kind.environment}.py"), kind.program),
-            "training.yaml": _filled(configuration, kind.configuration),
-            "Procfile": _filled(_read("Procfile"), kind.procfile),
-            "test_environment.py": _read("test_environment.py"),
-            "README.md": _filled(_read("README.md"), readme),
-        },
+        with_ports(
+            port,
+            {
+                "environment.py": _filled(_read(f"{kind.environment}.py"), kind.program),
+                "training.yaml": _filled(configuration, kind.configuration),
+                "Procfile": _filled(_read("Procfile"), kind.procfile),
+                "test_environment.py": _read("test_environment.py"),
+                "README.md": _filled(_read("README.md"), readme),
+            },
+        ),
     )
+
+
+def with_ports(port: int, texts: Mapping[str, str]) -> dict[str, str]:
+    """Return texts of templates with other ports, ``port`` for the first one."""
+    return {
+        name: re.sub(rf"\blocalhost:({FIRST_PORT}|{FIRST_PORT + 1})\b", partial(_moved, port), text)
+        for name, text in texts.items()
+    }
+
+
+def _moved(port: int, found: re.Match[str]) -> str:
+    return f"localhost:{int(found[1]) - FIRST_PORT + port}"
 
 
 def kind_of_gymnasium(env_id: str) -> Kind:

@@ -14,6 +14,7 @@ from relaax.cores import usable_cores
 from relaax.protocol import FrameConnection
 from relaax.protocol.framing import DEFAULT_MAX_FRAME_BYTES
 from relaax.protocol.tls_socket import TlsSocket
+from relaax.run_variables import run_of_this_process
 from relaax.server.common.algorithm_loader import Algorithm, load_algorithm, make_config
 from relaax.server.common.configuration import RlxServerConfiguration, RlxServerOptions
 from relaax.server.common.exploitation import checkpoints_at, restore_trained
@@ -65,6 +66,7 @@ def rlx_server(configuration: RlxServerConfiguration, listener: socket.socket) -
         max_environments=options.max_environments,
         algorithm_name=configuration.algorithm.directory.name,
         exploitation=exploitation,
+        run=run_of_this_process(),
         guard=Guard(access.tokens, options.hello_timeout, access.refusals),
         limits=ClientLimits(
             options.max_message_rate, options.max_metric_rate, options.max_episode_steps

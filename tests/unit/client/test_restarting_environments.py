@@ -18,7 +18,7 @@ from relaax.client.restarts import (
 from relaax.client.run_result import RunOutcome
 from relaax.client.simulator import RunObserver
 from relaax.client.vector_runner import VectorRunner
-from relaax.steps import START, TERMINATED
+from relaax.steps import EXECUTED, START, TERMINATED
 
 NAN, INF = float("nan"), float("inf")
 
@@ -186,3 +186,27 @@ def test_the_pauses_grow_and_old_failures_are_forgotten():
     clock.now += WITHIN_S
     assert restarts.next_pause_s("x", "why") == 0.5
     assert restarts.count == MOST_RESTARTS + 1
+
+
+class Cautious(Corridor):
+    """Executes action 0, whatever it is given."""
+
+    def step(self, action):
+        observation, reward, terminated, truncated, _ = super().step(action)
+        return observation, reward, terminated, truncated, {"executed_action": 0}
+
+
+def test_executed_actions_are_reported_also_while_others_are_absent(server):
+    clock = Clock()
+    environments = environments_of(
+        lambda _: Cautious(clock=clock),
+        one_after_the_other(Corridor(raises(ValueError("x"))), Corridor()),
+        clock=clock,
+    )
+    with VectorClient(server.url, 2) as client:
+        VectorRunner(environments, client).run(episodes=1)
+    assert server.steps[2].environments.tolist() == [0]
+    assert server.steps[3].environments.tolist() == [0, 1]
+    for steps in server.steps[2:4]:
+        assert (steps.flags[0] & EXECUTED, list(steps.executed)) == (EXECUTED, [0])
+    assert server.steps[3].flags[1] == START

@@ -9,24 +9,32 @@ from typing import Any
 from relaax.address import Address
 from relaax.server.launcher.engines.hosted import free_port
 from relaax.server.launcher.engines.plan import Planned, told
+from relaax.server.launcher.ports import waiting_for_servers
 from relaax.server.launcher.process_manager import ProcessManager
 
 
 @contextmanager
 def on_this_machine(
-    processes: Sequence[Planned], environment: Mapping[str, str], printer: Any, restarts: bool
+    processes: Sequence[Planned],
+    environment: Mapping[str, str],
+    printer: Any,
+    restarts: bool,
+    rlx_ports: Sequence[int] = (),
 ) -> Iterator[ProcessManager]:
-    """Yield a manager of processes, each with an address of its own."""
+    """Yield a manager of processes, each with an address of its own.
+
+    Environments of RLX servers at ``rlx_ports``, and at those of copies, begin when these listen.
+    """
     manager = ProcessManager(printer, restarts)
+    places = _places(processes)
+    ports = [*rlx_ports, *(place.port for place in places.values())]
     with tempfile.TemporaryDirectory(prefix="relaax-") as folder:
-        for process, said in zip(
-            processes, told(processes, _places(processes), Path(folder)), strict=True
-        ):
+        for process, said in zip(processes, told(processes, places, Path(folder)), strict=True):
             for path, text in said.files.items():
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text, encoding="utf-8")
             own = {**environment, **process.variables()}
-            manager.add_process(said.name, said.command, env=own)
+            manager.add_process(said.name, waiting_for_servers(said.command, ports), env=own)
         yield manager
 
 

@@ -7,8 +7,10 @@ address that is known when its machine is, and all others are told that one in t
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import redirect_stderr, suppress
 from dataclasses import dataclass, field
 from enum import Enum
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +113,15 @@ class Told:
 def as_written(lines: Mapping[str, str]) -> list[Planned]:
     """Return the processes of a Procfile's ``lines`` where nothing of them is to be changed."""
     return [Planned(name, name, 0, command) for name, command in lines.items()]
+
+
+def known(lines: Mapping[str, str]) -> list[Planned]:
+    """Return what is known of the processes of ``lines``; what is wrong with one it says itself."""
+    found = []
+    for name, command in lines.items():
+        with suppress(ConfigurationError, OSError, SystemExit), redirect_stderr(StringIO()):
+            found.append(_planned(name, name, 0, command))
+    return found
 
 
 def planned(lines: Mapping[str, str], counts: Mapping[str, int]) -> list[Planned]:

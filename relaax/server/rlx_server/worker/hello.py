@@ -6,6 +6,7 @@ from relaax.errors import InvalidState
 from relaax.protocol import binary, json
 from relaax.protocol.binary import Hello, Welcome
 from relaax.protocol.connection import Payload
+from relaax.run_variables import other_run
 from relaax.server.common.announced_spaces import AnnouncedSpaces
 from relaax.server.rlx_server.worker.connection import Codec
 from relaax.server.rlx_server.worker.settings import WorkerSettings
@@ -33,6 +34,9 @@ def begin(settings: WorkerSettings, first: Payload) -> Beginning:
         settings.doubts.note(_announced(nothing), settings.config)
         return Beginning(json.ServerCodec(settings.most_bytes()), nothing, welcome=None)
     hello = binary.decode_hello(first)
+    refusal = other_run("this environment", hello.run, settings.run)
+    if refusal is not None:
+        raise InvalidState(refusal)
     if hello.environments > settings.max_environments:
         raise InvalidState(
             f"a connection may carry {settings.max_environments} environments (--max-environments "

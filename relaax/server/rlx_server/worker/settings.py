@@ -87,6 +87,8 @@ class WorkerSettings:
     doubts: Doubts = field(default_factory=lambda: Doubts(_log))
     #: None where workers learn, and a parameter server has the values.
     exploitation: Exploitation | None = None
+    #: The training that this server belongs to, if that is known.
+    run: str | None = None
 
     def most_bytes(self, environments: int = 1) -> int:
         """Return how large a message may be about so many environments of a connection."""

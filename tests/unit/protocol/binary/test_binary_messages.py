@@ -494,3 +494,11 @@ def test_the_shape_of_a_space():
     assert shape_of(discrete(2)) == ()
     assert shape_of({"type": "Dict", "spaces": {}}) is None
     assert shape_of({"type": "Box", "shape": "none"}) is None
+
+
+def test_a_training_is_named_by_a_member_of_its_own():
+    hello = Hello("a", "", run="Größe-1")
+    assert binary.decode_hello(binary.encode_hello(hello)) == hello
+    assert b'"run":' not in binary.encode_hello(Hello("a", ""))
+    with pytest.raises(ValueError, match="run is a string of at most 255 characters"):
+        binary.encode_hello(Hello("a", "", run="x" * 256))
