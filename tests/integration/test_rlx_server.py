@@ -67,7 +67,7 @@ def test_what_is_assumed_of_clients_that_announce_nothing_is_said_once(training:
     for _ in range(3):
         with Client(training.rlx_server_url, protocol=1, timeout_s=60) as client:
             play_an_episode(client)
-    said = rlx_server.says(r"WARNING:(a client announces no action space.*)")[1]
+    said = rlx_server.says(r"WARNING:doubtful: (a client announces no action space.*)")[1]
     assert 'taken to act in {"type": "Discrete", "n": 2} and to observe {"type": "Box", ' in said
     assert rlx_server.output().count("announces no action space") == 1
 
