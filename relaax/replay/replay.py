@@ -74,7 +74,7 @@ class Replay:
         self._actions = 0
         self._on_stored: Callable[[int], object] = lambda actions: None
         self._changes = 0
-        self._is_over = False
+        self._is_over = self._takes_memory = False
         #: By table: what was asked for last, if that was not there.
         self._unmet: dict[str, tuple[int, int | None]] = {}
         rows_at_once = min((table.most_rows_at_once for table in tables.values()), default=math.inf)
@@ -154,7 +154,11 @@ class Replay:
         return self._writers.lease_s
 
     def take_memory(self) -> None:
-        """Take all memory that steps will need from the system now."""
+        """Take all memory that steps will need from the system now; nothing was stored yet.
+
+        That of columns whose type is still open is taken again when it is known.
+        """
+        self._takes_memory = True
         for column in self._storage.columns.values():
             column.fill(0)  # the system gives pages of zeros when they are written
 
@@ -354,6 +358,8 @@ class Replay:
         if self.schema.is_open:
             with self._changed:
                 self._storage.settle(types)
+                if self._takes_memory and not self._storage.stored:
+                    self.take_memory()
 
     def _learnt(self) -> list[LearntSteps]:
         found = [table.learnt for table in self._tables.values()]
