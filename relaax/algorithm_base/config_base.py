@@ -88,6 +88,10 @@ class ConfigBase:
         """
         return None
 
+    def learns(self) -> bool:
+        """Return whether anything is learnt of what environments do."""
+        return True
+
     def scales_states(self) -> bool:
         """Return whether states are brought to one size before they are learnt from."""
         return False

@@ -167,6 +167,10 @@ class ActorCriticConfig(PolicyConfig):
 
     settings: ActorCriticSettings
 
+    def learns(self) -> bool:
+        """Return whether workers learn."""
+        return self.settings.learn
+
     def rollout_steps(self) -> int:
         """Return the length of a rollout."""
         return self.settings.episode_len if self.settings.learn else 1

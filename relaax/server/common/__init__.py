@@ -21,7 +21,6 @@
 ``listening``           sockets that listen where an option says
 ``replay_metrics``      the metrics of a replay, made of what it counts
 ``replay_memory``       makes a replay whose memory is there from the beginning
-``available_memory``    how much memory there is, of the machine and of the container
 ``replay_contents``     saves what a replay holds, and restores it
 ``periodic_tasks``      what is done from time to time
 ``aws``                 access to AWS S3

@@ -4,6 +4,7 @@ import logging
 import math
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -15,9 +16,10 @@ from relaax.wait_report import LEARNER
 #: Nothing is said before so many seconds without progress.
 PATIENCE_S = 30.0
 
-#: Nor before so many times the longest interval that there has been between two steps, or updates:
-#: a plant may take a step in a minute.
-LONGEST_TIMES = 3.0
+#: Nor before so many times the usual interval between two steps, or updates: a plant may take a
+#: step in a minute. That is the third longest of the latest ones, so that a standstill or two count
+#: for nothing; the shortest where there are fewer than three.
+USUAL_TIMES, INTERVALS, RANK = 3.0, 50, 3
 
 #: A report is forgotten after so many seconds: its process has ended, or gone on elsewhere.
 FORGET_AFTER_S = 20.0
@@ -55,21 +57,26 @@ class _Count:
     def __init__(self, now: float) -> None:
         self._value: int | None = None
         self.changed_at = now
-        self._longest_s = 0.0
+        self._has_grown = False
+        #: Seconds between two of the latest changes.
+        self._intervals: deque[float] = deque(maxlen=INTERVALS)
 
     def note(self, value: int | None, now: float) -> bool:
         """Take note of the number; return whether it is another one."""
         if value == self._value:
             return False
-        if self._value is not None:
-            self._longest_s = max(self._longest_s, now - self.changed_at)
+        if self._has_grown:
+            self._intervals.append(now - self.changed_at)
+        self._has_grown = self._value is not None
         self._value, self.changed_at = value, now
         return True
 
     def late_s(self, now: float) -> float:
         """Return for how long the number has not grown; 0 while that may be usual."""
         silent_s = now - self.changed_at
-        return silent_s if silent_s >= max(PATIENCE_S, LONGEST_TIMES * self._longest_s) else 0.0
+        longest = sorted(self._intervals, reverse=True)[:RANK]
+        usual_s = longest[-1] if longest else 0.0
+        return silent_s if silent_s >= max(PATIENCE_S, USUAL_TIMES * usual_s) else 0.0
 
 
 class Standstill(Metrics):
@@ -77,7 +84,8 @@ class Standstill(Metrics):
 
     Reports of other processes (``WaitReport``) are scalars; they are kept here. ``has_learner``:
     a process of its own learns. ``rollout_steps``: where workers learn, the steps of an environment
-    that make an update. Many threads may call it at once, but ``look`` is for one.
+    that make an update. Unless anything ``learns``, no update is missed. Many threads may call it
+    at once, but ``look`` is for one.
     """
 
     def __init__(
@@ -85,16 +93,20 @@ class Standstill(Metrics):
         metrics: Metrics,
         has_learner: bool,
         rollout_steps: int = 1,
+        learns: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._metrics = metrics
         self._has_learner = has_learner
         self._rollout_steps = rollout_steps
+        self._learns = learns
         self._clock = clock
         self._lock = threading.Lock()
         self._reports: dict[str, _Report] = {}
         self._steps, self._updates = _Count(clock()), _Count(clock())
         self._steps_at_update = 0
+        #: Whether any environment was connected to an RLX server: those of actors are not counted.
+        self._had_environments = False
         #: Seconds without steps and without updates, 0 while all is well.
         self._late = {"steps": 0.0, "updates": 0.0}
         #: The same in words; "" while all is well.
@@ -116,6 +128,7 @@ class Standstill(Metrics):
         The log says it, too, once a minute.
         """
         now = self._clock()
+        self._had_environments |= bool(training.environments)
         self._steps.note(training.steps, now)
         if self._updates.note(training.updates, now):
             self._steps_at_update = training.steps
@@ -124,7 +137,7 @@ class Standstill(Metrics):
         why_no_update = self._why_no_update(training, reports) if updates_s else ""
         self._late = {"steps": steps_s, "updates": updates_s if why_no_update else 0.0}
         if steps_s:
-            self.said = f"no step for {steps_s:.0f} s: {_why_no_step(training, reports)}"
+            self.said = f"no step for {steps_s:.0f} s: {self._why_no_step(training, reports)}"
         elif why_no_update:
             self.said = f"no update for {updates_s:.0f} s: {why_no_update}"
         else:
@@ -153,7 +166,7 @@ class Standstill(Metrics):
 
     def _why_no_update(self, training: Training, reports: dict[str, _Report]) -> str:
         """Return why there is no update; "" where none is due."""
-        if training.updates is None:
+        if training.updates is None or not self._learns:
             return ""
         if not self._has_learner:
             due = ROLLOUTS * self._rollout_steps * max(training.environments or 0, 1)
@@ -163,16 +176,17 @@ class Standstill(Metrics):
             return "no learner is heard of: does relaax-learner run, and reach this server?"
         return _waiting({LEARNER: reports[LEARNER]})
 
-
-def _why_no_step(training: Training, reports: dict[str, _Report]) -> str:
-    waiting = _waiting(reports)
-    if waiting:
-        return waiting
-    if training.environments == 0:
-        return "no environment is connected to an RLX server"
-    connected = counted(training.environments or 0, "environment")
-    be = "is" if training.environments == 1 else "are"
-    return f"{connected} {be} connected, and no reward comes: the simulator is busy, or hangs"
+    def _why_no_step(self, training: Training, reports: dict[str, _Report]) -> str:
+        waiting = _waiting(reports)
+        if waiting:
+            return waiting
+        if not training.environments and not self._had_environments:
+            return "no environment has connected to an RLX server yet, and no actor has sent a step"
+        if training.environments == 0:
+            return "no environment is connected to an RLX server any more"
+        connected = counted(training.environments or 0, "environment")
+        be = "is" if training.environments == 1 else "are"
+        return f"{connected} {be} connected, and no reward comes: the simulator is busy, or hangs"
 
 
 def _waiting(reports: dict[str, _Report]) -> str:

@@ -146,7 +146,9 @@ def training_monitor(
     senders = SenderTotals()
     kept = options.checkpoints_to_keep, options.keep_best
     saver = saver_of(store, *kept, options.restore, returns.earned, senders)
-    standstill = Standstill(evaluations, algorithm.has_learner, config.rollout_steps())
+    standstill = Standstill(
+        evaluations, algorithm.has_learner, config.rollout_steps(), config.learns()
+    )
     metrics: Metrics = standstill
     if isinstance(saver, CheckpointSaver):
         metrics = EvaluationScores(metrics, saver.scores.add)

@@ -17,11 +17,11 @@ class Clock:
 class Watched:
     """A standstill watch, reports to it, and a clock that moves by seconds that are asked for."""
 
-    def __init__(self, has_learner=False, rollout_steps=5):
+    def __init__(self, has_learner=False, rollout_steps=5, learns=True):
         self.clock = Clock()
         self.passed_on = []
         record = Recorded(self.passed_on)
-        self.standstill = Standstill(record, has_learner, rollout_steps, self.clock)
+        self.standstill = Standstill(record, has_learner, rollout_steps, learns, self.clock)
         self.reports = {}
 
     def after(self, seconds, steps=0, updates=None, environments=1, **waits):
@@ -54,8 +54,15 @@ def test_nothing_is_said_while_steps_are_counted():
 def test_a_training_without_environments_says_so():
     watched = Watched()
     assert watched.after(29, environments=0) == ""
-    expected = "no step for 31 s: no environment is connected to an RLX server"
-    assert watched.after(3, environments=0) == expected
+    yet = "no environment has connected to an RLX server yet, and no actor has sent a step"
+    assert watched.after(3, environments=0) == f"no step for 31 s: {yet}"
+
+
+def test_environments_that_have_gone_are_missed():
+    watched = Watched()
+    watched.after(1, steps=1)
+    said = watched.after(40, steps=1, environments=0)
+    assert said.endswith("no environment is connected to an RLX server any more")
 
 
 def test_environments_that_send_nothing_are_named():
@@ -71,8 +78,9 @@ def test_what_waits_for_the_learner_s_replay_is_named_with_its_reason():
 
 def test_a_plant_that_takes_a_step_a_minute_is_not_said_to_stand_still():
     watched = Watched()
-    watched.after(60, steps=1)
-    assert [watched.after(60, steps=steps) for steps in range(2, 6)] == [""] * 4
+    for steps in (1, 2):
+        watched.after(60, steps=steps)
+    assert [watched.after(60, steps=steps) for steps in range(3, 6)] == [""] * 3
     assert watched.after(180, steps=5).startswith("no step for 2")
 
 
@@ -106,6 +114,20 @@ def test_workers_that_take_steps_and_send_no_gradient_are_named_once_an_update_i
         said = watched.after(1, steps=steps, updates=3, environments=2)
         assert (said == "") == (steps <= 100)
     assert "199 steps came, and no worker sends a gradient" in said
+
+
+def test_where_nothing_is_learnt_no_update_is_missed():
+    watched = Watched(learns=False)
+    assert {watched.after(1, steps=steps, updates=0) for steps in range(200)} == {""}
+
+
+def test_neither_the_wait_for_the_first_step_nor_a_standstill_makes_it_patient():
+    watched = Watched()
+    watched.after(3600)
+    for first in (1, 101):
+        for steps in range(first, first + 10):
+            assert watched.after(1, steps=steps) == ""
+        assert watched.after(40, steps=first + 9).startswith("no step for ")
 
 
 def test_a_training_that_goes_on_again_is_not_said_to_stand_still():
