@@ -88,10 +88,11 @@ class Servers:
         return self._training.start_rlx_server(*address, "--workers", workers, *flags)
 
     def connections(self) -> list[int]:
-        """Return how many each serves; 0 of one that does not answer."""
+        """Return how many each serves; 0 of one that does not answer, or was killed meanwhile."""
         answers = [ask(operators, "/metrics") for _, operators in self.addresses]
         return [
-            int(parsed(text)["relaax_connections",]) if status else 0 for status, text in answers
+            int(parsed(text).get(("relaax_connections",), 0)) if status else 0
+            for status, text in answers
         ]
 
     def wait_for_connections(self, *expected: int) -> None:
