@@ -1,14 +1,13 @@
 """The units of continuous actions: a policy's own, and those of the plant that it controls."""
 
 from collections.abc import Mapping
-from math import prod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from relaax.algorithm_base.checkpoint import ACTION_UNITS
-from relaax.spaces import NO_BOUND, Space, box, written
+from relaax.spaces import NO_BOUND, Space, bounds_of, box
 
 Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float32]
@@ -58,8 +57,7 @@ class ActionUnits:
         """
         if space.get("type") != "Box":
             return None
-        shape = tuple(space["shape"])
-        return cls(_bounds(space, "low", shape), _bounds(space, "high", shape), scale)
+        return cls(*bounds_of(space), scale)
 
     @property
     def space(self) -> Space:
@@ -119,18 +117,6 @@ def _within(low: Array, high: Array) -> tuple[FloatArray, FloatArray]:
             "no two numbers between them: count actions from another zero"
         )
     return lowest, highest
-
-
-def _bounds(space: Space, name: str, shape: tuple[int, ...]) -> Array:
-    """Return the bounds ``name`` [*shape], not finite where there are none."""
-    bounds = np.array(space.get(name), np.float64)  # None becomes NaN
-    if bounds.size == prod(shape):
-        return bounds.reshape(shape)
-    if bounds.size == 1:
-        return np.full(shape, bounds.item())
-    raise ValueError(
-        f"{name} of {written(space)} must be one number, or an array of shape {list(shape)}"
-    )
 
 
 def _as_json(numbers: Array) -> Any:
