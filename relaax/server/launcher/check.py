@@ -17,6 +17,12 @@ from relaax.server.launcher.engines.plan import configured
 #: Such a line chooses its folder, or its arguments, when a shell runs it.
 _KNOWN_LATER = re.compile(r"\bcd\b|[$`]")
 
+#: What a line says that runs a learner, however it does.
+_RUNS_LEARNER = re.compile(r"relaax-learner|relaax\.server\.learner")
+
+#: What a line says that runs a program of RELAAX, and what one says that plays environments.
+_OF_RELAAX, _PLAYS = re.compile(r"relaax[-.]"), re.compile(r"(^|\s)--rlx-server\b")
+
 #: Hosts at which a process of this machine listens.
 _HERE = ("localhost", "127.0.0.1", "::1", "0.0.0.0", "::")  # noqa: S104
 
@@ -29,6 +35,11 @@ _LISTENERS = {
     "--learner": _LEARNER,
     "--replay-servers": _REPLAY,
 }
+
+_NO_LEARNER = (
+    "no line runs relaax-learner, which this algorithm needs: unless one runs elsewhere, "
+    "environments would act, and nothing would be learnt"
+)
 
 
 @dataclass(frozen=True)
@@ -60,27 +71,41 @@ class _Line:
         return [value] if isinstance(value, Address) else [*value] if value else []
 
 
-def check(commands: Mapping[str, str]) -> Findings:
-    """Read what the processes of a Procfile would read, by name, and return what is to be said."""
-    found, lines = Findings(), []
+def check(commands: Mapping[str, str], *, on_one_machine: bool = True) -> Findings:
+    """Read what the processes of a Procfile would read, by name, and return what is to be said.
+
+    Processes that are not all ``on_one_machine``, or are in one process, share no ports.
+    """
+    found, lines, is_read_whole = Findings(), [], True
     for name, command in commands.items():
         try:
-            read = None if _KNOWN_LATER.search(command) else configured(command)
+            is_later = _KNOWN_LATER.search(command)
+            read = None if is_later else configured(command, anywhere=False)
         except ConfigurationError as error:
             found.mistakes.append(f"{name}: {error}")
             continue
         if read is not None:
             lines.append(_Line(name, *read))
-    found.mistakes.extend(_shared_ports(lines))
+        elif _OF_RELAAX.search(command) or not _PLAYS.search(command):
+            is_read_whole = False
+    if on_one_machine:
+        found.mistakes.extend(_shared_ports(lines))
     sections = {str(line.configuration.algorithm): line.configuration.algorithm for line in lines}
     if len(sections) > 1:
         files = ", ".join(sorted({str(section.source) for section in sections.values()}))
         found.doubts.append(f"the processes read different algorithm sections: {files}")
+    runs_learner = any(map(_RUNS_LEARNER.search, commands.values()))
+    unheard = found.mistakes if is_read_whole else found.doubts
     for section in sections.values():
         try:
-            _look_at(section, lines, found)
+            algorithm = _look_at(section, found)
         except ConfigurationError as error:
             found.mistakes.append(str(error))
+            continue
+        unheard.extend(_unheard(algorithm, lines))
+        if algorithm.has_learner and not runs_learner and _trains(lines):
+            is_known = is_read_whole and not _learn_elsewhere(lines)
+            (found.mistakes if is_known else found.doubts).append(_NO_LEARNER)
     return found
 
 
@@ -93,12 +118,13 @@ def doubts_in(log: Path) -> list[str]:
     return list(dict.fromkeys(re.findall(rf"{DOUBTFUL}(.+)", text)))
 
 
-def _look_at(section: AlgorithmSection, lines: Sequence[_Line], found: Findings) -> None:
+def _look_at(section: AlgorithmSection, found: Findings) -> Algorithm:
+    """Return the algorithm of a section, when the doubts about its keys are noted."""
     algorithm = load_algorithm(section.directory)
     config = make_config(algorithm, section)
     if isinstance(config, ConfigBase):
         found.doubts.extend(f"{section.source}: {doubt}" for doubt in config.doubts())
-    found.mistakes.extend(_unheard(algorithm, lines))
+    return algorithm
 
 
 def _shared_ports(lines: Sequence[_Line]) -> Iterator[str]:
@@ -122,11 +148,6 @@ def _unheard(algorithm: Algorithm, lines: Sequence[_Line]) -> Iterator[str]:
     for line in lines:
         if line.listens is not None:
             listening.setdefault(line.program, set()).add(line.listens.port)
-    if algorithm.has_learner and _LEARNER not in listening and _trains(lines):
-        yield (
-            "no line runs relaax-learner, which this algorithm needs: environments would act, "
-            "and nothing would be learnt"
-        )
     for line in lines:
         for option, program in _told(line, algorithm):
             ports = listening.get(program, set())
@@ -143,6 +164,13 @@ def _trains(lines: Sequence[_Line]) -> bool:
     rlx = [line for line in lines if line.program == _RLX]
     has_parameter_server = any(line.program == _PARAMETER_SERVER for line in lines)
     return has_parameter_server and any(not each.configuration.options.exploit for each in rlx)
+
+
+def _learn_elsewhere(lines: Sequence[_Line]) -> bool:
+    """Return whether steps are delivered to another machine, which may have the learner."""
+    options = ("--learner", "--replay-servers")
+    places = [place for line in lines for option in options for place in line.connects(option)]
+    return any(place.host not in _HERE for place in places)
 
 
 def _told(line: _Line, algorithm: Algorithm) -> Iterator[tuple[str, str]]:

@@ -109,8 +109,9 @@ def main() -> int:
     try:
         require_start_folder(arguments.procfile, procfile.processes.values())
         if arguments.check:
-            return _say_all(parser.prog, check(procfile.processes), procfile)
-        _say_doubts(check(procfile.processes))
+            findings = check(procfile.processes, on_one_machine=arguments.on is None)
+            return _say_all(parser.prog, findings, procfile)
+        _say_doubts(check(procfile.processes, on_one_machine=arguments.on is None))
         processes = as_written(procfile.processes)
         described = known(procfile.processes)
         if arguments.concurrency or arguments.on is not None:

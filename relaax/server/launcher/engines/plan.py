@@ -7,7 +7,7 @@ address that is known when its machine is, and all others are told that one in t
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import redirect_stderr, suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from io import StringIO
@@ -49,6 +49,12 @@ _FOR_OPERATORS = "--http-bind"
 
 #: What a shell takes for the end of a command's arguments.
 _OPERATOR = re.compile(r"[();<>|&]+")
+
+#: After such a one a shell takes the next word for a program.
+_SEPARATOR = re.compile(r"[();|&]+")
+
+#: And after such a word, or an assignment, that is in the place of one.
+_BEFORE_A_PROGRAM = re.compile(r"exec|env|[A-Za-z_]\w*=.*", re.DOTALL)
 
 #: What of ``2>&1`` would be taken for an argument.
 _DESCRIPTOR = re.compile(r"(?<=\s)\d+(?=[<>])")
@@ -116,11 +122,15 @@ def as_written(lines: Mapping[str, str]) -> list[Planned]:
 
 
 def known(lines: Mapping[str, str]) -> list[Planned]:
-    """Return what is known of the processes of ``lines``; what is wrong with one it says itself."""
+    """Return what is known of the processes of ``lines`` that this machine's shell starts itself.
+
+    What is wrong with one it says itself.
+    """
     found = []
     for name, command in lines.items():
-        with suppress(ConfigurationError, OSError, SystemExit), redirect_stderr(StringIO()):
-            found.append(_planned(name, name, 0, command))
+        with suppress(ConfigurationError, OSError):
+            if program_in(command, anywhere=False) is not None:
+                found.append(_planned(name, name, 0, command))
     return found
 
 
@@ -158,22 +168,39 @@ def told(processes: Sequence[Planned], places: Mapping[str, Address], folder: Pa
     return [_told(process, _Book(process, processes, places), folder) for process in processes]
 
 
-def program_in(command: str) -> tuple[str, list[str]] | None:
-    """Return which program of RELAAX a shell command runs, and its arguments; None if none."""
-    words = list(_words(command))
+def program_in(command: str, *, anywhere: bool = True) -> tuple[str, list[str]] | None:
+    """Return which program of RELAAX a shell command runs, and its arguments; None if none.
+
+    Unless it may be ``anywhere``, the shell starts it itself: it is no argument of another program,
+    such as ssh, which may start it on another machine.
+    """
+    words, is_started = list(_words(command)), True
     for number, word in enumerate(words):
-        if Path(word).name in _LOADERS:
+        if Path(word).name in _LOADERS and (anywhere or is_started):
             return Path(word).name, _arguments(words[number + 1 :])
+        follows = is_started and _BEFORE_A_PROGRAM.fullmatch(word)
+        is_started = bool(follows or _SEPARATOR.fullmatch(word))
     return None
 
 
-def configured(command: str) -> tuple[str, Configuration[Any]] | None:
+def configured(command: str, *, anywhere: bool = True) -> tuple[str, Configuration[Any]] | None:
     """Return which program of RELAAX a shell command runs, and what it reads; None if none.
 
-    ConfigurationError for what that program refuses.
+    ConfigurationError for what that program refuses. ``anywhere`` is that of ``program_in``.
     """
-    found = program_in(command)
-    return None if found is None else (found[0], _LOADERS[found[0]](found[1]))
+    found = program_in(command, anywhere=anywhere)
+    return None if found is None else (found[0], _read(*found))
+
+
+def _read(program: str, arguments: Sequence[str]) -> Configuration[Any]:
+    """Return what a program reads; ConfigurationError where it would end with its usage."""
+    said = StringIO()
+    try:
+        with redirect_stderr(said), redirect_stdout(said):
+            return _LOADERS[program](arguments)
+    except SystemExit as end:
+        reason = said.getvalue().rpartition(": error: ")[2].strip()
+        raise ConfigurationError(reason if end.code else "it starts nothing") from end
 
 
 def _planned(name: str, line: str, copy: int, command: str) -> Planned:
@@ -181,7 +208,7 @@ def _planned(name: str, line: str, copy: int, command: str) -> Planned:
     if found is None:
         return Planned(name, line, copy, command)
     program, arguments = found
-    options = _LOADERS[program](arguments).options
+    options = _read(program, arguments).options
     addresses = {
         str(field.alias): value
         for name, field in type(options).model_fields.items()

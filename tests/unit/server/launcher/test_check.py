@@ -29,7 +29,7 @@ class Case:
                 ("ps", "parameter-server"), ("learner", "learner"), ("rlx", "rlx-server"),
             )
         }  # fmt: skip
-        self.lines["env"] = "environments/mine $FLAGS"
+        self.lines["env"] = "environments/mine --rlx-server localhost:7001 $FLAGS"
 
     def check(self):
         self.path.write_text(yaml.safe_dump(self.sections))
@@ -83,6 +83,55 @@ def test_a_process_elsewhere_is_none_of_its_business(case):
 def test_a_line_whose_arguments_a_shell_makes_is_left_to_the_shell(case, line):
     case.lines["other"] = line
     assert case.check().mistakes == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "relaax-learner --config my.yaml --checkpoint-dir $HOME/ckpt",
+        "cd . && relaax-learner --config my.yaml",
+        "exec python -m relaax.server.learner.main --config my.yaml",
+        "nice -n 5 relaax-learner --config my.yaml",
+        "ssh gpu relaax-learner --config my.yaml",
+    ],
+)
+def test_a_learner_is_not_missed_however_a_line_starts_it(case, line):
+    case.lines["learner"] = line
+    found = case.check()
+    assert (found.mistakes, found.doubts) == ([], [])
+
+
+@pytest.mark.parametrize("line", ["./run_learner.sh", "tensorboard --logdir x"])
+def test_a_learner_that_a_line_may_start_which_is_not_read_is_doubtful(case, line):
+    case.lines["learner"] = line
+    found = case.check()
+    assert found.mistakes == []
+    assert found.doubts[0].startswith("no line runs relaax-learner, which this algorithm needs")
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("--learner", "gpu-host:7002"), ("--replay-servers", ["gpu-host:7003"])]
+)
+def test_a_learner_that_may_be_elsewhere_is_doubtful(case, option, value):
+    case.sections["relaax-rlx-server"] = {option: value}
+    del case.lines["learner"]
+    found = case.check()
+    assert (found.mistakes, len(found.doubts)) == ([], 1)
+
+
+def test_servers_of_other_machines_share_no_port(case):
+    case.lines["a"], case.lines["b"] = (f"ssh {host} {case.lines['rlx'][5:]}" for host in "ab")
+    assert case.check().mistakes == []
+
+
+@pytest.mark.parametrize("flags", ["--workers many", "--no-such-flag", "--http-bind"])
+def test_a_usage_error_names_the_line_and_shows_no_usage(case, flags, capsys):
+    case.lines["rlx"] += f" {flags}"
+    (mistake,) = case.check().mistakes
+    assert mistake.startswith("rlx: ")
+    assert flags.split()[0] in mistake
+    assert "usage" not in mistake
+    assert capsys.readouterr() == ("", "")
 
 
 def test_two_sections_of_an_algorithm_are_doubtful(case, tmp_path):
