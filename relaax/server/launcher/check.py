@@ -74,7 +74,8 @@ class _Line:
 def check(commands: Mapping[str, str], *, on_one_machine: bool = True) -> Findings:
     """Read what the processes of a Procfile would read, by name, and return what is to be said.
 
-    Processes that are not all ``on_one_machine``, or are in one process, share no ports.
+    Where each has a machine of its own, or all are one process, they are not ``on_one_machine``,
+    and share no ports.
     """
     found, lines, is_read_whole = Findings(), [], True
     for name, command in commands.items():
@@ -95,7 +96,7 @@ def check(commands: Mapping[str, str], *, on_one_machine: bool = True) -> Findin
         files = ", ".join(sorted({str(section.source) for section in sections.values()}))
         found.doubts.append(f"the processes read different algorithm sections: {files}")
     runs_learner = any(map(_RUNS_LEARNER.search, commands.values()))
-    unheard = found.mistakes if is_read_whole else found.doubts
+    unheard = found.mistakes if is_read_whole and on_one_machine else found.doubts
     for section in sections.values():
         try:
             algorithm = _look_at(section, found)

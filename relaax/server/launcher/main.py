@@ -23,9 +23,10 @@ import io
 import math
 import os
 import secrets
+import shlex
 import signal
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,6 +59,7 @@ from relaax.server.launcher.new_algorithm import next_steps, write_new_algorithm
 from relaax.server.launcher.ports import ports_of_rlx_servers, require_free_ports
 from relaax.server.launcher.process_log import ProcessLog, log_beside_checkpoints, resumed_step
 from relaax.server.launcher.process_manager import ProcessManager
+from relaax.server.serial.processes import read_processes
 from relaax.whole_numbers import positive
 
 #: What processes may be given on machines of their own, by option.
@@ -102,7 +104,7 @@ def main() -> int:
     if arguments.new_algorithm is not None:
         return _write_algorithm(parser, arguments.new_algorithm)
     if arguments.serial:
-        return _run_serial(parser, arguments)
+        return _check_or_run_serial(parser, arguments)
     if arguments.steps is not None:
         parser.error("--steps is for --serial")
     procfile = _procfile(parser, arguments.procfile)
@@ -110,7 +112,8 @@ def main() -> int:
         require_start_folder(arguments.procfile, procfile.processes.values())
         if arguments.check:
             findings = check(procfile.processes, on_one_machine=arguments.on is None)
-            return _say_all(parser.prog, findings, procfile)
+            log = _log_path(arguments.log_file, procfile.processes)
+            return _say_all(parser.prog, findings, log)
         _say_doubts(check(procfile.processes, on_one_machine=arguments.on is None))
         processes = as_written(procfile.processes)
         described = known(procfile.processes)
@@ -219,11 +222,15 @@ def _parser() -> argparse.ArgumentParser:
 def _log(
     parser: argparse.ArgumentParser, given: Path | None, procfile: Procfile
 ) -> ProcessLog | None:
-    path = given or log_beside_checkpoints(procfile.processes.values())
+    path = _log_path(given, procfile.processes)
     try:
         return None if path is None else ProcessLog(path)
     except OSError as error:
         _refuse(parser, f"cannot write the log {path}: {error.strerror}; --log-file names another")
+
+
+def _log_path(given: Path | None, commands: Mapping[str, str]) -> Path | None:
+    return given or log_beside_checkpoints(commands.values())
 
 
 def _say_doubts(findings: Findings) -> None:
@@ -234,12 +241,11 @@ def _say_doubts(findings: Findings) -> None:
         print(f"{DOUBTFUL}{doubt}", flush=True)
 
 
-def _say_all(program: str, findings: Findings, procfile: Procfile) -> int:
-    """Print all that is wrong, doubtful, or was doubtful in a training before."""
+def _say_all(program: str, findings: Findings, log: Path | None) -> int:
+    """Print all that is wrong, doubtful, or was doubtful in the training that ``log`` is of."""
     for mistake in findings.mistakes:
         print(f"{program}: error: {mistake}")
-    path = log_beside_checkpoints(procfile.processes.values())
-    seen = [] if path is None else doubts_in(path)
+    seen = [] if log is None else [f"in the last training: {doubt}" for doubt in doubts_in(log)]
     for doubt in [*findings.doubts, *seen]:
         print(f"{DOUBTFUL}{doubt}")
     if not findings.mistakes:
@@ -255,13 +261,22 @@ def _write_algorithm(parser: argparse.ArgumentParser, directory: Path) -> int:
     return 0
 
 
-def _run_serial(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> int:
-    # No other training needs its parts, which are those of all servers and of the client.
-    from relaax.server.serial.command import run_serial
-
+def _check_or_run_serial(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> int:
     for option in ("restart", "concurrency", "on", "log_file", *_AMOUNTS):
         if getattr(arguments, option):
             parser.error(f"--{option.replace('_', '-')} is for processes: --serial starts none")
+    try:
+        servers = read_processes(arguments.procfile).servers
+        commands = {name: shlex.join([name, *flags]) for name, flags in servers.items()}
+        findings = check(commands, on_one_machine=False)
+        if arguments.check:
+            return _say_all(parser.prog, findings, _log_path(None, commands))
+        _say_doubts(findings)
+    except ConfigurationError as error:
+        _refuse(parser, str(error))
+    # No other training needs its parts, which are those of all servers and of the client.
+    from relaax.server.serial.command import run_serial
+
     return run_command(parser.prog, lambda: run_serial(arguments.procfile, arguments.steps))
 
 
