@@ -19,6 +19,19 @@ def replay_in_memory(
 ) -> Replay:
     """Return an empty replay, all memory of which is this process's; print how much that is.
 
+    ConfigurationError for what ``memory_of_replay`` refuses.
+    """
+    print(memory_of_replay(spec, is_saved, available), flush=True)
+    replay = spec.make(random, lease_s)
+    replay.take_memory()
+    return replay
+
+
+def memory_of_replay(
+    spec: ReplaySpec, is_saved: bool = False, available: AvailableMemory | None = None
+) -> str:
+    """Return in words how much memory a replay takes, and how much is available.
+
     What ``is_saved`` is copied at each save, and needs as much again. ConfigurationError where the
     machine, or a cgroup of the process, has not so much.
     """
@@ -30,10 +43,7 @@ def replay_in_memory(
     )
     if needed > left:
         raise ConfigurationError(f"replay_size: {says}; lower it, or add memory")
-    print(f"replay: {says}", flush=True)
-    replay = spec.make(random, lease_s)
-    replay.take_memory()
-    return replay
+    return f"replay: {says}"
 
 
 def _mib(size: int) -> str:

@@ -12,6 +12,7 @@ from relaax.errors import ConfigurationError
 from relaax.server.common.algorithm_loader import Algorithm, load_algorithm, make_config
 from relaax.server.common.announced_spaces import DOUBTFUL
 from relaax.server.common.configuration import AlgorithmSection, Configuration
+from relaax.server.common.replay_memory import memory_of_replay
 from relaax.server.launcher.engines.plan import configured
 
 #: Such a line chooses its folder, or its arguments, when a shell runs it.
@@ -44,10 +45,14 @@ _NO_LEARNER = (
 
 @dataclass(frozen=True)
 class Findings:
-    """Sentences: what keeps the training from starting, or from learning; and what may be meant."""
+    """Sentences: what keeps the training from starting, or from learning; and what may be meant.
+
+    ``notes`` say what the training will take.
+    """
 
     mistakes: list[str] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -100,6 +105,8 @@ def check(commands: Mapping[str, str], *, on_one_machine: bool = True) -> Findin
     for section in sections.values():
         try:
             algorithm = _look_at(section, found)
+            if on_one_machine:
+                found.notes.extend(_memory(algorithm, section, lines))
         except ConfigurationError as error:
             found.mistakes.append(str(error))
             continue
@@ -126,6 +133,24 @@ def _look_at(section: AlgorithmSection, found: Findings) -> Algorithm:
     if isinstance(config, ConfigBase):
         found.doubts.extend(f"{section.source}: {doubt}" for doubt in config.doubts())
     return algorithm
+
+
+def _memory(
+    algorithm: Algorithm, section: AlgorithmSection, lines: Sequence[_Line]
+) -> Iterator[str]:
+    """Yield what replays of this machine take; ConfigurationError for one that takes too much."""
+    if not algorithm.has_learner:
+        return
+    spec = algorithm.replay_spec(make_config(algorithm, section))
+    for line in lines:
+        options = line.configuration.options
+        if line.configuration.algorithm != section:
+            continue
+        if line.program == _REPLAY:
+            is_saved = options.checkpoint_dir is not None or options.checkpoint_aws_s3 is not None
+            yield memory_of_replay(spec.share(len(options.replay_servers or [None])), is_saved)
+        elif line.program == _LEARNER and options.replay_servers is None:
+            yield memory_of_replay(spec, options.save_replay is True)
 
 
 def _shared_ports(lines: Sequence[_Line]) -> Iterator[str]:

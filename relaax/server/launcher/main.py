@@ -242,12 +242,14 @@ def _say_doubts(findings: Findings) -> None:
 
 
 def _say_all(program: str, findings: Findings, log: Path | None) -> int:
-    """Print all that is wrong, doubtful, or was doubtful in the training that ``log`` is of."""
+    """Print all that is wrong or doubtful, was doubtful in the training of ``log``, or is taken."""
     for mistake in findings.mistakes:
         print(f"{program}: error: {mistake}")
     seen = [] if log is None else [f"in the last training: {doubt}" for doubt in doubts_in(log)]
     for doubt in [*findings.doubts, *seen]:
         print(f"{DOUBTFUL}{doubt}")
+    for note in findings.notes:
+        print(note)
     if not findings.mistakes:
         print("nothing is wrong" + (", but see above" if findings.doubts or seen else ""))
     return USAGE if findings.mistakes else 0

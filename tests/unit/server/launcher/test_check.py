@@ -1,5 +1,7 @@
 """What ``relaax-train`` says of a configuration before it starts anything."""
 
+import re
+
 import pytest
 import yaml
 
@@ -117,6 +119,34 @@ def test_a_learner_that_may_be_elsewhere_is_doubtful(case, option, value):
     del case.lines["learner"]
     found = case.check()
     assert (found.mistakes, len(found.doubts)) == ([], 1)
+
+
+def test_the_memory_of_the_replay_is_said_before_it_is_taken(case):
+    case.sections["algorithm"]["replay_size"] = 1000
+    (note,) = case.check().notes
+    assert re.fullmatch(
+        r"replay: 1,000 steps of \d+ bytes take 1 MiB of memory; [\d,]+ MiB are available", note
+    )
+
+
+def test_the_memory_of_each_replay_server_is_said_in_the_place_of_the_learner_s(case):
+    case.sections["algorithm"]["replay_size"] = 1000
+    places = ["localhost:7003", "localhost:7004"]
+    case.sections["relaax-learner"]["--replay-servers"] = places
+    for place in places:
+        command = f"relaax-replay-server --config {case.path} --bind {place}"
+        case.lines[place] = f"{command} --checkpoint-dir x"
+    found = case.check()
+    assert found.mistakes == []
+    start, copied = "replay: 500 steps of", "a copy of them while they are saved"
+    assert [(note.startswith(start), copied in note) for note in found.notes] == [(True, True)] * 2
+
+
+def test_a_replay_for_which_the_memory_is_missing_is_a_mistake(case):
+    case.sections["algorithm"]["replay_size"] = 10**13
+    (mistake,) = case.check().mistakes
+    assert mistake.startswith("replay_size: 10,000,000,000,000 steps of ")
+    case.sections["algorithm"]["replay_size"] = 1000
 
 
 def test_servers_of_other_machines_share_no_port(case):
