@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,14 @@ Array = npt.NDArray[Any]
 class ActionMask:
     """The observation that says what is allowed: its name, and how many numbers it has.
 
-    They are as many as there are actions, or bits. ``may_forbid_all``: whether an action is left
-    where all numbers are 0, as the one without any bit is.
+    They are as many as there are actions, or bits. ``nvec``: of several choices at once, the number
+    of actions of each. ``may_forbid_all``: whether an action is left where all numbers are 0, as
+    the one without any bit is.
     """
 
     name: str
     outputs: int
+    nvec: tuple[int, ...] = ()
     may_forbid_all: bool = False
 
     def require(self, state_size: Shapes, what: str = "action") -> None:
@@ -47,13 +50,23 @@ class ActionMask:
             )
 
     def require_choice(self, masks: Array) -> None:
-        """Raise InvalidState where masks [B, N] leave no action."""
-        if self.may_forbid_all or masks.any(axis=1).all():
+        """Raise InvalidState where masks [B, N] leave no action, or none of one of the choices."""
+        if self.may_forbid_all:
             return
-        row = int(np.flatnonzero(~masks.any(axis=1))[0])
+        begins = [*accumulate(self.nvec[:-1], initial=0)]
+        has_action = np.logical_or.reduceat(masks, begins, axis=1)
+        if has_action.all():
+            return
+        row, choice = np.argwhere(~has_action)[0].tolist()
+        mask = f"the action mask {self.name} of state {row} of {len(masks)} allows no action"
+        if masks[row].any():
+            raise InvalidState(
+                f"{mask} of choice {choice}, which has {self.nvec[choice]}: allow at least one of "
+                f"each choice; the choices have {list(self.nvec)} actions, in this order"
+            )
         raise InvalidState(
-            f"the action mask {self.name} of state {row} of {len(masks)} allows no action: a state "
-            "in which nothing can be done is the end of its episode, report it as terminated"
+            f"{mask}: a state in which nothing can be done is the end of its episode, report it as "
+            "terminated"
         )
 
 

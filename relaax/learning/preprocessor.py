@@ -234,14 +234,21 @@ class _Masks:
         self._mask = mask
 
     def check(self, states: Sequence[Any] | Array) -> Array:
-        """Return uint8 [B, actions]; InvalidState for what is none, or allows no action."""
-        array = _as_numbers(states, self._mask.name, _FLOAT)
+        """Return uint8 [B, actions]; InvalidState for other numbers than 0 and 1, and no action."""
+        array = _numbers(states, self._mask.name)
         if array.shape[1:] != (self._mask.outputs,):
             raise InvalidState(
                 f"{_what(self._mask.name)} has shape {list(array.shape[1:])}; "
                 f"an action mask has {self._mask.outputs} numbers"
             )
-        allowed: Array = array != 0
+        allowed: Array = array == 1
+        others = array[~allowed & (array != 0)]
+        if others.size:
+            raise InvalidState(
+                f"the action mask {self._mask.name} holds {others[0]:g}: write 1 for an action "
+                "that is allowed and 0 for one that is not. Numbers that are added to logits, such "
+                "as 0 and -inf, mean the opposite"
+            )
         self._mask.require_choice(allowed)
         return allowed.view(np.uint8)
 
@@ -267,15 +274,21 @@ def _as_numbers(states: Sequence[Any] | Array, name: str, kind: np.dtype[Any]) -
     """Return bytes as they are and all other numbers as ``kind``, finite in float32."""
     if type(states) is np.ndarray and states.dtype == kind:
         return _finite(states, name)
-    array = as_numbers(states)
-    if array is None:
-        what = _what(name)
-        raise InvalidState(f"{what} is not an array of numbers: {_why(what, states)}")
+    array = _numbers(states, name)
     if array.dtype == np.uint8:
         return array
     with np.errstate(over="ignore"):
         array = array.astype(kind, copy=False)
     return _finite(array, name)
+
+
+def _numbers(states: Sequence[Any] | Array, name: str) -> Array:
+    """Return numbers as they are; InvalidState says why there are none."""
+    array = as_numbers(states)
+    if array is None:
+        what = _what(name)
+        raise InvalidState(f"{what} is not an array of numbers: {_why(what, states)}")
+    return array
 
 
 def _why(what: str, states: Any) -> str:

@@ -63,8 +63,12 @@ class DiscreteSettings(PolicySettings):
         """The observation that says which actions are allowed, if there is one."""
         if self.action_mask is None:
             return None
-        has_bits = self.action_size is None  # of which none may be set
-        return ActionMask(self.action_mask, self.distribution.outputs, may_forbid_all=has_bits)
+        return ActionMask(
+            self.action_mask,
+            self.distribution.outputs,
+            nvec=self.action_size if isinstance(self.action_size, tuple) else (),
+            may_forbid_all=self.action_size is None,  # of bits, none may be set
+        )
 
     @property
     def actions(self) -> Actions:

@@ -123,7 +123,7 @@ def test_a_history_of_what_is_not_observed_is_refused():
 
 
 @pytest.mark.parametrize(
-    "sent", [np.array([[True, False]]), np.array([[7, 0]], np.int8), np.array([[1.0, 0.0]])]
+    "sent", [np.array([[True, False]]), np.array([[1, 0]], np.int8), np.array([[1.0, 0.0]])]
 )
 def test_a_mask_of_any_type_becomes_bytes(sent):
     preprocessor = preprocessor_of({"x": (1,)}, mask=ActionMask("legal", 2))
@@ -138,6 +138,22 @@ def test_a_mask_that_leaves_no_action_is_refused_but_one_that_leaves_no_bit_is_n
         preprocessor.check({"x": np.zeros((2, 1)), "legal": np.array([[1, 0], [0, 0]])})
     preprocessor = preprocessor_of({"x": (1,)}, mask=ActionMask("legal", 2, may_forbid_all=True))
     assert not preprocessor.check({"x": np.zeros((1, 1)), "legal": np.zeros((1, 2))})["legal"].any()
+
+
+def test_a_mask_that_leaves_one_of_several_choices_no_action_is_refused():
+    preprocessor = preprocessor_of({"x": (1,)}, mask=ActionMask("legal", 5, nvec=(3, 2)))
+    masks = np.array([[0, 1, 0, 0, 1], [1, 1, 1, 0, 0]])
+    preprocessor.check({"x": np.zeros((1, 1)), "legal": masks[:1]})
+    refusal = r"legal of state 1 of 2 allows no action of choice 1, which has 2.*\[3, 2\] actions"
+    with pytest.raises(InvalidState, match=refusal):
+        preprocessor.check({"x": np.zeros((2, 1)), "legal": masks})
+
+
+@pytest.mark.parametrize("number", [-1000.0, -np.inf, 0.5, 255, np.nan])
+def test_a_mask_of_other_numbers_than_0_and_1_is_refused(number):
+    preprocessor = preprocessor_of({"x": (1,)}, mask=ActionMask("legal", 2))
+    with pytest.raises(InvalidState, match=f"the action mask legal holds {number:g}: write 1"):
+        preprocessor.check({"x": np.zeros((1, 1)), "legal": np.array([[1, number]])})
 
 
 def test_a_mask_of_another_size_is_refused():

@@ -78,7 +78,8 @@ def test_actions_are_one_choice_or_several_or_bits(da3c, keys, space, outputs):
     assert config.action_space() == space
     assert config.network.head(POLICY).units == outputs
     masked = {"state_size": {"place": [3], "legal": [outputs]}, "action_mask": "legal", **keys}
-    mask = ActionMask("legal", outputs, may_forbid_all="action_bits" in keys)
+    nvec = tuple(space.get("nvec", ()))
+    mask = ActionMask("legal", outputs, nvec, may_forbid_all="action_bits" in keys)
     assert da3c.Config(masked).settings.mask == mask
 
 
