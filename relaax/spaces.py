@@ -126,13 +126,18 @@ def bounds_differ(announced: Space, expected: Space) -> bool:
     ValueError for bounds that are none.
     """
     low, high = bounds_of(announced)
-    span = np.where(np.isfinite(high - low), high - low, 0.0)
     for has, wants in zip((low, high), bounds_of(expected), strict=True):
         both = np.isfinite(has) & np.isfinite(wants)
-        scale = np.maximum(np.maximum(np.abs(has[both]), np.abs(wants[both])), span[both])
-        if (np.abs(has[both] - wants[both]) > _SAME_BOUND * scale).any():
+        allowed = leeway(np.maximum(np.abs(has), np.abs(wants)), low, high)
+        if (np.abs(has[both] - wants[both]) > allowed[both]).any():
             return True
     return False
+
+
+def leeway(bound: Bounds, low: Bounds, high: Bounds) -> Bounds:
+    """Return how far from ``bound``, one of ``low`` and ``high``, another one is the same."""
+    span = np.where(np.isfinite(low) & np.isfinite(high), high - low, 0.0)
+    return np.asarray(_SAME_BOUND * np.maximum(np.abs(bound), span))
 
 
 def misfits(announced: Space, expected: Space) -> list[str]:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from relaax.algorithm_base import InvalidState, Metrics, NullMetrics, Transitions
 from relaax.interval_metrics import IntervalMetrics
 from relaax.learning.action_units import ActionUnits
-from relaax.spaces import Space, limits_of, shape_of, written
+from relaax.spaces import Space, leeway, limits_of, shape_of, written
 
 Array = npt.NDArray[Any]
 BoolArray = npt.NDArray[np.bool_]
@@ -84,15 +84,19 @@ class ExecutedActions:
         return numbers if self._units is None else self._within_bounds(numbers, array, self._units)
 
     def _within_bounds(self, numbers: Array, array: Array, units: ActionUnits) -> Array:
-        """Return numbers within the bounds; a bound that was rounded by its client is the bound."""
+        """Return numbers within the bounds.
+
+        What may be announced as the bound, with its last digits rounded, is the bound.
+        """
         lowest, highest = (
             np.broadcast_to(bound, numbers.shape) for bound in (units.lowest, units.highest)
         )
+        low, high = lowest.astype(np.float64), highest.astype(np.float64)
         up, down = np.float32(np.inf), np.float32(-np.inf)
-        self._require(numbers >= np.nextafter(lowest, down), array, "lies below action_low", lowest)
-        self._require(
-            numbers <= np.nextafter(highest, up), array, "lies above action_high", highest
-        )
+        least = np.nextafter((low - leeway(low, low, high)).astype(np.float32), down)
+        most = np.nextafter((high + leeway(high, low, high)).astype(np.float32), up)
+        self._require(numbers >= least, array, "lies below action_low", lowest)
+        self._require(numbers <= most, array, "lies above action_high", highest)
         return np.clip(numbers, lowest, highest)
 
     def _checked_choices(self, array: Array, limits: Array) -> Array:

@@ -14,7 +14,7 @@ from relaax.learning.networks.numpy_policy import NumpyPolicy
 from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.rollouts import RolloutStore
 from relaax.learning.steps import StepRecorder
-from relaax.spaces import box, discrete
+from relaax.spaces import actions_differ, box, discrete
 from relaax.steps import EXECUTED, FINAL, START, TERMINATED, TRUNCATED, read_transitions
 
 CHOICES = discrete(2)
@@ -185,6 +185,17 @@ def test_any_other_is_refused_by_name(space, given, reason):
     units = UNITS if space is TORQUES else None
     with pytest.raises(InvalidState, match=f"an executed action .*{reason}.*the server's action"):
         ExecutedActions(space, units).check(given)
+
+
+@pytest.mark.parametrize("written", [3.14159, 3.141594])
+def test_what_a_client_may_announce_as_a_bound_may_be_executed(written):
+    """Both are announced as plus and minus pi, and written with fewer digits."""
+    units = ActionUnits([-written, -np.inf], [written, np.inf])
+    announced = ActionUnits([-np.pi, -np.inf], [np.pi, np.inf])
+    assert not actions_differ(announced.space, units.space)
+    checked = ExecutedActions(units.space, units).check(np.float32([[np.pi, 9], [-np.pi, -9]]))
+    np.testing.assert_allclose(checked, [[np.pi, 9], [-np.pi, -9]], rtol=1e-6)
+    assert (np.abs(checked[:, 0]) <= written).all()
 
 
 def test_without_bounds_any_finite_number_is_taken():
