@@ -80,7 +80,7 @@ class ExperienceSender:
         if self._has_gap:
             self._recorder.forget(_SLOT)
             starts = True
-        self._put(lambda: self._recorder.observe(_SLOT, _batch_of_one(state), starts))
+        self._put(lambda: self._recorder.observe(_SLOT, self._batch_of_one(state), starts))
         self._recorder.record(
             _SLOT,
             np.asarray(acted.action)[np.newaxis],
@@ -104,7 +104,7 @@ class ExperienceSender:
 
     def cut_off(self, state: Any) -> None:
         """Note the state in which the episode was cut off: its value is not 0."""
-        self._put(lambda: self._recorder.cut_off(_SLOT, _batch_of_one(state)))
+        self._put(lambda: self._recorder.cut_off(_SLOT, self._batch_of_one(state)))
 
     def give_up(self) -> None:
         """Hand on what was begun: an episode that is left ends in its newest state.
@@ -121,7 +121,16 @@ class ExperienceSender:
             self._sink.put(steps)
         self._has_gap = False
 
+    def _batch_of_one(self, state: Any) -> Any:
+        """Return a state, or its arrays by name, as a batch [1, ...].
 
-def _batch_of_one(state: Any) -> Any:
-    """Return a state, or its arrays by name, as a batch [1, ...]."""
-    return mapped(lambda part: np.asarray(part)[np.newaxis], state)
+        Floats are of 32 bits, as everywhere in learning, unless the configuration says a ``dtype``.
+        """
+        if not isinstance(state, dict):
+            return self._stored(UNNAMED, state)
+        return {name: self._stored(name, part) for name, part in state.items()}
+
+    def _stored(self, name: str, part: Any) -> Any:
+        array = np.asarray(part)[np.newaxis]
+        is_usual = name in self._columns.open_types and array.dtype.kind == "f"
+        return array.astype(np.float32, copy=False) if is_usual else array

@@ -15,7 +15,7 @@ import numpy as np
 
 from relaax.client.checks import single_number
 from relaax.client.gymnasium_factory import Environment
-from relaax.client.gymnasium_observations import StateEncoder, state_encoder
+from relaax.client.gymnasium_observations import KeptObservations
 from relaax.errors import ConfigurationError
 
 #: Called with what an environment has returned; returns what takes its place.
@@ -33,12 +33,19 @@ def keep_observations(environment: Environment) -> Environment:
     return environment
 
 
-def keep_and_check(environment: Environment, name: str) -> None:
+def keep_and_check(
+    environment: Environment,
+    name: str,
+    observations: KeptObservations,
+    note: Callable[[Any], object] = lambda observation: None,
+) -> None:
     """Do that, and check what ``environment`` returns; errors begin with its ``name``.
 
-    TypeError or ValueError for what is no array of numbers, and for a reward that is no number.
+    ``observations`` keeps those of all environments that share a connection. They are returned in
+    the types in which they are sent, after ``note`` was called.
+    TypeError or ValueError for what cannot be sent, and for a reward or a flag that is none.
     """
-    check = _Check(name, state_encoder(environment.observation_space))
+    check = _Check(name, observations, note)
     _replace(environment, check, check.reward)
     keep_observations(environment)
 
@@ -76,15 +83,17 @@ def own(observation: Any) -> Any:
 @dataclass(frozen=True)
 class _Check:
     name: str
-    encode: StateEncoder
+    observations: KeptObservations
+    note: Callable[[Any], object]
 
     def __call__(self, observation: Any) -> Any:
         """Return a copy of an observation that can be sent."""
         try:
-            self.encode(observation)
+            kept = self.observations.kept(observation)
         except (TypeError, ValueError) as error:
             raise type(error)(f"{self.name}: {error}") from error
-        return own(observation)
+        self.note(kept)
+        return kept
 
     def reward(self, reward: Any) -> float:
         """Return a reward as a number."""

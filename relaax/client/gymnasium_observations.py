@@ -6,6 +6,7 @@ of things, which a network cannot compare, become numbers that it can. What lies
 a Tuple is sent by name.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -85,7 +86,7 @@ def _leaf_encoder(leaf: Leaf) -> _LeafEncoder:
 
 
 class _AsArray:
-    """Arrays in their space's type."""
+    """Arrays in their space's type, or in a wider one: nothing is cut off from a float."""
 
     def __init__(self, leaf: Leaf, dtype: np.dtype[Any], announced: Space) -> None:
         self.announced = announced
@@ -93,15 +94,22 @@ class _AsArray:
         self._dtype = dtype
 
     def __call__(self, observation: Any) -> Array:
-        """Return an observation in that type, unless that would lose more than digits.
+        """Return an observation in that type, unless that would lose anything.
 
-        TypeError for what is no array of numbers, ValueError for integers that do not fit.
+        Floats keep theirs, whatever their space says: many say 32 bits and return 64. Integers in a
+        space of floats become floats. TypeError for what is no array of numbers, ValueError for
+        integers that do not fit.
         """
         array = required_numbers(self._name, observation)
-        if array.dtype == self._dtype or not np.can_cast(array.dtype, self._dtype, "same_kind"):
+        if array.dtype == self._dtype:
             return array
+        if self._dtype.kind == "f":
+            return array.astype(np.result_type(array.dtype, self._dtype), copy=False)
+        return array if array.dtype.kind == "f" else self._as_integers(array)
+
+    def _as_integers(self, array: Array) -> Array:
         converted = array.astype(self._dtype)
-        if self._dtype.kind in "iu" and (converted != array).any():
+        if (converted != array).any():
             value = array[converted != array].reshape(-1)[0]
             raise ValueError(f"{self._name} holds {value}, and its space is of {self._dtype}")
         return converted
@@ -157,6 +165,78 @@ class _NamedEncoder:
             name: encode(self._leaves[name].value_in(observation))
             for name, encode in self.encoders.items()
         }
+
+
+class KeptObservations:
+    """Observations of environments that share a connection, which nothing else can change."""
+
+    def __init__(self, space: GymnasiumSpace) -> None:
+        self._space = space
+        self._encoders = {leaf.keys: _leaf_encoder(leaf) for leaf in leaves(space)}
+        #: Whether it is floats that came, of each space of bytes.
+        self._are_floats: dict[tuple[Any, ...], bool] = {}
+
+    def kept(self, observation: Any) -> Any:
+        """Return a copy of ``observation``, in the types in which it is sent.
+
+        TypeError or ValueError for what cannot be sent, is not of the shape of its space, or is of
+        floats where bytes came before, which are divided by 255, or of bytes after floats.
+        """
+        return _rebuilt(self._space, [observation], self._copy)
+
+    def together(self, observations: Sequence[Any]) -> Any:
+        """Return what ``kept`` has returned, of N environments, in arrays [N, ...] of its type."""
+        return _rebuilt(self._space, observations, lambda _, found: np.stack(found))
+
+    def room_for(self, held: Any, observation: Any) -> Any:
+        """Return arrays [N, ...], ``held`` where they are of a type that holds ``observation``."""
+        return _rebuilt(self._space, [held, observation], lambda _, both: _room_for(*both))
+
+    def _copy(self, leaf: Leaf, found: Sequence[Any]) -> Array:
+        encode, (observation,) = self._encoders[leaf.keys], found
+        encoded = encode(observation)
+        if isinstance(encode, _OneHot):
+            return np.array(observation, np.int64)
+        if encoded.shape != leaf.space.shape:
+            raise ValueError(
+                f"{_written_name(leaf)} has shape {list(encoded.shape)}, and its space is "
+                f"{leaf.space}"
+            )
+        if leaf.space.dtype == np.uint8:
+            self._require_as_before(leaf, encoded)
+        return encoded.copy()
+
+    def _require_as_before(self, leaf: Leaf, encoded: Array) -> None:
+        are_floats = encoded.dtype.kind == "f"
+        if self._are_floats.setdefault(leaf.keys, are_floats) != are_floats:
+            raise ValueError(
+                f"{_written_name(leaf)} is of {encoded.dtype}, and before one was of "
+                f"{'bytes' if are_floats else 'floats'}: return uint8, as its space says"
+            )
+
+
+def _room_for(held: Array, observation: Array) -> Array:
+    if np.can_cast(observation.dtype, held.dtype, "safe"):
+        return held
+    return np.zeros(held.shape, np.result_type(held.dtype, observation.dtype))
+
+
+def _rebuilt(
+    space: GymnasiumSpace,
+    observations: Sequence[Any],
+    made: Callable[[Leaf, Sequence[Any]], Array],
+    keys: tuple[Any, ...] = (),
+) -> Any:
+    """Return what is ``made`` of the observations of each space inside, nested as they are."""
+    if not is_nested(space):
+        return made(Leaf(keys, space), observations)
+    is_dict = isinstance(space, spaces.Dict)
+    inside = space.spaces.items() if is_dict else enumerate(space.spaces)
+    parts = {
+        key: _rebuilt(inner, [each[key] for each in observations], made, (*keys, key))
+        for key, inner in inside
+    }
+    return parts if is_dict else tuple(parts.values())
 
 
 def _written_name(leaf: Leaf) -> str:

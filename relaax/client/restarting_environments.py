@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
-from gymnasium.vector.utils import concatenate, create_empty_array, iterate
+from gymnasium.vector.utils import iterate
 
 from relaax.client.checks import checked_reward
 from relaax.client.gymnasium_edges import keep_and_check
 from relaax.client.gymnasium_factory import Environment, Environments
+from relaax.client.gymnasium_observations import KeptObservations
 from relaax.client.restarts import Restarts, in_words, restart_message
 from relaax.client.simulator import RunObserver
 from relaax.errors import RelaaxError
@@ -57,6 +58,7 @@ class RestartingEnvironments(VectorEnv[Any, Any, Any]):  # type: ignore[misc]  #
         self.action_space = environments.action_space
         self.metadata = {**environments.metadata, "autoreset_mode": AutoresetMode.SAME_STEP}
         self._envs: list[Environment] = list(environments.envs)
+        self._kept = KeptObservations(environments.single_observation_space)
         for index in range(environments.num_envs):
             self._keep_and_check(index)
         self._make = list(environments.env_fns)
@@ -134,7 +136,7 @@ class RestartingEnvironments(VectorEnv[Any, Any, Any]):  # type: ignore[misc]  #
         self._add_info(infos, info, index)
 
     def _keep_and_check(self, index: int) -> None:
-        keep_and_check(self._envs[index], f"environment {index}")
+        keep_and_check(self._envs[index], f"environment {index}", self._kept)
 
     def _make_again(self, index: int, infos: dict[str, Any]) -> None:
         def make() -> None:
@@ -171,12 +173,9 @@ class RestartingEnvironments(VectorEnv[Any, Any, Any]):  # type: ignore[misc]  #
         self._observer.on_restart(message)
 
     def _together(self) -> Any:
-        """Return all observations in arrays of their own: zeros where there is none."""
-        space = self.single_observation_space
-        observed = [each for each in self._observed if each is not None]
-        some = [observed[0] if each is None else each for each in self._observed]
-        empty = create_empty_array(space, n=self.num_envs, fn=np.zeros)
-        return concatenate(space, some, empty)
+        """Return all observations in arrays of their own: those of another where there is none."""
+        (some, *_) = [each for each in self._observed if each is not None]
+        return self._kept.together([some if each is None else each for each in self._observed])
 
 
 def restarting(

@@ -1,6 +1,7 @@
 """The last observations of episodes, of vector environments that start others in the same step."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from gymnasium.vector import SyncVectorEnv
 from relaax.client.action_masks import ACTION_MASK, MaskReader
 from relaax.client.gymnasium_edges import keep_and_check
 from relaax.client.gymnasium_factory import Environments
-from relaax.client.gymnasium_observations import StateEncoder
+from relaax.client.gymnasium_observations import KeptObservations, StateEncoder
 from relaax.client.restarting_environments import RestartingEnvironments
 from relaax.errors import ConfigurationError
 from relaax.observations import Observations, arrays_in, mapped
@@ -80,9 +81,15 @@ def _keep_each(environments: Environments) -> bool:
         return True
     if not isinstance(inside, SyncVectorEnv):
         return False
+    kept = KeptObservations(inside.single_observation_space)
     for index, environment in enumerate(inside.envs):
-        keep_and_check(environment, f"environment {index}")
+        keep_and_check(environment, f"environment {index}", kept, partial(_make_room, inside, kept))
     return True
+
+
+def _make_room(inside: SyncVectorEnv, kept: KeptObservations, observation: Any) -> None:
+    """Let arrays that hold all observations, of the type of their space, hold these as they are."""
+    vars(inside)["_observations"] = kept.room_for(vars(inside)["_observations"], observation)
 
 
 def _row(rows: Any, index: int) -> Any:

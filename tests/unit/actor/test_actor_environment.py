@@ -46,3 +46,13 @@ def test_a_reward_is_one_number_of_any_type():
     assert ActorEnvironment(Reused(np.ones(1, np.float16))).step(0).reward == 1.0
     with pytest.raises(TypeError, match=r"the reward is .*, it must be a number"):
         ActorEnvironment(Reused(np.ones(2))).step(0)
+
+
+def test_floats_of_64_bits_stay_so_whatever_the_space_says():
+    environment = Reused()
+    environment.place = np.zeros(1)
+    environment.step = lambda _: (np.float64([1_764_280_010]), 1.0, False, False, {})
+    seen = ActorEnvironment(environment)
+    for state in (seen.reset(0)[0], seen.step(0).state):
+        assert state.dtype == np.float64
+    assert state.tolist() == [1_764_280_010]

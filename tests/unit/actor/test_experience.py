@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from actor_parts import InterruptedSteps, KeptSteps, Numbered, Served, actor_of
+from actor_parts import InterruptedSteps, KeptSteps, Numbered, NumberedConfig, Served, actor_of
 
-from relaax.actor.experience import columns_of
+from relaax.actor.experience import Acted, ExperienceSender, columns_of
 from relaax.algorithm_base import ConfigBase
 from relaax.errors import ConfigurationError
 from relaax.replay.storage import FINAL, START, TERMINATED
@@ -152,6 +152,28 @@ class TestColumns:
         assert columns.observations(1)["camera"].dtype == np.uint8
         assert columns.actions(3).shape == (3, 2)
         assert columns.actions(3).dtype == np.float32
+
+    @pytest.mark.parametrize(
+        ("said", "sent", "stored"),
+        [
+            ({}, np.float64, np.float32),
+            ({}, np.float32, np.float32),
+            ({}, np.uint8, np.uint8),
+            ({"dtype": "float64"}, np.float64, np.float64),
+        ],
+    )
+    def test_floats_are_stored_in_32_bits_unless_the_configuration_says_more(
+        self, said, sent, stored
+    ):
+        class Said(NumberedConfig):
+            def observation_space(self):
+                return {"type": "Box", "shape": [1], **said}
+
+        kept = KeptSteps()
+        sender = ExperienceSender(columns_of(Said()), kept)
+        sender.begin(sent([1]), Acted(0), starts=True, version=0)
+        sender.end(1.0, terminated=True)
+        assert kept.batches[0].columns["observation"].dtype == stored
 
     def test_a_configuration_without_spaces_is_refused(self):
         with pytest.raises(ConfigurationError, match=r"observation_space\(\) and action_space\(\)"):

@@ -20,7 +20,12 @@ def box(*shape: int, dtype: Any = np.float32) -> spaces.Box:
     ("space", "observation", "dtype", "shape"),
     [
         (box(3), np.float32([0.5, 0.25, 1]), np.float32, (3,)),
-        (box(3), [0.5, 0.25, 1], np.float32, (3,)),
+        (box(3), [0.5, 0.25, 1], np.float64, (3,)),
+        (box(2), np.float64([5_400_000.03, 0.1]), np.float64, (2,)),
+        (box(2), np.float16([0.5, 0.25]), np.float32, (2,)),
+        (box(2), np.uint8([0, 200]), np.float32, (2,)),
+        (box(1), np.int64([1_764_280_010]), np.float64, (1,)),
+        (box(2, dtype=np.float64), np.float32([0.5, 0.25]), np.float64, (2,)),
         (box(), np.float32(0.5), np.float32, ()),
         (spaces.Box(-np.inf, np.inf, (1,)), np.float32([-1e30]), np.float32, (1,)),
         (box(2, dtype=np.uint8), np.float64([0.5, 0.25]), np.float64, (2,)),
@@ -28,7 +33,7 @@ def box(*shape: int, dtype: Any = np.float32) -> spaces.Box:
         (spaces.MultiBinary([2, 1]), np.int8([[0], [1]]), np.int8, (2, 1)),
     ],
 )
-def test_observations_are_arrays_of_the_type_that_the_hello_tells(
+def test_observations_are_arrays_of_a_type_that_holds_all_that_was_observed(
     space: Any, observation: Any, dtype: Any, shape: tuple[int, ...]
 ) -> None:
     encoded = state_encoder(space)(observation)
