@@ -52,6 +52,7 @@ class Doubt(IntEnum):
     BYTES_IN_FLOATS = 6
     SIZES = 7
     LARGE_REWARDS = 8
+    REFUSED = 9
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,10 @@ from relaax.errors import ConfigurationError
 from relaax.server.common.algorithm_loader import Algorithm, load_algorithm, make_config
 from relaax.server.common.announced_spaces import DOUBTFUL
 from relaax.server.common.configuration import AlgorithmSection, Configuration
+from relaax.server.common.log_file import OLDER_FILES
 from relaax.server.common.replay_memory import memory_of_replay
 from relaax.server.launcher.engines.plan import configured
+from relaax.server.launcher.process_log import BEGINS
 
 #: Such a line chooses its folder, or its arguments, when a shell runs it.
 _KNOWN_LATER = re.compile(r"\bcd\b|[$`]")
@@ -118,11 +120,20 @@ def check(commands: Mapping[str, str], *, on_one_machine: bool = True) -> Findin
 
 
 def doubts_in(log: Path) -> list[str]:
-    """Return what servers have said last of what environments announce and send."""
-    try:
-        text = log.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return []
+    """Return what servers have said of environments since the last start of a training in ``log``.
+
+    What was said before that is of other settings. A file that has grown was renamed meanwhile.
+    """
+    text = ""
+    for path in (log, *(Path(f"{log}.{number}") for number in range(1, OLDER_FILES + 1))):
+        try:
+            text = path.read_text(encoding="utf-8", errors="replace") + text
+        except OSError:
+            break
+        _, begin, since = text.rpartition(BEGINS)
+        if begin:
+            text = since
+            break
     return list(dict.fromkeys(re.findall(rf"{DOUBTFUL}(.+)", text)))
 
 

@@ -148,8 +148,8 @@ def _parser() -> argparse.ArgumentParser:
         "--check",
         action="store_true",
         help="start nothing: say in sentences what is wrong or doubtful in what the processes "
-        "would read, and what servers of earlier trainings have found doubtful in what "
-        "environments announced and sent. The exit status is 0 if nothing is wrong. Each start "
+        "would read, and what servers of the last training have found doubtful in what "
+        "environments announced and sent, as the log has it. The exit status is 0 if nothing is wrong. Each start "
         "looks, too",
     )
     parser.add_argument(
@@ -313,6 +313,8 @@ def _run(
     _stop_when_the_terminal_closes()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # what a process prints must not end the training
+    if log is not None:
+        log.begin()
     printer = LivePrinter(sys.stdout, log)
     try:
         with _manager(processes, described, arguments, printer) as manager:

@@ -11,6 +11,8 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
+from honcho.manager import SYSTEM_PRINTER_NAME
+
 from relaax.errors import ConfigurationError
 from relaax.live_lines import GROUPS
 from relaax.server.common.configuration import PARAMETER_SERVER
@@ -21,6 +23,9 @@ from relaax.server.parameter_server.progress import PREFIX
 
 #: The name of the file in a training's folder.
 NAME = "log"
+
+#: The first line of each start.
+BEGINS = "relaax-train starts the processes"
 
 #: Of the lines that say how far a process is there is one in so many seconds.
 PROGRESS_INTERVAL_S = 60.0
@@ -52,6 +57,10 @@ class ProcessLog:
         self._pids: dict[str, int] = {}
         #: When its next line about progress is written.
         self._progress_due: dict[str, float] = {}
+
+    def begin(self) -> None:
+        """Write that the processes are started."""
+        self.write(SYSTEM_PRINTER_NAME, datetime.now(), BEGINS)
 
     def write(self, process: str, when: datetime, line: str) -> None:
         """Write a line of a process."""

@@ -7,7 +7,7 @@ from relaax.protocol import binary, json
 from relaax.protocol.binary import Hello, Welcome
 from relaax.protocol.connection import Payload
 from relaax.run_variables import other_run
-from relaax.server.common.announced_spaces import AnnouncedSpaces
+from relaax.server.common.announced_spaces import AnnouncedSpaces, Doubt
 from relaax.server.rlx_server.worker.connection import Codec
 from relaax.server.rlx_server.worker.settings import WorkerSettings
 
@@ -51,6 +51,7 @@ def _welcome(settings: WorkerSettings, hello: Hello) -> Welcome:
     config = settings.config
     announced = _announced(hello)
     if reason := announced.misfit(config, "the algorithm section of the server's configuration"):
+        settings.doubts.say(Doubt.REFUSED, f"an environment was refused: {reason}")
         raise InvalidState(reason)
     settings.doubts.note(announced, config)
     return Welcome(config.observation_space(), config.action_space(), hello.evaluate)

@@ -1,11 +1,13 @@
 """What ``relaax-train`` says of a configuration before it starts anything."""
 
 import re
+from datetime import datetime
 
 import pytest
 import yaml
 
 from relaax.server.launcher.check import check, doubts_in
+from relaax.server.launcher.process_log import BEGINS, ProcessLog
 
 SAC = {"name": "sac", "action_size": 1, "state_size": [3]}
 
@@ -178,3 +180,19 @@ def test_what_servers_found_doubtful_is_read_from_the_log_once(tmp_path):
     log.write_text(f"other\n{line}\n{line}\n")
     assert doubts_in(log) == ["the state has channels first"]
     assert doubts_in(tmp_path / "missing") == []
+
+
+def test_what_was_said_before_the_last_start_is_of_another_training(tmp_path):
+    for number in range(2):
+        log = ProcessLog(tmp_path / "log")
+        log.begin()
+        log.write("rlx", datetime.now(), f"doubtful: {number}")
+        log.close()
+    assert doubts_in(tmp_path / "log") == ["1"]
+
+
+def test_a_file_that_was_renamed_since_the_last_start_is_read_too(tmp_path):
+    older = ("doubtful: 0", BEGINS, "doubtful: 1")
+    (tmp_path / "log.1").write_text("\n".join(older) + "\n")
+    (tmp_path / "log").write_text("doubtful: 2\n")
+    assert doubts_in(tmp_path / "log") == ["1", "2"]

@@ -55,3 +55,14 @@ def test_what_is_wrong_is_said_before_anything_is_started(train, folder, argumen
     assert status == 2
     assert said.startswith("relaax-train: error: my.yaml: algorithm: learning_rats: no such key")
     assert not (folder / "played").exists()
+
+
+@pytest.mark.parametrize("options", [[], ["--log-file", "my.log"]])
+def test_what_the_last_training_found_is_read_from_the_log_of_this_procfile(train, folder, options):
+    if not options:
+        write(DA3C, **{"relaax-parameter-server": {"--checkpoint-dir": "checkpoints"}})
+    (folder / (options or ["log"])[-1]).write_text("doubtful: the reward is large\n")
+    assert train("--check", *options) == (
+        0,
+        "doubtful: in the last training: the reward is large\nnothing is wrong, but see above\n",
+    )
