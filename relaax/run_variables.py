@@ -35,7 +35,8 @@ def other_run(whose: str, theirs: str | None, own: str | None) -> str | None:
     return (
         f"{whose} belongs to the training {theirs}, and this server to the training {own} ({RUN}): "
         "two trainings were given the same address; stop one of them, or give it other ports "
-        "(--bind in its YAML file, and the addresses that its Procfile names)"
+        "(--bind in its YAML file, and the addresses that its Procfile names). Where both are "
+        f"parts of one training, set {RUN} to the same name for both"
     )
 
 

@@ -38,7 +38,7 @@ from relaax.errors import ConfigurationError
 from relaax.live_lines import ASKED_BY
 from relaax.run_variables import INCARNATION, RUN
 from relaax.server.common.announced_spaces import DOUBTFUL
-from relaax.server.common.configuration import PARAMETER_SERVER, run_command
+from relaax.server.common.configuration import run_command
 from relaax.server.common.configuration.exit_status import USAGE
 from relaax.server.common.start_folder import require_start_folder
 from relaax.server.launcher.check import Findings, check, doubts_in
@@ -48,6 +48,7 @@ from relaax.server.launcher.engines.plan import (
     Placement,
     Planned,
     as_written,
+    begins_training,
     known,
     planned,
 )
@@ -149,8 +150,8 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="start nothing: say in sentences what is wrong or doubtful in what the processes "
         "would read, and what servers of the last training have found doubtful in what "
-        "environments announced and sent, as the log has it. The exit status is 0 if nothing is wrong. Each start "
-        "looks, too",
+        "environments announced and sent, as the log has it. The exit status is 0 if nothing is "
+        "wrong. Each start looks, too",
     )
     parser.add_argument(
         "--serial",
@@ -337,7 +338,7 @@ def _manager(
     """Return what starts and stops the processes, where they are to run."""
     commands = [process.command for process in processes]
     variables = {ASKED_BY: str(printer.interval_s), INCARNATION: str(resumed_step(commands))}
-    if RUN not in os.environ and any(PARAMETER_SERVER.name in command for command in commands):
+    if RUN not in os.environ and any(map(begins_training, commands)):
         variables[RUN] = _new_run(arguments.procfile)
     if arguments.on is None:
         environment = own_environment(variables)

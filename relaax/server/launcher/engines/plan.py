@@ -32,9 +32,11 @@ from relaax.server.common.configuration.access_file import with_access_file
 from relaax.server.common.configuration.load import with_file_beside
 from relaax.server.common.configuration.yaml_reader import read_yaml
 
+_PARAMETER_SERVER = "relaax-parameter-server"
+
 #: By command: what reads its arguments.
 _LOADERS: Mapping[str, Callable[[Sequence[str]], Configuration[Any]]] = {
-    "relaax-parameter-server": load_parameter_server,
+    _PARAMETER_SERVER: load_parameter_server,
     "relaax-rlx-server": load_rlx_server,
     "relaax-learner": load_learner,
     "relaax-replay-server": load_replay_server,
@@ -190,6 +192,23 @@ def configured(command: str, *, anywhere: bool = True) -> tuple[str, Configurati
     """
     found = program_in(command, anywhere=anywhere)
     return None if found is None else (found[0], _read(*found))
+
+
+def begins_training(command: str) -> bool:
+    """Return whether a shell command runs the server that a training is known by.
+
+    A replica, and a shard that is not the first one, belong to the training of another server.
+    """
+    if _PARAMETER_SERVER not in command:
+        return False
+    try:
+        read = configured(command)
+    except ConfigurationError:
+        read = None
+    if read is None or read[0] != _PARAMETER_SERVER:  # a shell makes its arguments
+        return "--replica-of" not in command
+    options: Any = read[1].options
+    return options.replica_of is None and (options.shard is None or options.shard.is_first)
 
 
 def _read(program: str, arguments: Sequence[str]) -> Configuration[Any]:

@@ -14,7 +14,7 @@ from relaax.server.common.configuration import (
     load_parameter_server,
     load_rlx_server,
 )
-from relaax.server.launcher.engines.plan import planned, program_in, told
+from relaax.server.launcher.engines.plan import begins_training, planned, program_in, told
 
 CONFIGURATION = {
     "relaax-parameter-server": {"--checkpoint-dir": "training/checkpoints"},
@@ -192,6 +192,19 @@ def test_a_file_that_cannot_be_replaced_is_an_error(lines, tmp_path, monkeypatch
 )  # fmt: skip
 def test_the_program_of_a_shell_command(command, expected):
     assert program_in(command) == expected
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ("", True), (" --replica-of localhost:7000 --bind localhost:7100", False),
+        (" --replica-of $PRIMARY", False), (" --shards a:7000 b:7000 --shard 1/2", True),
+        (" --shards a:7000 b:7000 --shard 2/2", False), (" --checkpoint-dir $HOME/x", True),
+    ],
+)  # fmt: skip
+def test_a_replica_and_a_further_shard_begin_no_training(lines, flags, expected):
+    assert begins_training(lines["ps"] + flags) is expected
+    assert not begins_training(lines["rlx"])
 
 
 def test_a_command_that_no_shell_takes_is_an_error():

@@ -16,8 +16,9 @@ from relaax.spaces import discrete
 
 def test_other_spaces_are_refused_and_said_to_be_doubtful_once(caplog):
     algorithm = load_algorithm(REPOSITORY / "algorithms" / "da3c")
+    config = algorithm.Config({"action_size": 2, "state_size": [4]})
     settings = WorkerSettings(
-        algorithm, algorithm.Config({"action_size": 2, "state_size": [4]}), "localhost:1", timeout_s=None,
+        algorithm, config, "localhost:1", timeout_s=None,
         open_connection=None, max_frame_bytes=None, max_environments=1,
     )  # fmt: skip
     hello = binary.encode_hello(Hello("", "Mine-v0", action_space=discrete(3)))

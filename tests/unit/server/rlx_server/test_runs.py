@@ -40,6 +40,7 @@ def test_one_of_another_training_is_refused_with_both_names_and_what_to_do():
         "this environment belongs to the training pong-1, and this server to the training "
         "cartpole-2 (RELAAX_RUN): two trainings were given the same address; stop one of them, or "
         "give it other ports (--bind in its YAML file, and the addresses that its Procfile names)"
+        ". Where both are parts of one training, set RELAAX_RUN to the same name for both"
     )
 
 
