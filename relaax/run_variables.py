@@ -5,6 +5,9 @@ import os
 #: Which copy of a command it is; the first is 0.
 COPY = "RELAAX_COPY"
 
+#: The name of its line in the Procfile; not set where there is none.
+LINE = "RELAAX_LINE"
+
 #: Which start of it: another number at each, 0 for the first start of a training.
 INCARNATION = "RELAAX_INCARNATION"
 

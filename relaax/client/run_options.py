@@ -83,8 +83,9 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         "--seed",
         type=natural,
         metavar="S",
-        help="what the seeds of all environments are drawn from, with the number of each, the copy "
-        "of this program (the variable RELAAX_COPY) and its start (RELAAX_INCARNATION)",
+        help="what the seeds of all environments are drawn from, with the number of each, the line "
+        "of this program (the variable RELAAX_LINE), its copy (RELAAX_COPY) and its start "
+        "(RELAAX_INCARNATION)",
     )
     parser.add_argument(
         "--episodes", type=positive, metavar="N", help="stop after N episodes in all"

@@ -1,18 +1,19 @@
 """Seeds of environments: drawn, and not added up, so that no two environments share one."""
 
+import os
 import sys
 from dataclasses import dataclass
 
 from numpy.random import SeedSequence
 
-from relaax.run_variables import COPY, INCARNATION, number_in
+from relaax.run_variables import COPY, INCARNATION, LINE, number_in
 
 
 @dataclass(frozen=True)
 class EnvironmentSeeds:
     """Draws the seed of each environment of a program from that of the run.
 
-    seed: of the run; without one environments have none. copy, incarnation: of the program.
+    seed: of the run; without one environments have none. copy, incarnation, line: of the program.
     evaluates: environments that evaluate have other seeds than those that train.
     """
 
@@ -20,6 +21,7 @@ class EnvironmentSeeds:
     copy: int = 0
     incarnation: int = 0
     evaluates: bool = False
+    line: str = ""
 
     def of(self, index: int, restarts: int = 0) -> int | None:
         """Return the seed of environment ``index`` that was made again ``restarts`` times.
@@ -28,7 +30,8 @@ class EnvironmentSeeds:
         """
         if self.seed is None:
             return None
-        key = (self.copy, index, self.incarnation, restarts, int(self.evaluates))
+        own = (self.copy, index, self.incarnation, restarts, int(self.evaluates))
+        key = (*own, *self.line.encode(errors="surrogateescape"))
         (drawn,) = SeedSequence(self.seed, spawn_key=key).generate_state(1)
         return int(drawn >> 1)
 
@@ -39,7 +42,8 @@ def seeds_of_this_program(seed: int | None, evaluates: bool = False) -> Environm
     It exits with status 2, and a message, where they are no whole numbers.
     """
     try:
-        return EnvironmentSeeds(seed, number_in(COPY), number_in(INCARNATION), evaluates)
+        copy, incarnation = number_in(COPY), number_in(INCARNATION)
+        return EnvironmentSeeds(seed, copy, incarnation, evaluates, os.environ.get(LINE, ""))
     except ValueError as error:
         print(error, file=sys.stderr)
         raise SystemExit(2) from error

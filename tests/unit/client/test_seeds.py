@@ -42,6 +42,13 @@ def test_a_program_that_starts_again_begins_in_other_states_and_its_first_start_
     assert not set(seeds_of_copy(3, monkeypatch)) & set(first)
 
 
+def test_two_lines_of_a_procfile_with_one_seed_play_other_episodes(monkeypatch):
+    monkeypatch.setenv("RELAAX_LINE", "env-a")
+    first = seeds_of_copy(0, monkeypatch)
+    monkeypatch.setenv("RELAAX_LINE", "env-b")
+    assert not set(seeds_of_copy(0, monkeypatch)) & set(first)
+
+
 def test_an_environment_that_is_made_again_or_evaluates_has_a_seed_of_its_own():
     training, evaluating = EnvironmentSeeds(1), EnvironmentSeeds(1, evaluates=True)
     assert len({training.of(0), training.of(0, restarts=1), evaluating.of(0)}) == 3

@@ -18,7 +18,7 @@ import yaml
 
 from relaax.address import Address, Addresses
 from relaax.errors import ConfigurationError
-from relaax.run_variables import COPY
+from relaax.run_variables import COPY, LINE
 from relaax.server.common.algorithm_location import locate_algorithm
 from relaax.server.common.configuration import (
     Configuration,
@@ -105,7 +105,7 @@ class Planned:
 
     def variables(self) -> dict[str, str]:
         """Return what its environment has beside all others'."""
-        return {COPY: str(self.copy)}
+        return {COPY: str(self.copy), LINE: self.line}
 
 
 @dataclass(frozen=True)

@@ -194,6 +194,12 @@ def test_the_program_of_a_shell_command(command, expected):
     assert program_in(command) == expected
 
 
+def test_processes_are_told_which_line_and_which_copy_they_are(lines):
+    found = {each.name: each.variables() for each in planned(lines, {"env": 2})}
+    assert found["env.2"] == {"RELAAX_COPY": "1", "RELAAX_LINE": "env"}
+    assert found["rlx"] == {"RELAAX_COPY": "0", "RELAAX_LINE": "rlx"}
+
+
 @pytest.mark.parametrize(
     ("flags", "expected"),
     [
