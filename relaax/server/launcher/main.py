@@ -26,7 +26,7 @@ import secrets
 import shlex
 import signal
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,7 +58,7 @@ from relaax.server.launcher.engines.told_program import own_environment
 from relaax.server.launcher.live_printer import LivePrinter
 from relaax.server.launcher.new_algorithm import next_steps, write_new_algorithm
 from relaax.server.launcher.ports import ports_of_rlx_servers, require_free_ports
-from relaax.server.launcher.process_log import ProcessLog, log_beside_checkpoints, resumed_step
+from relaax.server.launcher.process_log import ProcessLog, incarnation, log_beside_checkpoints
 from relaax.server.launcher.process_manager import ProcessManager
 from relaax.server.serial.processes import read_processes
 from relaax.whole_numbers import positive
@@ -113,7 +113,7 @@ def main() -> int:
         require_start_folder(arguments.procfile, procfile.processes.values())
         if arguments.check:
             findings = check(procfile.processes, on_one_machine=arguments.on is None)
-            log = _log_path(arguments.log_file, procfile.processes)
+            log = _log_path(arguments.log_file, procfile.processes.values())
             return _say_all(parser.prog, findings, log)
         _say_doubts(check(procfile.processes, on_one_machine=arguments.on is None))
         processes = as_written(procfile.processes)
@@ -223,15 +223,15 @@ def _parser() -> argparse.ArgumentParser:
 def _log(
     parser: argparse.ArgumentParser, given: Path | None, procfile: Procfile
 ) -> ProcessLog | None:
-    path = _log_path(given, procfile.processes)
+    path = _log_path(given, procfile.processes.values())
     try:
         return None if path is None else ProcessLog(path)
     except OSError as error:
         _refuse(parser, f"cannot write the log {path}: {error.strerror}; --log-file names another")
 
 
-def _log_path(given: Path | None, commands: Mapping[str, str]) -> Path | None:
-    return given or log_beside_checkpoints(commands.values())
+def _log_path(given: Path | None, commands: Iterable[str]) -> Path | None:
+    return given or log_beside_checkpoints(commands)
 
 
 def _say_doubts(findings: Findings) -> None:
@@ -273,7 +273,7 @@ def _check_or_run_serial(parser: argparse.ArgumentParser, arguments: argparse.Na
         commands = {name: shlex.join([name, *flags]) for name, flags in servers.items()}
         findings = check(commands, on_one_machine=False)
         if arguments.check:
-            return _say_all(parser.prog, findings, _log_path(None, commands))
+            return _say_all(parser.prog, findings, _log_path(None, commands.values()))
         _say_doubts(findings)
     except ConfigurationError as error:
         _refuse(parser, str(error))
@@ -337,7 +337,8 @@ def _manager(
 ) -> AbstractContextManager[ProcessManager]:
     """Return what starts and stops the processes, where they are to run."""
     commands = [process.command for process in processes]
-    variables = {ASKED_BY: str(printer.interval_s), INCARNATION: str(resumed_step(commands))}
+    log = _log_path(arguments.log_file, commands)
+    variables = {ASKED_BY: str(printer.interval_s), INCARNATION: str(incarnation(commands, log))}
     if RUN not in os.environ and any(map(begins_training, commands)):
         variables[RUN] = _new_run(arguments.procfile)
     if arguments.on is None:

@@ -1,6 +1,7 @@
 """The file into which ``relaax-train`` writes what all processes say."""
 
 import argparse
+import json
 import logging
 import os
 import re
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from honcho.manager import SYSTEM_PRINTER_NAME
 
@@ -23,6 +25,16 @@ from relaax.server.parameter_server.progress import PREFIX
 
 #: The name of the file in a training's folder.
 NAME = "log"
+
+#: The file beside it that counts starts, where no local checkpoint says how far the training is.
+STARTS = "starts.json"
+
+#: Between the numbers of two starts there are those of processes that are started again.
+_STARTS_APART = 1_000_000
+
+#: The flags of a parameter server that matter here.
+_CONFIG, _METRICS_DIR = "--config", "--metrics-dir"
+_DIR, _S3 = "--checkpoint-dir", "--checkpoint-aws-s3"
 
 #: The first line of each start.
 BEGINS = "relaax-train starts the processes"
@@ -98,17 +110,41 @@ class ProcessLog:
         return True
 
 
-def resumed_step(commands: Iterable[str]) -> int:
-    """Return the step that the training of ``commands`` goes on from; 0 where it begins.
+def incarnation(commands: Iterable[str], log: Path | None) -> int:
+    """Return the number of this start of the training of ``commands``; 0 for its first one.
 
-    It is that of the newest checkpoint in the parameter server's ``--checkpoint-dir``, if it has
-    one.
+    It is the step of the newest checkpoint in the parameter server's ``--checkpoint-dir``. Where
+    checkpoints are in S3, starts are counted in a file beside the ``log``, if there is one.
     """
-    for folder in _folders(commands, "--checkpoint-dir"):
-        with suppress(OSError):
-            names = [path.name for path in folder.iterdir()]
-            return max(steps_of_manifests(names), default=0)
+    for flags, section in _parameter_servers(commands):
+        given = next((each for each in (flags, section) if _DIR in each or _S3 in each), {})
+        if folder := _folder(given.get(_DIR)):
+            return _newest_step(folder)
+        if _S3 in given and log is not None:
+            return _STARTS_APART * _count_start(log.parent / STARTS, str(given[_S3]))
     return 0
+
+
+def _newest_step(folder: Path) -> int:
+    with suppress(OSError):
+        return max(steps_of_manifests(path.name for path in folder.iterdir()), default=0)
+    return 0
+
+
+def _count_start(file: Path, place: str) -> int:
+    """Return how many starts there were with checkpoints in ``place``, and count one more."""
+    try:
+        counts = dict(json.loads(file.read_text(encoding="utf-8")))
+        before = int(counts.get(place, 0))
+    except (OSError, ValueError, TypeError):  # there is none yet, or it was damaged
+        counts, before = {}, 0
+    written = file.with_suffix(".new")
+    try:
+        written.write_text(json.dumps({**counts, place: before + 1}), encoding="utf-8")
+        written.replace(file)
+    except OSError as error:
+        raise ConfigurationError(f"cannot write {file}: {error.strerror}") from error
+    return before
 
 
 def log_beside_checkpoints(commands: Iterable[str]) -> Path | None:
@@ -117,34 +153,39 @@ def log_beside_checkpoints(commands: Iterable[str]) -> Path | None:
     It is the folder that holds the parameter server's ``--checkpoint-dir``, or its
     ``--metrics-dir``, by its flags or in its YAML file.
     """
-    for folder in _folders(commands, "--checkpoint-dir", "--metrics-dir"):
-        return folder.parent / NAME
+    for flags, section in _parameter_servers(commands):
+        for key in (_DIR, _METRICS_DIR):
+            if folder := _folder(flags.get(key) or section.get(key)):
+                return folder.parent / NAME
     return None
 
 
-def _folders(commands: Iterable[str], *keys: str) -> Iterator[Path]:
-    """Yield the folders that parameter servers are given by ``keys``, the first key first."""
+def _folder(value: object) -> Path | None:
+    return Path(value).expanduser() if value and isinstance(value, str) else None
+
+
+def _parameter_servers(
+    commands: Iterable[str],
+) -> Iterator[tuple[Mapping[str, object], Mapping[str, object]]]:
+    """Yield the flags of each parameter server, and its section in the YAML file."""
     for command in commands:
-        if PARAMETER_SERVER.name not in command:
-            continue
-        flags = _flags(command)
-        section = {} if flags.config is None else _section(Path(flags.config))
-        for key in keys:
-            given = getattr(flags, key.removeprefix("--").replace("-", "_"))
-            folder = given or section.get(key)
-            if isinstance(folder, str):
-                yield Path(folder).expanduser()
+        if PARAMETER_SERVER.name in command:
+            flags = _flags(command)
+            yield flags, _section(Path(flags[_CONFIG])) if _CONFIG in flags else {}
 
 
-def _flags(command: str) -> argparse.Namespace:
+def _flags(command: str) -> dict[str, Any]:
     """Return the flags that matter; the server itself refuses those that are wrong."""
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    for flag in ("--config", "--checkpoint-dir", "--metrics-dir"):
-        parser.add_argument(flag)
+    parser = argparse.ArgumentParser(
+        add_help=False, allow_abbrev=False, exit_on_error=False, argument_default=argparse.SUPPRESS
+    )
+    for flag in (_CONFIG, _DIR, _METRICS_DIR):
+        parser.add_argument(flag, dest=flag)
+    parser.add_argument(_S3, dest=_S3, nargs=2)
     try:
-        return parser.parse_known_args(shlex.split(command))[0]
+        return vars(parser.parse_known_args(shlex.split(command))[0])
     except (ValueError, argparse.ArgumentError):
-        return parser.parse_args([])
+        return {}
 
 
 def _section(path: Path) -> Mapping[str, object]:

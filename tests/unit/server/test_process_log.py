@@ -4,7 +4,7 @@ from datetime import datetime
 
 import pytest
 
-from relaax.server.launcher.process_log import ProcessLog, log_beside_checkpoints, resumed_step
+from relaax.server.launcher.process_log import ProcessLog, incarnation, log_beside_checkpoints
 
 WHEN = datetime(2026, 11, 22, 17, 0, 1, 250_000)
 
@@ -105,8 +105,31 @@ def test_a_command_that_will_fail_is_left_to_the_server(command):
 
 def test_a_training_goes_on_from_its_newest_checkpoint(tmp_path):
     command = f"exec relaax-parameter-server --checkpoint-dir {tmp_path / 'checkpoints'}"
-    assert resumed_step([command]) == 0
+    assert incarnation([command], None) == 0
     (tmp_path / "checkpoints").mkdir()
     for step in (500, 1200):
         (tmp_path / "checkpoints" / f"cp-{step}.json").touch()
-    assert resumed_step(["exec tensorboard", command]) == 1200
+    assert incarnation(["exec tensorboard", command], None) == 1200
+
+
+def test_starts_from_checkpoints_in_s3_are_counted_beside_the_log(yaml, tmp_path):
+    log = tmp_path / "log"
+    command = yaml("{--checkpoint-aws-s3: [bucket, key], --metrics-dir: m}")
+    other = f"{command} --checkpoint-aws-s3 bucket other"
+    numbers = [incarnation([each], log) for each in (command, command, other, command)]
+    assert numbers[0] == numbers[2] == 0
+    assert len({numbers[0], numbers[1], numbers[3]}) == 3
+    assert incarnation([command], None) == 0
+
+
+def test_a_flag_says_where_checkpoints_are_in_the_place_of_the_file(yaml, tmp_path):
+    (tmp_path / "cp-7.json").touch()
+    in_s3 = yaml("{--checkpoint-aws-s3: [bucket, key]}")
+    assert incarnation([f"{in_s3} --checkpoint-dir {tmp_path}"], tmp_path / "log") == 7
+    in_folder = yaml(f"{{--checkpoint-dir: {tmp_path}}}")
+    assert incarnation([f"{in_folder} --checkpoint-aws-s3 bucket key"], tmp_path / "log") == 0
+
+
+def test_a_count_that_was_damaged_begins_anew(yaml, tmp_path):
+    (tmp_path / "starts.json").write_text("[")
+    assert incarnation([yaml("{--checkpoint-aws-s3: [bucket, key]}")], tmp_path / "log") == 0
