@@ -1,5 +1,6 @@
 """The keys of DDPG's section in the YAML file."""
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
@@ -82,6 +83,20 @@ class Settings(ContinuousSettings):
                 "learners: several learners move the policy at every update: set policy_delay: 1"
             )
         return self
+
+    @model_validator(mode="after")
+    def _moves_the_policy(self) -> "Settings":
+        if self.policy_delay is not None and self.policy_delay > self.most_updates():
+            raise ValueError(
+                f"policy_delay: {self.policy_delay} updates are more than the "
+                f"{self.most_updates():,.0f} of the whole training: the policy would never learn"
+            )
+        return self
+
+    def doubts(self) -> Iterator[str]:
+        """Yield in sentences what is allowed, and hardly meant."""
+        yield from super().doubts()
+        yield from self.doubts_of_target(self.target_every or 1)
 
     @property
     def critics(self) -> int:

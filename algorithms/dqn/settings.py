@@ -112,16 +112,15 @@ class Settings(OffPolicySettings):
         """Yield in sentences what is allowed, and hardly meant."""
         yield from super().doubts()
         exploration = self.exploration
-        if exploration.steps > self.max_global_step and exploration.start != exploration.end:
+        until = exploration.begin + exploration.steps
+        if until > self.max_global_step and exploration.start != exploration.end:
+            begin = f" from {exploration.begin:,.0f} on" if exploration.begin else ""
             yield (
-                f"exploration: {exploration.steps:,.0f} steps are more than max_global_step, "
-                f"{self.max_global_step:,.0f}: epsilon never gets to {exploration.end:g}"
+                f"exploration: {exploration.steps:,.0f} steps{begin} are more than "
+                f"max_global_step, {self.max_global_step:,.0f}: epsilon never gets to "
+                f"{exploration.end:g}"
             )
-        if self.target_every > self.most_updates():
-            yield (
-                f"target_every: {self.target_every:,} updates are more than the "
-                f"{self.most_updates():,.0f} of the whole training: the target never moves"
-            )
+        yield from self.doubts_of_target(self.target_every)
 
     @model_validator(mode="after")
     def _has_streams(self) -> "Settings":

@@ -17,6 +17,11 @@ class Config(PolicyConfig):
     def __init__(self, config: Mapping[str, Any]) -> None:
         own = settings_of(config)
         super().__init__(config, "ppo", own, own.actions)
+        if self.network.lstm_size and own.minibatches > own.rollouts_per_batch:
+            raise ValueError(
+                f"minibatches: a batch has {own.rollouts_per_batch} rollouts (rollouts_per_batch), "
+                f"which with a recurrent layer are not divided into {own.minibatches}"
+            )
 
     def filters(self) -> Filters:
         """Return new filters of the states but images, and of rewards, if asked for."""

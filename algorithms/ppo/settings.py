@@ -166,11 +166,31 @@ class PpoSettings(PolicySettings, FilterSettings):
     def doubts(self) -> Iterator[str]:
         """Yield in sentences what is allowed, and hardly meant."""
         yield from super().doubts()
+        if self.batch_steps > self.max_global_step / 10:
+            yield (
+                f"rollouts_per_batch: {self.rollouts_per_batch} rollouts of episode_len, "
+                f"{self.episode_len}, are more than a tenth of max_global_step, "
+                f"{self.max_global_step:,.0f}: it learns fewer than ten times"
+            )
+        yield from self._doubts_of_ranges()
         if self.kl_stop is not None and self.kl_stop < self.kl_target and self._follows_target:
             yield (
                 f"kl_stop: {self.kl_stop:g} lies below kl_target, {self.kl_target:g}: batches are "
                 "given up before they move the policy as far as they should"
             )
+
+    def _doubts_of_ranges(self) -> Iterator[str]:
+        for key, range_key, is_followed in (
+            ("policy_clip", "policy_clip_range", self.objective == "clip"),
+            ("kl_penalty", "kl_penalty_range", self.objective == "kl_penalty"),
+            ("initial_learning_rate", "learning_rate_range", self.learning_rate_schedule == "kl"),
+        ):
+            limits, first = getattr(self, range_key), getattr(self, key)
+            if is_followed and limits is not None and not limits[0] <= first <= limits[1]:
+                yield (
+                    f"{key}: {first:g} is not within {range_key}, {limits[0]:g} to {limits[1]:g}: "
+                    "it counts for the first batch alone"
+                )
 
     @property
     def _follows_target(self) -> bool:

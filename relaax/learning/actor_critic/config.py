@@ -1,6 +1,6 @@
 """The configuration of an actor-critic, as the servers want it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import PositiveFloat, PositiveInt, field_validator, model_validator
@@ -67,14 +67,49 @@ class ActorCriticSettings(PolicySettings):
 
     @model_validator(mode="after")
     def _learns_before_its_end(self) -> "ActorCriticSettings":
-        steps = self.episode_len * self.least_rollouts_per_update
-        if self.learn and self.wait_for_learning != "always" and steps > self.max_global_step:
+        if self.learn and self._update_steps > self.max_global_step:
             raise ValueError(
-                f"least_rollouts_per_update: {self.least_rollouts_per_update} rollouts of "
-                f"episode_len, {self.episode_len}, are more steps than max_global_step, "
-                f"{self.max_global_step:g}: the training would end before it learns"
+                f"{self._update} are more steps than max_global_step, {self.max_global_step:g}: "
+                "the training would end before it learns"
             )
         return self
+
+    @model_validator(mode="after")
+    def _divides_what_there_is(self) -> "ActorCriticSettings":
+        most = max(self.least_rollouts_per_update, self.rollouts_per_update)
+        if self.minibatches > most:
+            raise ValueError(
+                f"minibatches: an update has at most {most} rollouts (rollouts_per_update), which "
+                f"are not divided into {self.minibatches}"
+            )
+        return self
+
+    def doubts(self) -> Iterator[str]:
+        """Yield in sentences what is allowed, and hardly meant."""
+        yield from super().doubts()
+        if self.learn and self._update_steps > self.max_global_step / 10:
+            yield (
+                f"{self._update} are more than a tenth of max_global_step, "
+                f"{self.max_global_step:,.0f}: it learns fewer than ten times"
+            )
+
+    @property
+    def _least_rollouts(self) -> int:
+        """Rollouts of an update at least: where acting waits, those that are full are enough."""
+        return 1 if self.wait_for_learning == "always" else self.least_rollouts_per_update
+
+    @property
+    def _update_steps(self) -> int:
+        return self._least_rollouts * self.episode_len
+
+    @property
+    def _update(self) -> str:
+        if self._least_rollouts == 1:
+            return f"episode_len: the {self.episode_len} steps of one rollout"
+        return (
+            f"least_rollouts_per_update: {self._least_rollouts} rollouts of episode_len, "
+            f"{self.episode_len},"
+        )
 
     @field_validator("vtrace", mode="before")
     @classmethod

@@ -129,21 +129,57 @@ class OffPolicySettings(Section):
                 f"learning_starts: {self.learning_starts} steps are not below max_global_step, "
                 f"{self.max_global_step:g}: the training would end before it learns"
             )
+        if self.most_updates() < 1:
+            raise ValueError(
+                f"updates_per_step: {self.updates_per_step:g} makes {self.most_updates():.2g} "
+                f"updates in the {self.learning_steps:,.0f} steps from learning_starts to "
+                "max_global_step: the training would end before it learns"
+            )
+        if self.n_step >= self.max_global_step:
+            raise ValueError(
+                f"n_step: {self.n_step} steps are not below max_global_step, "
+                f"{self.max_global_step:g}: no step would be followed by so many"
+            )
         return self
+
+    @property
+    def learning_steps(self) -> float:
+        """Environment steps from the beginning of learning to the end of the training."""
+        return self.max_global_step - self.learning_starts
 
     def most_updates(self) -> float:
         """Return how many updates a training makes at most; infinite without a ratio."""
         if self.updates_per_step is None:
             return math.inf
-        return (self.max_global_step - self.learning_starts) * self.updates_per_step
+        return self.learning_steps * self.updates_per_step
 
     def doubts(self) -> Iterator[str]:
         """Yield in sentences what is allowed, and hardly meant."""
+        steps = f"max_global_step, {self.max_global_step:,.0f}"
+        if self.learning_steps < max(self.max_global_step / 10, self.batch_size):
+            yield (
+                f"learning_starts: {self.learning_starts:,} steps leave "
+                f"{self.learning_steps:,.0f} of {steps}, to learn in: less than a tenth, or fewer "
+                f"than a batch of {self.batch_size}"
+            )
+        if self.n_step > self.max_global_step / 10:
+            yield (
+                f"n_step: {self.n_step:,} steps are more than a tenth of {steps}: most steps are "
+                "learnt from late, or not at all"
+            )
         updates, priorities = self.most_updates(), self.prioritized
         if priorities is not None and updates < priorities.beta_updates and priorities.beta < 1:
             yield (
                 f"prioritized: beta_updates: {priorities.beta_updates:,} updates are more than the "
                 f"{updates:,.0f} of the whole training, so that beta never gets to 1"
+            )
+
+    def doubts_of_target(self, every: int) -> Iterator[str]:
+        """Yield a doubt where a target that moves every so many updates never moves."""
+        if every > self.most_updates():
+            yield (
+                f"target_every: {every:,} updates are more than the {self.most_updates():,.0f} of "
+                "the whole training: the target never moves"
             )
 
     @model_validator(mode="after")
@@ -181,10 +217,18 @@ class ContinuousSettings(ActionSettings, OffPolicySettings):
     def doubts(self) -> Iterator[str]:
         """Yield in sentences what is allowed, and hardly meant."""
         yield from super().doubts()
-        if self.first_random_steps >= self.max_global_step:
+        if self.random_steps is None:
+            return
+        random, steps = f"random_steps: {self.random_steps:,} steps", self.max_global_step
+        if self.random_steps >= steps:
             yield (
-                f"random_steps: {self.first_random_steps:,} steps are not below max_global_step, "
-                f"{self.max_global_step:,.0f}: no action of the training is the policy's"
+                f"{random} are not below max_global_step, {steps:,.0f}: no action of the training "
+                "is the policy's"
+            )
+        elif self.random_steps > steps * 0.9:
+            yield (
+                f"{random} are more than nine tenths of max_global_step, {steps:,.0f}: hardly an "
+                "action of the training is the policy's"
             )
 
     @property
