@@ -43,9 +43,9 @@ class Remembered:
     """A number by a ``Schedule``, times ``factor()``, which a resumed training goes on with.
 
     The schedule belongs to the training: where ``until`` is another one after a restart, the number
-    goes on from what it has reached, linearly to its end at the new ``until``. Another ``begin`` is
-    a new schedule. Where there is one, ``end`` is 0, and what was reached is 0, too, nothing more
-    would be learnt: ConfigurationError.
+    goes on from what it has reached, linearly to its end at the new ``until``. With another
+    ``begin``, ``start`` or ``end`` it is a new one. Where there is a ``begin_key``, ``end`` is 0,
+    and what was reached is 0, too, nothing more would be learnt: ConfigurationError.
     """
 
     def __init__(self, schedule: Schedule, factor: Callable[[], float] = lambda: 1.0) -> None:
@@ -63,14 +63,18 @@ class Remembered:
         line, schedule = self._line, self._schedule
         until = line.begin + line.steps
         values = [line.start, line.end, line.begin, until, schedule.begin, self._factor()]
-        return {self._name: np.array(values)}
+        ends = [schedule.start, schedule.end]
+        return {self._name: np.array(values), f"{self._name}/ends": np.array(ends)}
 
     def restore(self, slots: Mapping[str, npt.NDArray[Any]], step: int) -> None:
         """Go on at ``step`` from what a checkpoint remembers, and say what becomes other."""
         start, end, since, until, begin, factor = slots[self._name].tolist()
         before = Linear(start, end, until - since, since)
         schedule = self._schedule
-        if begin != schedule.begin:
+        # The first line has the schedule's ends, also in checkpoints of before these were kept.
+        first, last = (start, end) if since == begin else slots[f"{self._name}/ends"].tolist()
+        is_other = (first, last) != (schedule.start, schedule.end)
+        if begin != schedule.begin or is_other:
             self._line = schedule.line()
         elif schedule.until == until or schedule.until <= step:
             self._line = before
@@ -78,6 +82,11 @@ class Remembered:
             self._require_rest(before.at(step), until, step)
             self._line = Linear(before.at(step), schedule.end, schedule.until - step, step)
         self._say(factor * before.at(step), step, until)
+        if is_other:
+            _log.warning(
+                "the %s goes from %g to %g now, as the configuration says, and went from %g to %g",
+                schedule.name, schedule.start, schedule.end, first, last,
+            )  # fmt: skip
 
     def _require_rest(self, reached: float, until: float, step: int) -> None:
         schedule = self._schedule

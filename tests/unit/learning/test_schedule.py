@@ -100,6 +100,38 @@ def test_what_rises_to_its_end_does_not_fall_back(caplog):
     assert "goes on with 0.7 and goes to 1 at step 1,000" in caplog.text
 
 
+def beta_from(start, until=100.0):
+    return Remembered(Schedule("beta", start, 1.0, until, "beta_updates"))
+
+
+def test_another_start_of_a_schedule_counts_and_is_said(caplog):
+    again = resumed(beta_from(0.4), beta_from(0.8), 50)
+    assert [again(step) for step in (50, 75, 100)] == pytest.approx([0.9, 0.95, 1.0])
+    assert "the beta at step 50 is 0.9, and was 0.7," in caplog.text
+    assert (
+        "goes from 0.8 to 1 now, as the configuration says, and went from 0.4 to 1" in caplog.text
+    )
+    caplog.clear()
+    assert resumed(again, beta_from(0.8), 75)(75) == pytest.approx(0.95)
+    assert not caplog.records
+
+
+def test_what_was_continued_has_the_start_of_its_schedule():
+    continued = resumed(beta_from(0.4), beta_from(0.4, 200.0), 50)
+    assert resumed(continued, beta_from(0.4, 200.0), 125)(125) == pytest.approx(0.85)
+    assert resumed(continued, beta_from(0.6, 200.0), 100)(100) == pytest.approx(0.8)
+
+
+def test_a_checkpoint_of_before_starts_were_kept_has_that_of_its_line(caplog):
+    old = {name: each for name, each in beta_from(0.4).slots().items() if "ends" not in name}
+    same, other = beta_from(0.4), beta_from(0.8)
+    same.restore(old, 50)
+    assert same(50) == pytest.approx(0.7)
+    assert not caplog.records
+    other.restore({**other.slots(), **old}, 50)  # completed
+    assert other(50) == pytest.approx(0.9)
+
+
 class TestExploration:
     """Actors have no checkpoints: they explore as configured, and never more than before."""
 
