@@ -120,6 +120,10 @@ class PpoLearner(LearnerBase):
             **snapshot.slots,
         }
 
+    def converted(self, state: Mapping[str, Array]) -> Mapping[str, Array]:
+        """Return a state without the count of rollouts that were dropped, which there was once."""
+        return {**state, COUNTS: state[COUNTS][:3]} if COUNTS in state else state
+
     def restore(self, state: Mapping[str, Array]) -> None:
         """Go on from ``state``."""
         slots = {n: slot for n, slot in state.items() if n not in (PARAMETERS, COUNTS, KNOBS)}

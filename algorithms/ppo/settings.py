@@ -97,6 +97,11 @@ class PpoSettings(PolicySettings, FilterSettings):
                 f"wait_for_learning: {waits} is not known any more; write max_policy_lag: "
                 f"{0 if waits else 1} instead"
             )
+        if isinstance(values, Mapping) and values.get("max_policy_lag", 0) is None:
+            raise ValueError(
+                "max_policy_lag: null is not known any more: no rollout is dropped now, however "
+                "old it is; write how many batches acting may be ahead, such as max_policy_lag: 1"
+            )
         return values
 
     @field_validator("policy_clip_range", "kl_penalty_range", "learning_rate_range", mode="before")

@@ -76,6 +76,13 @@ class LearnerBase(ABC):
     def restore(self, state: Mapping[str, Array]) -> None:
         """Go on from what ``state`` has returned; names and shapes have been compared."""
 
+    def converted(self, state: Mapping[str, Array]) -> Mapping[str, Array]:
+        """Return what an earlier version has saved as ``state`` returns it today.
+
+        Names and shapes are compared after that.
+        """
+        return state
+
     def prepare(self, sample: Any) -> Any:
         """Return the batch that ``step`` takes of a sample; other threads may call it."""
         return sample

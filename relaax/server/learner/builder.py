@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -56,7 +56,8 @@ def restore_latest(learner: LearnerBase, saver: Saver, fingerprint: Fingerprint)
         return 0
     require_same_fingerprint(checkpoint.fingerprint, fingerprint, saver.location())
     state = learner.state()
-    checkpoint = completed(checkpoint, state)
+    tensors = learner.converted(checkpoint.tensors)
+    checkpoint = completed(replace(checkpoint, tensors=tensors), state)
     require_same_shapes(checkpoint, state)
     learner.restore(checkpoint.tensors)
     print(f"restored step {checkpoint.version:,} from {saver.location()}", flush=True)

@@ -42,6 +42,7 @@ def test_it_learns_with_adam_unless_another_optimiser_is_asked_for(ppo):
         ({"replay_size": 4000, "max_policy_lag": 2}, "at least 4 batches, .* 4096 steps, is 4000"),
         ({"wait_for_learning": True}, "True is not known any more; write max_policy_lag: 0"),
         ({"wait_for_learning": False}, "False is not known any more; write max_policy_lag: 1"),
+        ({"max_policy_lag": None}, "max_policy_lag: null is not known any more: no rollout is"),
         ({"action_low": -1}, "action_low"),
         ({"vtrace": True}, "vtrace"),
         ({"objective": "both"}, "objective"),

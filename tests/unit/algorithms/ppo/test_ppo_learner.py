@@ -319,6 +319,15 @@ def test_a_learner_goes_on_from_its_state_to_the_bit(play, kind):
         np.testing.assert_array_equal(restored.learner.state()[name], value, err_msg=name)
 
 
+def test_a_checkpoint_that_counts_dropped_rollouts_is_gone_on_from(play):
+    played, restored = (play(**KINDS["discrete"]) for _ in range(2))
+    played.learner.step(played.play())
+    state = played.learner.state()
+    before = {**state, "counts": np.append(state["counts"], 7)}
+    restored.learner.restore(restored.learner.converted(before))
+    assert restored.learner.state()["counts"].tolist() == state["counts"].tolist()
+
+
 def test_a_learner_that_goes_on_keeps_what_it_has_adapted_and_takes_the_rest_as_configured(play):
     played = play(**KINDS["discrete"], learning_rate_schedule="kl")
     for _ in range(3):

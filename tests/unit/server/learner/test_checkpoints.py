@@ -49,6 +49,17 @@ def test_a_learner_goes_on_from_what_it_has_saved(capsys):
     assert capsys.readouterr().out == "restored step 42 from the disk\n"
 
 
+def test_what_an_earlier_version_has_saved_is_converted_before_it_is_compared():
+    class Shorter(Learner):
+        def converted(self, state):
+            return {**state, "critics": state["critics"][:2]}
+
+    saved = checkpoint_of(Learner(critics=np.float32([3, 4, 5])), 42, FINGERPRINT)
+    learner = Shorter()
+    restore_latest(learner, Saver(saved), FINGERPRINT)
+    assert learner.parameters().tolist() == [3, 4]
+
+
 def test_without_a_checkpoint_it_begins():
     assert restore_latest(Learner(), Saver(None), FINGERPRINT) == 0
 
