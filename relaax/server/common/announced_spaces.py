@@ -49,10 +49,11 @@ class Doubt(IntEnum):
     WHOLE_NUMBERS = 3
     CHANNELS_FIRST = 4
     FRACTIONS_IN_BYTES = 5
-    BYTES_IN_FLOATS = 6
+    LARGE_PIXELS = 6
     SIZES = 7
     LARGE_REWARDS = 8
     REFUSED = 9
+    NO_TRAINING = 10
 
 
 @dataclass(frozen=True)
@@ -174,12 +175,17 @@ def _doubts_of_images(name: str, announced: Space) -> Iterator[tuple[Doubt, str]
             f"the observation of {name} is of bytes up to {highest:g}, which are divided by 255: "
             "send them as float32, or multiply them by 255",
         )
-    if str(announced.get("dtype")).startswith("float") and highest > 128:
-        yield (
-            Doubt.BYTES_IN_FLOATS,
-            f"the observation of {name} is of numbers up to {highest:g}, which stay as they are: "
-            "send an image as uint8, which is divided by 255, or divide it",
-        )
+    if announced.get("dtype") != "uint8" and highest > 128:
+        yield large_pixels(name, highest, str(announced.get("dtype", "a type that is not said")))
+
+
+def large_pixels(name: str, highest: float, dtype: str) -> tuple[Doubt, str]:
+    """Return the doubt about images of numbers that no network is made for."""
+    return (
+        Doubt.LARGE_PIXELS,
+        f"the observation of {name}, of {dtype:.20}, is of numbers up to {highest:g}, which stay "
+        "as they are: send an image as uint8, which is divided by 255, or divide it",
+    )
 
 
 def _doubts_of_sizes(name: str, announced: Space) -> Iterator[tuple[Doubt, str]]:

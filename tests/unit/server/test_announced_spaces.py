@@ -162,11 +162,12 @@ def test_other_shapes_are_not_doubtful(shape):
     assert seen(box("uint8", shape)) == []
 
 
-def test_bytes_up_to_one_and_floats_up_to_255_are_doubtful_in_images():
+def test_bytes_up_to_one_and_other_numbers_up_to_255_are_doubtful_in_images():
     (fractions,) = seen({**box("uint8", (8, 8)), "low": 0, "high": 1})
     assert "bytes up to 1, which are divided by 255" in fractions
-    (large,) = seen({**box("float32", (8, 8)), "low": 0, "high": 255})
-    assert "numbers up to 255, which stay as they are" in large
+    for dtype in ("float32", "int32", "uint16"):
+        (large,) = seen({**box(dtype, (8, 8)), "low": 0, "high": 255})
+        assert f"of {dtype}, is of numbers up to 255, which stay as they are" in large
 
 
 @pytest.mark.parametrize(("dtype", "high"), [("uint8", 255), ("float32", 1), ("float32", None)])

@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from relaax.algorithm_base import ConfigBase
 from relaax.observations import Observations
-from relaax.server.common.announced_spaces import Doubt, Doubts, doubts_of_sizes
+from relaax.server.common.announced_spaces import Doubt, Doubts, doubts_of_sizes, large_pixels
 from relaax.server.rlx_server.worker.settings import WorkerSettings
 from relaax.spaces import Bounds
 
@@ -14,6 +14,12 @@ LOOKS = 1000
 
 #: A reward beyond this is doubtful: values are learnt in its size.
 MOST_REWARD = 1e3
+
+#: Numbers of an image beyond this, not of bytes, are doubtful.
+MOST_PIXEL = 10
+
+#: The dimensions of images [B, height, width, channels].
+_IMAGES = 4
 
 
 class FirstLook:
@@ -32,11 +38,14 @@ class FirstLook:
         self._left -= 1
         if self._looks_at_rewards and len(rewards):
             self._look_at_rewards(float(np.abs(rewards).max()))
+        by_name = states if isinstance(states, dict) else {"": states}
+        floats = {n: part for n, part in by_name.items() if len(part) and part.dtype.kind == "f"}
+        self._look_at_images(floats)
         if self._looks_at_states:
-            self._note_sizes(states)
+            self._note_sizes(floats)
         if self._left == 0:
             for name, sizes in self._sizes.items():
-                for doubt in doubts_of_sizes(f"environments{name}", sizes):
+                for doubt in doubts_of_sizes(_sender(name), sizes):
                     self._doubts.say(*doubt)
         return self._left > 0
 
@@ -50,13 +59,21 @@ class FirstLook:
                 f"{1 / largest:.1g}",
             )
 
-    def _note_sizes(self, states: Observations) -> None:
-        by_name = states if isinstance(states, dict) else {"": states}
-        for name, part in by_name.items():
-            if len(part) and part.dtype.kind == "f":
-                largest = np.abs(part).max(axis=0).astype(np.float64)
-                key = f" ({name})" if name else ""
-                self._sizes[key] = np.maximum(largest, self._sizes.get(key, largest))
+    def _look_at_images(self, states: dict[str, npt.NDArray[np.floating]]) -> None:
+        """Look at what is no image of bytes, which a network divides by 255."""
+        for name, part in states.items():
+            if part.ndim == _IMAGES and (highest := float(np.abs(part).max())) > MOST_PIXEL:
+                self._doubts.say(*large_pixels(_sender(name), highest, "another type than uint8"))
+
+    def _note_sizes(self, states: dict[str, npt.NDArray[np.floating]]) -> None:
+        for name, part in states.items():
+            largest = np.abs(part).max(axis=0).astype(np.float64)
+            self._sizes[name] = np.maximum(largest, self._sizes.get(name, largest))
+
+
+def _sender(name: str) -> str:
+    """Return whose observation is meant."""
+    return f"environments ({name})" if name else "environments"
 
 
 def first_look(settings: WorkerSettings) -> FirstLook | None:

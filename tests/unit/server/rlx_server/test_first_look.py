@@ -50,6 +50,21 @@ def test_a_large_reward_is_said_once_with_what_to_write(said):
     assert "write reward_scale in the algorithm section, such as 0.0004" in line
 
 
+@pytest.mark.parametrize("scaled", ["", "states"])
+def test_an_image_of_large_numbers_is_doubtful_also_where_states_are_filtered(said, scaled):
+    image = np.full((1, 8, 8, 1), 65535, np.float32)
+    look_at({"camera": image, "speed": np.full((1, 1), 99, np.float32)}, times=2, scaled=scaled)
+    (line,) = said()
+    assert line.startswith("doubtful: the observation of environments (camera), of another type")
+    assert "numbers up to 65535, which stay as they are: send an image as uint8" in line
+
+
+@pytest.mark.parametrize("pixel", [np.uint8(255), np.float32(10)])
+def test_an_image_of_bytes_or_of_small_numbers_is_not_doubtful(said, pixel):
+    look_at(np.full((1, 8, 8, 3), pixel), times=2)
+    assert said() == []
+
+
 @pytest.mark.parametrize("rewards", [[1000.0], [-3.0, 7.0], []])
 def test_a_usual_reward_is_not_doubtful(said, rewards):
     look_at(np.zeros((1, 1), np.float32), np.array(rewards))
