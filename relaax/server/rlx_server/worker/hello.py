@@ -32,6 +32,12 @@ def begin(settings: WorkerSettings, first: Payload) -> Beginning:
     if not binary.is_hello(first):
         nothing = Hello(run_id="", environment="")
         settings.doubts.note(_announced(nothing), settings.config)
+        if settings.run:
+            settings.doubts.say(
+                Doubt.NO_TRAINING,
+                "a client of version 1 of the protocol carries no name of its training: one of "
+                f"another training than {settings.run} would be taken too",
+            )
         return Beginning(json.ServerCodec(settings.most_bytes()), nothing, welcome=None)
     hello = binary.decode_hello(first)
     refusal = other_run("this environment", hello.run, settings.run)

@@ -44,6 +44,13 @@ def test_one_of_another_training_is_refused_with_both_names_and_what_to_do():
     )
 
 
-def test_version_1_cannot_say_it():
+def test_version_1_cannot_say_it_which_a_server_that_knows_its_training_says_once(caplog):
     first = json.encode_request(json.Act([1.0]))
-    assert begin(settings("cartpole-2"), first).welcome is None
+    begin(settings(None), first)
+    assert "training" not in caplog.text
+    known = settings("cartpole-2")
+    for _ in range(2):
+        assert begin(known, first).welcome is None
+    (line,) = caplog.messages
+    assert line.startswith("doubtful: a client of version 1 of the protocol carries no name of its")
+    assert "another training than cartpole-2 would be taken too" in line
