@@ -14,7 +14,7 @@ def require_continued(before: Lineage, published: int, shown: Lineage, iteration
 
     ``published`` and ``iteration`` are the learners' counts of their steps: nothing is lost with
     one of 0. A learner that goes on from its newest checkpoint may be behind what it has published
-    since then.
+    since then; one that shows neither a training nor a checkpoint may not.
     """
     if shown.is_afresh or published == 0:
         return
@@ -22,6 +22,11 @@ def require_continued(before: Lineage, published: int, shown: Lineage, iteration
         raise NotContinued(
             f"a learner would publish step {iteration:,} of {_named(shown)}, which does not "
             f"continue step {published:,} of {_named(before)}, which is published. {_ADVICE}"
+        )
+    if not shown.training and not shown.resumes and iteration < published:
+        raise NotContinued(
+            f"a learner would publish step {iteration:,} of {_named(shown)}, and shows no "
+            f"checkpoint that it goes on from: step {published:,} is published. {_ADVICE}"
         )
     if shown.holds < before.resumes:
         raise NotContinued(

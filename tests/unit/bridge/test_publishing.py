@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from processes import free_port
 
-from relaax.algorithm_base import Evaluations, NullMetrics, Publication, Wanted
+from relaax.algorithm_base import Evaluations, Lineage, NullMetrics, Publication, Wanted
 from relaax.bridge import Bridge, BridgeControl, stub
 from relaax.errors import BridgeError, ParameterServerAway
 from relaax.learning.optimizers import SGD
@@ -136,8 +136,9 @@ def test_scores_of_what_no_learner_has_published_are_dropped(serving):
     service = PublishedService(PublishedParameters(INITIAL), NullMetrics())
     bridge = serving(service)
     evaluated(service, 0, 1.0)
-    bridge.publish_values(VECTOR, 7)
-    bridge.publish_values(2 * VECTOR, 5)  # the learner has gone back to a checkpoint
+    saved = Lineage("aaaa", holds=5, resumes=5)
+    bridge.publish_values(VECTOR, 7, lineage=saved)
+    bridge.publish_values(2 * VECTOR, 5, lineage=saved)  # it has gone back to its checkpoint
     evaluated(service, 1, 2.0)
     evaluated(service, 2, 3.0)
     assert bridge.evaluations().scores == [(5, 3.0)]

@@ -76,6 +76,23 @@ def test_a_learner_that_goes_back_on_purpose_may_be_killed_then(parameters):
     parameters.publish(RANDOM, 1500, "", Lineage("aaaa", holds=1500, resumes=1500))
 
 
+@pytest.mark.parametrize("shown", [None, Lineage()])
+def test_one_that_shows_no_lineage_goes_forward_alone(shown):
+    parameters = PublishedParameters(INITIAL)
+    for step in (0, 100, 100):
+        parameters.publish(TRAINED, step, "", shown)
+    with pytest.raises(NotContinued, match="step 5 of a training without a name.*step 100 is"):
+        parameters.publish(RANDOM, 5, "", shown)
+    assert values(parameters) == TRAINED.tolist()
+
+
+def test_one_of_before_there_were_names_may_go_back_to_its_checkpoint():
+    parameters = PublishedParameters(INITIAL)
+    parameters.publish(TRAINED, 100, "", Lineage("", holds=80, resumes=80))
+    parameters.publish(RANDOM, 80, "", Lineage("", holds=80, resumes=80))
+    assert values(parameters) == RANDOM.tolist()
+
+
 def test_where_nothing_was_learnt_nothing_is_lost():
     parameters = PublishedParameters(INITIAL)
     parameters.publish(RANDOM, 0, "", Lineage("aaaa"))
