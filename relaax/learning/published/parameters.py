@@ -21,6 +21,7 @@ from relaax.algorithm_base import (
     Version,
     Wanted,
 )
+from relaax.errors import NotContinued
 from relaax.learning.parameter_store import Snapshot, frozen_copy
 from relaax.learning.published.lineage import require_continued
 
@@ -85,6 +86,8 @@ class PublishedParameters:
         self._info: PublishedInfo | None = None
         #: Whose it was.
         self._lineage = Lineage()
+        #: The training that has last shown --start-afresh.
+        self._afresh: str | None = None
         #: By version: the learner's count of its steps; the newest of them.
         self._iterations: dict[int, int] = {}
         self._version = 0
@@ -233,6 +236,7 @@ class PublishedParameters:
 
     def _require_continued(self, shown: Lineage, iteration: int) -> None:
         """Raise NotContinued, or say if the learner is not where it was; under the lock."""
+        self._say_of_afresh(shown, iteration)
         if self._info is None:
             if iteration > 0:
                 _log.warning(
@@ -255,6 +259,22 @@ class PublishedParameters:
                 "published after that are lost (--checkpoint-interval)",
                 iteration, published - iteration,
             )  # fmt: skip
+
+    def _say_of_afresh(self, shown: Lineage, iteration: int) -> None:
+        """Say if --start-afresh has no effect: left in a configuration, it may have one later."""
+        if not shown.is_afresh or shown.training == self._afresh:
+            return
+        self._afresh = shown.training
+        own = replace(shown, is_afresh=False)
+        try:
+            require_continued(self._lineage, max(self.iteration, 0), own, iteration)
+        except NotContinued:
+            return
+        _log.warning(
+            "--start-afresh has no effect: there is nothing that training %s does not continue. "
+            "Take it away, since it would replace whatever is published at a later start",
+            shown.training,
+        )
 
     def _note(self, info: PublishedInfo) -> None:
         """Take note of what was published, under the lock."""

@@ -75,13 +75,25 @@ def connect_restored(
     One that publishes shows what it continues. One that shares gradients takes the values of the
     parameter server: its own would be lost where that has lost its checkpoints.
     """
-    if not (learner.publishes or is_afresh) and iteration and not bridge.get().version.number:
+    if not learner.publishes:
+        _require_trained(bridge.get().version.number, iteration, is_afresh)
+    learner.connected(bridge)
+
+
+def _require_trained(version: int, iteration: int, is_afresh: bool) -> None:
+    """Raise ConfigurationError for a learner that has taken steps, and values of version 0."""
+    is_lost = iteration > 0 and not version
+    if is_afresh and not is_lost:
+        _log.warning(
+            "--start-afresh has no effect: the parameter server has values that were trained, or "
+            "this learner has none. Take it away, since it would have one at a later start"
+        )
+    if is_lost and not is_afresh:
         raise ConfigurationError(
             f"this learner goes on from its step {iteration:,}, and the parameter server begins "
             "with version 0: it has lost its checkpoints, or is that of another training. With "
             "--start-afresh the learner takes the parameters that are there"
         )
-    learner.connected(bridge)
 
 
 def _name_in(store: BlobStore, names: list[str], is_old: bool) -> str:

@@ -1,6 +1,7 @@
 """Whoever publishes shows what it continues: nothing else replaces what was learnt."""
 
 import logging
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -60,6 +61,21 @@ def test_start_afresh_replaces_it_and_says_so(parameters, shown, caplog):
         parameters.publish(TRAINED, 5001, "", OWN)
 
 
+@pytest.mark.parametrize(
+    ("shown", "iteration"), [(OWN, 5001), (Lineage("bbbb"), 0), (Lineage("aaaa", 3999, 3999), 3999)]
+)
+def test_start_afresh_that_has_no_effect_is_said_once(parameters, shown, iteration, caplog):
+    for step in (iteration, iteration + 1):
+        parameters.publish(RANDOM, step, "", replace(shown, is_afresh=True))
+    lines = [line for line in caplog.messages if "--start-afresh has no effect" in line]
+    assert len(lines) == (shown == OWN)
+
+
+def test_start_afresh_where_nothing_is_published_has_no_effect(caplog):
+    PublishedParameters(INITIAL).publish(RANDOM, 0, "", Lineage("aaaa", is_afresh=True))
+    assert "--start-afresh has no effect: there is nothing that training aaaa" in caplog.text
+
+
 def test_a_learner_that_was_killed_goes_back_to_its_last_checkpoint(parameters, caplog):
     parameters.publish(RANDOM, 4000, "", OWN)
     assert values(parameters) == RANDOM.tolist()
@@ -81,7 +97,7 @@ def test_one_that_shows_no_lineage_goes_forward_alone(shown):
     parameters = PublishedParameters(INITIAL)
     for step in (0, 100, 100):
         parameters.publish(TRAINED, step, "", shown)
-    with pytest.raises(NotContinued, match="step 5 of a training without a name.*step 100 is"):
+    with pytest.raises(NotContinued, match=r"step 5 of a training without a name.*step 100 is"):
         parameters.publish(RANDOM, 5, "", shown)
     assert values(parameters) == TRAINED.tolist()
 

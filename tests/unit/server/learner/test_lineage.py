@@ -69,7 +69,7 @@ class Sharing:
         self.taken = parameter_server.get().vector
 
 
-def test_learners_that_share_gradients_do_not_lose_theirs_to_an_empty_parameter_server():
+def test_learners_that_share_gradients_do_not_lose_theirs_to_an_empty_parameter_server(caplog):
     store = ParameterStore(np.zeros(2, np.float32), SGD(2, 0.0), lambda _: 1.0)
     service, learner = ParameterService(store, NullMetrics()), Sharing()
     with pytest.raises(ConfigurationError, match=r"its step 500,.*version 0.*--start-afresh"):
@@ -77,6 +77,9 @@ def test_learners_that_share_gradients_do_not_lose_theirs_to_an_empty_parameter_
     assert learner.taken is None
     connect_restored(learner, service, 0, is_afresh=False)
     connect_restored(learner, service, 500, is_afresh=True)
+    assert not caplog.records
+    connect_restored(learner, service, 0, is_afresh=True)
+    assert "--start-afresh has no effect" in caplog.text
     store.apply(np.ones(2, np.float32), 1)
     connect_restored(learner, service, 500, is_afresh=False)
     assert learner.taken.tolist() == [-1, -1]
