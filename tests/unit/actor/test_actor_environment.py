@@ -50,7 +50,7 @@ def test_a_reward_is_one_number_of_any_type():
 
 def test_floats_of_64_bits_stay_so_whatever_the_space_says():
     environment = Reused()
-    environment.place = np.zeros(1)
+    environment.reset = lambda **_: (np.float64([1_764_280_000]), {})
     environment.step = lambda _: (np.float64([1_764_280_010]), 1.0, False, False, {})
     seen = ActorEnvironment(environment)
     for state in (seen.reset(0)[0], seen.step(0).state):
