@@ -14,7 +14,7 @@ from relaax.actor.module_dict import Module, ModuleDict, ParameterArrays
 from relaax.actor.session import TRAINING, ActorMode, ActorSession, PeriodicTracker, require_mode
 from relaax.algorithm_base import ConfigBase, EvaluatedPolicy, FloatVector, PublishedInfo
 from relaax.client.action_masks import MaskReader, named_state
-from relaax.client.checks import single_number
+from relaax.client.checks import single_flag, single_number
 from relaax.client.gymnasium_actions import action_decoder
 from relaax.client.gymnasium_edges import keep_observations
 from relaax.client.gymnasium_executed import EXECUTED_ACTION, ExecutedActionReader
@@ -67,12 +67,13 @@ class ActorEnvironment:
         """Take an action; ``UnusableAction`` for one that does not fit."""
         number = action.item() if isinstance(action, np.generic) else action
         made = self._decode(number)
-        observation, reward, terminated, truncated, info = self.environment.step(made)
+        observation, reward, *ended, info = self.environment.step(made)
+        terminated, truncated = map(single_flag, ("terminated", "truncated"), ended)
         return Outcome(
             state=self._encode(observation) if terminated else self._seen(observation, info),
             reward=single_number("the reward", reward),
-            terminated=bool(terminated),
-            truncated=bool(truncated) and not terminated,
+            terminated=terminated,
+            truncated=truncated and not terminated,
             info=info,
             executed=self._executed.of_one(info, made, number),
         )

@@ -51,6 +51,16 @@ def single_number(what: str, value: Any) -> float:
     raise TypeError(f"{what} is {reprlib.repr(value)}{shape}, it must be a number")
 
 
+def single_flag(what: str, value: Any) -> bool:
+    """Return a flag, or the only one in an array; False for None, TypeError for anything else."""
+    if type(value) is bool or value is None:
+        return bool(value)  # as nearly always
+    array = as_numbers(value)
+    if array is None or array.size != 1:
+        raise TypeError(f"{what} is {reprlib.repr(value)}, it must be true or false")
+    return bool(array.item())
+
+
 def as_array(state: Any) -> Array | None:
     """Return a state as an array of numbers; None for anything else.
 
@@ -201,15 +211,18 @@ def _checked_rows(what: str, rows: Any, count: int) -> Array:
 
 
 def checked_flags(what: str, flags: Any, count: int) -> npt.NDArray[np.bool_]:
-    """Return ``flags`` as bool [count], all False for None; ValueError for anything else."""
+    """Return ``flags`` as bool [count], all False for None; ValueError for anything else.
+
+    Each may be a flag, or an array with one.
+    """
     if flags is None:
         return np.zeros(count, np.bool_)
     array = as_numbers(flags)
     if array is None:
         raise ValueError(f"{what} is {count} flags: {why_no_numbers(what, flags)}")
-    if array.shape != (count,):
+    if array.size != count or (count > 1 and len(array) != count):
         raise ValueError(f"{what} is {count} flags, not an array of shape {array.shape}")
-    return array.astype(np.bool_)
+    return array.astype(np.bool_).reshape(count)
 
 
 def checked_steps(steps: Steps, environments: int) -> Steps:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from relaax.client.action_masks import MaskReader
-from relaax.client.checks import single_number
+from relaax.client.checks import single_flag, single_number
 from relaax.client.gymnasium_actions import action_decoder, action_space_as_json
 from relaax.client.gymnasium_edges import keep_observations
 from relaax.client.gymnasium_executed import ExecutedActionReader
@@ -44,14 +44,15 @@ class GymnasiumSimulator:
     def apply(self, action: Any) -> Step:
         """Make a step."""
         made = self._decode(action)
-        observation, reward, is_terminated, is_truncated, info = self._environment.step(made)
+        observation, reward, terminated, truncated, info = self._environment.step(made)
+        is_terminated = single_flag("terminated", terminated)
         executed = self._executed.of_one(info, made, action)
         state = self._encode(observation)
         return Step(
             single_number("the reward", reward),
             state if is_terminated else self._masks.beside(state, info),
             is_terminated,
-            is_truncated,
+            single_flag("truncated", truncated),
             executed,
         )
 

@@ -13,7 +13,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from relaax.client.checks import single_number
+from relaax.client.checks import single_flag, single_number
 from relaax.client.gymnasium_factory import Environment
 from relaax.client.gymnasium_observations import KeptObservations
 from relaax.errors import ConfigurationError
@@ -46,7 +46,7 @@ def keep_and_check(
     TypeError or ValueError for what cannot be sent, and for a reward or a flag that is none.
     """
     check = _Check(name, observations, note)
-    _replace(environment, check, check.reward)
+    _replace(environment, check, check.reward, check.flag)
     keep_observations(environment)
 
 
@@ -99,6 +99,10 @@ class _Check:
         """Return a reward as a number."""
         return single_number(f"{self.name}: the reward", reward)
 
+    def flag(self, what: str, flag: Any) -> bool:
+        """Return whether an episode has ended so."""
+        return single_flag(f"{self.name}: {what}", flag)
+
 
 @dataclass(frozen=True)
 class _Reset:
@@ -119,16 +123,28 @@ class _Step:
     step: Callable[[Any], Any]
     seen: _Replaced
     earned: _Replaced
+    ended: Callable[[str, Any], Any]
 
     def __call__(self, action: Any) -> Any:
-        observation, reward, *others = self.step(action)
-        return self.seen(observation), self.earned(reward), *others
+        observation, reward, terminated, truncated, info = self.step(action)
+        return (
+            self.seen(observation),
+            self.earned(reward),
+            self.ended("terminated", terminated),
+            self.ended("truncated", truncated),
+            info,
+        )
 
 
-def _replace(layer: Any, seen: _Replaced, earned: _Replaced = lambda reward: reward) -> None:
+def _replace(
+    layer: Any,
+    seen: _Replaced,
+    earned: _Replaced = lambda reward: reward,
+    ended: Callable[[str, Any], Any] = lambda what, flag: flag,
+) -> None:
     """Replace what ``layer`` returns, unless that was done before."""
     if not isinstance(vars(layer).get("step"), _Step):
-        layer.reset, layer.step = _Reset(layer.reset, seen), _Step(layer.step, seen, earned)
+        layer.reset, layer.step = _Reset(layer.reset, seen), _Step(layer.step, seen, earned, ended)
 
 
 def _layers(environment: Any) -> Iterator[Any]:

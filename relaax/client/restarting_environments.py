@@ -58,11 +58,11 @@ class RestartingEnvironments(VectorEnv[Any, Any, Any]):  # type: ignore[misc]  #
         self.action_space = environments.action_space
         self.metadata = {**environments.metadata, "autoreset_mode": AutoresetMode.SAME_STEP}
         self._envs: list[Environment] = list(environments.envs)
+        self._names = names
         self._kept = KeptObservations(environments.single_observation_space)
         for index in range(environments.num_envs):
             self._keep_and_check(index)
         self._make = list(environments.env_fns)
-        self._names = names
         self._seeds = seeds
         self._observer = observer or RunObserver()
         self._clock = clock
@@ -136,7 +136,7 @@ class RestartingEnvironments(VectorEnv[Any, Any, Any]):  # type: ignore[misc]  #
         self._add_info(infos, info, index)
 
     def _keep_and_check(self, index: int) -> None:
-        keep_and_check(self._envs[index], f"environment {index}", self._kept)
+        keep_and_check(self._envs[index], self._names[index], self._kept)
 
     def _make_again(self, index: int, infos: dict[str, Any]) -> None:
         def make() -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from relaax.client.act_latency import ActLatency
-from relaax.client.checks import single_number
+from relaax.client.checks import single_flag, single_number
 from relaax.client.failure import Failure
 from relaax.client.restarts import RESTARTS
 from relaax.client.rlx_client import Client
@@ -96,10 +96,10 @@ class SimulatorRunner:
             reward = single_number("the reward", step.reward)
             episode.add_step(reward)
             self._observer.on_step()
-            if step.is_terminated:
+            if single_flag("terminated", step.is_terminated):
                 self._client.reset(reward, action=step.executed)
                 return True
-            if step.is_truncated:
+            if single_flag("truncated", step.is_truncated):
                 self._client.truncate(reward, step.state, action=step.executed)
                 return True
             action = self._latency.timed(

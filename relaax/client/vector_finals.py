@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import SyncVectorEnv
 
-from relaax.client.action_masks import ACTION_MASK, MaskReader
+from relaax.client.action_masks import MaskReader
 from relaax.client.gymnasium_edges import keep_and_check
 from relaax.client.gymnasium_factory import Environments
 from relaax.client.gymnasium_observations import KeptObservations, StateEncoder
@@ -51,7 +51,7 @@ class FinalObservations:
         encoded = [self._encode(row) for row in rows]
         finals: Observations = mapped(lambda *parts: np.stack(parts), *encoded)
         self._require_others(truncated, finals, states)
-        return masks.beside_rows(finals, _final_infos(infos, truncated), truncated)
+        return masks.beside_rows(finals, infos_by_name(infos.get("final_info")), truncated)
 
     def _require_others(
         self, truncated: npt.NDArray[np.int64], finals: Observations, states: Observations
@@ -101,9 +101,20 @@ def _row(rows: Any, index: int) -> Any:
     return rows[index]
 
 
-def _final_infos(infos: Mapping[str, Any], wanted: npt.NDArray[np.int64]) -> Mapping[str, Any]:
-    """Return what infos say of the last step of episodes, in the form of infos."""
-    held = infos.get("final_info")
-    if held is None or isinstance(held, dict):
-        return held or {}
-    return {ACTION_MASK: {index: held[index].get(ACTION_MASK) for index in wanted.tolist()}}
+def infos_by_name(infos: Any) -> Mapping[str, Any]:
+    """Return what is known of N environments by name: of older ones there is a list of N dicts."""
+    if infos is None or isinstance(infos, Mapping):
+        return infos or {}
+    found: dict[str, Any] = {}
+    for index, info in enumerate(infos):
+        for name, value in (info or {}).items():
+            found.setdefault(name, np.full(len(infos), None, np.object_))[index] = value
+    return found
+
+
+def infos_of_ends(infos: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what is known of the last steps of episodes that have ended, by name.
+
+    Without ``final_info``, as where episodes start in the step that follows, that is ``infos``.
+    """
+    return infos_by_name(infos["final_info"]) if "final_info" in infos else infos

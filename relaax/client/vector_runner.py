@@ -1,7 +1,7 @@
 """Drives Gymnasium's vector environments through a ``VectorClient``."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from relaax.client.restarts import RESTARTS
 from relaax.client.run_result import STOPPED, RunOutcome, RunResult, result_of_failure
 from relaax.client.simulator import EpisodeSummary, RunObserver
 from relaax.client.vector_client import VectorClient, end_flags
-from relaax.client.vector_finals import FinalObservations
+from relaax.client.vector_finals import FinalObservations, infos_by_name, infos_of_ends
 from relaax.errors import ConfigurationError
 from relaax.observations import Observations, mapped
 from relaax.steps import EXECUTED, START, Steps
@@ -89,8 +89,9 @@ class VectorRunner:
         self._episodes = episodes
         while True:
             self._observer.environment_begins()
-            observations, infos = self._environments.reset(seed=self._seed)
+            observations, found = self._environments.reset(seed=self._seed)
             self._observer.environment_returned()
+            infos = infos_by_name(found)
             self._seed = None
             require_numpy(observations)
             self._masks.begin(infos)
@@ -151,13 +152,13 @@ class VectorRunner:
             )
         )
 
-    def _executed_by_all(self, infos: dict[str, Any], is_over: Array, made: Any) -> Array | None:
+    def _executed_by_all(self, infos: Mapping[str, Any], is_over: Array, made: Any) -> Array | None:
         """Return all executed actions [N, ...]; None where they are those that were sent.
 
         Where an episode ended, Gymnasium has what is known of its last step in ``final_info``.
         """
         sent, executed = self._actions, None
-        for of, known in ((~is_over, infos), (is_over, infos.get("final_info", infos))):
+        for of, known in ((~is_over, infos), (is_over, infos_of_ends(infos))):
             others, actions = self._executed.of_many(known, of, made, sent)
             if len(actions):
                 executed = sent.copy() if executed is None else executed
@@ -201,7 +202,7 @@ class VectorRunner:
             as_rewards(rewards, self._count),
             checked_flags("terminated", terminated, self._count),
             checked_flags("truncated", truncated, self._count),
-            infos,
+            infos_by_name(infos),
         )
 
     def _steps_of_some(
@@ -211,7 +212,7 @@ class VectorRunner:
         flags: Array,
         finals: Any,
         executed: Array | None,
-        infos: dict[str, Any],
+        infos: Mapping[str, Any],
     ) -> Steps:
         """Return what happened where some are absent, or begin after they were made again.
 

@@ -106,7 +106,7 @@ FAULTS = {
     "a reward of NaN": (returns(2, NAN), "ValueError: the reward is nan, "),
     "no reward": (
         returns(2, None),
-        "TypeError: environment 0: the reward is None, it must be a number",
+        "TypeError: environment 0 (Corridor): the reward is None, it must be a number",
     ),
 }
 

@@ -10,6 +10,7 @@ from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 from relaax.client import Client, VectorClient
 from relaax.client.gymnasium_runner import GymnasiumRunner
+from relaax.client.restarting_environments import RestartingEnvironments
 from relaax.client.run_result import RunOutcome
 from relaax.client.vector_runner import VectorRunner
 from relaax.errors import ConfigurationError
@@ -255,6 +256,57 @@ def test_a_reward_is_one_number_in_both_kinds_of_runners(server, reward):
         play()
     assert all(set(each.rewards) <= {0, 1} for each in server.steps)
     assert sum(each.rewards[-1] for each in server.steps) == 2 * LIMIT
+
+
+class Flagged(Reused):
+    """Says whether an episode has ended in the form that ``as_flag`` returns."""
+
+    def __init__(self, as_flag):
+        super().__init__()
+        self.as_flag = as_flag
+
+    def step(self, action):
+        observation, reward, *ended, info = super().step(action)
+        return observation, reward, *map(self.as_flag, ended), info
+
+
+WAYS = (
+    lambda environments: environments,
+    lambda environments: RestartingEnvironments(environments, ["environment 0", "environment 1"]),
+)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "as_flag",
+    [
+        lambda flag: np.array([flag]),
+        lambda flag: [[int(flag)]],
+        np.float32,
+        lambda flag: flag or None,
+    ],
+)
+def test_a_flag_is_one_truth_value_however_many_share_a_connection(server, way, as_flag):
+    with Client(server.url) as client:
+        GymnasiumRunner(Flagged(as_flag), client).run(episodes=1)
+    alone = seen_in_the_first_environment(server.steps)
+    del server.steps[:]
+    both = SyncVectorEnv([lambda: Flagged(as_flag)] * 2, autoreset_mode=MODES[0])
+    played(way(both), server, 2)
+    acting, finals = seen_in_the_first_environment(server.steps)
+    assert (acting[:LIMIT], finals) == alone == ([START, 1, 2, 3, 4], [5])
+
+
+def test_any_other_flag_is_refused_by_name_in_all_runners(server):
+    def odd():
+        return Flagged(lambda flag: np.array([flag, flag]))
+
+    both = SyncVectorEnv([Reused, odd], autoreset_mode=MODES[0])
+    with Client(server.url) as client, pytest.raises(TypeError, match=r"^terminated is .*true or f"):
+        GymnasiumRunner(odd(), client).run(1)
+    for way in WAYS:
+        with pytest.raises(TypeError, match=r"environment 1: terminated is array\(\[False, False"):
+            played(way(both), server, 1)
 
 
 @pytest.mark.parametrize("reward", [np.ones(2), 1j, "1", None])
