@@ -6,8 +6,9 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 from gymnasium.vector.utils import concatenate, create_empty_array
+from gymnasium.wrappers.vector import DictInfoToList
 
 from relaax.client import Client, Failure, VectorClient
 from relaax.client.environment_runner import GymnasiumRunner
@@ -166,14 +167,30 @@ def test_a_runner_reports_what_the_info_says_if_it_is_another_action(server):
     ]
 
 
+class Older(VectorWrapper):
+    """Has ``final_info`` as an array of dicts, as Gymnasium had it before."""
+
+    def step(self, actions):
+        *outcome, infos = super().step(actions)
+        if "final_info" in infos:
+            ends = infos["final_info"]
+            rows = zip(ends["executed_action"], ends["_executed_action"], strict=True)
+            ends = [
+                {"executed_action": action} if has_ended else None for action, has_ended in rows
+            ]
+            infos["final_info"] = np.array(ends, object)
+        return *outcome, infos
+
+
+@pytest.mark.parametrize("wrap", [lambda environments: environments, Older, DictInfoToList])
 @pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP])
-def test_a_vector_runner_reports_it_for_the_step_that_it_was_executed_in(server, mode):
+def test_a_vector_runner_reports_it_for_the_step_that_it_was_executed_in(server, mode, wrap):
     """Also in an episode's last step, and never of the ``info`` of the next one's start."""
     environments = SyncVectorEnv(
         [lambda: Overruled(3), lambda: Overruled(2, "truncated")], autoreset_mode=mode
     )
     with VectorClient(server.url, 2) as client:
-        VectorRunner(environments, client).run(episodes=3)
+        VectorRunner(wrap(environments), client).run(episodes=3)
     # By environment: what each step executed, 1 where nothing is said.
     executed = [[], []]
     for steps in server.steps:

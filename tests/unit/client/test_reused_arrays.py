@@ -302,7 +302,7 @@ def test_any_other_flag_is_refused_by_name_in_all_runners(server):
         return Flagged(lambda flag: np.array([flag, flag]))
 
     both = SyncVectorEnv([Reused, odd], autoreset_mode=MODES[0])
-    with Client(server.url) as client, pytest.raises(TypeError, match=r"^terminated is .*true or f"):
+    with Client(server.url) as client, pytest.raises(TypeError, match=r"^terminated is .*true or"):
         GymnasiumRunner(odd(), client).run(1)
     for way in WAYS:
         with pytest.raises(TypeError, match=r"environment 1: terminated is array\(\[False, False"):
