@@ -72,8 +72,15 @@ def hangs_and_cannot_be_interrupted(index: int, report: ProcessReport) -> RunRes
 
 
 def fails(index: int, report: ProcessReport) -> RunResult:
-    """Fail after a step, each time; other indices stay."""
+    """Fail after a step, each time."""
     report.on_step()
+    raise OSError(f"game {index} is gone")
+
+
+def loses_one(index: int, report: ProcessReport) -> RunResult:
+    """Lose one of its environments, and finish with the others; process 0 loses all."""
+    report.on_step()
+    report.on_lost("environment 3 failed")
     if index == 0:
         raise OSError("the game is gone")
-    return stays(index, report)
+    return RunResult(RunOutcome.TRAINING_OVER, "the training is over")

@@ -31,9 +31,16 @@ class Restart:
     message: str
 
 
-ProcessEvent: TypeAlias = bool | EpisodeSummary | Restart | RunResult
+@dataclass(frozen=True)
+class Lost:
+    """An environment of a process has failed too often; the others play on."""
+
+    message: str
+
+
+ProcessEvent: TypeAlias = bool | EpisodeSummary | Restart | Lost | RunResult
 """What a process sends: whether it is connected, an episode that is over, an environment that is
-made again, how its run ended."""
+made again or is lost, how its run ended."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +89,10 @@ class ProcessReport(RunObserver):
     def on_restart(self, message: str) -> None:
         """Send the message."""
         self._send(Restart(message))
+
+    def on_lost(self, message: str) -> None:
+        """Send the message."""
+        self._send(Lost(message))
 
     def on_connected(self) -> None:
         """Report that there is a session."""

@@ -12,8 +12,8 @@ from ctypes import c_double, c_uint64
 from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any
 
-from relaax.client.child_process import Memory, ProcessEvent, ProcessTask, Restart, run_task
-from relaax.client.restarts import FailedTooOften, Restarts, restart_message
+from relaax.client.child_process import Lost, Memory, ProcessEvent, ProcessTask, Restart, run_task
+from relaax.client.restarts import FailedTooOften, Restarts, lost_message, restart_message
 from relaax.client.run_progress import RunProgress
 from relaax.client.run_result import RunOutcome, RunResult
 from relaax.client.simulator import EpisodeSummary
@@ -34,7 +34,8 @@ class EnvironmentProcesses:
 
     A process whose environment fails, or that dies, is started again if it has made a step before;
     so is one of which an environment of ``env`` has not returned for ``timeout_s`` seconds, and
-    cannot be interrupted.
+    cannot be interrupted. Where that happens too often its environments are lost, and the other
+    processes go on.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class EnvironmentProcesses:
             for event in process.receive():
                 self._take(process, event)
         self._progress.steps = sum(process.steps.value for process in self._processes)
+        self._progress.lost = sum(process.lost for process in self._processes)
         self._progress.connected = sum(
             process.environments for process in self._processes if process.is_connected
         )
@@ -100,6 +102,9 @@ class EnvironmentProcesses:
                 self._progress.add_episode(event)
             case Restart():
                 self._note_restart(event.message)
+            case Lost():
+                process.environments -= 1
+                _log.warning("%s", event.message)
             case RunResult():
                 self._note_end(process, event)
 
@@ -117,6 +122,10 @@ class EnvironmentProcesses:
                 result = RunResult(RunOutcome.FAILED, result.message)
         process.is_running = False
         self.results.append(result)
+        if result.outcome is RunOutcome.FAILED_TOO_OFTEN:
+            process.environments = 0
+            if self.is_running:
+                _log.warning("%s", lost_message(FailedTooOften(result.message)))
 
     def _note_restart(self, message: str) -> None:
         _log.warning("%s", message)
@@ -135,7 +144,7 @@ class _EnvironmentProcess:
         env: str,
         timeout_s: float | None,
     ) -> None:
-        self.environments = sizes[index]
+        self.environments = self._size = sizes[index]
         #: Whether its task is not over, and whether there is a process now that does it.
         self.is_running = self.is_there = True
         self.is_connected = False
@@ -158,6 +167,7 @@ class _EnvironmentProcess:
         )
         self._busy_since.value = 0.0
         self._is_killed = False
+        self.environments = self._size  # a new process makes all
         self.pipe, theirs = self._context.Pipe(duplex=False)
         self._process: SpawnProcess = self._context.Process(
             target=run_task, args=(self._task, self._index, theirs, memory), daemon=True
@@ -165,6 +175,11 @@ class _EnvironmentProcess:
         self._process.start()
         theirs.close()
         self.is_there = True
+
+    @property
+    def lost(self) -> int:
+        """How many of its environments are not made again."""
+        return self._size - self.environments
 
     def look_after(self) -> None:
         """Start the process again, if it is time to; interrupt an environment that hangs."""

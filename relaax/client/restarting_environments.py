@@ -17,7 +17,7 @@ from relaax.client.checks import checked_reward
 from relaax.client.gymnasium_edges import keep_and_check
 from relaax.client.gymnasium_factory import Environment, Environments
 from relaax.client.gymnasium_observations import KeptObservations
-from relaax.client.restarts import Restarts, in_words, restart_message
+from relaax.client.restarts import FailedTooOften, Restarts, in_words, lost_message, restart_message
 from relaax.client.simulator import RunObserver
 from relaax.errors import RelaaxError
 
@@ -36,11 +36,12 @@ class RestartingEnvironments(VectorEnv[Any, Any, Any]):  # type: ignore[misc]  #
     An environment fails when it raises or exits, when it hangs and is interrupted, and when it
     returns a number that is not finite. Its episode is given up; the others play on, also in the
     pause before it is made again. ``RESTARTED`` and ``ABSENT`` are in the infos of such a step.
-    FailedTooOften where that happens again and again. What an environment raises that has never
-    made a step is raised: no other start would help.
+    One of which that happens again and again is lost: it stays absent, and the others play on;
+    FailedTooOften where none is left. What an environment raises that has never made a step is
+    raised: no other start would help.
 
     names: what each is called in messages. seeds: returns the seed of environment k that is made
-    again for the n-th time. ``observer`` is told of each restart.
+    again for the n-th time. ``observer`` is told of each restart and loss.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class RestartingEnvironments(VectorEnv[Any, Any, Any]):  # type: ignore[misc]  #
         count = environments.num_envs
         self._restarts = [Restarts(clock) for _ in range(count)]
         self._has_stepped = np.zeros(count, np.bool_)
-        #: When those are made again that have failed; infinite for all others.
+        #: When those are made again that have failed: NaN for never, infinite for all others.
         self._due = np.full(count, np.inf)
         self._observed: list[Any] = [None] * count
 
@@ -84,7 +85,7 @@ class RestartingEnvironments(VectorEnv[Any, Any, Any]):  # type: ignore[misc]  #
         for index, own in enumerate(seeds):
             if np.isinf(self._due[index]):
                 self._try(index, partial(self._start, index, infos, own))
-            while not np.isinf(self._due[index]):
+            while np.isfinite(self._due[index]):
                 self._wait(max(self._due[index] - self._clock(), 0.0))
                 self._make_again(index, infos)
         return self._together(), infos
@@ -98,7 +99,7 @@ class RestartingEnvironments(VectorEnv[Any, Any, Any]):  # type: ignore[misc]  #
         self._ended = np.zeros((2, count), np.bool_)
         was_absent = ~np.isinf(self._due)
         if was_absent.all():
-            self._wait(max(float(self._due.min()) - self._clock(), 0.0))
+            self._wait(max(float(np.nanmin(self._due)) - self._clock(), 0.0))
         for index, action in enumerate(iterate(self.action_space, actions)):
             if not was_absent[index]:
                 self._try(index, partial(self._step, index, action, infos))
@@ -166,11 +167,24 @@ class RestartingEnvironments(VectorEnv[Any, Any, Any]):  # type: ignore[misc]  #
         name, restarts = self._names[index], self._restarts[index]
         traceback.print_exception(error)
         _close(self._envs[index])
-        pause_s = restarts.next_pause_s(name, in_words(error))
+        try:
+            pause_s = restarts.next_pause_s(name, in_words(error))
+        except FailedTooOften as too_often:
+            self._lose(index, too_often)
+            return
         self._due[index] = self._clock() + pause_s
         message = restart_message(name, in_words(error), pause_s, restarts.count)
         _log.warning("%s", message)
         self._observer.on_restart(message)
+
+    def _lose(self, index: int, error: FailedTooOften) -> None:
+        """Never make an environment again; raise ``error`` where no other one is left."""
+        self._due[index] = np.nan
+        if np.isnan(self._due).all():
+            raise error
+        message = lost_message(error)
+        _log.warning("%s", message)
+        self._observer.on_lost(message)
 
     def _together(self) -> Any:
         """Return all observations in arrays of their own: those of another where there is none."""

@@ -24,7 +24,7 @@ class EnvironmentHangs(RuntimeError):
 
 
 class FailedTooOften(RelaaxError):
-    """An environment has failed again and again."""
+    """An environment has failed again and again: it is lost, and not made again."""
 
 
 class Restarts:
@@ -57,6 +57,11 @@ class Restarts:
 def in_words(error: BaseException) -> str:
     """Return what an environment has raised."""
     return f"{type(error).__name__}: {error}".rstrip(": ")
+
+
+def lost_message(error: FailedTooOften) -> str:
+    """Return the line that says that an environment is lost, and the others play on."""
+    return f"{error}. It is not made again: it is lost, and the others play on"
 
 
 def restart_message(name: str, why: str, pause_s: float, count: int) -> str:

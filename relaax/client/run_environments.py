@@ -25,9 +25,6 @@ _log = logging.getLogger(__name__)
 
 _POLL_S = 0.2
 
-#: A process that ends so ends all others.
-_ENDS_THE_RUN = (RunOutcome.UNUSABLE, RunOutcome.FAILED_TOO_OFTEN)
-
 
 class HealthFile:
     """Touches ``path`` while environments make steps, or wait for a server.
@@ -73,12 +70,17 @@ def conclude(
 
     0: the episodes or the training are over, the run was stopped, or the server answered once and
     then no more: one that speaks version 1 closes so when the training is over. 1: the server was
-    never reached, or an error ended a process. 2: an environment cannot be made or used.
+    never reached, or an error ended a process. 2: an environment cannot be made or used. One that
+    was lost, since it has failed too often, is an error where the others have not played on to the
+    end of the training.
     """
     if was_stopped:
         print("stopped")
         return 0
-    failures = (RunOutcome.FAILED_TOO_OFTEN, RunOutcome.FAILED, RunOutcome.FAULT)
+    played_on = _with(RunOutcome.TRAINING_OVER, results) or _with(RunOutcome.SERVER_LOST, results)
+    failures = [RunOutcome.FAILED, RunOutcome.FAULT]
+    if not played_on:
+        failures.insert(0, RunOutcome.FAILED_TOO_OFTEN)
     for outcome, status in ((RunOutcome.UNUSABLE, 2), *((failure, 1) for failure in failures)):
         if _with(outcome, results):
             _complain(outcome, results)
@@ -159,7 +161,8 @@ def run_environments(
     for so long has failed; None waits.
 
     The status is that of ``conclude``. SIGINT and SIGTERM end the processes, and so does an
-    environment that cannot be made or used, or has failed too often.
+    environment that cannot be made or used. One that has failed too often is lost: the others play
+    on.
     """
     if is_in_one_process():
         return _run_here(task, sizes[0], server, evaluates)
@@ -168,7 +171,7 @@ def run_environments(
     health = None if health_file is None else HealthFile(health_file)
     watched = EnvironmentProcesses(task, sizes, progress, env, environment_timeout_s)
     with _stop_signals() as signals, watched as processes:
-        while processes.is_running and not signals and not processes.has(*_ENDS_THE_RUN):
+        while processes.is_running and not signals and not processes.has(RunOutcome.UNUSABLE):
             processes.listen(_POLL_S)
             display.refresh()
             if health is not None:

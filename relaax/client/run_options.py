@@ -113,8 +113,8 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="make an environment again that takes longer for a step, or for the start of an "
         "episode (default %(default)g; 0: wait for ever), as one that raises or exits, or returns "
-        f"a number that is not finite; it ends the program if that happens {MOST_RESTARTS + 1} "
-        f"times within {WITHIN_S:g} s",
+        f"a number that is not finite; it is lost if that happens {MOST_RESTARTS + 1} times within "
+        f"{WITHIN_S:g} s, and the others play on",
     )
     parser.add_argument(
         "--health-file",

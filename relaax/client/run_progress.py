@@ -28,6 +28,8 @@ class RunProgress:
         self.steps = 0
         #: How often environments were made again.
         self.restarts = 0
+        #: How many were made again too often, and are gone.
+        self.lost = 0
         self._returns: deque[float] = deque(maxlen=_RETURNS_AVERAGED)
         #: Of all returns: their mean, the sum of squared distances from it, and the extremes.
         self._mean = self._squares = 0.0
@@ -62,6 +64,7 @@ class RunProgress:
             f"{self.episodes} episodes, mean return of the last {_RETURNS_AVERAGED}: {mean}, "
             f"{steps_per_second:.0f} steps/s"
             f"{f', {self.restarts} restarts of environments' if self.restarts else ''}"
+            f"{f', {self.lost} environments lost' if self.lost else ''}"
         )
 
     def live_line(self, steps_per_second: float) -> str:
@@ -75,6 +78,8 @@ class RunProgress:
             figures.append(Figure(sum(self._returns) / len(self._returns), "mean return"))
         if self.restarts:
             figures.append(Figure(self.restarts, "restarts"))
+        if self.lost:
+            figures.append(Figure(self.lost, "lost"))
         return str(LiveLine("environments", tuple(figures)))
 
 

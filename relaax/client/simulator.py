@@ -30,6 +30,9 @@ class RunObserver:
     def on_restart(self, message: str) -> None:
         """Called when an environment has failed and will be made again; ``message`` says so."""
 
+    def on_lost(self, message: str) -> None:
+        """Called when one environment of several is not made again, and the others play on."""
+
     def on_connected(self) -> None:
         """Called when the server has answered the first state of a session."""
 

@@ -99,12 +99,22 @@ def test_a_process_whose_environment_fails_plays_the_episodes_that_are_left(capl
     assert "environment 0 failed (OSError: the game is gone)" in caplog.text
 
 
-def test_an_environment_that_fails_again_and_again_ends_the_run_with_its_error(
-    capfd, monkeypatch
-) -> None:
+def test_environments_that_are_lost_are_counted_and_the_others_play_on(caplog, monkeypatch) -> None:
+    monkeypatch.setattr("relaax.client.restarts.MOST_RESTARTS", 0)
+    progress = RunProgress(5)
+    with EnvironmentProcesses(process_tasks.loses_one, [2, 3], progress, "Game-v1") as processes:
+        listen_until(processes, lambda: not processes.is_running)
+    assert progress.lost == 3
+    assert "3 environments lost" in progress.line(0.0)
+    assert processes.has(RunOutcome.TRAINING_OVER)
+    assert "environment 3 failed" in caplog.messages
+
+
+def test_the_run_ends_with_the_error_when_no_environment_is_left(capfd, monkeypatch) -> None:
     monkeypatch.setattr("relaax.client.restarts.MOST_RESTARTS", 1)
     status = run_environments(process_tasks.fails, [1, 1], "localhost:1", env="Game-v1")
     assert status == 1
     said = capfd.readouterr().err
+    assert "environment 1 (Game-v1) failed, and was made again 1 times within 600 s" in said
     assert "environment 0 (Game-v1) failed, and was made again 1 times within 600 s" in said
-    assert "OSError: the game is gone" in said
+    assert "OSError: game 0 is gone" in said

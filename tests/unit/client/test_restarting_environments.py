@@ -66,10 +66,13 @@ class Notes(RunObserver):
     may_exit = False
 
     def __init__(self):
-        self.messages, self.returns = [], []
+        self.messages, self.lost, self.returns = [], [], []
 
     def on_restart(self, message):
         self.messages.append(message)
+
+    def on_lost(self, message):
+        self.lost.append(message)
 
     def on_episode(self, summary):
         self.returns.append((summary.episode_return, summary.length))
@@ -167,6 +170,39 @@ def test_what_fails_again_and_again_ends_the_run_with_its_error(server):
         f"environment 0 (Corridor) failed, and was made again {MOST_RESTARTS} times within "
         f"{WITHIN_S:g} s before: ValueError: no memory"
     )
+
+
+def test_one_of_several_that_fails_again_and_again_is_lost_and_the_others_play_on(server, caplog):
+    notes, clock = Notes(), Clock()
+    environments = environments_of(
+        lambda _: Corridor(raises(ValueError("no memory")), at=2),
+        lambda _: Corridor(clock=clock),
+        notes=notes,
+        clock=clock,
+    )
+    with VectorClient(server.url, 2) as client:
+        runner = VectorRunner(environments, client, observer=notes)
+        assert runner.run(episodes=20).outcome is RunOutcome.FINISHED
+        made = len(notes.messages)
+        assert runner.run(episodes=40).outcome is RunOutcome.FINISHED
+    (message,) = notes.lost
+    assert message in caplog.messages
+    assert message == (
+        f"environment 0 (Corridor) failed, and was made again {MOST_RESTARTS} times within "
+        f"{WITHIN_S:g} s before: ValueError: no memory. It is not made again: it is lost, and the "
+        "others play on"
+    )
+    assert len(notes.messages) == made == MOST_RESTARTS
+    assert server.steps[-1].environments.tolist() == [1]
+    assert notes.returns == [(10.0, 4)] * 40
+
+
+def test_the_last_one_that_is_lost_ends_the_run_with_its_error(server):
+    environments = environments_of(
+        *[lambda _, at=at: Corridor(raises(ValueError(f"after {at}")), at=at) for at in (2, 3)]
+    )
+    with VectorClient(server.url, 2) as client, pytest.raises(FailedTooOften, match="after"):
+        VectorRunner(environments, client).run()
 
 
 def test_what_fails_before_its_first_step_is_raised_at_once():

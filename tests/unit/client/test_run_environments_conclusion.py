@@ -12,6 +12,7 @@ OVER = RunResult(RunOutcome.TRAINING_OVER, "the training is over")
 LOST = RunResult(RunOutcome.SERVER_LOST, "gave up")
 UNREACHED = RunResult(RunOutcome.UNREACHED, "cannot connect")
 FAILED = RunResult(RunOutcome.FAILED, "KeyError:\n 'speed'")
+TOO_OFTEN = RunResult(RunOutcome.FAILED_TOO_OFTEN, "environment 3 failed")
 UNUSABLE = RunResult(RunOutcome.UNUSABLE, "there is no such environment")
 
 
@@ -32,6 +33,9 @@ UNUSABLE = RunResult(RunOutcome.UNUSABLE, "there is no such environment")
         ([OVER, FAILED], True, False, 1, "", "KeyError: 'speed'\n"),
         ([UNREACHED] * 3, False, False, 1, "", "h:1\ncannot connect\n"),
         ([FINISHED, FAILED, FAILED], True, False, 1, "", "KeyError: 'speed'\n"),
+        ([TOO_OFTEN, TOO_OFTEN], True, False, 1, "", "environment 3 failed\n"),
+        ([TOO_OFTEN, FINISHED], True, False, 1, "", "environment 3 failed\n"),
+        ([TOO_OFTEN, OVER], True, False, 0, "at h:1 says that the training is over\n", ""),
         ([FAILED, UNUSABLE], True, False, 2, "", "there is no such environment\n"),
         ([UNUSABLE, FAILED], True, True, 0, "stopped\n", ""),
     ],
