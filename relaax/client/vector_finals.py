@@ -1,5 +1,6 @@
 """The last observations of episodes, of vector environments that start others in the same step."""
 
+import logging
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -16,6 +17,11 @@ from relaax.client.restarting_environments import RestartingEnvironments
 from relaax.errors import ConfigurationError
 from relaax.observations import Observations, arrays_in, mapped
 
+#: So many episodes in a row may end in the observation that the next one begins with.
+MOST_ALIKE = 10
+
+_log = logging.getLogger(__name__)
+
 _NEXT_STEP = "Or start episodes in the step that follows: autoreset_mode=AutoresetMode.NEXT_STEP"
 
 
@@ -29,14 +35,18 @@ class FinalObservations:
         self._encode = encode
         #: bool [N]: whose final observations are known to be no other episode's first.
         self._keeps = np.full(environments.num_envs, _keep_each(environments))
+        #: int [N]: how many final observations in a row were what the next episode began with.
+        self._alike = np.zeros(environments.num_envs, np.int64)
+        self._before: Observations | None = None
 
     def of(
         self, infos: Any, truncated: npt.NDArray[np.int64], states: Observations, masks: MaskReader
     ) -> Any:
         """Return the last observations [F, ...] of episodes that were cut off, from ``infos``.
 
-        states: [N, ...], which begin the next ones. None where no episode was cut off.
+        states: [N, ...], of each step; they begin the next episodes. None where none was cut off.
         """
+        before, self._before = self._before, states
         if not len(truncated):
             return None
         held = infos.get("final_obs", infos.get("final_observation"))
@@ -50,28 +60,56 @@ class FinalObservations:
             )
         encoded = [self._encode(row) for row in rows]
         finals: Observations = mapped(lambda *parts: np.stack(parts), *encoded)
-        self._require_others(truncated, finals, states)
+        self._require_others(truncated, finals, states, before)
         return masks.beside_rows(finals, infos_by_name(infos.get("final_info")), truncated)
 
     def _require_others(
-        self, truncated: npt.NDArray[np.int64], finals: Observations, states: Observations
+        self,
+        truncated: npt.NDArray[np.int64],
+        finals: Observations,
+        states: Observations,
+        before: Observations | None,
     ) -> None:
-        """Raise ConfigurationError for a final observation that is the next episode's first.
+        """Raise ConfigurationError for final observations that are the next episodes' first ones.
 
-        An environment that has had another one once keeps them.
+        An environment that has had another one once keeps them. Some episodes do end where they
+        begin, and an observation that was the same ``before`` the last step says nothing: only many
+        in a row are refused, and a warning says so at the first.
         """
-        is_same = np.ones(len(truncated), np.bool_)
-        for final, first in zip(arrays_in(finals), arrays_in(states), strict=True):
-            differs = final != first[truncated]
-            is_same &= ~differs.reshape(len(truncated), -1).any(axis=1)
-        self._keeps[truncated[~is_same]] = True
-        doubtful = truncated[~self._keeps[truncated]]
-        if len(doubtful):
+        firsts: Observations = mapped(lambda part: part[truncated], states)
+        self._keeps[truncated[_differ(finals, firsts)]] = True
+        doubtful = ~self._keeps[truncated]
+        if before is not None:
+            doubtful &= _differ(mapped(lambda part: part[truncated], before), firsts)
+        self._alike[truncated[doubtful]] += 1
+        for index in truncated[doubtful].tolist():
+            self._judge(index, int(self._alike[index]))
+
+    def _judge(self, index: int, alike: int) -> None:
+        what = (
+            f"info['final_obs'] of environment {index} is the first observation of the next episode"
+        )
+        if alike == MOST_ALIKE:
             raise ConfigurationError(
-                f"info['final_obs'] of environment {doubtful[0]} is the first observation of the "
-                "next episode: its reset fills the array that its step has returned. Let it return "
-                f"copies. {_NEXT_STEP}"
+                f"{what}, {MOST_ALIKE} times in a row: its reset fills the array that its step has "
+                f"returned. Let it return copies. {_NEXT_STEP}"
             )
+        if alike == 1:
+            _log.warning(
+                "%s: if its reset fills the array that its step has returned, let it return "
+                "copies; after %d times in a row it is refused",
+                what,
+                MOST_ALIKE,
+            )
+
+
+def _differ(some: Observations, others: Observations) -> npt.NDArray[np.bool_]:
+    """Return which of K observations differ: bool [K]."""
+    parts: list[npt.NDArray[np.bool_]] = [
+        (one != other).reshape(len(one), -1).any(axis=1)
+        for one, other in zip(arrays_in(some), arrays_in(others), strict=True)
+    ]
+    return np.any(parts, axis=0)
 
 
 def _keep_each(environments: Environments) -> bool:

@@ -1,5 +1,7 @@
 """Environments that fill one array again and again, and return it from ``reset`` and ``step``."""
 
+import itertools
+
 import gymnasium
 import numpy as np
 import pytest
@@ -155,14 +157,44 @@ def test_processes_that_start_in_the_next_step_need_no_copies(server, kind, shar
     assert seen_in_the_first_environment(server.steps) == ([START, 1, 2, 3, 4], [5])
 
 
-def test_processes_that_lose_the_final_observation_are_refused_by_name(server):
+def test_processes_that_lose_the_final_observation_are_refused_by_name(server, caplog):
     environments = AsyncVectorEnv([Fresh, Reused], autoreset_mode=AutoresetMode.SAME_STEP)
     with pytest.raises(
         ConfigurationError,
-        match=r"final_obs'\] of environment 1 is the first .*copies. Or .*NEXT_STEP",
+        match=r"final_obs'\] of environment 1 is the first .*, 10 times.*copies. Or .*NEXT_STEP",
     ):
-        played(environments, server, episodes=2)
+        played(environments, server, episodes=99)
     environments.close()
+    (warning,) = caplog.messages
+    assert "environment 1 is the first observation of the next episode: if" in warning
+
+
+class Returning(Reused):
+    """Starts at 0 and observes ``way``; at the end of it the episode is cut off."""
+
+    def __init__(self, *ways):
+        super().__init__()
+        self.ways = itertools.cycle(ways)
+
+    def reset(self, *, seed=None, options=None):
+        self.way = iter(next(self.ways))
+        return np.zeros(2, np.float32), {}
+
+    def step(self, action):
+        place = next(self.way)
+        return np.full(2, place, np.float32), 1.0, False, place in (0, 9), {}
+
+
+@pytest.mark.parametrize(
+    "ways",
+    [[[0]], [[1, 2, 0], [1, 2, 9]], [[1, 9], *[[1, 0]] * 12]],
+    ids=["bandit", "lake", "home"],
+)
+def test_episodes_of_processes_may_end_where_they_begin(server, ways):
+    environments = AsyncVectorEnv(
+        [lambda: Returning(*ways)] * 2, autoreset_mode=AutoresetMode.SAME_STEP
+    )
+    assert played(environments, server, episodes=40).outcome is RunOutcome.FINISHED
 
 
 def test_processes_that_keep_the_final_observation_are_played(server):
