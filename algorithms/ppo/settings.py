@@ -26,6 +26,9 @@ Range: TypeAlias = tuple[PositiveFloat, PositiveFloat]
 #: What one batch is kept in memory for, so that many environments may be within a rollout.
 BATCHES_STORED = 32
 
+#: A replay_size with places for fewer environments is doubted.
+FEW_ENVIRONMENTS = 32
+
 
 class PpoSettings(PolicySettings, FilterSettings):
     """The keys of the ``algorithm:`` section that do not depend on the kind of actions."""
@@ -178,6 +181,11 @@ class PpoSettings(PolicySettings, FilterSettings):
                 f"{self.max_global_step:,.0f}: it learns fewer than ten times"
             )
         yield from self._doubts_of_ranges()
+        if self.replay_size is not None and self._environments < FEW_ENVIRONMENTS:
+            yield (
+                f"replay_size: {self.replay_size:,} steps hold the rollouts of "
+                f"{self._environments} environments that play at once: those of more are dropped"
+            )
         if self.kl_stop is not None and self.kl_stop < self.kl_target and self._follows_target:
             yield (
                 f"kl_stop: {self.kl_stop:g} lies below kl_target, {self.kl_target:g}: batches are "
@@ -218,6 +226,12 @@ class PpoSettings(PolicySettings, FilterSettings):
     def steps_stored(self) -> int:
         """Steps that are stored, the default filled in."""
         return self.replay_size or (BATCHES_STORED + self.max_policy_lag) * self._batch_steps
+
+    @property
+    def _environments(self) -> int:
+        """How many environments have a place beside the batches that wait, a rollout each."""
+        waiting = (self.max_policy_lag + 1) * self.batch_steps
+        return (self.steps_stored - waiting) // (self.episode_len + self.burn_in + 1)
 
     @property
     def _batch_steps(self) -> int:

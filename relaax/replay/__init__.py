@@ -6,6 +6,7 @@
 ``schema``         what the columns are
 ``step_batch``     steps on their way to a storage
 ``writers``        who writes into which slot, and which step of it comes next
+``places``         which environments have room among the steps that are stored
 ``table``          which items there are, which are drawn, and what is read of them
 ``mixed``          batches that are made of parts of several tables
 ``views``          what is read of the steps around an item: transitions, windows, stacks of frames

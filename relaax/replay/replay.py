@@ -15,6 +15,7 @@ from relaax.replay.array_bytes import below, named
 from relaax.replay.gather import Empty
 from relaax.replay.learnt import LearntSteps
 from relaax.replay.mixed import Mixed
+from relaax.replay.places import Places
 from relaax.replay.saved import require_sound
 from relaax.replay.schema import Schema
 from relaax.replay.selectors.selector import FloatArray, IntArray
@@ -22,7 +23,7 @@ from relaax.replay.snapshot import Snapshot
 from relaax.replay.storage import ENDS, FINAL, GAP, NONE, START, Flags, Storage
 from relaax.replay.table import Sample, Table, TableState, require_priorities
 from relaax.replay.times import Rates, Times
-from relaax.replay.writers import MissingSteps, Slot, TooManyEnvironments, Writers
+from relaax.replay.writers import MissingSteps, Slot, Writers
 
 Array = npt.NDArray[Any]
 
@@ -65,6 +66,7 @@ class Replay:
         self._storage = storage
         self._tables = tables
         self._writers = writers
+        self._places = Places(storage.capacity, tables.values(), writers)
         #: How long inserting and drawing take, without waiting; the service adds what it does.
         self.times = Times()
         self._changed = threading.Condition()
@@ -149,6 +151,11 @@ class Replay:
             return self.schema
 
     @property
+    def most_environments(self) -> int:
+        """How many environments play at once of which all are learnt from."""
+        return self._places.most
+
+    @property
     def lease_s(self) -> float:
         """How often a writer must be heard of, so that it keeps its slots."""
         return self._writers.lease_s
@@ -187,8 +194,8 @@ class Replay:
         An episode that begins before the one before it has ended cuts that one off, and a ``GAP``
         does, too: what follows it lies in rows apart. Return the number of the step that must come
         next. NotReady if the tables do not take all steps within ``timeout_s``: those that they
-        have taken are known when they come again. UnknownWriter, MissingSteps, TooManyEnvironments;
-        ValueError for other columns.
+        have taken are known when they come again. Those of an environment that is refused a place
+        are dropped; see ``Places``. UnknownWriter, MissingSteps; ValueError for other columns.
         """
         self._settle({name: row.dtype for name, row in rows.items()})
         self.schema.check(rows, len(flags))
@@ -203,11 +210,15 @@ class Replay:
                     slot.may_have_gap = False
                     return slot.next_step
                 piece = _piece(flags, known, self._most_at_once)
-                if self._may_insert(slot, flags[piece]):
+                lack = self._places.lack(writer, slot)
+                if not lack and self._may_insert(slot, flags[piece]):
                     self._insert(slot, {name: rows[name][piece] for name in rows}, flags[piece])
                     known = piece.stop
+                elif lack and self._places.is_refused(writer, environment, slot, lack):
+                    slot.next_step = first + len(flags)
+                    break
                 elif not self._changed.wait(max(0.0, deadline - monotonic())):
-                    raise NotReady("the tables are full")
+                    raise NotReady(lack or "the tables are full")
             return self._drop(first + known, len(flags) - known)
 
     def sample(
@@ -382,8 +393,6 @@ class Replay:
     def _known(self, writer: str, environment: int, first: int) -> int:
         """Return how many steps from ``first`` on are stored; MissingSteps before that one."""
         slot = self._writers.slot(writer, environment)
-        if slot.next_step == 0:
-            self._require_room()
         if slot.next_step < first and slot.may_have_gap:
             self._skip(slot, first)
         if slot.next_step < first:
@@ -399,17 +408,6 @@ class Replay:
         self._lost_steps += first - slot.next_step
         slot.number, slot.next_step = self._writers.new_number(), first
         slot.may_have_gap = False
-
-    def _require_room(self) -> None:
-        """Raise TooManyEnvironments where no item of those that are connected would be complete."""
-        slots, capacity = self._writers.connected_slots(), self._storage.capacity
-        needed = max((table.least_rows(slots) for table in self._tables.values()), default=0)
-        if needed > capacity:
-            raise TooManyEnvironments(
-                f"{capacity} steps are stored here, of {slots} environments, whose steps would be "
-                f"gone before an item of them is complete: {needed} are needed at least; raise "
-                f"replay_size, or let fewer environments play"
-            )
 
     def _insert(self, slot: Slot, rows: Mapping[str, Array], flags: Flags) -> None:
         with self.times.of("insert"):

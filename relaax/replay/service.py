@@ -38,7 +38,7 @@ from relaax.replay.wire import (
     schema_of,
     state_message,
 )
-from relaax.replay.writers import MissingSteps, NoFreeSlot, TooManyEnvironments, UnknownWriter
+from relaax.replay.writers import MissingSteps, NoFreeSlot, UnknownWriter
 
 Array = npt.NDArray[Any]
 
@@ -61,7 +61,6 @@ _CODES: dict[type[Exception], grpc.StatusCode] = {
     MissingSteps: grpc.StatusCode.OUT_OF_RANGE,
     NoFreeSlot: grpc.StatusCode.UNAVAILABLE,
     ValueError: grpc.StatusCode.INVALID_ARGUMENT,
-    TooManyEnvironments: grpc.StatusCode.FAILED_PRECONDITION,
     ConfigurationError: grpc.StatusCode.INVALID_ARGUMENT,  # of columns that are none
 }
 

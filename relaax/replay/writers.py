@@ -8,7 +8,7 @@ from time import monotonic
 import numpy as np
 import numpy.typing as npt
 
-from relaax.errors import ConfigurationError, RelaaxError
+from relaax.errors import RelaaxError
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -25,10 +25,6 @@ class MissingSteps(RelaaxError):
     """Steps came before others that must be stored first."""
 
 
-class TooManyEnvironments(ConfigurationError):
-    """So few steps are stored that no item of so many environments would ever be complete."""
-
-
 class NoFreeSlot(RelaaxError):
     """Other writers have all slots; one becomes free when a writer ends or is silent."""
 
@@ -43,6 +39,9 @@ class Slot:
     next_step: int = 0
     #: Whether steps may be missing before the next ones: they were lost with a replay server.
     may_have_gap: bool = False
+    #: Whether its steps are stored, and until when it waits for that; see ``Places``.
+    has_place: bool = False
+    waits_until: float | None = None
 
 
 @dataclass
@@ -60,7 +59,7 @@ class _Writer:
     def restored(cls, contents: list[list[int]]) -> "_Writer":
         """Return the writer of ``contents``, whose next steps may be lost."""
         slots = {
-            environment: Slot(number, next_step, may_have_gap=True)
+            environment: Slot(number, next_step, may_have_gap=True, has_place=True)
             for environment, number, next_step in contents
         }
         return cls(slots, was_restored=True)
@@ -113,16 +112,26 @@ class Writers:
         self.require(name)
         self.open(name)
 
-    def connected_slots(self) -> int:
-        """Return how many slots the writers have that were heard of within half of the lease.
+    def now(self) -> float:
+        """Return the time by which leases end, in seconds."""
+        return self._clock()
+
+    @property
+    def counted_s(self) -> float:
+        """How long a writer of which nothing is heard counts as connected."""
+        return self.lease_s / 2
+
+    def connected_slots(self, of: str | None = None) -> int:
+        """Return how many slots with a place connected writers have; those ``of`` one, if given.
 
         Not those of before a restart, some of which may have ended with it.
         """
-        since = self._clock() - self.lease_s / 2
+        since = self._clock() - self.counted_s
         return sum(
-            len(each.slots)
-            for each in self._writers.values()
-            if each.seen >= since and not each.was_restored
+            slot.has_place
+            for name, each in self._writers.items()
+            if each.seen >= since and not each.was_restored and of in (None, name)
+            for slot in each.slots.values()
         )
 
     def slot(self, name: str, environment: int) -> Slot:

@@ -9,6 +9,9 @@ from relaax.server.common.available_memory import AvailableMemory
 
 _MIB = 2**20
 
+#: A replay in which so many environments have a place says nothing of them.
+FEW_ENVIRONMENTS = 1000
+
 
 def replay_in_memory(
     spec: ReplaySpec,
@@ -23,7 +26,18 @@ def replay_in_memory(
     """
     print(memory_of_replay(spec, is_saved, available), flush=True)
     replay = spec.make(random, lease_s)
+    if not replay.most_environments:
+        raise ConfigurationError(
+            f"replay_size: {spec.capacity:,} steps are too few: they would be gone before a batch "
+            "of them is complete"
+        )
     replay.take_memory()
+    if replay.most_environments < FEW_ENVIRONMENTS:
+        print(
+            f"replay_size: {spec.capacity:,} steps are learnt from of {replay.most_environments:,} "
+            "environments that play at once; those of more are dropped",
+            flush=True,
+        )
     return replay
 
 

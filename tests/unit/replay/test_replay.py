@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from time import monotonic
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from relaax.replay.specs import ReplaySpec, TableSpec
 from relaax.replay.storage import FINAL, GAP, NONE, START, Storage
 from relaax.replay.table import Table
 from relaax.replay.views import Transitions
-from relaax.replay.writers import MissingSteps, TooManyEnvironments, UnknownWriter, Writers
+from relaax.replay.writers import MissingSteps, UnknownWriter, Writers
 
 
 class Case:
@@ -351,18 +352,57 @@ def test_more_steps_than_are_stored_come_in_parts():
     assert len(replay) == 40
 
 
-def test_environments_of_which_no_item_would_ever_be_complete_are_refused_with_what_is_needed():
+def test_an_environment_too_many_of_one_writer_is_dropped_and_named_and_the_others_go_on(caplog):
     replay = replay_of(40, view=Transitions(4))
-    reason = "40 steps are stored here, of 9 environments, .*: 45 are needed at least"
+    for environment in range(9):
+        assert replay.append("w", environment, 0, *steps(0, 3, end=0)) == 3
+    assert replay.stats()["steps dropped"] == 3
+    (line,) = caplog.messages
+    assert "nothing is learnt from environment 8 of w: 40 steps are stored here, of 9" in line
+    assert "45 are needed at least; raise replay_size" in line
+    assert replay.append("w", 0, 3, *steps(3, 3, start=False)) == 6
+    assert replay.append("w", 8, 3, *steps(3, 3, start=False)) == 6
+    assert (replay.most_environments, replay.stats()["steps dropped"]) == (8, 6)
+
+
+def test_a_server_that_was_started_again_waits_until_its_predecessor_counts_no_more(caplog):
+    now, waits = [0.0], "of 9 environments, whose steps would be gone"
+    replay = replay_of(40, view=Transitions(4), clock=lambda: now[0])
+    play_8(replay, "w")
+    now[0] = 5.0
+    replay.open_writer("again", SCHEMA)
+    with pytest.raises(NotReady, match=waits):
+        replay.append("again", 0, 0, *steps(0, 3, end=0))
+    now[0] = replay.lease_s / 2 + 1
+    play_8(replay, "again")
+    assert (replay.stats()["steps dropped"], caplog.messages) == (0, [])
+
+
+def test_one_client_more_plays_without_being_learnt_from_until_another_one_leaves(caplog):
+    now = [0.0]
+    replay = replay_of(40, view=Transitions(4), clock=lambda: now[0])
+    play_8(replay, "w")
+    replay.open_writer("more", SCHEMA)
+    with pytest.raises(NotReady, match="of 9 environments"):
+        replay.append("more", 0, 0, *steps(0, 3, end=0))
+    now[0] = replay.lease_s / 2 + 1
+    replay.hear_writer("w")
+    assert replay.append("more", 0, 0, *steps(0, 3, end=0)) == 3
+    assert "environment 0 of more" in caplog.text
+    replay.close_writer("w")
+    assert replay.append("more", 0, 3, *steps(3, 3, start=False)) == 6
+    assert (replay.stats()["steps dropped"], replay.stored) == (3, 8 * 3 + 3)
+
+
+def play_8(replay, writer):
     for environment in range(8):
-        replay.append("w", environment, 0, *steps(0, 1, end=0))
-    with pytest.raises(TooManyEnvironments, match=reason):
-        replay.append("w", 8, 0, *steps(0, 1, end=0))
+        replay.append(writer, environment, 0, *steps(0, 3, end=0))
 
 
-def replay_of(capacity, limiter=None, view=None):
+def replay_of(capacity, limiter=None, view=None, clock=monotonic):
     table = TableSpec(view or Transitions(), limiter=limiter or Limiter())
-    replay = ReplaySpec(SCHEMA, capacity, {"all": table}).make(np.random.default_rng(0), 60.0)
+    spec = ReplaySpec(SCHEMA, capacity, {"all": table})
+    replay = spec.make(np.random.default_rng(0), 60.0, clock)
     replay.open_writer("w", SCHEMA)
     return replay
 

@@ -31,9 +31,9 @@ def made(spec, left, **options):
 
 
 def test_what_it_takes_is_said_beside_what_there_is(capsys):
-    spec = ReplaySpec(SCHEMA, 1000, SPEC.tables)
+    spec = ReplaySpec(SCHEMA, 2000, SPEC.tables)
     assert len(made(spec, 2**30)) == 0
-    said = "replay: 1,000 steps of 20 bytes take 1 MiB of memory; 1,024 MiB are available\n"
+    said = "replay: 2,000 steps of 20 bytes take 1 MiB of memory; 1,024 MiB are available\n"
     assert capsys.readouterr().out == said
 
 
@@ -47,3 +47,10 @@ def test_what_it_takes_is_said_beside_what_there_is(capsys):
 def test_one_that_does_not_fit_is_refused_with_both_values(options, left, reason):
     with pytest.raises(ConfigurationError, match=f"replay_size: .*{reason}.*; lower it"):
         made(SPEC, left, **options)
+
+
+def test_for_how_few_environments_there_is_room_is_said_and_none_is_refused(capsys):
+    made(ReplaySpec(SCHEMA, 40, {"all": TableSpec(Transitions(4))}), 2**30)
+    assert "40 steps are learnt from of 8 environments that play at once" in capsys.readouterr().out
+    with pytest.raises(ConfigurationError, match="replay_size: 4 steps are too few"):
+        made(ReplaySpec(SCHEMA, 4, {"all": TableSpec(Transitions(4))}), 2**30)

@@ -53,6 +53,12 @@ def test_what_does_not_fit_is_refused(ppo, keys, message):
         settings_of(ppo, **keys)
 
 
+def test_a_replay_with_few_places_for_environments_is_doubted_with_their_number(ppo):
+    (doubt,) = settings_of(ppo, replay_size=2048).doubts()
+    assert "2,048 steps hold the rollouts of 7 environments that play at once" in doubt
+    assert not list(settings_of(ppo, replay_size=8192).doubts())
+
+
 PENALTY = {"objective": "kl_penalty"}
 RANGE = [0.01, 0.1]
 
