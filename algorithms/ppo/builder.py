@@ -77,7 +77,9 @@ def make_batch_agent(
         model=FilteringModel(model, filters.states) if filters.states else model,
         distribution=distribution,
         columns=columns,
-        rollouts=StepRecorder(columns_of(config, filters.states), is_on_policy=True),
+        rollouts=StepRecorder(
+            columns_of(config, filters.states), is_on_policy=True, sink=experience
+        ),
         experience=PullingSink(
             experience,
             source,

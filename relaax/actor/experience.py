@@ -64,7 +64,7 @@ class ExperienceSender:
 
     def __init__(self, columns: Columns, sink: ExperienceSink[StepBatch]) -> None:
         self._columns = columns
-        self._recorder = StepRecorder(columns)
+        self._recorder = StepRecorder(columns, sink=sink)
         self._recorder.grow(1)
         self._sink = sink
         #: Whether steps were taken from the recorder that the sink has not been given: what put

@@ -160,7 +160,7 @@ def make_actor(
         model=model,
         distribution=actions,
         columns=config.columns,
-        rollouts=StepRecorder(config.stored_columns),
+        rollouts=StepRecorder(config.stored_columns, sink=experience),
         experience=PullingSink(
             experience, source, policy, use=PolicyUse(parameter_server.metrics())
         ),

@@ -4,7 +4,7 @@ It takes the same calls as ``RolloutStore``, so that an ``Actor`` has one or the
 """
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -116,18 +116,31 @@ _OF_STEPS = (
 )  # fmt: skip
 
 
+@runtime_checkable
+class TypedSink(Protocol):
+    """What stores steps of one type alone, whoever writes them."""
+
+    def stored_types(self, types: Mapping[str, np.dtype[Any]]) -> Mapping[str, np.dtype[Any]]:
+        """Return the types of columns by name that are stored: ``types`` where they were open."""
+        ...
+
+
 class StepRecorder:
     """Holds the newest step of every environment until what it led to is known.
 
     ``columns`` may have narrower observations than are handed over: of states that are side by side
-    along the last axis, oldest first, the newest are kept. What is of an open type is of that of
-    the first observations from then on. Where another action was executed than the chosen one, it
-    is recorded in its place, unless the recorder ``is_on_policy``: the chosen one stays, of which
-    the likelihood is.
+    along the last axis, oldest first, the newest are kept. What is of an open type is of the type
+    that ``sink`` stores, once observations have come, or of that of the first ones. Where another
+    action was executed than the chosen one, it is recorded in its place, unless the recorder
+    ``is_on_policy``: the chosen one stays, of which the likelihood is.
     """
 
-    def __init__(self, columns: Columns, *, is_on_policy: bool = False) -> None:
+    def __init__(
+        self, columns: Columns, *, is_on_policy: bool = False, sink: object = None
+    ) -> None:
         self._columns = columns
+        self._sink = sink
+        self._open = {_column_of(name) for name in columns.open_types}
         self._is_on_policy = is_on_policy
         self._observations = columns.observations(0)
         self._is_settled = False
@@ -157,7 +170,7 @@ class StepRecorder:
         Bytes of an image become what a network makes of them, where floats are stored.
         """
         if not self._is_settled:
-            return observations
+            self._settle(observations)
         if isinstance(observations, dict):
             stored = cast(dict[str, Array], self._observations)
             return {
@@ -234,17 +247,21 @@ class StepRecorder:
         parts, new = _observed(self._observations), _observed(observations)
         for name, part in parts.items():
             newest = new[name][..., -part.shape[-1] :] if part.ndim > 1 else new[name]
+            if part.dtype.kind == "f" and newest.dtype == np.uint8 and name in self._open:
+                raise _another_type(newest.dtype, part.dtype, name)  # bytes of an image, or not
             part[slots] = _kept_as(part.dtype, newest, name)
         self._flags[slots] = flags
         self._is_open[slots] = True
 
     def _settle(self, observations: Observations) -> None:
-        """Let what is of an open type be of that of the first ``observations``."""
-        is_open = {_column_of(name) for name in self._columns.open_types}
+        """Let what is of an open type be of what is stored, or of the first ``observations``."""
         new = _observed(observations)
+        types: Mapping[str, np.dtype[Any]] = {name: new[name].dtype for name in self._open}
+        if types and isinstance(self._sink, TypedSink):
+            types = self._sink.stored_types(types)
 
         def of_first(name: str, part: Array) -> Array:
-            return part.astype(new[name].dtype) if name in is_open else part
+            return part.astype(types[name]) if name in types else part
 
         if isinstance(self._observations, dict):
             self._observations = {

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from relaax.metrics import Metrics
 from relaax.replay.client.stub import ReplayStub
-from relaax.replay.client.writer import CLOSE_DEADLINE_S, ReplayWriter
+from relaax.replay.client.writer import CLOSE_DEADLINE_S, ReplayWriter, Types
 from relaax.replay.schema import Schema
 from relaax.replay.specs import MOST_WAITING
 from relaax.replay.step_batch import StepBatch
@@ -41,6 +41,15 @@ class SpreadWriter:
 
     def warm_up(self) -> None:
         """Do nothing."""
+
+    def stored_types(self, types: Types) -> Types:
+        """Return the types of columns by name that are stored: ``types`` where they were open.
+
+        All writers ask the servers in one order, so that they agree.
+        """
+        for writer in self._writers:
+            types = writer.stored_types(types)
+        return types
 
     def put(self, steps: StepBatch) -> None:
         """Queue ``steps`` for the servers of their environments; see ``ReplayWriter.put``."""

@@ -6,14 +6,15 @@ import secrets
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from time import monotonic
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from relaax.errors import RelaaxError
+from relaax.errors import ConfigurationError, RelaaxError
 from relaax.replay import replay_pb2
 from relaax.replay.client.stub import ReplayAway, ReplayStub
 from relaax.replay.replay import NotReady
@@ -26,6 +27,7 @@ from relaax.replay.writers import UnknownWriter
 _log = logging.getLogger(__name__)
 
 IntArray = npt.NDArray[np.int64]
+Types = Mapping[str, np.dtype[Any]]
 BoolArray = npt.NDArray[np.bool_]
 
 #: A message has at least so many steps, unless its first one has waited for ``LONGEST_WAIT_S``.
@@ -49,6 +51,10 @@ BEATS = 4
 
 #: How long ``close`` waits for the thread.
 CLOSE_DEADLINE_S = 1.0
+
+
+class _OtherTypes(Exception):
+    """The server stores columns of other types than these steps have."""
 
 
 class ReplayWriter:
@@ -140,6 +146,24 @@ class ReplayWriter:
         """Whether the server has not answered for so long that steps are dropped."""
         since = self._away_since
         return since is not None and monotonic() - since >= self._timeout_s
+
+    def stored_types(self, types: Types) -> Types:
+        """Return the types of columns by name that are stored: ``types`` where they were open.
+
+        Waits as ``put`` does; ``types`` if the server has not answered by then.
+        """
+        deadline = monotonic() + self._timeout_s
+        while not (self._closes or self._stops()):
+            try:
+                stored = self._open(self._schema.settled(types))
+                return {name: stored.columns[name].dtype for name in types}
+            except (ReplayAway, NotReady) as error:
+                self._on_refused(str(error))
+                if monotonic() >= deadline:
+                    break
+            self._on_wait()
+            self._closes_within(_LOOK_S)
+        return types
 
     def warm_up(self) -> None:
         """Do nothing."""
@@ -293,6 +317,9 @@ class ReplayWriter:
             try:
                 self._send_once(steps)
                 break
+            except _OtherTypes as error:
+                self._drop(steps, str(error))
+                return True
             except UnknownWriter:  # it has started again, and knows nothing
                 self._is_open = False
                 self._next[:] = 0
@@ -318,7 +345,18 @@ class ReplayWriter:
         self._report_dropped()
         return True
 
-    def _report_dropped(self) -> None:
+    def _drop(self, steps: StepBatch, reason: str) -> None:
+        """Count steps that the server can never take."""
+        self._on_refused(reason)
+        self._on_actions_dropped(_actions(steps.flags))
+        with self._changed:
+            self._away_since = None
+            self._dropped += len(steps.flags)
+            self._waiting -= len(steps.flags)
+            self._changed.notify_all()
+        self._report_dropped(reason)
+
+    def _report_dropped(self, reason: str = "") -> None:
         """Say how many steps were dropped since the last time, if any were."""
         with self._changed:
             dropped, self._reported = self._dropped - self._reported, self._dropped
@@ -327,7 +365,8 @@ class ReplayWriter:
             if unsaid and is_due:
                 self._said, self._say_at = self._dropped, now + SAY_EVERY_S
         if unsaid and is_due:
-            _log.warning("%d steps were dropped: %s did not take them", unsaid, self._stub.url)
+            why = reason or f"{self._stub.url} did not take them"
+            _log.warning("%d steps were dropped: %s", unsaid, why)
         if dropped:
             self._on_dropped(dropped)
 
@@ -345,8 +384,9 @@ class ReplayWriter:
     def _send_once(self, steps: StepBatch) -> None:
         if not self._is_open:
             types = {name: steps.columns[name].dtype for name in self._schema.columns}
-            lease_s = self._stub.open(self._name, self._schema.settled(types))
-            self._silence_s = lease_s / BEATS if lease_s > 0 else math.inf
+            stored = self._open(self._schema.settled(types))
+            if wrong := stored.differences(self._schema.settled(types)):
+                raise _OtherTypes(f"{self._stub.url} stores others: {'; '.join(wrong)}")
             self._is_open = True
         slots, counts = np.unique(steps.slots, return_counts=True)
         self._grow(int(slots[-1]) + 1)
@@ -360,6 +400,21 @@ class ReplayWriter:
         sys.audit("relaax.writer.stored")
         self._silent_until = monotonic() + self._silence_s
         self._next[slots] = following
+
+    def _open(self, schema: Schema) -> Schema:
+        """Open the writer for steps of ``schema``; return what is stored, of other types perhaps.
+
+        ConfigurationError for columns that are no such, whatever their types are.
+        """
+        try:
+            lease_s = self._stub.open(self._name, schema)
+        except ConfigurationError:
+            stored, _ = self._stub.describe()
+            if self._schema.differences(stored):
+                raise
+            return stored
+        self._silence_s = lease_s / BEATS if lease_s > 0 else math.inf
+        return schema
 
     def _grow(self, count: int) -> None:
         """Number the steps of so many environments."""

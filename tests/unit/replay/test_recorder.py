@@ -1,7 +1,9 @@
 """Single steps of many environments, as they are handed over to what stores them."""
 
 import numpy as np
+import pytest
 
+from relaax.errors import InvalidState
 from relaax.learning.rollouts import Columns
 from relaax.learning.steps.recorder import StepRecorder
 from relaax.replay.storage import FINAL, START, TERMINATED
@@ -99,3 +101,40 @@ def test_a_cut_of_an_environment_without_a_step_brings_only_the_state():
     made = recorder()
     steps = made.cut_off(np.array([2]), states(3))
     assert steps.flags.tolist() == [FINAL]
+
+
+IMAGES = Columns((2, 2), np.uint8, (), np.int64, open_types=frozenset({""}))
+BYTES, FLOATS = np.full((1, 2, 2), 51, np.uint8), np.full((1, 2, 2), 0.2, np.float32)
+
+
+class Stores:
+    """What other workers have begun to store."""
+
+    def __init__(self, kind):
+        self._kind = np.dtype(kind)
+
+    def stored_types(self, types):
+        return dict.fromkeys(types, self._kind)
+
+
+def of_images(kind):
+    made = StepRecorder(IMAGES, sink=Stores(kind))
+    made.grow(1)
+    return made
+
+
+def test_the_first_image_of_a_worker_becomes_what_other_workers_have_begun_to_store():
+    np.testing.assert_allclose(of_images(np.float32).fitting(BYTES), FLOATS)
+    assert of_images(np.uint8).fitting(BYTES) is BYTES
+
+
+def test_an_image_that_cannot_become_that_is_refused_and_the_next_one_is_taken():
+    made = of_images(np.uint8)
+    with pytest.raises(InvalidState, match=r"a state is of float32, .* stored with uint8"):
+        made.fitting(FLOATS)
+    assert made.fitting(BYTES) is BYTES
+
+
+def test_an_actor_that_sends_bytes_where_floats_are_stored_is_refused():
+    with pytest.raises(InvalidState, match=r"is of uint8, .* stored with float32"):
+        of_images(np.float32).observe(np.array([0]), BYTES, True)

@@ -9,7 +9,6 @@ import pytest
 from replay_cases import SCHEMA
 from replay_servers import HeardWriters, Server, batch, wait_until
 
-from relaax.errors import ConfigurationError
 from relaax.replay import service
 from relaax.replay.client import writer as writer_module
 from relaax.replay.client.stub import ReplayAway, ReplayStub
@@ -368,7 +367,7 @@ def test_writers_that_wait_leave_threads_for_those_that_draw(monkeypatch):
 OPEN = Schema({**SCHEMA.columns, "observation": Column(np.dtype(np.uint8), (2,), is_open=True)})
 
 
-def test_what_is_open_is_of_the_type_that_is_written_first_and_stays():
+def test_what_is_open_is_of_the_first_type_and_steps_of_another_end_no_writer(caplog):
     server = Server(schema=OPEN)
     try:
         writer = ReplayWriter(ReplayStub(server.url), OPEN)
@@ -381,10 +380,25 @@ def test_what_is_open_is_of_the_type_that_is_written_first_and_stays():
         another = ReplayWriter(ReplayStub(server.url), OPEN)
         others = batch(0, 70)
         others.columns["observation"] = others.columns["observation"].astype(np.uint8)
+        bytes_ = {"observation": np.dtype(np.uint8)}
+        assert another.stored_types(bytes_) == {"observation": np.dtype(np.float32)}
         another.put(others)
-        with pytest.raises(ConfigurationError, match=r"is uint8 \[2\], and must be float32 \[2\]"):
-            another.flush(10)
+        assert another.flush(10)
         another.close()
+        assert another.dropped == 70
+        assert "is uint8 [2], and must be float32 [2]" in caplog.text
+    finally:
+        server.stop()
+
+
+def test_writers_that_begin_at_once_agree_on_the_type_of_one_of_them():
+    server = Server(schema=OPEN)
+    try:
+        first, second = (ReplayWriter(ReplayStub(server.url), OPEN) for _ in range(2))
+        floats, bytes_ = ({"observation": np.dtype(kind)} for kind in ("f4", "u1"))
+        assert first.stored_types(floats) == second.stored_types(bytes_) == floats
+        first.close()
+        second.close()
     finally:
         server.stop()
 
