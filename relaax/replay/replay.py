@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from relaax.errors import ConfigurationError
 from relaax.replay.array_bytes import below, named
 from relaax.replay.gather import Empty
 from relaax.replay.learnt import LearntSteps
@@ -77,6 +78,7 @@ class Replay:
         self._on_stored: Callable[[int], object] = lambda actions: None
         self._changes = 0
         self._is_over = self._takes_memory = False
+        self._lacks_memory: Callable[[int], str] = lambda more: ""
         #: By table: what was asked for last, if that was not there.
         self._unmet: dict[str, tuple[int, int | None]] = {}
         rows_at_once = min((table.most_rows_at_once for table in tables.values()), default=math.inf)
@@ -134,13 +136,16 @@ class Replay:
         """Let ``name`` write steps of ``schema``; return in which columns it is another one.
 
         Where types were open, they are those of ``schema`` from then on, or, where these are open
-        too, those of the first steps.
+        too, those of the first steps. The reason, where there is no memory for them.
         """
+        columns = schema.columns.items()
+        types = {each: column.dtype for each, column in columns if not column.is_open}
         with self._changed:
             differences = self.schema.differences(schema)
+            if not differences and (lack := self._lack_of_memory(types)):
+                return [lack]
             if not differences:
-                columns = schema.columns.items()
-                self._settle({each: column.dtype for each, column in columns if not column.is_open})
+                self._settle(types)
                 self._writers.open(name)
         return differences
 
@@ -160,11 +165,16 @@ class Replay:
         """How often a writer must be heard of, so that it keeps its slots."""
         return self._writers.lease_s
 
-    def take_memory(self) -> None:
+    def take_memory(self, lacks: Callable[[int], str] = lambda more: "") -> None:
         """Take all memory that steps will need from the system now; nothing was stored yet.
 
-        That of columns whose type is still open is taken again when it is known.
+        That of columns whose type is still open is taken again when it is known. ``lacks`` says why
+        so many bytes more cannot be taken then, "" if they can.
         """
+        self._lacks_memory = lacks
+        self._take_memory()
+
+    def _take_memory(self) -> None:
         self._takes_memory = True
         for column in self._storage.columns.values():
             column.fill(0)  # the system gives pages of zeros when they are written
@@ -356,6 +366,9 @@ class Replay:
         """
         require_sound(contents, self._storage, self._tables)
         with self._changed:
+            if contents["storage/counts"][0]:  # something was stored
+                names = self.schema.columns
+                self._settle({each: contents[f"storage/column/{each}"].dtype for each in names})
             self._storage.restore(below("storage/", contents))
             for name, table in self._tables.items():
                 table.restore(below(f"table/{name}/", contents))
@@ -366,11 +379,19 @@ class Replay:
             self._changes = int(contents.get("changes", self.stored + self._drawn()))
 
     def _settle(self, types: Mapping[str, np.dtype[Any]]) -> None:
+        """Let open columns be of ``types``; ConfigurationError without the memory for them."""
         if self.schema.is_open:
             with self._changed:
+                if lack := self._lack_of_memory(types):
+                    raise ConfigurationError(lack)
                 self._storage.settle(types)
                 if self._takes_memory and not self._storage.stored:
-                    self.take_memory()
+                    self._take_memory()
+
+    def _lack_of_memory(self, types: Mapping[str, np.dtype[Any]]) -> str:
+        """Return why open columns cannot be of ``types``; "" if they can."""
+        more = self._storage.capacity * (self.schema.settled(types).bytes - self.schema.bytes)
+        return self._lacks_memory(more) if more > 0 else ""
 
     def _learnt(self) -> list[LearntSteps]:
         found = [table.learnt for table in self._tables.values()]

@@ -408,10 +408,11 @@ class ReplayWriter:
         """
         try:
             lease_s = self._stub.open(self._name, schema)
-        except ConfigurationError:
+        except ConfigurationError as error:
             stored, _ = self._stub.describe()
             if self._schema.differences(stored):
                 raise
+            _log.warning("observations of other types are refused: %s", error)
             return stored
         self._silence_s = lease_s / BEATS if lease_s > 0 else math.inf
         return schema
