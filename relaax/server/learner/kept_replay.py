@@ -5,6 +5,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+
 from relaax.errors import CheckpointMismatch
 from relaax.replay.replay import Replay
 from relaax.replay.specs import ReplaySpec
@@ -12,6 +14,7 @@ from relaax.server.common.available_memory import AvailableMemory
 from relaax.server.common.checkpoint_place import store_of
 from relaax.server.common.configuration import LearnerOptions, S3Location
 from relaax.server.common.replay_contents import Contents, restored_contents
+from relaax.server.common.replay_memory import COPIES_OF_A_SAVE, replay_in_memory
 from relaax.server.common.saver import BlobStore
 
 _log = logging.getLogger(__name__)
@@ -21,6 +24,17 @@ REPLAY = "replay"
 
 #: So much of what is free may be taken.
 _SHARE = 0.9
+
+
+def kept_replay(
+    options: LearnerOptions, spec: ReplaySpec, is_on_policy: bool, random: np.random.Generator
+) -> tuple[Replay, Contents | None]:
+    """Return the learner's own replay, and what saves it; see ``kept_contents``.
+
+    ConfigurationError where there is no memory for it, and for what ``--save-replay`` copies.
+    """
+    replay = replay_in_memory(spec, random, options.lease, options.save_replay is True)
+    return replay, kept_contents(options, replay, spec, is_on_policy)
 
 
 def kept_contents(
@@ -87,7 +101,7 @@ def misfit(spec: ReplaySpec, directory: Path, available: Callable[[], int]) -> s
         place = place.parent
     for what, need, free in (
         (f"the disk of {directory}", 2 * size - saved, shutil.disk_usage(place).free),
-        ("the memory", 2 * size, available()),
+        ("the memory", COPIES_OF_A_SAVE * size, available()),
     ):
         if need > _SHARE * free:
             return (

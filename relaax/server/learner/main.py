@@ -42,14 +42,13 @@ from relaax.server.common.operators import (
 from relaax.server.common.operators.families import counters
 from relaax.server.common.operators.port import away
 from relaax.server.common.periodic_tasks import Task
-from relaax.server.common.replay_memory import replay_in_memory
 from relaax.server.common.replay_metrics import replay_figures
 from relaax.server.common.saver import CheckpointSaver
 from relaax.server.common.stop_signal import Stop, StopSignal
 from relaax.server.common.training_watch import TrainingWatch, first_answer
 from relaax.server.learner.builder import make_learner, make_loop, random_numbers, restore_learner
 from relaax.server.learner.experience import Experience, OwnReplay, ReplayServers
-from relaax.server.learner.kept_replay import kept_contents
+from relaax.server.learner.kept_replay import kept_replay
 from relaax.server.learner.lineage import connect_restored
 from relaax.server.learner.loop import LearnerLoop
 
@@ -294,9 +293,7 @@ def _own_replay(
     metrics: Metrics,
 ) -> OwnReplay:
     """Return a replay in this process, with what was saved of it."""
-    is_saved = options.save_replay is True
-    replay, tasks = replay_in_memory(spec, random, options.lease, is_saved), []
-    contents = kept_contents(options, replay, spec, is_on_policy)
+    (replay, contents), tasks = kept_replay(options, spec, is_on_policy, random), []
     if contents is not None:
         tasks.append(Task(options.checkpoint_interval, contents.save_or_warn))
     if options.evict_after is not None:

@@ -26,9 +26,8 @@ from relaax.server.common.configuration import load_learner, load_parameter_serv
 from relaax.server.common.logs import start_logging
 from relaax.server.common.operators import OperatorPort
 from relaax.server.common.periodic_tasks import Task, begin_tasks, do_due
-from relaax.server.common.replay_memory import replay_in_memory
 from relaax.server.learner.builder import make_learner, make_loop, random_numbers, restore_learner
-from relaax.server.learner.kept_replay import kept_contents
+from relaax.server.learner.kept_replay import kept_replay
 from relaax.server.learner.loop import LearnerLoop
 from relaax.server.parameter_server.training_monitor import (
     CHECK_INTERVAL_S,
@@ -257,8 +256,8 @@ def _learner(
         )
     restored = restore_learner(learner, config, configuration, resources)
     spec = algorithm.replay_spec(config)
-    replay = replay_in_memory(spec, random_numbers(section), options.lease)
-    contents, tasks = kept_contents(options, replay, spec, learner.is_on_policy), []
+    random, is_on_policy = random_numbers(section), learner.is_on_policy
+    (replay, contents), tasks = kept_replay(options, spec, is_on_policy, random), []
     if contents is not None:
         resources.callback(contents.save)
         tasks.append(Task(options.checkpoint_interval, contents.save_or_warn))

@@ -42,7 +42,7 @@ def test_what_it_takes_is_said_beside_what_there_is(capsys):
     ("options", "left", "reason"),
     [
         ({}, 2**27, "2,000,000 steps of 20 bytes take 226 MiB of memory; 128 MiB are available"),
-        ({"is_saved": True}, 2**28, "and a copy of them while they are saved, take 451 MiB"),
+        ({"is_saved": True}, 2**28, "and their copies while they are saved, take 676 MiB"),
     ],
 )
 def test_one_that_does_not_fit_is_refused_with_both_values(options, left, reason):

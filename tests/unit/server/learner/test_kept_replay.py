@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from replay_cases import SCHEMA, steps
 
-from relaax.errors import CheckpointMismatch
+from relaax.errors import CheckpointMismatch, ConfigurationError
 from relaax.replay.specs import ReplaySpec, TableSpec
 from relaax.replay.views import Transitions
+from relaax.server.common.available_memory import AvailableMemory
 from relaax.server.common.configuration import LearnerOptions
-from relaax.server.learner.kept_replay import kept_contents, misfit
+from relaax.server.learner.kept_replay import kept_contents, kept_replay, misfit
 
 
 def spec_of(capacity=256):
@@ -34,6 +35,22 @@ class Start:
         rows, flags = steps(0, count, start=True, end=0)
         self.replay.append("w", 0, 0, rows, flags)
         return self
+
+
+def test_a_replay_that_is_to_be_saved_is_refused_without_the_memory_of_its_copies(
+    tmp_path, monkeypatch
+):
+    spec = spec_of(100_000)
+    monkeypatch.setattr(AvailableMemory, "bytes", lambda memory: 3 * spec.bytes - 1)
+
+    def made(**options):
+        named = {"--checkpoint-dir": tmp_path, **options}
+        random = np.random.default_rng(0)
+        return kept_replay(LearnerOptions.model_validate(named), spec, False, random)
+
+    with pytest.raises(ConfigurationError, match=r"replay_size: .*their copies while they are sav"):
+        made(**{"--save-replay": True})
+    assert len(made()[0]) == 0
 
 
 def test_a_restarted_learner_has_the_steps_of_the_one_before(tmp_path, caplog):
