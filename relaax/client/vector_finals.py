@@ -109,7 +109,8 @@ def _differ(some: Observations, others: Observations) -> npt.NDArray[np.bool_]:
         (one != other).reshape(len(one), -1).any(axis=1)
         for one, other in zip(arrays_in(some), arrays_in(others), strict=True)
     ]
-    return np.any(parts, axis=0)
+    differ: npt.NDArray[np.bool_] = np.any(parts, axis=0)
+    return differ
 
 
 def _keep_each(environments: Environments) -> bool:
