@@ -140,7 +140,7 @@ def test_the_memory_of_each_replay_server_is_said_in_the_place_of_the_learner_s(
         case.lines[place] = f"{command} --checkpoint-dir x"
     found = case.check()
     assert found.mistakes == []
-    start, copied = "replay: 500 steps of", "a copy of them while they are saved"
+    start, copied = "replay: 500 steps of", "their copies while they are saved"
     assert [(note.startswith(start), copied in note) for note in found.notes] == [(True, True)] * 2
 
 
