@@ -42,21 +42,46 @@ class Limiter:
                 f"{self.samples_per_insert}, or nothing can go on; is {self.error_buffer}"
             )
 
-    def may_insert(self, items: int, inserted: int, charged: int, count: int) -> bool:
-        """Return whether ``count`` more items may come to ``items`` that are there."""
-        if self.max_items is not None and items + count > self.max_items:
-            return items < self.min_items  # rather too many than too few for any draw
-        if self.samples_per_insert is None or inserted < self.min_items:
-            return True
-        # What is there decides, and not ``count``: more than the buffer could never be inserted.
-        ahead = (inserted - self.min_items) * self.samples_per_insert - charged
-        return ahead <= self.error_buffer
-
-    def allowance(self, inserted: int, charged: int) -> float:
-        """Return how many items may be drawn now: infinite without a ratio.
+    def keeps_out(self, items: int, inserted: int, charged: int, count: int) -> str:
+        """Return why ``count`` more items may not come to ``items`` that are there; "" if they may.
 
         ``inserted`` items ever came, and ``charged`` draws have been counted so far.
         """
+        if self.max_items is not None and items + count > self.max_items:
+            if items < self.min_items:  # rather too many than too few for any draw
+                return ""
+            return (
+                f"the learner is behind the steps: {items:,} items wait for it, of at most "
+                f"{self.max_items:,}"
+            )
+        if self.samples_per_insert is None or inserted < self.min_items:
+            return ""
+        # What is there decides, and not ``count``: more than the buffer could never be inserted.
+        due = (inserted - self.min_items) * self.samples_per_insert
+        if due - charged <= self.error_buffer:
+            return ""
+        return (
+            f"updates are behind the steps: {charged:,} draws were made, and {due:,.0f} are due "
+            f"for the {inserted:,} items that have come ({self.samples_per_insert:g} for each "
+            f"after the first {self.min_items:,})"
+        )
+
+    def holds_back(self, inserted: int, charged: int, count: int) -> str:
+        """Return why ``count`` items may not be drawn now; "" if they may."""
+        if inserted < self.min_items:
+            return (
+                f"{inserted:,} of the {self.min_items:,} items with which learning begins have come"
+            )
+        if count <= self.allowance(inserted, charged):
+            return ""
+        return (
+            f"steps are behind the updates: {inserted:,} items have come, {charged:,} draws were "
+            f"made of them, and {count:,} more are not due yet ({self.samples_per_insert:g} for "
+            f"each item after the first {self.min_items:,})"
+        )
+
+    def allowance(self, inserted: int, charged: int) -> float:
+        """Return how many items may be drawn now: infinite without a ratio; see ``keeps_out``."""
         if inserted < self.min_items:
             return 0.0
         if self.samples_per_insert is None:

@@ -78,15 +78,15 @@ class Mixed:
         """What was drawn; all else is counted by the tables."""
         return TableCounts(drawn=self._drawn)
 
-    def may_insert(self, slot: int, flags: Flags) -> bool:
+    def keeps_out(self, slot: int, flags: Flags) -> str:
         """See Table: the tables decide."""
-        return True
+        return ""
 
-    def may_draw(self, count: int, charge: int | None = None) -> bool:
-        """Return whether each table may be drawn its part from."""
-        return all(
-            table.may_draw(part, cost) for table, part, cost in self._parts(count, charge) if part
-        )
+    def holds_back(self, count: int, charge: int | None = None) -> str:
+        """Return why a table may not be drawn its part from; "" if each may."""
+        parts = self._parts(count, charge)
+        whys = (table.holds_back(part, cost) for table, part, cost in parts if part)
+        return next(filter(None, whys), "")
 
     def state(self) -> TableState:
         """See Table: the tables together, as far as each allows its part of a batch."""

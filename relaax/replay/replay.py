@@ -221,14 +221,15 @@ class Replay:
                     return slot.next_step
                 piece = _piece(flags, known, self._most_at_once)
                 lack = self._places.lack(writer, slot)
-                if not lack and self._may_insert(slot, flags[piece]):
+                why = lack or self._keeps_out(slot, flags[piece])
+                if not why:
                     self._insert(slot, {name: rows[name][piece] for name in rows}, flags[piece])
                     known = piece.stop
                 elif lack and self._places.is_refused(writer, environment, slot, lack):
                     slot.next_step = first + len(flags)
                     break
                 elif not self._changed.wait(max(0.0, deadline - monotonic())):
-                    raise NotReady(lack or "the tables are full")
+                    raise NotReady(why)
             return self._drop(first + known, len(flags) - known)
 
     def sample(
@@ -249,13 +250,12 @@ class Replay:
         with self._changed:
             source.let_go()
             self._changed.notify_all()
-            if not source.may_draw(count, charge):
+            if source.holds_back(count, charge):
                 self._unmet[table] = count, charge  # steps that are kept out may make it possible
                 self._changed.notify_all()
-            if not self._changed.wait_for(lambda: source.may_draw(count, charge), timeout_s):
-                raise NotReady(
-                    f"{len(source)} items are in {table}, of which {count} are not ready"
-                )
+            self._changed.wait_for(lambda: not source.holds_back(count, charge), timeout_s)
+            if why := source.holds_back(count, charge):
+                raise NotReady(why)
             self._unmet.pop(table, None)
             self._changes += count
             with self.times.of("sample"):
@@ -449,13 +449,13 @@ class Replay:
             table.appended(slot.number, places)
         self._changed.notify_all()
 
-    def _may_insert(self, slot: Slot, flags: Flags) -> bool:
-        tables = self._tables.values()
+    def _keeps_out(self, slot: Slot, flags: Flags) -> str:
+        """Return why a table takes no more steps of ``slot``; "" if all do, or one lacks them."""
         flags = np.where(flags & GAP, flags | START, flags)  # what was before is ended by both
-        may = all(table.may_insert(slot.number, flags) for table in tables)
-        return may or any(
-            not self._tables[name].may_draw(*asked) for name, asked in self._unmet.items()
-        )
+        whys = (table.keeps_out(slot.number, flags) for table in self._tables.values())
+        why = next(filter(None, whys), "")
+        lacks = any(self._tables[name].holds_back(*asked) for name, asked in self._unmet.items())
+        return "" if lacks else why
 
     def _end_episode(self, slot: Slot) -> None:
         """Let the unfinished episode of ``slot``, if any, end in its newest state."""

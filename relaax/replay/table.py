@@ -226,19 +226,24 @@ class Table:
         """Whether items are drawn by priorities."""
         return isinstance(self._selector, Prioritized)
 
-    def may_insert(self, slot: int, flags: Flags) -> bool:
-        """Return whether more steps of ``slot`` may be stored, whose flags are uint8 [N]."""
+    def keeps_out(self, slot: int, flags: Flags) -> str:
+        """Return why no more steps of ``slot``, with flags [N], may be stored; "" if they may."""
         counts, items = self.counts, len(self) + self._held
-        most = 0 if self._limiter.max_items is None else self._most_items(slot, flags)
-        may = self._limiter.may_insert(items, counts.inserted, counts.charged, most)
         # Only new items can end it, if none is there, or all that are have the priority 0.
-        return may or (self._held == 0 and self._selector.weight == 0)
+        if self._held == 0 and self._selector.weight == 0:
+            return ""
+        most = 0 if self._limiter.max_items is None else self._most_items(slot, flags)
+        return self._limiter.keeps_out(items, counts.inserted, counts.charged, most)
 
-    def may_draw(self, count: int, charge: int | None = None) -> bool:
-        """Return whether ``count`` items may be drawn, which the ratio counts as ``charge``."""
+    def holds_back(self, count: int, charge: int | None = None) -> str:
+        """Return why ``count`` items, which the ratio counts as ``charge``, may not be drawn."""
         cost = count if charge is None else charge
-        fits = count <= self._selector.most and cost <= self._allowance()
-        return fits and self._is_ready()
+        why = self._limiter.holds_back(self.counts.inserted, self.counts.charged, cost)
+        if why or (count <= self._selector.most and self._is_ready()):
+            return why
+        if isinstance(self._selector, Queue):
+            return f"{len(self):,} of the {count:,} items of a batch are complete"
+        return f"none of the {len(self):,} items that are there may be drawn"
 
     def state(self) -> TableState:
         """Return what a sampler of several tables needs to know."""
@@ -275,7 +280,7 @@ class Table:
             self.counts.removed += self._remover.make_room()
 
     def draw(self, count: int, charge: int | None = None, *, empty: Empty = np.empty) -> Sample:
-        """Draw ``count`` items and read them into what ``empty`` makes; ``may_draw`` must hold."""
+        """Draw ``count`` items and read them into what ``empty`` makes; nothing ``holds_back``."""
         items, least_probability = len(self), self._selector.least_probability
         drawn = self._selector.draw(count) if count else NOTHING
         self.counts.drawn += count

@@ -124,9 +124,9 @@ class Buffer(Table):
         rows: IntArray = np.flatnonzero(is_older)
         return rows
 
-    def may_insert(self, slot: int, flags: Flags) -> bool:
+    def keeps_out(self, slot: int, flags: Flags) -> str:
         """See Table; what waits for more experience gets it, whatever the limiter says."""
-        return super().may_insert(slot, flags) or not self._is_ready()
+        return super().keeps_out(slot, flags) if self._is_ready() else ""
 
     def draw(self, count: int, *more: Any, **how: Any) -> Sample:
         """See Table; ``sample`` draws, in the way that is asked for here."""
@@ -164,10 +164,6 @@ class FIFOBuffer(Buffer):
     def capacity(cls, config: Config) -> int:
         """Return room for what waits, and for what actors have begun."""
         return 2 * int(config.settings.memory_size) + _BEGUN
-
-    def may_draw(self, count: int, *more: Any) -> bool:
-        """Return whether ``count`` experiences are there: each is handed out once."""
-        return count <= len(self) and super().may_draw(count, *more)
 
 
 class PrioritizedBuffer(Buffer):

@@ -220,10 +220,17 @@ def test_columns_that_differ_are_named_when_a_writer_is_opened():
 def test_samples_wait_until_there_are_enough_items():
     case = Case(Limiter(min_items=4))
     case.append(0, 4)
-    with pytest.raises(NotReady):
+    with pytest.raises(NotReady, match="3 of the 4 items with which learning begins have come"):
         case.replay.sample("all", 2, 0.01)  # the last one's successor has not come
     case.append(4, 1, start=False)
     assert len(case.replay.sample("all", 2, 0.01).keys) == 2
+
+
+def test_a_batch_of_items_that_are_drawn_once_waits_for_all_of_them_and_says_how_many_are_there():
+    case = Case(Limiter(min_items=1), selector="fifo")
+    case.append(0, 4)
+    with pytest.raises(NotReady, match="3 of the 4 items of a batch are complete"):
+        case.replay.sample("all", 4, 0.0)
 
 
 def test_with_a_ratio_draws_and_insertions_wait_for_each_other():
@@ -231,10 +238,12 @@ def test_with_a_ratio_draws_and_insertions_wait_for_each_other():
     case.append(0, 4)  # three items
     for _ in range(4):
         case.replay.sample("all", 2, 0.0)  # (3 - 1) * 2 - 8 = -4
-    with pytest.raises(NotReady):
+    behind = "steps are behind the updates: 3 items have come, 8 draws were made of them, and 2"
+    with pytest.raises(NotReady, match=behind):
         case.replay.sample("all", 2, 0.0)
     case.append(4, 20, start=False)
-    with pytest.raises(NotReady, match="the tables are full"):
+    behind = "updates are behind the steps: 8 draws were made, and 44 are due for the 23 items"
+    with pytest.raises(NotReady, match=behind):
         case.append(24, 1, start=False)
     for _ in range(18):
         case.replay.sample("all", 2, 0.0)

@@ -24,7 +24,7 @@ class Written:
         return self
 
     def may_insert(self, count):
-        return self.table.may_insert(0, steps(50, count, start=False, end=0)[1])
+        return not self.table.keeps_out(0, steps(50, count, start=False, end=0)[1])
 
     def drawn(self):
         return [self.table.draw(1).columns["action"][:, 0].tolist() for _ in range(len(self.table))]
@@ -106,6 +106,6 @@ class TestALimit:
     @pytest.mark.parametrize("burn_in", [0, 3])
     def test_what_was_drawn_may_be_drawn_no_more(self, burn_in):
         written = Written(Rollouts(4, burn_in), self.LIMITER).write(0, 9, end=0)
-        assert written.table.may_draw(2)
+        assert not written.table.holds_back(2)
         written.table.draw(2)
-        assert not written.table.may_draw(2)
+        assert written.table.holds_back(2)

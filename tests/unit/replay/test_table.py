@@ -35,7 +35,7 @@ class Written:
         return self
 
     def may_insert(self, *arguments, slot: int = 0, **options) -> bool:
-        return self.table.may_insert(slot, steps(*arguments, **options)[1])
+        return not self.table.keeps_out(slot, steps(*arguments, **options)[1])
 
     def numbers(self, count: int) -> list[int]:
         return self.table.draw(count).columns["action"].tolist()
@@ -137,7 +137,7 @@ def test_no_stack_repeats_a_step_that_does_not_start_its_episode() -> None:
         following[slot] += count
         if ends:
             starts.add(following[slot])
-        if not written.table.may_draw(8):
+        if written.table.holds_back(8):
             continue
         for stack in written.table.draw(8).columns["observation"][:, :, 0]:
             repeated = int(np.count_nonzero(np.diff(stack) == 0))
@@ -204,13 +204,13 @@ def test_items_that_all_have_the_priority_0_are_not_drawn_until_another_comes() 
     keys = np.unique(written.table.draw(50).keys)
     written.table.update_priorities(keys, np.zeros(3))
 
-    assert not written.table.may_draw(1)
+    assert written.table.holds_back(1)
     state = written.table.state()
     assert (state.items, state.weight, state.allowance) == (3, 0.0, 0.0)
 
     written.write(3, 1)
 
-    assert written.table.may_draw(1)
+    assert not written.table.holds_back(1)
     assert set(written.numbers(50)) == {3}
 
 
@@ -228,23 +228,23 @@ def test_where_all_priorities_are_0_steps_come_whatever_the_ratio_says() -> None
 
 def test_nothing_is_drawn_before_there_are_enough() -> None:
     written = Written(limiter=Limiter(min_items=5)).write(0, 4)
-    assert not written.table.may_draw(1)
+    assert written.table.holds_back(1)
 
     written.write(4, 1)
 
-    assert written.table.may_draw(1)
+    assert not written.table.holds_back(1)
 
 
 def test_draws_and_inserts_wait_for_each_other() -> None:
     limiter = Limiter(min_items=10, samples_per_insert=2, error_buffer=4)
     written = Written(limiter=limiter).write(0, 10)
     assert written.may_insert(50, 1, start=False, end=0)
-    assert written.table.may_draw(4)
-    assert not written.table.may_draw(5)
+    assert not written.table.holds_back(4)
+    assert written.table.holds_back(5)
 
     written.table.draw(4)
 
-    assert not written.table.may_draw(1)
+    assert written.table.holds_back(1)
     written.write(10, 4)
     assert written.may_insert(50, 1, start=False, end=0)
     written.write(14, 1)
@@ -265,7 +265,7 @@ def test_there_are_no_more_items_than_may_be_however_short_episodes_are(view) ->
         for place in np.flatnonzero(random.random(count - 1) < 0.3):
             flags[place] |= TERMINATED
             flags[place + 1] |= START
-        if written.table.may_insert(slot, flags):
+        if not written.table.keeps_out(slot, flags):
             written.table.appended(slot, written.storage.append(slot, rows, flags))
             is_start[slot] = bool(flags[-1] & TERMINATED)
         else:

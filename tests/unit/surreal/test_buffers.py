@@ -83,7 +83,7 @@ class TestUniformBuffer:
         filled = Filled(UniformBuffer, batches_per_step=1)
         filled.play(10)
         batches = 0
-        while filled.buffer.may_draw(4):
+        while not filled.buffer.holds_back(4):
             filled.sample()
             batches += 1
         assert batches == 16
@@ -113,7 +113,7 @@ class TestFIFOBuffer:
     def test_where_it_is_full_the_writer_waits_and_nothing_is_dropped(self):
         filled = Filled(FIFOBuffer, memory_size=8)
         filled.play(8)
-        with pytest.raises(NotReady, match="full"):
+        with pytest.raises(NotReady, match="8 items wait for it, of at most 8"):
             filled.play(4)
         filled.sample()
         filled.play(4)
