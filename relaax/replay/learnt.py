@@ -1,6 +1,7 @@
 """Which part of each environment's steps is learnt from."""
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from time import monotonic
 
@@ -11,6 +12,9 @@ from relaax.replay.selectors.selector import IntArray
 #: An environment of which nothing is learnt for so long is named in the log, which says no more
 #: often that there are such.
 LONG_S = 60.0
+
+#: What the names of shares of steps begin with; so many environments have one of their own.
+SHARE, MOST_SHARES = "learnt share/", 64
 
 
 @dataclass
@@ -52,12 +56,15 @@ class LearntSteps:
         """Forget a slot, of which no more steps will come."""
         self._slots.pop(slot, None)
 
-    def shares(self) -> dict[int, float]:
-        """Return the share of each slot's steps that were learnt from, by its number."""
-        return {slot: steps.share for slot, steps in self._slots.items()}
+    def shares(self, labels: Mapping[int, str]) -> dict[str, float]:
+        """Return the share of each slot's steps that were learnt from, by ``labels`` of slots."""
+        return {labels[slot]: steps.share for slot, steps in self._slots.items() if slot in labels}
 
-    def complaint(self) -> str | None:
-        """Return whose steps were not learnt from for long, once in ``LONG_S`` at most."""
+    def complaint(self, labels: Mapping[int, str]) -> str | None:
+        """Return whose steps were not learnt from for long, once in ``LONG_S`` at most.
+
+        ``labels`` say how an operator finds the environment of each slot.
+        """
         now = self._clock()
         unlearnt = {
             slot: steps
@@ -70,7 +77,19 @@ class LearntSteps:
         self._say_at = now + LONG_S
         slot, steps = min(unlearnt.items(), key=lambda each: each[1].since)
         return (
-            f"nothing is learnt from {len(unlearnt)} of {len(self._slots)} environments: the "
-            f"environment in place {slot} has delivered {steps.stored:,} steps within "
+            f"nothing is learnt from {len(unlearnt)} of {len(self._slots)} environments: "
+            f"{labels.get(slot, 'one that has left')} has delivered {steps.stored:,} steps within "
             f"{now - steps.since:.0f} s, and no rollout of it has been complete and learnt from"
         )
+
+
+def share_figures(shares: Mapping[str, float]) -> dict[str, float]:
+    """Return figures of the shares of environments' steps that are learnt from, by their labels."""
+    if not shares:
+        return {}
+    first = itertools.islice(shares.items(), MOST_SHARES)
+    return {
+        f"{SHARE}least": min(shares.values()),
+        f"{SHARE}mean": sum(shares.values()) / len(shares),
+        **{f"{SHARE}{label}": share for label, share in first},
+    }

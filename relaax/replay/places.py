@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Collection
 from typing import Protocol
 
-from relaax.replay.writers import Slot, Writers
+from relaax.replay.writers import Slot, Writers, label_of
 
 _log = logging.getLogger(__name__)
 
@@ -62,9 +62,7 @@ class Places:
             return False
         if now >= self._say_at:
             self._say_at = now + SAY_EVERY_S
-            _log.warning(
-                "nothing is learnt from environment %d of %s: %s", environment, writer, lack
-            )
+            _log.warning("nothing is learnt from %s: %s", label_of(writer, environment), lack)
         return True
 
     @property

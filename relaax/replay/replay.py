@@ -14,7 +14,7 @@ import numpy.typing as npt
 from relaax.errors import ConfigurationError
 from relaax.replay.array_bytes import below, named
 from relaax.replay.gather import Empty
-from relaax.replay.learnt import LearntSteps
+from relaax.replay.learnt import LearntSteps, share_figures
 from relaax.replay.mixed import Mixed
 from relaax.replay.places import Places
 from relaax.replay.saved import require_sound
@@ -31,9 +31,6 @@ Array = npt.NDArray[Any]
 
 #: Between two pieces of what is copied to be saved, so that others come in turn.
 PAUSE_S = 0.001
-
-#: What the names of shares of steps begin with; so many environments have one of their own.
-SHARE, MOST_SHARES = "learnt share/", 64
 
 _log = logging.getLogger(__name__)
 
@@ -292,7 +289,8 @@ class Replay:
             slots = self._writers.expired()
             self._changes += len(slots)
             self._leave(slots)
-            complaints = [learnt.complaint() for learnt in self._learnt()]
+            labels = self._writers.labels()
+            complaints = [learnt.complaint(labels) for learnt in self._learnt()]
         for complaint in filter(None, complaints):
             _log.warning(complaint)
 
@@ -332,7 +330,7 @@ class Replay:
                 sizes[f"{name}/items"] = len(table)
                 totals |= {f"{name}/{key}": value for key, value in asdict(table.counts).items()}
             for learnt in self._learnt():
-                sizes |= _share_figures(learnt.shares())
+                sizes |= share_figures(learnt.shares(self._writers.labels()))
             return totals | sizes | self._rates.of(totals, monotonic())
 
     def contents(self) -> dict[str, Array]:
@@ -471,18 +469,6 @@ class Replay:
             for table in self._tables.values():
                 table.left(slot.number)
         self._changed.notify_all()
-
-
-def _share_figures(shares: Mapping[int, float]) -> dict[str, float]:
-    """Return figures of the shares of environments' steps that are learnt from, by place."""
-    if not shares:
-        return {}
-    first = dict(sorted(shares.items())[:MOST_SHARES])
-    return {
-        f"{SHARE}least": min(shares.values()),
-        f"{SHARE}mean": sum(shares.values()) / len(shares),
-        **{f"{SHARE}{slot}": share for slot, share in first.items()},
-    }
 
 
 def _piece(flags: Flags, begin: int, most: int) -> slice:

@@ -65,6 +65,14 @@ class _Writer:
         return cls(slots, was_restored=True)
 
 
+def label_of(writer: str, environment: int) -> str:
+    """Return how an operator finds an environment: its number in which process.
+
+    A writer's name may end in a comma and what makes it no other's, which is left out.
+    """
+    return f"environment {environment} of {writer.rpartition(', ')[0] or writer}"
+
+
 class Writers:
     """Slots by writer and environment. A writer that is silent for ``lease_s`` loses its own.
 
@@ -133,6 +141,14 @@ class Writers:
             if each.seen >= since and not each.was_restored and of in (None, name)
             for slot in each.slots.values()
         )
+
+    def labels(self) -> dict[int, str]:
+        """Return how an operator finds the environment of each slot, by the slot's number."""
+        return {
+            slot.number: label_of(name, environment)
+            for name, writer in self._writers.items()
+            for environment, slot in writer.slots.items()
+        }
 
     def slot(self, name: str, environment: int) -> Slot:
         """Return the slot of an environment, a new one for a new environment; see ``hear``."""

@@ -1,6 +1,7 @@
 """Sends the steps of each environment to one of several replay servers."""
 
 import os
+import secrets
 import socket
 from collections.abc import Callable, Sequence
 from time import monotonic
@@ -122,7 +123,8 @@ def writer_to(
     Steps that are dropped are metrics, and so is how long steps have not been taken. See
     ``ReplayWriter`` for the others.
     """
-    waits = WaitReport(metrics, f"process {os.getpid()} of {socket.gethostname()}")
+    process = f"process {os.getpid()} of {socket.gethostname()}"
+    waits = WaitReport(metrics, process)
 
     def delivered(actions: int) -> None:
         waits.note("")
@@ -140,6 +142,7 @@ def writer_to(
             on_delivered=delivered,
             on_actions_dropped=on_actions_dropped,
             on_refused=waits.note,
+            name=f"{process}, {secrets.token_hex(16)}",
         )
         for url in urls
     ]

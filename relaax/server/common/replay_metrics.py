@@ -7,7 +7,7 @@ from functools import partial
 
 from relaax.live_lines import Figure
 from relaax.metrics import Metrics
-from relaax.replay.replay import SHARE
+from relaax.replay.learnt import SHARE
 from relaax.server.common.operators.families import Metric, counter, counters, gauge, gauges
 from relaax.server.common.operators.port import Figures
 
@@ -47,14 +47,14 @@ def _read(stats: Callable[[], Mapping[str, float]]) -> Iterable[Metric]:
         {how: counts[f"steps {how}"] for how in ("dropped", "evicted", "lost", "twice")},
     )
     shares = {
-        name.removeprefix(SHARE): value
+        name.removeprefix(f"{SHARE}environment "): value
         for name, value in counts.items()
         if name.startswith(SHARE) and name not in SHARES
     }
     if shares:
         yield gauges(
             "replay_learnt_share",
-            "Share of the steps of an environment that were learnt from, by its place",
+            "Share of the steps of an environment that were learnt from, by its number",
             "environment",
             shares,
         )

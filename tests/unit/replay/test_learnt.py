@@ -1,8 +1,13 @@
 """Which part of each environment's steps is learnt from, and who is named where none is."""
 
 import numpy as np
+from replay_cases import SCHEMA, steps
 
 from relaax.replay.learnt import LONG_S, LearntSteps
+from relaax.replay.rollouts import Rollouts
+from relaax.replay.specs import ReplaySpec, TableSpec
+
+LABELS = {0: "environment 0 of process 7 of a", 1: "environment 3 of process 8 of b"}
 
 
 def counted():
@@ -15,7 +20,7 @@ def test_the_share_of_each_environment_is_that_of_its_own_steps():
     learnt.stored(0, 30)
     learnt.stored(1, 10)
     learnt.learnt(np.array([0, 0, 1]), 10)
-    assert learnt.shares() == {0: 2 / 3, 1: 1.0}
+    assert learnt.shares(LABELS) == {LABELS[0]: 2 / 3, LABELS[1]: 1.0}
 
 
 def test_an_environment_that_nothing_is_learnt_from_for_long_is_named_once_a_minute():
@@ -23,26 +28,35 @@ def test_an_environment_that_nothing_is_learnt_from_for_long_is_named_once_a_min
     for slot in (0, 1):
         learnt.stored(slot, 1024)
     learnt.learnt(np.array([0]), 128)
-    assert learnt.complaint() is None
+    assert learnt.complaint(LABELS) is None
     now[0] = LONG_S + 5
-    complaint = learnt.complaint()
+    complaint = learnt.complaint(LABELS)
     assert "nothing is learnt from 1 of 2 environments" in complaint
-    assert "in place 1 has delivered 1,024 steps within 65 s" in complaint
-    assert learnt.complaint() is None
+    assert "environment 3 of process 8 of b has delivered 1,024 steps within 65 s" in complaint
+    assert learnt.complaint(LABELS) is None
     now[0] += LONG_S
-    assert learnt.complaint() is not None
+    assert learnt.complaint(LABELS) is not None
     learnt.learnt(np.array([1]), 128)
     now[0] += LONG_S
-    assert learnt.complaint() is None
+    assert learnt.complaint(LABELS) is None
 
 
 def test_while_nothing_is_learnt_at_all_none_is_named_and_those_that_left_are_forgotten():
     learnt, now = counted()
     learnt.stored(0, 10)
     now[0] = 10 * LONG_S
-    assert learnt.complaint() is None
+    assert learnt.complaint(LABELS) is None
     learnt.stored(1, 10)
     learnt.learnt(np.array([1]), 10)
     learnt.left(0)
-    assert learnt.complaint() is None
-    assert learnt.shares() == {1: 1.0}
+    assert learnt.complaint(LABELS) is None
+    assert learnt.shares(LABELS) == {LABELS[1]: 1.0}
+
+
+def test_figures_name_the_environment_by_its_number_in_the_process_that_delivers():
+    table = TableSpec(Rollouts(4), "fifo", keeps_undrawn=True)
+    replay = ReplaySpec(SCHEMA, 64, {"all": table}).make(np.random.default_rng(0), 60.0)
+    replay.open_writer("process 7 of a, 3f0c", SCHEMA)
+    replay.append("process 7 of a, 3f0c", 5, 0, *steps(0, 8, end=0))
+    replay.sample("all", 1, 0.0)
+    assert replay.stats()["learnt share/environment 5 of process 7 of a"] == 0.5
