@@ -34,6 +34,9 @@ PAUSE_S = 0.001
 
 _log = logging.getLogger(__name__)
 
+#: Why more draws than these are not allowed is not asked.
+MOST_WAITED_FOR = 1_000_000
+
 #: Rates are means of so many seconds.
 RATES_OVER_S = 10.0
 
@@ -49,6 +52,8 @@ class ReplayState:
     table: TableState
     steps: int
     actions: int
+    #: Why not as many items may be drawn as were waited for; "" where they may.
+    reason: str = ""
 
 
 class Replay:
@@ -271,7 +276,9 @@ class Replay:
                 source.let_go()
                 self._changed.notify_all()
             self._changed.wait_for(lambda: source.state().allowance >= at_least, timeout_s)
-            return ReplayState(source.state(), len(self._storage), self._actions)
+            state, count = source.state(), max(1, math.ceil(min(at_least, MOST_WAITED_FOR)))
+            reason = source.holds_back(count) if state.allowance < count else ""
+            return ReplayState(state, len(self._storage), self._actions, reason)
 
     def update_priorities(self, table: str, keys: IntArray, priorities: FloatArray) -> int:
         """Give items of ``table`` other priorities [N]; return how many of them are gone."""

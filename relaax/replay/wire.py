@@ -178,14 +178,18 @@ def _array_in(array: replay_pb2.Array, data: Any) -> Array:
 def state_message(state: ReplayState, incarnation: int) -> replay_pb2.State:
     """Return how a table of a store is as a message."""
     return replay_pb2.State(
-        incarnation=incarnation, steps=state.steps, actions=state.actions, **asdict(state.table)
+        incarnation=incarnation,
+        steps=state.steps,
+        actions=state.actions,
+        reason=state.reason,
+        **asdict(state.table),
     )
 
 
 def state_of(message: replay_pb2.State) -> ReplayState:
     """Return how a table is, as a message says it."""
     table = TableState(message.items, message.weight, message.allowance)
-    return ReplayState(table, message.steps, message.actions)
+    return ReplayState(table, message.steps, message.actions, message.reason)
 
 
 def priorities_message(

@@ -166,7 +166,8 @@ class ShardedSampler:
         """
         allowed = int(min(batch.charge, sum(shard.allowance for shard in self.shards)))
         if allowed < 1:
-            raise NotReady(f"{missing:g} draws of {self._table} are not allowed yet")
+            whys = "; ".join(shard.reason for shard in self.shards if shard.reason)
+            raise NotReady(whys or f"{missing:g} draws of {self._table} are not allowed yet")
         return self._divided(0, allowed)
 
     def _missing(self, charge: int) -> float:

@@ -37,6 +37,8 @@ class Shard:
         self.stub = stub
         #: What draws are divided by, and how many are allowed; 0 while it does not answer.
         self.weight = self.allowance = 0.0
+        #: Why it gives no more, as far as is known.
+        self.reason = ""
         #: How many items can be drawn of it.
         self.items = 0
         #: How many steps it holds, as far as is known, and how many it has lost.
@@ -82,6 +84,7 @@ class Shard:
         if not self.is_away:
             _log.warning("%s; %d steps of it cannot be drawn", error, self.steps)
         self.is_away = True
+        self.reason = str(error)
         self.items = 0
         self.weight = self.allowance = 0.0
         self._changed.notify_all()
@@ -130,6 +133,7 @@ class Shard:
                 _log.warning("the replay at %s answers again", self.stub.url)
             self.is_away = False
             self.weight, self.allowance = state.table.weight, state.table.allowance
+            self.reason = f"the replay at {self.stub.url}: {state.reason}" if state.reason else ""
             self.items = state.table.items if self.weight else 0
             self.steps, self.actions = state.steps, self._actions_before + state.actions
             self._changed.notify_all()

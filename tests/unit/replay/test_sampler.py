@@ -132,9 +132,13 @@ def test_a_server_without_items_delays_nothing(shards):
     assert shards.stats(0)["all/drawn"] == 0
 
 
-def test_nothing_is_drawn_while_all_are_empty(shards):
-    with pytest.raises(NotReady, match="8 draws of all are not allowed yet"):
-        shards.sampler.sample("all", 8, 0.05)
+def test_nothing_is_drawn_while_all_are_empty_and_each_server_says_why(shards):
+    def says_why():
+        with pytest.raises(NotReady) as refused:
+            shards.sampler.sample("all", 8, 0.05)
+        return str(refused.value).count("0 of the 1 items with which learning begins have c") == 2
+
+    wait_until(says_why)
 
 
 RATIO = spec_of(limiter=Limiter(min_items=1, samples_per_insert=2.0, error_buffer=4.0))
