@@ -81,6 +81,7 @@ def loses_one(index: int, report: ProcessReport) -> RunResult:
     """Lose one of its environments, and finish with the others; process 0 loses all."""
     report.on_step()
     report.on_lost("environment 3 failed")
+    report.on_doubt("it may be wrong")
     if index == 0:
         raise OSError("the game is gone")
     return RunResult(RunOutcome.TRAINING_OVER, "the training is over")

@@ -48,11 +48,16 @@ class Outcome(NamedTuple):
 class ActorEnvironment:
     """Encodes the observations of a Gymnasium environment, and decodes actions, as clients do."""
 
-    def __init__(self, environment: Environment, asked: Space | None = None) -> None:
+    def __init__(
+        self,
+        environment: Environment,
+        asked: Space | None = None,
+        observer: RunObserver | None = None,
+    ) -> None:
         self.environment = keep_observations(environment)
         #: What the algorithm takes as observations, which names the mask of actions.
         self._asked = asked
-        self._masks = MaskReader()
+        self._masks = MaskReader((observer or RunObserver()).on_doubt)
         self._encode = state_encoder(environment.observation_space)
         self._decode = action_decoder(environment.action_space)
         self._executed = ExecutedActionReader(environment.action_space)
@@ -60,7 +65,6 @@ class ActorEnvironment:
     def reset(self, seed: int | None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode; return its first state and what else is known of it."""
         observation, info = self.environment.reset(seed=seed)
-        self._masks.begin(info)
         return self._seen(observation, info), info
 
     def step(self, action: Any) -> Outcome:
@@ -252,8 +256,8 @@ class Actor(ABC):
         episodes: int | None = None,
     ) -> None:
         """Play until the session is over, or for so many ``episodes``."""
-        prepared = ActorEnvironment(self.prepare_env(environment), self.config.observation_space())
-        observer = observer or RunObserver()
+        observer, asked = observer or RunObserver(), self.config.observation_space()
+        prepared = ActorEnvironment(self.prepare_env(environment), asked, observer)
         self.fetch_parameter()
         observer.on_connected()
         while not self.session.is_over() and self.current_episode != episodes:

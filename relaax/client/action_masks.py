@@ -4,7 +4,7 @@ Gymnasium's environments say which actions are allowed in ``info["action_mask"]`
 observe; the server's configuration names the mask among the observations.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,18 +29,26 @@ class MaskedState:
     """A state, or those of several environments, and which actions are allowed there."""
 
     state: Any
-    #: [A], or [N, A]: 0 where an action is forbidden.
-    mask: Array
+    #: [A], or [N, A]: 0 where an action is forbidden; None where one is missing.
+    mask: Array | None
+    #: Called when the server knows no mask.
+    dropped: Callable[[], object] = lambda: None
+    #: Whose mask is missing, for people.
+    of_whom: str = ""
 
     def named(self, asked: Space | None) -> Any:
         """Return it as observations by the names that the server has ``asked`` for.
 
         Where the server knows no mask, the state alone. ValueError where the state has another mask
-        of that name.
+        of that name, ConfigurationError where the mask is missing.
         """
         name = mask_name(asked)
         if asked is None or name is None:
+            if asked is not None:
+                self.dropped()
             return self.state
+        if self.mask is None:
+            raise _missing(self.of_whom)
         if not isinstance(self.state, dict):
             (beside, *others) = names_beside(name, asked) or [OBSERVATION]
             return {OBSERVATION if others else beside: self.state, name: self.mask}
@@ -58,23 +66,31 @@ def named_state(state: Any, asked: Space | None) -> Any:
 
 
 class MaskReader:
-    """Reads masks of infos, once the first one has had one."""
+    """Reads masks of infos: from the first one on, each must have one where a server asks for it.
 
-    def __init__(self) -> None:
-        self._is_there = False
+    ``doubt`` is called once with what may be wrong: that nobody asks for them.
+    """
 
-    def begin(self, info: Mapping[str, Any]) -> None:
-        """Take note of whether the infos of the episodes that begin now have masks."""
-        self._is_there = info.get(ACTION_MASK) is not None
+    def __init__(self, doubt: Callable[[str], object] = lambda message: None) -> None:
+        self._doubt = doubt
+        self._is_there = self._has_doubted = False
+
+    def _note_dropped(self) -> None:
+        """Say so if the server has not asked for masks."""
+        if not self._has_doubted:
+            self._has_doubted = True
+            self._doubt(
+                f"the environment gives masks of actions, info['{ACTION_MASK}'], and the algorithm "
+                "section has no action_mask: forbidden actions are chosen, too"
+            )
 
     def beside(self, state: Any, info: Mapping[str, Any]) -> Any:
         """Return ``state`` with the mask in ``info``, if there is one."""
-        if not self._is_there:
-            return state
         mask = info.get(ACTION_MASK)
         if mask is None:
-            raise _missing("")
-        return MaskedState(state, as_mask(mask))
+            return MaskedState(state, None, self._note_dropped) if self._is_there else state
+        self._is_there = True
+        return MaskedState(state, as_mask(mask), self._note_dropped)
 
     def beside_rows(
         self, states: Any, infos: Mapping[str, Any], wanted: npt.NDArray[np.int64]
@@ -83,17 +99,19 @@ class MaskReader:
 
         infos: those of a vector environment, which say in ``_action_mask`` who has one.
         """
+        masks: Any = infos.get(ACTION_MASK)
+        self._is_there = self._is_there or masks is not None
         if not self._is_there or not len(wanted):
             return states
-        masks: Any = infos.get(ACTION_MASK)
         has_one = infos.get(f"_{ACTION_MASK}")
         rows = []
         for index in wanted.tolist():
             is_there = masks is not None and (has_one is None or has_one[index])
             if not is_there or masks[index] is None:
-                raise _missing(f" of environment {index}")
+                of_whom = f" of environment {index}"
+                return MaskedState(states, None, self._note_dropped, of_whom)
             rows.append(as_mask(masks[index]))
-        return MaskedState(states, np.stack(rows))
+        return MaskedState(states, np.stack(rows), self._note_dropped)
 
 
 def as_mask(value: Any) -> Array:
@@ -105,6 +123,6 @@ def as_mask(value: Any) -> Array:
 
 def _missing(of_whom: str) -> ConfigurationError:
     return ConfigurationError(
-        f"the info{of_whom} has no '{ACTION_MASK}', and had one where the episode began: give it "
+        f"the info{of_whom} has no '{ACTION_MASK}', and another one had: give it "
         "with each observation, the last one of an episode that is cut off too"
     )

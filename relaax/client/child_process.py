@@ -38,9 +38,16 @@ class Lost:
     message: str
 
 
-ProcessEvent: TypeAlias = bool | EpisodeSummary | Restart | Lost | RunResult
+@dataclass(frozen=True)
+class Doubt:
+    """What may be wrong with an environment."""
+
+    message: str
+
+
+ProcessEvent: TypeAlias = bool | EpisodeSummary | Restart | Lost | Doubt | RunResult
 """What a process sends: whether it is connected, an episode that is over, an environment that is
-made again or is lost, how its run ended."""
+made again or is lost, a doubt, how its run ended."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +100,10 @@ class ProcessReport(RunObserver):
     def on_lost(self, message: str) -> None:
         """Send the message."""
         self._send(Lost(message))
+
+    def on_doubt(self, message: str) -> None:
+        """Send the message."""
+        self._send(Doubt(message))
 
     def on_connected(self) -> None:
         """Report that there is a session."""

@@ -12,7 +12,15 @@ from ctypes import c_double, c_uint64
 from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any
 
-from relaax.client.child_process import Lost, Memory, ProcessEvent, ProcessTask, Restart, run_task
+from relaax.client.child_process import (
+    Doubt,
+    Lost,
+    Memory,
+    ProcessEvent,
+    ProcessTask,
+    Restart,
+    run_task,
+)
 from relaax.client.restarts import FailedTooOften, Restarts, lost_message, restart_message
 from relaax.client.run_progress import RunProgress
 from relaax.client.run_result import RunOutcome, RunResult
@@ -51,6 +59,7 @@ class EnvironmentProcesses:
         #: Whether any process has had a session with the server.
         self.was_connected = False
         self._progress = progress
+        self._doubts: set[str] = set()
         _leave_one_thread_to_each_process()
         context = multiprocessing.get_context("spawn")
         self._processes = [
@@ -100,6 +109,8 @@ class EnvironmentProcesses:
             case EpisodeSummary():
                 process.episodes += 1
                 self._progress.add_episode(event)
+            case Doubt():
+                self._note_doubt(event.message)
             case Restart():
                 self._note_restart(event.message)
             case Lost():
@@ -126,6 +137,12 @@ class EnvironmentProcesses:
             process.environments = 0
             if self.is_running:
                 _log.warning("%s", lost_message(FailedTooOften(result.message)))
+
+    def _note_doubt(self, message: str) -> None:
+        """Log a doubt, once for all processes."""
+        if message not in self._doubts:
+            self._doubts.add(message)
+            _log.warning("doubtful: %s", message)
 
     def _note_restart(self, message: str) -> None:
         _log.warning("%s", message)

@@ -21,7 +21,13 @@ class GymnasiumSimulator:
     ``UnusableAction`` when the server's actions do not fit the environment.
     """
 
-    def __init__(self, environment: Environment, name: str, seed: int | None) -> None:
+    def __init__(
+        self,
+        environment: Environment,
+        name: str,
+        seed: int | None,
+        observer: RunObserver | None = None,
+    ) -> None:
         self.name = name
         self.observation_space: dict[str, Any] | None = observation_space_as_json(
             environment.observation_space
@@ -29,7 +35,7 @@ class GymnasiumSimulator:
         self.action_space: dict[str, Any] | None = action_space_as_json(environment.action_space)
         self._environment = keep_observations(environment)
         self._seed = seed
-        self._masks = MaskReader()
+        self._masks = MaskReader((observer or RunObserver()).on_doubt)
         self._encode = state_encoder(environment.observation_space)
         self._decode = action_decoder(environment.action_space)
         self._executed = ExecutedActionReader(environment.action_space)
@@ -38,7 +44,6 @@ class GymnasiumSimulator:
         """Start an episode and return its first state."""
         observation, info = self._environment.reset(seed=self._seed)
         self._seed = None
-        self._masks.begin(info)
         return self._masks.beside(self._encode(observation), info)
 
     def apply(self, action: Any) -> Step:
@@ -76,5 +81,5 @@ class GymnasiumRunner(SimulatorRunner):
         observer: RunObserver | None = None,
         stop: StopCondition | None = None,
     ) -> None:
-        simulator = GymnasiumSimulator(environment, type(environment).__name__, seed)
+        simulator = GymnasiumSimulator(environment, type(environment).__name__, seed, observer)
         super().__init__(simulator, client, observer=observer, stop=stop)

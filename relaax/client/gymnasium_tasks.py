@@ -84,10 +84,10 @@ class SingleEnvironmentTask:
 
     def __call__(self, index: int, report: RunObserver) -> RunResult:
         """Play the share of process ``index``."""
-        return SimulatorTask(self.options, partial(self._simulator, index))(index, report)
+        return SimulatorTask(self.options, partial(self._simulator, index, report))(index, report)
 
-    def _simulator(self, index: int, seed: int | None) -> GymnasiumSimulator:
-        return GymnasiumSimulator(self._made(index), self.options.env, seed)
+    def _simulator(self, index: int, report: RunObserver, seed: int | None) -> GymnasiumSimulator:
+        return GymnasiumSimulator(self._made(index), self.options.env, seed, report)
 
     def _made(self, index: int) -> Environment:
         """Return the environment of process ``index``; the first one may be recorded."""

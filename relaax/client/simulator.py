@@ -1,7 +1,10 @@
 """What a program hands over to be played: anything that starts episodes and makes steps."""
 
+import logging
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,10 @@ class RunObserver:
 
     def on_lost(self, message: str) -> None:
         """Called when one environment of several is not made again, and the others play on."""
+
+    def on_doubt(self, message: str) -> None:
+        """Called with what may be wrong with an environment; it is logged by default."""
+        _log.warning("doubtful: %s", message)
 
     def on_connected(self) -> None:
         """Called when the server has answered the first state of a session."""

@@ -1,7 +1,6 @@
 """The last observations of episodes, of vector environments that start others in the same step."""
 
-import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -20,19 +19,23 @@ from relaax.observations import Observations, arrays_in, mapped
 #: So many episodes in a row may end in the observation that the next one begins with.
 MOST_ALIKE = 10
 
-_log = logging.getLogger(__name__)
-
 _NEXT_STEP = "Or start episodes in the step that follows: autoreset_mode=AutoresetMode.NEXT_STEP"
 
 
 class FinalObservations:
     """Finds them in infos; ConfigurationError where they are missing, or are others.
 
+    ``doubt`` is called with what may be wrong.
     The environments inside of a ``SyncVectorEnv`` return copies of their observations from then on.
     """
 
-    def __init__(self, environments: Environments, encode: StateEncoder) -> None:
-        self._encode = encode
+    def __init__(
+        self,
+        environments: Environments,
+        encode: StateEncoder,
+        doubt: Callable[[str], object] = lambda message: None,
+    ) -> None:
+        self._encode, self._doubt = encode, doubt
         #: bool [N]: whose final observations are known to be no other episode's first.
         self._keeps = np.full(environments.num_envs, _keep_each(environments))
         #: int [N]: how many final observations in a row were what the next episode began with.
@@ -95,17 +98,15 @@ class FinalObservations:
                 f"returned. Let it return copies. {_NEXT_STEP}"
             )
         if alike == 1:
-            _log.warning(
-                "%s: if its reset fills the array that its step has returned, let it return "
-                "copies; after %d times in a row it is refused",
-                what,
-                MOST_ALIKE,
+            self._doubt(
+                f"{what}: if its reset fills the array that its step has returned, let it return "
+                f"copies; after {MOST_ALIKE} times in a row it is refused"
             )
 
 
 def _differ(some: Observations, others: Observations) -> npt.NDArray[np.bool_]:
     """Return which of K observations differ: bool [K]."""
-    parts: list[npt.NDArray[np.bool_]] = [
+    parts = [
         (one != other).reshape(len(one), -1).any(axis=1)
         for one, other in zip(arrays_in(some), arrays_in(others), strict=True)
     ]

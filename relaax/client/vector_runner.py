@@ -71,8 +71,8 @@ class VectorRunner:
             self._step_and_start if mode is AutoresetMode.SAME_STEP else self._step_or_start
         )
         self._count = environments.num_envs
-        self._finals = FinalObservations(environments, self._encode)
-        self._masks = MaskReader()
+        self._finals = FinalObservations(environments, self._encode, self._observer.on_doubt)
+        self._masks = MaskReader(self._observer.on_doubt)
         self._episodes: int | None = None
         self._played = 0
         self._was_connected = False
@@ -94,7 +94,6 @@ class VectorRunner:
             infos = infos_by_name(found)
             self._seed = None
             require_numpy(observations)
-            self._masks.begin(infos)
             self._begin()
             try:
                 actions = self._client.init(self._beside(self._encode(observations), infos))

@@ -73,6 +73,10 @@ class EpisodeMetrics(RunObserver):
         """Hand on."""
         self._observer.on_connected()
 
+    def on_doubt(self, message: str) -> None:
+        """Hand on."""
+        self._observer.on_doubt(message)
+
     def on_step(self, count: int = 1) -> None:
         """Count, and hand on."""
         if self._is_training:

@@ -108,6 +108,7 @@ def test_environments_that_are_lost_are_counted_and_the_others_play_on(caplog, m
     assert "3 environments lost" in progress.line(0.0)
     assert processes.has(RunOutcome.TRAINING_OVER)
     assert "environment 3 failed" in caplog.messages
+    assert caplog.messages.count("doubtful: it may be wrong") == 1
 
 
 def test_the_run_ends_with_the_error_when_no_environment_is_left(capfd, monkeypatch) -> None:

@@ -42,6 +42,14 @@ def test_a_state_stays_as_it_was_and_has_its_mask_by_the_names_of_the_configurat
     assert {name: part.tolist() for name, part in last.items()} == {"place": [5], "legal": [0, 1]}
 
 
+def test_a_mask_that_the_configuration_does_not_know_is_a_doubt(caplog):
+    environment = ActorEnvironment(Reused(), {"type": "Box", "shape": [1]})
+    assert environment.reset(3)[0].tolist() == [-7]
+    assert environment.step(1).state.tolist() == [5]
+    (doubt,) = caplog.messages
+    assert doubt.startswith("doubtful: the environment gives masks of actions")
+
+
 def test_a_reward_is_one_number_of_any_type():
     assert ActorEnvironment(Reused(np.ones(1, np.float16))).step(0).reward == 1.0
     with pytest.raises(TypeError, match=r"the reward is .*, it must be a number"):

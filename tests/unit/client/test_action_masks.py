@@ -116,11 +116,37 @@ def test_masks_of_several_choices_are_joined(server):
 
 def test_a_mask_that_is_missing_later_is_refused_by_name(server):
     asks_for(server)
-    with pytest.raises(ConfigurationError, match="the info has no 'action_mask', and had one"):
+    with pytest.raises(ConfigurationError, match="the info has no 'action_mask', and another one"):
         alone(server, Masked(lasts=2))
     for mode in MODES:
         with pytest.raises(ConfigurationError, match="the info of environment 1 has no"):
             together(server, Masked(), Masked(lasts=2), mode=mode)
+
+
+class Late(Masked):
+    """Says nothing of what is allowed where its episodes begin."""
+
+    def reset(self, *, seed=None, options=None):
+        return super().reset()[0], {}
+
+
+def test_masks_that_come_after_the_first_state_are_sent_and_are_missed_where_there_is_none(server):
+    """A server refuses the first state already, which lacks one."""
+    alone(asks_for(server), Late())
+    assert in_rows(server.steps[1].observations) == [(2, 0, 1)]
+    with pytest.raises(ConfigurationError, match="the info of environment 0 has no"):
+        together(server, Late())
+
+
+@pytest.mark.parametrize("play", [alone, together])
+@pytest.mark.parametrize("environment", [Masked(), Late(), Masked(lasts=2), Masked("dict")])
+def test_masks_that_nobody_asks_for_are_a_doubt_that_is_said_once(
+    server, caplog, play, environment
+):
+    play(asks_for(server, ("board",), None), environment)
+    (doubt,) = caplog.messages
+    assert doubt.startswith("doubtful: the environment gives masks of actions, info['action_mask']")
+    assert "has no action_mask" in doubt
 
 
 def test_the_last_state_of_an_episode_that_is_over_needs_no_mask(server):
