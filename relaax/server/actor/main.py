@@ -23,7 +23,13 @@ def _act(arguments: list[str]) -> int:
     sizes = [1] * options.actors
     actors = "1 actor" if options.actors == 1 else f"{options.actors} actors"
     print(f"{actors} in {options.env}, {options.mode}", flush=True)
-    return run_environments(ActorTask(tuple(arguments)), sizes, str(options.parameter_server))
+    return run_environments(
+        ActorTask(tuple(arguments)),
+        sizes,
+        str(options.parameter_server),
+        env=str(options.env),
+        environment_timeout_s=options.environment_timeout or None,
+    )
 
 
 if __name__ == "__main__":

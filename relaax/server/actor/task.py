@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium
+import numpy as np
 
 from relaax.actor.session import TRAINING, ActorMode
 from relaax.algorithm_base import EvaluatedPolicy
 from relaax.client.checks import checked_reward
 from relaax.client.gymnasium_factory import Environment, EnvironmentFactory, GymnasiumFactory
+from relaax.client.gymnasium_observations import state_encoder
 from relaax.client.gymnasium_tasks import EpisodeRecorder
 from relaax.client.restarting_environments import require_finite
 from relaax.client.run_result import RunOutcome, RunResult
@@ -30,10 +32,12 @@ from relaax.metrics import (
     EVALUATION_REWARD_OF,
     Metrics,
 )
+from relaax.observations import mapped
 from relaax.server.actor.wiring import algorithm_of, make_actor, require_fit
 from relaax.server.common.access import begin_access
 from relaax.server.common.announced_spaces import Doubts
 from relaax.server.common.configuration import ActorOptions, load_actor
+from relaax.server.common.first_look import FirstLook, first_look
 from relaax.server.common.listening import allow_many_files
 from relaax.server.common.logs import show_name, start_logging
 from relaax.server.common.operators.certificates import Certificates
@@ -146,11 +150,18 @@ def environment_factory(env: str, kwargs: Mapping[str, Any]) -> EnvironmentFacto
 
 
 class WatchedEnvironment(gymnasium.Wrapper):  # type: ignore[misc]  # Gymnasium has no types here
-    """Says when an environment is busy; ValueError for a number that is not finite."""
+    """Says when an environment is busy; ValueError for a number that is not finite.
 
-    def __init__(self, environment: Environment, observer: RunObserver) -> None:
+    ``look`` is shown its first steps.
+    """
+
+    def __init__(
+        self, environment: Environment, observer: RunObserver, look: FirstLook | None = None
+    ) -> None:
         super().__init__(environment)
         self._observer = observer
+        self.look = look
+        self._encode = state_encoder(environment.observation_space)
 
     def reset(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
         """Start an episode."""
@@ -166,7 +177,12 @@ class WatchedEnvironment(gymnasium.Wrapper):  # type: ignore[misc]  # Gymnasium 
         observation, reward, terminated, truncated, info = self.env.step(action)
         self._observer.environment_returned()
         require_finite(observation)
-        return observation, checked_reward(reward), terminated, truncated, info
+        earned = checked_reward(reward)
+        if self.look is not None:
+            states = mapped(lambda part: part[np.newaxis], self._encode(observation))
+            if not self.look.take(np.array([earned]), states):
+                self.look = None
+        return observation, earned, terminated, truncated, info
 
 
 @dataclass(frozen=True)
@@ -201,7 +217,9 @@ class ActorTask:
             try:
                 announced = require_fit(config, environment, env)
                 if index == 0:
-                    Doubts(_log).note(announced, config)
+                    doubts, learns = Doubts(_log), options.mode == TRAINING
+                    doubts.note(announced, config)
+                    environment.look = first_look(doubts, config, learns=learns)
                 actor = make_actor(
                     algorithm, config, options, index, kept, resources, report.restarts
                 )

@@ -5,6 +5,7 @@
 ``algorithm_loader``    imports the algorithm from its folder
 ``space_check``         checks the spaces that the algorithm gives
 ``announced_spaces``    compares those of environments with them
+``first_look``          what is doubtful in the first steps of environments
 ``checkpoint_list``     prints which checkpoints there are
 ``checkpoint_place``    where a process keeps its checkpoints
 ``start_folder``        whether a Procfile is started where its files are

@@ -8,11 +8,11 @@ from functools import partial
 from relaax.errors import AgentError, NoRoom, ProtocolError
 from relaax.protocol import binary
 from relaax.protocol.binary import ErrorCode
+from relaax.server.common.first_look import first_look
 from relaax.server.rlx_server.tally import private_row
 from relaax.server.rlx_server.worker.action_rule import ActionRule
 from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.connection import Connection
-from relaax.server.rlx_server.worker.first_look import first_look
 from relaax.server.rlx_server.worker.hello import begin
 from relaax.server.rlx_server.worker.responder import Answer, Request
 from relaax.server.rlx_server.worker.responders import Responders
@@ -41,9 +41,8 @@ class SerialWorker:
     ) -> None:
         self._settings = settings
         self._rule = ActionRule(settings.config.action_space(), settings.algorithm_name)
-        self._responders = Responders(
-            make_agents, False, self._rule, private_row(), look=first_look(settings)
-        )
+        look = first_look(settings.doubts, settings.config, learns=settings.exploitation is None)
+        self._responders = Responders(make_agents, False, self._rule, private_row(), look=look)
         self._is_over = is_over
         self._connections: list[Connection] = []
         #: Held while a message is handled: agents and learner are of one thread at a time.

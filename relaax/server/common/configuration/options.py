@@ -220,6 +220,11 @@ class ActorOptions(DeliveringOptions, LogOptions, AccessOptions):
     seed: SeedOption | None = option(
         None, "seed of the first actor and its environment; the next one gets N + 1"
     )
+    environment_timeout: PauseOption = option(
+        600.0,
+        "make an environment again that takes longer for a step or a start of an episode (0: wait "
+        "for ever)",
+    )
     record_video: DirectoryOption | None = option(
         None, "record episodes of the first actor as MP4 files here (needs relaax[video])"
     )

@@ -12,13 +12,13 @@ from relaax.errors import AgentError, NoRoom, ProtocolError
 from relaax.protocol import MessageConnection, binary
 from relaax.protocol.binary import ErrorCode
 from relaax.protocol.connection import Payload
+from relaax.server.common.first_look import first_look
 from relaax.server.rlx_server.entrance import NOT_ANY_MORE
 from relaax.server.rlx_server.lobby import Lobby
 from relaax.server.rlx_server.tally import WorkerRow, private_row
 from relaax.server.rlx_server.worker.action_rule import ActionRule
 from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.connection import Connection, TokenWatch
-from relaax.server.rlx_server.worker.first_look import first_look
 from relaax.server.rlx_server.worker.hello import begin
 from relaax.server.rlx_server.worker.inbox import Inbox
 from relaax.server.rlx_server.worker.responder import Answer, Request, Responder
@@ -74,8 +74,9 @@ class Worker:
         self._inbox = inbox
         self._rule = ActionRule(settings.config.action_space(), settings.algorithm_name)
         is_shared = inbox is not None
+        look = first_look(settings.doubts, settings.config, learns=settings.exploitation is None)
         self._responders = Responders(
-            make_agents, is_shared, self._rule, self._row, settings.limits, first_look(settings)
+            make_agents, is_shared, self._rule, self._row, settings.limits, look
         )
         #: By descriptor.
         self._connections: dict[int, Connection] = {}

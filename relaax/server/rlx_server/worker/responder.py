@@ -13,6 +13,7 @@ from relaax.errors import AgentError, InvalidState, NoRoom, ProtocolError
 from relaax.metrics import OF_CLIENT, Metrics
 from relaax.observations import Observations, joined, kind_of, mapped
 from relaax.protocol.binary import Hello, Metric
+from relaax.server.common.first_look import FirstLook
 from relaax.server.rlx_server.limits import NO_LIMITS, ClientLimits
 from relaax.server.rlx_server.tally import WorkerRow, private_row
 from relaax.server.rlx_server.tally.table import SlotPool
@@ -20,7 +21,6 @@ from relaax.server.rlx_server.worker.action_rule import ActionRule, UnusableActi
 from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.connection import Actions, Connection
 from relaax.server.rlx_server.worker.episodes import Episodes, FloatArray, NoEpisode
-from relaax.server.rlx_server.worker.first_look import FirstLook
 from relaax.server.rlx_server.worker.measurements import Measurements
 from relaax.server.rlx_server.worker.settings import seed_after
 from relaax.steps import Flags, IntArray, States, Steps, Transitions, number_of

@@ -1,12 +1,20 @@
 """Which environment an option names."""
 
+import logging
+
+import gymnasium
+import numpy as np
 import pytest
 
 from relaax.algorithm_base import ConfigBase
+from relaax.client.restarts import TIMEOUT_S
+from relaax.client.simulator import RunObserver
 from relaax.errors import ConfigurationError
-from relaax.server.actor.task import environment_factory
+from relaax.server.actor.task import WatchedEnvironment, environment_factory
 from relaax.server.actor.wiring import require_fit
+from relaax.server.common.announced_spaces import Doubts
 from relaax.server.common.configuration import ActorOptions, load_actor
+from relaax.server.common.first_look import LOOKS, FirstLook
 
 OWN = """
 import gymnasium
@@ -101,9 +109,36 @@ class TestOptions:
         with pytest.raises(ConfigurationError, match="--env: is missing"):
             load_actor([str(file)])
 
+    def test_an_environment_may_take_ten_minutes_unless_another_time_is_given(self, written):
+        assert load_actor([written]).options.environment_timeout == TIMEOUT_S
+        given = load_actor([written, "--environment-timeout", "0"]).options
+        assert given.environment_timeout == 0
+        with pytest.raises(ConfigurationError, match="--environment-timeout"):
+            load_actor([written, "--environment-timeout", "-1"])
+
     def test_a_mode_that_there_is_not_is_refused(self, written):
         with pytest.raises(ConfigurationError, match="--mode"):
             load_actor([written, "--mode", "eval"])
+
+
+class Simple(gymnasium.Env):
+    """Gives rewards of 5,000."""
+
+    observation_space = gymnasium.spaces.Dict({"a": gymnasium.spaces.Box(-1, 1, (2,))})
+    action_space = gymnasium.spaces.Discrete(3)
+
+    def step(self, action):
+        return {"a": np.zeros(2)}, 5000.0, False, False, {}
+
+
+def test_the_first_steps_are_looked_at_for_what_is_doubtful(caplog):
+    look = FirstLook(Doubts(logging.getLogger("test")), ConfigBase({}))
+    environment = WatchedEnvironment(Simple(), RunObserver(), look)
+    for _ in range(LOOKS + 1):
+        environment.step(0)
+    (doubt,) = caplog.messages
+    assert doubt.startswith("doubtful: an environment has sent a reward of size 5000")
+    assert environment.look is None
 
 
 class AnyConfig(ConfigBase):

@@ -6,7 +6,6 @@ import numpy.typing as npt
 from relaax.algorithm_base import ConfigBase
 from relaax.observations import Observations
 from relaax.server.common.announced_spaces import Doubt, Doubts, doubts_of_sizes, large_pixels
-from relaax.server.rlx_server.worker.settings import WorkerSettings
 from relaax.spaces import Bounds
 
 #: So many times a worker looks, at the steps of all its environments that have come together.
@@ -76,11 +75,9 @@ def _sender(name: str) -> str:
     return f"environments ({name})" if name else "environments"
 
 
-def first_look(settings: WorkerSettings) -> FirstLook | None:
-    """Return what looks at the first steps of a worker.
+def first_look(doubts: Doubts, config: object, *, learns: bool) -> FirstLook | None:
+    """Return what looks at the first steps of a worker, or of an actor.
 
-    None where nothing is learnt from them, and for a configuration that is no ``ConfigBase``.
+    None where nothing ``learns`` from them, and for a configuration that is no ``ConfigBase``.
     """
-    if settings.exploitation is not None or not isinstance(settings.config, ConfigBase):
-        return None
-    return FirstLook(settings.doubts, settings.config)
+    return FirstLook(doubts, config) if learns and isinstance(config, ConfigBase) else None

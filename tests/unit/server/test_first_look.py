@@ -7,7 +7,7 @@ import pytest
 
 from relaax.algorithm_base import ConfigBase
 from relaax.server.common.announced_spaces import Doubts
-from relaax.server.rlx_server.worker.first_look import LOOKS, FirstLook
+from relaax.server.common.first_look import LOOKS, FirstLook
 
 NO_REWARDS = np.zeros(0)
 
