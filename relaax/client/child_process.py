@@ -138,13 +138,14 @@ def run_task(
 ) -> None:
     """Do ``task`` in this process, which was started for it, and report how it ended.
 
-    SIGALRM interrupts an environment that is late.
+    SIGALRM interrupts an environment that is late, where there is such a signal.
     """
     report = ProcessReport(pipe, memory)
     # A terminal sends SIGINT to this process too: the parent decides what follows.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, partial(_exit, report))
-    signal.signal(signal.SIGALRM, lambda number, frame: report.interrupt())
+    if (alarm := alarm_signal()) is not None:
+        signal.signal(alarm, lambda number, frame: report.interrupt())
     threading.Thread(target=_end_with_parent, daemon=True).start()
     # The parent shows how many environments wait for a server.
     logging.getLogger("relaax.client").setLevel(logging.ERROR)
@@ -154,6 +155,11 @@ def run_task(
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with contextlib.suppress(BrokenPipeError):
         pipe.send(result)
+
+
+def alarm_signal() -> int | None:
+    """Return the signal that interrupts an environment that is late; Windows has none."""
+    return getattr(signal, "SIGALRM", None)
 
 
 def _result_of(task: ProcessTask, index: int, report: ProcessReport) -> RunResult:

@@ -5,7 +5,6 @@ import logging
 import multiprocessing
 import multiprocessing.connection
 import os
-import signal
 import time
 from collections.abc import Iterator, Sequence
 from ctypes import c_double, c_uint64
@@ -19,6 +18,7 @@ from relaax.client.child_process import (
     ProcessEvent,
     ProcessTask,
     Restart,
+    alarm_signal,
     run_task,
 )
 from relaax.client.restarts import FailedTooOften, Restarts, lost_message, restart_message
@@ -212,13 +212,18 @@ class _EnvironmentProcess:
         if self._timeout_s is None or not since:
             return
         late_s = time.monotonic() - since - self._timeout_s
-        if late_s > 0 and since != self._interrupted and self._process.pid is not None:
+        if late_s > 0 and since != self._interrupted:
             self._interrupted = since
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self._process.pid, signal.SIGALRM)
+            self._interrupt()
         elif late_s > TIME_TO_RETURN_S and not self._is_killed:
             self._is_killed = True
             self._process.kill()
+
+    def _interrupt(self) -> None:
+        alarm, pid = alarm_signal(), self._process.pid
+        if alarm is not None and pid is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, alarm)
 
     def restart_after(self, why: str) -> str | None:
         """Let the process start again in a while; return the line that says so.

@@ -90,6 +90,16 @@ def test_a_process_that_dies_or_hangs_is_started_again(task, why, caplog, monkey
     assert message.startswith(begins + why)
 
 
+def test_an_environment_that_hangs_is_killed_where_there_are_no_alarms(caplog, monkeypatch) -> None:
+    monkeypatch.delattr("signal.SIGALRM")
+    monkeypatch.setattr("relaax.client.environment_processes.TIME_TO_RETURN_S", 0.2)
+    task, progress = process_tasks.hangs_once, RunProgress(1)
+    with EnvironmentProcesses(task, [1], progress, "Game-v1", timeout_s=0.2) as processes:
+        listen_until(processes, lambda: not processes.is_running)
+    assert [result.message for result in processes.results] == ["done"]
+    assert "and could not be interrupted" in caplog.text
+
+
 def test_a_process_whose_environment_fails_plays_the_episodes_that_are_left(caplog) -> None:
     progress = RunProgress(1)
     with EnvironmentProcesses(process_tasks.fails_once, [1], progress) as processes:

@@ -118,6 +118,12 @@ def test_an_environment_is_interrupted_if_it_is_late(capsys, timeout_s, is_asked
     assert (EnvironmentHangs.__name__ in events[-1].message) == (outcome is RunOutcome.FAULT)
 
 
+def test_a_system_without_alarms_plays_too(monkeypatch):
+    monkeypatch.delattr(signal, "SIGALRM")
+    events, _ = events_of(lambda index, report: FINISHED)
+    assert events == [FINISHED]
+
+
 def test_a_parent_that_has_ended_is_no_error():
     ours, theirs = Pipe(duplex=False)
     ours.close()
