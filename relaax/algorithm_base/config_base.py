@@ -96,9 +96,9 @@ class ConfigBase:
         """Return whether states are brought to one size before they are learnt from."""
         return False
 
-    def scales_rewards(self) -> bool:
-        """Return whether rewards are."""
-        return False
+    def largest_reward(self) -> float:
+        """Return the size up to which a reward is one that values are learnt of well."""
+        return 1e3
 
     def doubts(self) -> Sequence[str]:
         """Return sentences about settings that are allowed, and hardly meant.

@@ -35,7 +35,7 @@ from relaax.bridge.refusals import address_of, unary
 from relaax.bridge.sender_totals import CountedSteps, SenderTotals, require_possible
 from relaax.bridge.traffic import Traffic
 from relaax.bridge.vectors import GRADIENTS, PUBLICATIONS, SERVICE_NAME, VALUES, WithVector
-from relaax.errors import ParameterServerAway
+from relaax.errors import NotContinued, ParameterServerAway
 from relaax.kept_counts import KeptCounts
 from relaax.throttled_log import FailureLog, in_words
 
@@ -240,6 +240,10 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
                 return call()
         except ParameterServerAway as error:  # of a replica, or at the end: try again
             context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
+            raise AssertionError("abort raises") from error
+        except NotContinued as error:  # the caller says it, and nothing is wrong here
+            _log.warning("a call from %s is refused: %s", address_of(context), error)
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
             raise AssertionError("abort raises") from error
         except Exception as error:  # whatever an algorithm's own code raises
             self._failures.add(f"a call from {address_of(context)}", error)

@@ -1,6 +1,7 @@
 """The configuration of an actor-critic, as the servers want it."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 from typing import Any, Literal
 
 from pydantic import PositiveFloat, PositiveInt, field_validator, model_validator
@@ -175,10 +176,11 @@ class PolicyConfig(ConfigBase):
         """Return whether states are filtered."""
         return bool(self.filters().states)
 
-    def scales_rewards(self) -> bool:
-        """Return whether rewards are filtered, scaled or cut."""
-        settings, filtered = self.settings, self.filters().rewards is not None
-        return filtered or settings.reward_scale != 1 or settings.clip_rewards
+    def largest_reward(self) -> float:
+        """Return the size up to which a reward is one that values are learnt of well."""
+        if self.settings.clip_rewards or self.filters().rewards is not None:
+            return inf
+        return super().largest_reward() / self.settings.reward_scale
 
     def doubts(self) -> Sequence[str]:
         """Return what is hardly meant; see ``ConfigBase``."""

@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 from relaax.algorithm_base import ConfigBase, FloatVector
@@ -120,9 +121,11 @@ class OffPolicyConfig(ConfigBase):
         """Return whether states are filtered."""
         return self.settings.filter_states
 
-    def scales_rewards(self) -> bool:
-        """Return whether rewards are scaled or cut."""
-        return self.settings.reward_scale != 1 or self.settings.clip_rewards
+    def largest_reward(self) -> float:
+        """Return the size up to which a reward is one that values are learnt of well."""
+        if self.settings.clip_rewards:
+            return inf
+        return super().largest_reward() / self.settings.reward_scale
 
     def doubts(self) -> Sequence[str]:
         """Return what is hardly meant; see ``ConfigBase``."""

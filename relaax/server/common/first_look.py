@@ -1,5 +1,7 @@
 """A look at the first steps of environments: what they send may be hard to learn from."""
 
+from math import inf
+
 import numpy as np
 import numpy.typing as npt
 
@@ -10,9 +12,6 @@ from relaax.spaces import Bounds
 
 #: So many times a worker looks, at the steps of all its environments that have come together.
 LOOKS = 1000
-
-#: A reward beyond this is doubtful: values are learnt in its size.
-MOST_REWARD = 1e3
 
 #: Numbers of an image beyond this, not of bytes, are doubtful.
 MOST_PIXEL = 10
@@ -26,7 +25,7 @@ class FirstLook:
 
     def __init__(self, doubts: Doubts, config: ConfigBase) -> None:
         self._doubts = doubts
-        self._looks_at_rewards = not config.scales_rewards()
+        self._largest_reward = config.largest_reward()
         self._looks_at_states = not config.scales_states()
         self._left = LOOKS
         #: The largest size of each number of an observation, by its name.
@@ -35,7 +34,7 @@ class FirstLook:
     def take(self, rewards: npt.NDArray[np.floating], states: Observations) -> bool:
         """Look at rewards [S] and states [A, ...]; return whether there is more to look at."""
         self._left -= 1
-        if self._looks_at_rewards and len(rewards):
+        if len(rewards):
             self._look_at_rewards(float(np.abs(rewards).max()))
         by_name = states if isinstance(states, dict) else {"": states}
         floats = {n: part for n, part in by_name.items() if len(part) and part.dtype.kind == "f"}
@@ -49,12 +48,12 @@ class FirstLook:
         return self._left > 0
 
     def _look_at_rewards(self, largest: float) -> None:
-        if largest > MOST_REWARD:
-            self._looks_at_rewards = False
+        if largest > self._largest_reward:
+            self._largest_reward = inf
             self._doubts.say(
                 Doubt.LARGE_REWARDS,
-                f"an environment has sent a reward of size {largest:.4g}: values are learnt in "
-                "that size, slowly; write reward_scale in the algorithm section, such as "
+                f"an environment has sent a reward of size {largest:.4g}: values of that size are "
+                "learnt slowly; let reward_scale in the algorithm section be about "
                 f"{1 / largest:.1g}",
             )
 

@@ -15,6 +15,7 @@ from relaax.server.common.configuration import AlgorithmSection, Configuration
 from relaax.server.common.log_file import OLDER_FILES
 from relaax.server.common.replay_memory import memory_of_replay
 from relaax.server.launcher.engines.plan import configured
+from relaax.server.launcher.ports import servers_of
 from relaax.server.launcher.process_log import BEGINS
 
 #: Such a line chooses its folder, or its arguments, when a shell runs it.
@@ -98,6 +99,9 @@ def check(commands: Mapping[str, str], *, on_one_machine: bool = True) -> Findin
             is_read_whole = False
     if on_one_machine:
         found.mistakes.extend(_shared_ports(lines))
+        found.mistakes.extend(_shared_checkpoints(lines))
+        unserved = _unserved(commands, lines)
+        (found.mistakes if is_read_whole else found.doubts).extend(unserved)
     sections = {str(line.configuration.algorithm): line.configuration.algorithm for line in lines}
     if len(sections) > 1:
         files = ", ".join(sorted({str(section.source) for section in sections.values()}))
@@ -177,6 +181,34 @@ def _shared_ports(lines: Sequence[_Line]) -> Iterator[str]:
                 f"{other} and {line.name} both listen at port {address.port}: give one of them "
                 "another --bind"
             )
+
+
+def _shared_checkpoints(lines: Sequence[_Line]) -> Iterator[str]:
+    """Yield which learner would save where the parameter server does."""
+    places = {
+        line.configuration.options.checkpoint_dir: line.name
+        for line in lines
+        if line.program == _PARAMETER_SERVER and line.configuration.options.checkpoint_dir
+    }
+    for line in lines:
+        place = line.configuration.options.checkpoint_dir if line.program == _LEARNER else None
+        if place in places:
+            yield (
+                f"{places[place]} and {line.name} both have --checkpoint-dir {place}: give the "
+                "learner a folder of its own"
+            )
+
+
+def _unserved(commands: Mapping[str, str], lines: Sequence[_Line]) -> Iterator[str]:
+    """Yield which environment connects to a port where no RLX server of the Procfile listens."""
+    ports = {line.listens.port for line in lines if line.program == _RLX and line.listens}
+    for name, command in commands.items():
+        for port in servers_of(command) if ports else ():
+            if port not in ports:
+                yield (
+                    f"{name} connects to port {port} (--rlx-server), and the {_RLX} of this "
+                    f"Procfile listens at {_named(ports)}"
+                )
 
 
 def _unheard(algorithm: Algorithm, lines: Sequence[_Line]) -> Iterator[str]:

@@ -61,7 +61,7 @@ def waiting_for_servers(command: str, ports: Sequence[int]) -> str:
 
     So it never connects to another server that stands there before.
     """
-    named = [port for port in _servers_of(command) if port in ports]
+    named = [port for port in servers_of(command) if port in ports]
     if not named:
         return command
     wait = shlex.join([sys.executable, "-E", "-S", "-c", _WAIT, *map(str, named)])
@@ -122,7 +122,7 @@ def _holder(port: int) -> str:
     return "another process ('ss -ltnp' may name it)"
 
 
-def _servers_of(command: str) -> Iterator[int]:
+def servers_of(command: str) -> Iterator[int]:
     """Yield the ports of this machine that a command connects to as to an RLX server."""
     with suppress(ValueError):
         words = shlex.split(command)

@@ -111,7 +111,7 @@ def _vector(server):
         ((ONES, 5.0), r"observations are 2 rows, not an array of shape \(\)"),
         ((ONES, [[1], [2, 3]]), "observations are no array of numbers: list"),
         ((ONES, STATES, [True]), "terminated is 2 flags"),
-        ((ONES, STATES, None, np.zeros((2, 1))), "truncated is 2 flags"),
+        ((ONES, STATES, None, np.zeros((2, 2))), "truncated is 2 flags"),
         ((ONES, STATES, NO_ENDS, ~NO_ENDS), r"finals are 2 rows, not an array of shape \(0,\)"),
         ((ONES, STATES, NO_ENDS, ~NO_ENDS, STATES[:1]), "finals are 2 rows"),
         ((ONES, STATES, NO_ENDS, ~NO_ENDS, NAN_STATES), r"finals\[1, 0\] is nan"),

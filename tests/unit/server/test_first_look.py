@@ -22,8 +22,8 @@ class Scaling(ConfigBase):
     def scales_states(self):
         return self._states
 
-    def scales_rewards(self):
-        return self._rewards
+    def largest_reward(self):
+        return 1e7 if self._rewards else super().largest_reward()
 
 
 @pytest.fixture(name="said")
@@ -47,7 +47,7 @@ def test_a_large_reward_is_said_once_with_what_to_write(said):
     look_at(np.zeros((1, 1), np.float32), np.array([1.0, -2500.0]))
     (line,) = said()
     assert line.startswith("doubtful: an environment has sent a reward of size 2500")
-    assert "write reward_scale in the algorithm section, such as 0.0004" in line
+    assert "let reward_scale in the algorithm section be about 0.0004" in line
 
 
 @pytest.mark.parametrize("scaled", ["", "states"])

@@ -196,3 +196,21 @@ def test_a_file_that_was_renamed_since_the_last_start_is_read_too(tmp_path):
     (tmp_path / "log.1").write_text("\n".join(older) + "\n")
     (tmp_path / "log").write_text("doubtful: 2\n")
     assert doubts_in(tmp_path / "log") == ["1", "2"]
+
+
+def test_an_environment_that_connects_where_no_rlx_server_listens_is_named(case):
+    case.lines["env"] = "environments/mine --rlx-server localhost:7009"
+    (mistake,) = case.check().mistakes
+    assert mistake == (
+        "env connects to port 7009 (--rlx-server), and the relaax-rlx-server of this Procfile "
+        "listens at port 7001"
+    )
+
+
+def test_a_learner_that_saves_where_the_parameter_server_does_is_named(case):
+    for program in ("relaax-parameter-server", "relaax-learner"):
+        case.sections.setdefault(program, {})["--checkpoint-dir"] = "training"
+    (mistake,) = case.check().mistakes
+    assert mistake.startswith(
+        "ps and learner both have --checkpoint-dir training: give the learner"
+    )
