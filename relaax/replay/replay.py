@@ -276,7 +276,7 @@ class Replay:
                 source.let_go()
                 self._changed.notify_all()
             self._changed.wait_for(lambda: source.state().allowance >= at_least, timeout_s)
-            state, count = source.state(), max(1, math.ceil(min(at_least, MOST_WAITED_FOR)))
+            state, count = source.state(), math.ceil(max(1.0, min(at_least, MOST_WAITED_FOR)))
             reason = source.holds_back(count) if state.allowance < count else ""
             return ReplayState(state, len(self._storage), self._actions, reason)
 
