@@ -110,9 +110,12 @@ def check(commands: Mapping[str, str], *, on_one_machine: bool = True) -> Findin
     unheard = found.mistakes if is_read_whole and on_one_machine else found.doubts
     for section in sections.values():
         try:
-            algorithm = _look_at(section, found)
-            if on_one_machine:
-                found.notes.extend(_memory(algorithm, section, lines))
+            algorithm = load_algorithm(section.directory)
+            config = make_config(algorithm, section)
+            if isinstance(config, ConfigBase):
+                found.doubts.extend(f"{section.source}: {doubt}" for doubt in config.doubts())
+            if on_one_machine and algorithm.has_learner:
+                found.notes.extend(_memory(algorithm, config, section, lines))
         except ConfigurationError as error:
             found.mistakes.append(str(error))
             continue
@@ -141,22 +144,11 @@ def doubts_in(log: Path) -> list[str]:
     return list(dict.fromkeys(re.findall(rf"{DOUBTFUL}(.+)", text)))
 
 
-def _look_at(section: AlgorithmSection, found: Findings) -> Algorithm:
-    """Return the algorithm of a section, when the doubts about its keys are noted."""
-    algorithm = load_algorithm(section.directory)
-    config = make_config(algorithm, section)
-    if isinstance(config, ConfigBase):
-        found.doubts.extend(f"{section.source}: {doubt}" for doubt in config.doubts())
-    return algorithm
-
-
 def _memory(
-    algorithm: Algorithm, section: AlgorithmSection, lines: Sequence[_Line]
+    algorithm: Algorithm, config: ConfigBase, section: AlgorithmSection, lines: Sequence[_Line]
 ) -> Iterator[str]:
     """Yield what replays of this machine take; ConfigurationError for one that takes too much."""
-    if not algorithm.has_learner:
-        return
-    spec = algorithm.replay_spec(make_config(algorithm, section))
+    spec = algorithm.replay_spec(config)
     for line in lines:
         options = line.configuration.options
         if line.configuration.algorithm != section:
