@@ -22,8 +22,8 @@ from launch import REPOSITORY
 from scaled_pendulum import scaled_pendulum
 from servers import COMMANDS, temporary_directory
 
-from relaax.metrics import EPISODE_REWARD
-from relaax.server.common.configuration.yaml_reader import read_yaml
+from relaax.configuration.yaml_reader import read_yaml
+from relaax.telemetry.metrics import EPISODE_REWARD
 
 #: What stands for torques of -2 and 2.
 BOUNDS = {"0.01": (-0.01, 0.01), "2": (-2.0, 2.0), "1000": (-1000.0, 1000.0), "3..7": (3.0, 7.0)}

@@ -12,8 +12,8 @@ are those of all workers, from the begin of the first call to the end of the las
 the same run: ``copy`` is a memory copy of the vector, ``rmsprop`` the optimiser's step alone,
 ``echo`` a gRPC call that returns the same bytes and does nothing else. ``lost`` is the number of
 updates that the version does not count at the end; it must be 0. Server and workers keep the memory
-that they have freed (``relaax.allocator.keep_memory``), as RELAAX does; ``--no-keep-memory``
-measures without that.
+that they have freed (``relaax.processes.allocator.keep_memory``), as RELAAX does;
+``--no-keep-memory`` measures without that.
 
 With ``--shards`` the parameter server is that of DA3C, with a network of about that size, in as
 many processes of the command ``relaax-parameter-server``, also where it is one. Nothing is fetched
@@ -39,11 +39,12 @@ from report import Results, add_json, figure, parser_of
 from servers import free_address, running_shards, temporary_directory
 
 from relaax.algorithm_base import BridgeBase, NullMetrics
-from relaax.allocator import FEW_POOLS, keep_memory
-from relaax.bridge import BridgeControl, channel_options
-from relaax.learning.optimizers import RMSProp, RMSPropSettings
-from relaax.learning.parameter_service import ParameterService
-from relaax.learning.parameter_store import ParameterStore
+from relaax.net import channel_options
+from relaax.parameters import BridgeControl
+from relaax.parameters.optimizers import RMSProp, RMSPropSettings
+from relaax.parameters.parameter_service import ParameterService
+from relaax.parameters.parameter_store import ParameterStore
+from relaax.processes.allocator import FEW_POOLS, keep_memory
 
 SIZES = [10_000, 100_000, 681_000, 2_000_000, 20_000_000]
 

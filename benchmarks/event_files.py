@@ -4,7 +4,7 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from relaax.server.parameter_server.metrics.event_file import without_torch
+from relaax.telemetry.training.event_file import without_torch
 
 with without_torch():
     from tensorboardX.proto.event_pb2 import Event

@@ -20,10 +20,10 @@ from processes import end_on_sigterm
 from report import Results, add_json, parser_of
 from timing import best_us
 
+from relaax.configuration.algorithm_loader import load_algorithm
 from relaax.learning.distributions import Categorical
 from relaax.learning.networks import Network, initial_parameters
 from relaax.learning.rollouts import Columns
-from relaax.server.common.algorithm_loader import load_algorithm
 
 DA3C = REPOSITORY / "algorithms" / "da3c"
 

@@ -23,7 +23,7 @@ from zoo_settings import (
     Baseline,
 )
 
-from relaax.server.common.configuration.yaml_reader import read_yaml
+from relaax.configuration.yaml_reader import read_yaml
 
 #: Of the environment in this folder; its name for Gymnasium begins with its module.
 IMAGE_AND_VECTOR = "image_and_vector:ImageAndVector-v0"

@@ -17,7 +17,7 @@ from relaax_runs import configuration, environments, launch_with, steps_at_the_e
 from servers import Servers, running_servers, temporary_directory
 from uncounted import Uncounted, most_uncounted
 
-from relaax.metrics import EPISODE_REWARD
+from relaax.telemetry.metrics import EPISODE_REWARD
 
 #: Seconds between two readings of the event files.
 _LOOK_INTERVAL_S = 1.0

@@ -17,8 +17,15 @@ import numpy as np
 from report import Results, add_json, parser_of
 from timing import best_us
 
-from relaax.learning.optimizers import SGD, Adam, AdamSettings, Optimizer, RMSProp, RMSPropSettings
-from relaax.learning.parameter_store import ParameterStore
+from relaax.parameters.optimizers import (
+    SGD,
+    Adam,
+    AdamSettings,
+    Optimizer,
+    RMSProp,
+    RMSPropSettings,
+)
+from relaax.parameters.parameter_store import ParameterStore
 
 #: Many and short ones, so that some of them are not disturbed.
 ROUNDS = 200

@@ -19,7 +19,7 @@ from processes import running
 from servers import running_servers, temporary_directory
 from steps import dropped_rollouts, global_step
 
-from relaax.server.common.configuration.yaml_reader import read_yaml
+from relaax.configuration.yaml_reader import read_yaml
 
 ENVIRONMENTS = REPOSITORY / "environments" / "OpenAI_Gym"
 BOXING_ID = "ALE/Boxing-v5"

@@ -37,7 +37,7 @@ from replay_servers import replay_servers
 from replay_shapes import SHAPES, TABLE, Shape, fill, replay_of, spec_of, spread_priorities
 from report import Results, add_json, figure, parser_of
 
-from relaax.allocator import keep_memory
+from relaax.processes.allocator import keep_memory
 from relaax.replay.client.sampler import ShardedSampler
 from relaax.replay.specs import SelectorName
 

@@ -10,7 +10,7 @@ import numpy as np
 from processes import kill, start_child
 from replay_shapes import SHAPES, TABLE, Environments, Shape, steps
 
-from relaax.allocator import keep_memory
+from relaax.processes.allocator import keep_memory
 from relaax.replay.client.sampler import ShardedSampler
 from relaax.replay.client.spread import SpreadWriter
 from relaax.replay.client.stub import ReplayStub

@@ -11,8 +11,8 @@ from processes import kill, start_child
 from replay_shapes import SHAPES, Shape, fill, replay_of, spread_priorities
 from servers import free_address
 
-from relaax.allocator import keep_memory
-from relaax.bridge import channel_options
+from relaax.net import channel_options
+from relaax.processes.allocator import keep_memory
 from relaax.replay.service import ReplayServicer, method_handlers
 from relaax.replay.specs import SelectorName
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from relaax.client import Backoff, Client, Failure
-from relaax.server.common.stop_signal import Stop, StopSignal
+from relaax.processes.stop_signal import Stop, StopSignal
 
 EPISODE_STEPS = 20
 

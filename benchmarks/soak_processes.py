@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 from processes import die_with_parent
 
-from relaax.kept_counts import KeptCounts
+from relaax.telemetry.kept_counts import KeptCounts
 
 #: An environment variable that every process of a soak inherits, so that none is overlooked.
 MARK = "RELAAX_SOAK_DIRECTORY"

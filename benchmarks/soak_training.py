@@ -17,8 +17,8 @@ from soak_links import Link, Links
 from soak_processes import Supervised
 from soak_usage import Sampling
 
-from relaax.server.common.aws import s3_client
-from relaax.server.common.configuration import AwsAccess
+from relaax.checkpoints.aws import s3_client
+from relaax.configuration import AwsAccess
 
 BUCKET, KEY = "soak", "checkpoints"
 

@@ -69,7 +69,7 @@ def global_step(parameter_server_url: str) -> Iterator[GlobalStep]:
 
 
 def _answer(parameter_server_url: str, pipe: Any) -> None:
-    from relaax.bridge import Bridge
+    from relaax.parameters import Bridge
 
     bridge = Bridge(parameter_server_url)
 

@@ -6,12 +6,12 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from relaax.actor import Acted, Actor, ActorSession, PullRule
-from relaax.actor.experience import columns_of
-from relaax.actor.parameter_client import ParameterClient
+from relaax.acting import Acted, Actor, ActorSession, PullRule
+from relaax.acting.experience import columns_of
+from relaax.acting.parameter_client import ParameterClient
 from relaax.algorithm_base import ConfigBase, NullMetrics
-from relaax.learning.published import PublishedParameters, PublishedService
 from relaax.learning.steps import schema_of
+from relaax.parameters.published import PublishedParameters, PublishedService
 from relaax.replay.specs import ReplaySpec, TableSpec
 from relaax.replay.views import Transitions
 from relaax.spaces import box, discrete

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from relaax.algorithm_base.checkpoint import Checkpoint
-from relaax.server.common.saver import CheckpointSaver, DirectoryStore, Restore
+from relaax.checkpoints import CheckpointSaver, DirectoryStore, Restore
 
 FINGERPRINT = {
     "algorithm": "da3c",

@@ -12,9 +12,9 @@ import pytest
 from clock import Clock
 from processes import REPOSITORY, Training, wait_for
 
-from relaax.bridge import Bridge
-from relaax.server.common.algorithm_loader import load_algorithm
-from relaax.throttled_log import RateLimit
+from relaax.configuration.algorithm_loader import load_algorithm
+from relaax.parameters import Bridge
+from relaax.telemetry.throttled_log import RateLimit
 
 # A shell that starts the tests in the background lets them ignore SIGINT, and with them all
 # processes that they start.

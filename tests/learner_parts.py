@@ -6,13 +6,13 @@ import numpy as np
 from learning_parts import SMALL_COLUMNS, Recorder, small_policy, small_values
 
 from relaax.algorithm_base import NullMetrics, Values, Version
-from relaax.interval_metrics import IntervalMetrics
 from relaax.learning.learner import Learner
 from relaax.learning.model import Gradient
-from relaax.learning.optimizers import RMSProp, RMSPropSettings
-from relaax.learning.parameter_service import ParameterService
-from relaax.learning.parameter_store import ParameterStore
 from relaax.learning.rollouts import RolloutBatch
+from relaax.parameters.optimizers import RMSProp, RMSPropSettings
+from relaax.parameters.parameter_service import ParameterService
+from relaax.parameters.parameter_store import ParameterStore
+from relaax.telemetry.interval_metrics import IntervalMetrics
 
 
 class MeanReward:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from relaax.replay.memoire import ReplayMemory
+from relaax.compat.memoire import ReplayMemory
 
 NUMBER = np.zeros([], np.float32)
 #: One state, reward, probability and value, each a number.

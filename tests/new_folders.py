@@ -10,7 +10,7 @@ from processes import COMMANDS, Process, free_port
 def new(directory: Path, *flags: str) -> Path:
     ports = ("--port-base", "7000")  # which nothing listens at in most tests
     subprocess.run(
-        [sys.executable, "-m", "relaax.server.launcher.new_application", directory, *ports, *flags],
+        [sys.executable, "-m", "relaax.launcher.new_application", directory, *ports, *flags],
         check=True, capture_output=True,
     )  # fmt: skip
     return directory

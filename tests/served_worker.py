@@ -15,7 +15,6 @@ import numpy as np
 
 from relaax.algorithm_base import AgentBase, BatchAgentBase
 from relaax.errors import InvalidState
-from relaax.metrics import Metrics
 from relaax.protocol import FrameConnection, MessageConnection, binary
 from relaax.protocol.binary import Answers, ErrorCode, Hello
 from relaax.protocol.framing import DEFAULT_MAX_FRAME_BYTES
@@ -28,7 +27,8 @@ from relaax.server.rlx_server.worker.loop import Worker
 from relaax.server.rlx_server.worker.settings import WorkerSettings
 from relaax.server.rlx_server.worker.stopping import Reason
 from relaax.steps import Steps
-from relaax.throttled_log import FailureLog
+from relaax.telemetry.metrics import Metrics
+from relaax.telemetry.throttled_log import FailureLog
 
 DEADLINE_S = 20.0
 

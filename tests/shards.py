@@ -6,25 +6,20 @@ import numpy as np
 from processes import free_port
 
 from relaax.algorithm_base import NullMetrics, NullSaver, Phase
-from relaax.bridge.control import GrpcParameterServer
-from relaax.bridge.sharded import ShardedBridge
-from relaax.learning.parameter_server import ParameterServer
-from relaax.learning.parameter_service import ParameterService
-from relaax.learning.parameter_store import ParameterStore
-from relaax.server.common.saver import CheckpointSaver, DirectoryStore
-from relaax.server.parameter_server.shards.follower import Follower
-from relaax.server.parameter_server.shards.following import (
-    FirstStub,
-    Following,
-    NoParts,
-    SavedParts,
-)
-from relaax.server.parameter_server.shards.leader import Leader
-from relaax.server.parameter_server.shards.members import Members
-from relaax.server.parameter_server.shards.service import ShardServicer, method_handlers
-from relaax.server.parameter_server.shards.serving import FirstShard, OtherService
-from relaax.server.parameter_server.shards.staging import Staging
-from relaax.shard import Shard
+from relaax.algorithm_base.shard import Shard
+from relaax.checkpoints import CheckpointSaver, DirectoryStore
+from relaax.parameters.control import GrpcParameterServer
+from relaax.parameters.parameter_server import ParameterServer
+from relaax.parameters.parameter_service import ParameterService
+from relaax.parameters.parameter_store import ParameterStore
+from relaax.parameters.process.shards.follower import Follower
+from relaax.parameters.process.shards.following import FirstStub, Following, NoParts, SavedParts
+from relaax.parameters.process.shards.leader import Leader
+from relaax.parameters.process.shards.members import Members
+from relaax.parameters.process.shards.service import ShardServicer, method_handlers
+from relaax.parameters.process.shards.serving import FirstShard, OtherService
+from relaax.parameters.process.shards.staging import Staging
+from relaax.parameters.sharded import ShardedBridge
 
 
 def annealed(global_t):

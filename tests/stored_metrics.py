@@ -1,6 +1,6 @@
 """Metrics that a test can look at."""
 
-from relaax.metrics import Metrics
+from relaax.telemetry.metrics import Metrics
 
 
 class StoredMetrics(Metrics):

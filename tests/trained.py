@@ -7,8 +7,8 @@ import numpy as np
 from processes import REPOSITORY
 
 from relaax.algorithm_base import Checkpoint, ConfigBase, NullMetrics, Saver
-from relaax.server.common.algorithm_loader import Algorithm, load_algorithm
-from relaax.server.common.saver import CheckpointSaver, DirectoryStore
+from relaax.checkpoints import CheckpointSaver, DirectoryStore
+from relaax.configuration.algorithm_loader import Algorithm, load_algorithm
 
 DISCRETE = {"state_size": [4], "action_size": 3, "hidden_layers": [16], "seed": 1}
 CONTINUOUS = {**DISCRETE, "action_size": 2, "action_low": -2, "action_high": [1, 3]}

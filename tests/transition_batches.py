@@ -3,7 +3,7 @@
 import numpy as np
 
 from relaax.learning.off_policy import TransitionBatch
-from relaax.learning.optimizers import Adam, AdamSettings
+from relaax.parameters.optimizers import Adam, AdamSettings
 
 COUNT, SIZE = 5, 3
 

@@ -30,8 +30,8 @@ import setproctitle
 #: What most programs import, among them what takes long. None of it may start a thread.
 _PRELOADED = (
     "relaax.client.gymnasium_runner", "relaax.server.actor.main",
-    "relaax.server.export.main", "relaax.server.launcher.main", "relaax.server.learner.main",
-    "relaax.server.parameter_server.main", "relaax.server.replay_server.main",
+    "relaax.server.export.main", "relaax.launcher.main", "relaax.server.learner.main",
+    "relaax.parameters.process.main", "relaax.replay.process.main",
     "relaax.server.rlx_server.wiring",
 )  # fmt: skip
 

@@ -9,11 +9,11 @@ from relaax.learning.actor import Actor
 from relaax.learning.exploration import NoiseSource
 from relaax.learning.exploration.action_noise import NormalNoise, OrnsteinUhlenbeckNoise
 from relaax.learning.exploration.parameter_noise import ParameterNoise
-from relaax.learning.exploration.schedules import Ladder, SlotPlaces
 from relaax.learning.off_policy import learner_of, make_actor, prepare_to_fork
 from relaax.learning.off_policy.config import POLICY_VARIABLE
 from relaax.learning.off_policy.critics import CRITICS
 from relaax.learning.policy import CurrentPolicy
+from relaax.parameters.schedules import Ladder, SlotPlaces
 from relaax.replay.step_batch import StepBatch
 
 from .config import Config

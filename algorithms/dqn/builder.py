@@ -6,10 +6,10 @@ from relaax.algorithm_base import BridgeBase, ExperienceSink, LearnerBase
 from relaax.learning.actor import Actor
 from relaax.learning.exploration import NoiseSource
 from relaax.learning.exploration.epsilon_greedy import EpsilonGreedy
-from relaax.learning.exploration.schedules import Ladder, SlotPlaces
 from relaax.learning.off_policy import learner_of, make_actor, prepare_to_fork
 from relaax.learning.off_policy.config import POLICY_VARIABLE
 from relaax.learning.policy import CurrentPolicy
+from relaax.parameters.schedules import Ladder, SlotPlaces
 from relaax.replay.step_batch import StepBatch
 
 from .config import Config

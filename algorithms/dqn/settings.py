@@ -8,8 +8,8 @@ from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_v
 from relaax.algorithm_base import Section
 from relaax.algorithm_base.config_base import require_effect
 from relaax.learning.action_mask import ActionMask
-from relaax.learning.exploration.schedules import Linear
 from relaax.learning.off_policy import OffPolicySettings
+from relaax.parameters.schedules import Linear
 
 
 class EpsilonSection(Section):

@@ -22,9 +22,9 @@ from relaax.learning.filters import FilteringModel, Filters
 from relaax.learning.networks import initial_parameters
 from relaax.learning.policy import CurrentPolicy, PolicyUse
 from relaax.learning.preprocessor import Preprocessor
-from relaax.learning.published import PublishedSource, serve_published
 from relaax.learning.pulling import PullingSink
 from relaax.learning.steps import StepRecorder, schema_of
+from relaax.parameters.published import PublishedSource, serve_published
 from relaax.replay.limiter import Limiter
 from relaax.replay.rollouts import Rollouts
 from relaax.replay.specs import ReplaySpec, TableSpec

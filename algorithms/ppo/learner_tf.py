@@ -11,13 +11,13 @@ from relaax.algorithm_base import FloatVector, LearnerBase, NullMetrics, StepRes
 from relaax.learning.filters import Filters, scaled_states
 from relaax.learning.model import Gradient
 from relaax.learning.networks.manifest import Parameters
-from relaax.learning.optimizers import Optimizer, clip_by_global_norm
-from relaax.learning.parameter_service import ParameterService
-from relaax.learning.parameter_store import ParameterStore, Snapshot
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.rollouts import RolloutBatch
-from relaax.learning.schedule import Remembered, Schedule
 from relaax.learning.steps import rollouts_in
+from relaax.parameters.optimizers import Optimizer, clip_by_global_norm
+from relaax.parameters.parameter_service import ParameterService
+from relaax.parameters.parameter_store import ParameterStore, Snapshot
+from relaax.parameters.schedule import Remembered, Schedule
 from relaax.replay.table import Sample
 
 from .adaptation import Adaptation, Knobs

@@ -17,8 +17,8 @@ from pydantic import (
 from relaax.algorithm_base.config_base import require_effect
 from relaax.learning.actor_critic import ContinuousSettings, DiscreteSettings, PolicySettings
 from relaax.learning.filters import FilterSettings
-from relaax.learning.optimizers import OptimizerSections
-from relaax.learning.schedule import Schedule
+from relaax.parameters.optimizers import OptimizerSections
+from relaax.parameters.schedule import Schedule
 
 #: Lowest and highest.
 Range: TypeAlias = tuple[PositiveFloat, PositiveFloat]

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from relaax.client.area_average import AreaAverage
 from relaax.client.simulator import Step
-from relaax.errors import ConfigurationError
-from relaax.hints import closest
+from relaax.errors import ConfigurationError, closest
 
 FRAME_SIZE = 84
 FRAME_SKIP = 4

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from relaax.client.run_options import add_run_options
 from relaax.client.simulator import Step
 from relaax.client.simulator_task import play_simulators
-from relaax.whole_numbers import positive
+from relaax.processes.whole_numbers import positive
 
 #: What an action is to the Lab: pixels to the right and down that the look moves in a frame, then
 #: strafing to the right, forward, fire, jump and crouch.

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from relaax.client.area_average import AreaAverage
 from relaax.client.simulator import Step
-from relaax.errors import ConfigurationError
-from relaax.hints import closest
+from relaax.errors import ConfigurationError, closest
 
 #: What the game draws; states are smaller.
 DRAWN = (120, 160)

@@ -9,8 +9,8 @@ from relaax.algorithm_base.bridge_base import BridgeBase
 from relaax.algorithm_base.config_base import ConfigBase
 from relaax.errors import InvalidState
 from relaax.evaluation import EvaluatedPolicy, Evaluation
-from relaax.metrics import Metrics
 from relaax.spaces import Space
+from relaax.telemetry.metrics import Metrics
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from relaax.algorithm_base.roles import (
     Version,
     Wanted,
 )
-from relaax.metrics import Metrics
+from relaax.telemetry.metrics import Metrics
 
 
 class Phase(Enum):

@@ -41,7 +41,7 @@ class Checkpoint:
 
 
 class Saver(ABC):
-    """Where checkpoints go. Implementations are in ``relaax.server.common.saver``."""
+    """Where checkpoints go. Implementations are in ``relaax.checkpoints``."""
 
     @abstractmethod
     def save(self, checkpoint: Checkpoint) -> None:

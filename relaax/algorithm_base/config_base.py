@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic_core import PydanticCustomError
 
 from relaax.algorithm_base.roles import FloatVector
-from relaax.hints import did_you_mean
+from relaax.errors import did_you_mean
 from relaax.spaces import Space
 
 

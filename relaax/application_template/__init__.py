@@ -5,5 +5,5 @@
 ``test_environment``       the folder's test: a short training
 
 One of the first two becomes ``environment.py``. ``training.yaml`` is made of ``servers.yaml`` and
-``choices.yaml`` or ``numbers.yaml``. ``relaax.server.launcher.new_application`` puts them together.
+``choices.yaml`` or ``numbers.yaml``. ``relaax.launcher.new_application`` puts them together.
 """

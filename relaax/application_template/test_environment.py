@@ -19,7 +19,7 @@ def test_a_short_training_takes_the_environments_states_and_rewards(tmp_path: Pa
     """A copy is trained, so that the checkpoints in this folder stay as they are."""
     copy = tmp_path / "copy"
     shutil.copytree(FOLDER, copy, ignore=shutil.ignore_patterns("training", "__pycache__"))
-    command = [sys.executable, "-m", "relaax.server.launcher.main", "--serial"]
+    command = [sys.executable, "-m", "relaax.launcher.main", "--serial"]
     done = subprocess.run(  # noqa: S603 - the program is this Python
         [*command, "--steps", str(STEPS)],
         cwd=copy,

@@ -42,13 +42,13 @@ How Gymnasium environments are driven:
 ``runner_options``, ``gymnasium_tasks``             the command line; what each process does
 """
 
-from relaax.access import TlsFiles
 from relaax.client.access import ClientAccess
 from relaax.client.failure import Failure
 from relaax.client.retry_policy import Backoff
 from relaax.client.rlx_client import Client
 from relaax.client.transport import TcpTransport
 from relaax.client.vector_client import VectorClient
+from relaax.net.access import TlsFiles
 from relaax.steps import EXECUTED, FINAL, START, TERMINATED, TRUNCATED, Steps
 
 __all__ = [

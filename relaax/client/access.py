@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from relaax.access import TlsFiles
-from relaax.access.process_access import INSECURE
-from relaax.access.tls import UnusableFiles, client_context
-from relaax.access.tokens import require_token
 from relaax.address import Address, is_loopback
 from relaax.errors import ConfigurationError
+from relaax.net.access import TlsFiles
+from relaax.net.access.process_access import INSECURE
+from relaax.net.access.tls import UnusableFiles, client_context
+from relaax.net.access.tokens import require_token
 
 #: The variables of the environment that say how all clients of a process connect.
 TOKEN, TOKEN_FILE = "RELAAX_TOKEN", "RELAAX_TOKEN_FILE"

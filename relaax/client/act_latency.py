@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from relaax.interval_metrics import IntervalMetrics
-from relaax.metrics import Metrics
+from relaax.telemetry.interval_metrics import IntervalMetrics
+from relaax.telemetry.metrics import Metrics
 
 Answer = TypeVar("Answer")
 

@@ -33,10 +33,10 @@ from relaax.client.retry_policy import Backoff, RetryPolicy
 from relaax.client.sessions import BinarySession, JsonSession, Session, as_row
 from relaax.client.transport import Transport, default_transport
 from relaax.evaluation import Evaluation
-from relaax.metrics import Metrics
+from relaax.processes.run_variables import run_of_this_process
 from relaax.protocol.binary import Hello
-from relaax.run_variables import run_of_this_process
 from relaax.spaces import Space, space_of
+from relaax.telemetry.metrics import Metrics
 
 __all__ = ["Client", "Failure"]
 

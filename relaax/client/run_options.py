@@ -12,7 +12,7 @@ from relaax.client.retry_policy import Backoff
 from relaax.client.seeds import EnvironmentSeeds, seeds_of_this_program
 from relaax.errors import ConfigurationError
 from relaax.evaluation import Evaluation
-from relaax.whole_numbers import natural, positive
+from relaax.processes.whole_numbers import natural, positive
 
 
 @dataclass(frozen=True)

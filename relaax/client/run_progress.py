@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TextIO
 
 from relaax.client.simulator import EpisodeSummary
-from relaax.live_lines import Figure, LiveLine, asked_interval_s
+from relaax.telemetry.live_lines import Figure, LiveLine, asked_interval_s
 
 _RETURNS_AVERAGED = 100
 _TERMINAL_INTERVAL_S = 0.5

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from relaax.client.run_options import RunOptions, add_run_options, run_options
-from relaax.whole_numbers import positive
+from relaax.processes.whole_numbers import positive
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from numpy.random import SeedSequence
 
-from relaax.run_variables import COPY, INCARNATION, LINE, number_in
+from relaax.processes.run_variables import COPY, INCARNATION, LINE, number_in
 
 
 @dataclass(frozen=True)

@@ -35,13 +35,13 @@ from relaax.client.rlx_client import Evaluate, ToldMetrics
 from relaax.client.server_connection import StepsSession
 from relaax.client.transport import Transport, default_transport
 from relaax.evaluation import Evaluation
-from relaax.metrics import Metrics
 from relaax.observations import Observations
+from relaax.processes.run_variables import run_of_this_process
 from relaax.protocol import binary
 from relaax.protocol.binary import Answers, Hello, Metric
-from relaax.run_variables import run_of_this_process
 from relaax.spaces import Space, space_of
 from relaax.steps import EXECUTED, FINAL, START, TERMINATED, TRUNCATED, Steps
+from relaax.telemetry.metrics import Metrics
 
 Array = npt.NDArray[Any]
 

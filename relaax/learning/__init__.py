@@ -24,7 +24,6 @@ Learning
 ``background_learner``  the same beside acting, on a thread
 ``actor_critic``        settings, loss and builder of advantage actor-critics
 ``off_policy``          what learns from stored transitions
-``schedule``            numbers that change meanwhile, and what checkpoints remember of them
 ``gradients_tf``        gradients of an algorithm's objective, padded and compiled
 ``losses_tf``           terms that losses are made of
 ``returns_tf``          what values and advantages should be
@@ -32,14 +31,6 @@ Learning
 Both
 ``model``               what a model is to the parts that act and learn
 ``networks``            networks, as pure functions of parameters and a batch
-
-The parameter server
-``parameter_server``    serves the global parameters, and keeps them in checkpoints
-``parameter_service``   what answers the workers
-``parameter_store``     the global parameters, shared by threads
-``averaging``           one update of the mean of several learners' gradients
-``published``           the same where a learner publishes the parameters
-``optimizers``          updates of a flat vector, in place
 
 ``arrays``              arrays with room for more entries
 ``tensorflow_runtime_tf``  how a process runs TensorFlow

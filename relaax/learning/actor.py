@@ -20,7 +20,6 @@ from relaax.learning.distributions.base import ActionHead
 from relaax.learning.evaluator import EvaluationParts, Evaluator, PinnedPolicies
 from relaax.learning.executed_actions import ExecutedActions
 from relaax.learning.exploration import NoiseSource, NoNoise
-from relaax.learning.exploration.schedules import SlotPlaces
 from relaax.learning.filters import ZFilter
 from relaax.learning.learner import NoLearner
 from relaax.learning.model import PolicyModel
@@ -28,6 +27,7 @@ from relaax.learning.policy import Policy, PolicyHolder
 from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.rollouts import Columns
 from relaax.observations import Observations, mapped
+from relaax.parameters.schedules import SlotPlaces
 
 Array = npt.NDArray[Any]
 IntArray = npt.NDArray[np.int64]

@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.algorithm_base import InvalidState, Metrics, NullMetrics, Transitions
-from relaax.interval_metrics import IntervalMetrics
 from relaax.learning.action_units import ActionUnits
 from relaax.spaces import Space, leeway, limits_of, shape_of, written
+from relaax.telemetry.interval_metrics import IntervalMetrics
 
 Array = npt.NDArray[Any]
 BoolArray = npt.NDArray[np.bool_]

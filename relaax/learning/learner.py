@@ -6,12 +6,12 @@ import time
 import numpy as np
 
 from relaax.algorithm_base import ExperienceSink, GradientSink, StepCounter, Values
-from relaax.allocator import release_unused_memory
-from relaax.interval_metrics import IntervalMetrics
 from relaax.learning.model import Gradient, GradientModel
-from relaax.learning.optimizers.optimizer import clip_by_global_norm
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.rollouts import RolloutBatch
+from relaax.parameters.optimizers.optimizer import clip_by_global_norm
+from relaax.processes.allocator import release_unused_memory
+from relaax.telemetry.interval_metrics import IntervalMetrics
 
 _log = logging.getLogger(__name__)
 

@@ -9,11 +9,11 @@ from typing import Protocol
 import numpy as np
 
 from relaax.algorithm_base import FloatVector, Values, Version
-from relaax.interval_metrics import IntervalMetrics
 from relaax.learning.networks.manifest import Parameters
-from relaax.metrics import Metrics
 from relaax.replay.step_batch import StepBatch
 from relaax.replay.storage import ENDS, FINAL
+from relaax.telemetry.interval_metrics import IntervalMetrics
+from relaax.telemetry.metrics import Metrics
 
 
 class PolicyUse:

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relaax.errors import InvalidState
-from relaax.hints import did_you_mean_one_of
+from relaax.errors import InvalidState, did_you_mean_one_of
 from relaax.learning.action_mask import ActionMask
 from relaax.learning.arrays import aligned_empty, zero_padded
 from relaax.learning.filters import ZFilter

@@ -14,7 +14,7 @@ from relaax.algorithm_base import (
     Version,
 )
 from relaax.errors import BridgeError
-from relaax.throttled_log import RepeatedWarning
+from relaax.telemetry.throttled_log import RepeatedWarning
 
 _log = logging.getLogger(__name__)
 

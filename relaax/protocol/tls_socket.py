@@ -9,8 +9,8 @@ from functools import partial
 from typing import TypeVar
 
 from relaax.errors import AccessDenied
+from relaax.net.tls_refusals import refusal_in_words, require_a_peer, speaks_no_tls
 from relaax.protocol.foreign import RLX_BYTES, is_plain_rlx
-from relaax.tls_refusals import refusal_in_words, require_a_peer, speaks_no_tls
 
 T = TypeVar("T")
 

@@ -25,5 +25,7 @@
 ``segments``       samples through memory that both ends share
 ``array_bytes``    arrays one after another in bytes
 ``client``         writes to replay servers, and draws from them
-``memoire``        Memoire's replay memory, under its names
+``process``        the command ``relaax-replay-server``
 """
+
+import relaax.net.grpc_log  # noqa: F401  (before gRPC is imported)

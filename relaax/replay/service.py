@@ -13,9 +13,9 @@ import grpc
 import numpy as np
 import numpy.typing as npt
 
-from relaax.bridge.payloads import WithPayload
-from relaax.bridge.refusals import refuse, unary
 from relaax.errors import ConfigurationError
+from relaax.net.payloads import WithPayload
+from relaax.net.refusals import refuse, unary
 from relaax.replay import replay_pb2
 from relaax.replay.gather import Empty
 from relaax.replay.replay import NotReady, ReplayState

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relaax.bridge.payloads import PayloadCodec, WithPayload
+from relaax.net.payloads import PayloadCodec, WithPayload
 from relaax.replay import replay_pb2
 from relaax.replay.array_bytes import Place, array_at, packed, read, written
 from relaax.replay.replay import ReplayState

@@ -10,19 +10,19 @@ import grpc
 import numpy as np
 
 from relaax.algorithm_base import NullMetrics, NullSaver
-from relaax.bridge import service as bridge_service
-from relaax.learning.optimizers import SGD
-from relaax.learning.parameter_server import ParameterServer
-from relaax.learning.parameter_service import ParameterService
-from relaax.learning.parameter_store import ParameterStore
-from relaax.learning.published.parameters import PublishedParameters
-from relaax.learning.published.service import PublishedService
+from relaax.algorithm_base.shard import Shard
+from relaax.compat.memoire import ReplayMemoryServer
+from relaax.compat.memoire import service as memoire_service
+from relaax.parameters import service as bridge_service
+from relaax.parameters.optimizers import SGD
+from relaax.parameters.parameter_server import ParameterServer
+from relaax.parameters.parameter_service import ParameterService
+from relaax.parameters.parameter_store import ParameterStore
+from relaax.parameters.process.shards import service as shard_service
+from relaax.parameters.process.shards.leader import Leader
+from relaax.parameters.published.parameters import PublishedParameters
+from relaax.parameters.published.service import PublishedService
 from relaax.replay import service as replay_service
-from relaax.replay.memoire import ReplayMemoryServer
-from relaax.replay.memoire import service as memoire_service
-from relaax.server.parameter_server.shards import service as shard_service
-from relaax.server.parameter_server.shards.leader import Leader
-from relaax.shard import Shard
 
 #: What a call may raise at its caller; INTERNAL and UNKNOWN are mistakes of the server.
 _REFUSALS = {

@@ -16,10 +16,13 @@ from google.protobuf.message import DecodeError
 from safetensors import numpy as safetensors
 
 from fuzz import services
-from relaax.access import Right, TokenFile
-from relaax.bridge.sender_totals import SenderTotals
+from relaax.checkpoints import BlobStore, CheckpointSaver
+from relaax.checkpoints.manifest import parse, step_of_data
+from relaax.configuration import load_parameter_server
 from relaax.errors import CheckpointError, ConfigurationError, DamagedCheckpoint, ProtocolError
 from relaax.learning.networks import Head, read_network
+from relaax.net.access import Right, TokenFile
+from relaax.parameters.sender_totals import SenderTotals
 from relaax.protocol import binary
 from relaax.protocol import json as rlx_json
 from relaax.protocol.binary import Error
@@ -28,6 +31,7 @@ from relaax.protocol.framing import FrameConnection
 from relaax.protocol.json import messages, npz
 from relaax.protocol.token_message import shown_token
 from relaax.replay.limiter import Limiter
+from relaax.replay.process.replay_contents import Contents
 from relaax.replay.replay import NotReady, Replay
 from relaax.replay.schema import Column, Schema
 from relaax.replay.selectors.prioritized import Prioritized
@@ -36,10 +40,6 @@ from relaax.replay.storage import Storage
 from relaax.replay.table import Table
 from relaax.replay.views import Transitions
 from relaax.replay.writers import Writers
-from relaax.server.common.configuration import load_parameter_server
-from relaax.server.common.replay_contents import Contents
-from relaax.server.common.saver import BlobStore, CheckpointSaver
-from relaax.server.common.saver.manifest import parse, step_of_data
 from relaax.server.rlx_server.entrance import Guard
 from relaax.server.rlx_server.lobby import Lobby
 

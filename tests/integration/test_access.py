@@ -19,16 +19,16 @@ from operators import ask, parsed
 from processes import COMMANDS, SMALL_SAC, Process, Training, free_port, wait_for
 from worker_modes import IN_BOTH_MODES, SHARED
 
-from relaax.access import Access, Role, TlsFiles, TokenFile
-from relaax.access.process_access import access_while
-from relaax.access.tls import client_context
 from relaax.address import Address
 from relaax.algorithm_base import Wanted
-from relaax.bridge import Bridge
 from relaax.client import Backoff, Client, Failure
 from relaax.client.access import ClientAccess
 from relaax.client.transport import TcpTransport
 from relaax.errors import BridgeError, ParameterServerAway
+from relaax.net.access import Access, Role, TlsFiles, TokenFile
+from relaax.net.access.process_access import access_while
+from relaax.net.access.tls import client_context
+from relaax.parameters import Bridge
 from relaax.protocol.binary import ErrorCode
 from relaax.replay.client.stub import ReplayStub
 from relaax.server.certificates.secrets_folder import SecretsFolder

@@ -13,9 +13,9 @@ from processes import COMMANDS, REPOSITORY, SMALL_SAC, Process, Training, free_p
 from surreal_page import whole_algorithm
 
 from relaax.algorithm_base import Wanted
-from relaax.bridge import Bridge
-from relaax.kept_counts import KeptCounts
+from relaax.parameters import Bridge
 from relaax.replay.client.stub import ReplayStub
+from relaax.telemetry.kept_counts import KeptCounts
 
 pytestmark = pytest.mark.integration
 

@@ -18,8 +18,8 @@ from programs import needs, program
 from trained import DISCRETE, SECTIONS, algorithm_of, save_trained
 
 from relaax.algorithm_base import Evaluation
-from relaax.server.common.configuration import AwsAccess
-from relaax.server.common.exploitation import checkpoints_at, exploiting_agent, restore_trained
+from relaax.configuration import AwsAccess
+from relaax.server.exploitation import checkpoints_at, exploiting_agent, restore_trained
 from relaax.server.export.check import Comparison, PolicyFunction, compared
 from relaax.server.export.files_tf import write_onnx
 from relaax.server.export.graph_tf import PolicyGraph

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from processes import COMMANDS, SMALL_DA3C, Training
 
-from relaax.bridge import Bridge
+from relaax.parameters import Bridge
 
 pytestmark = pytest.mark.integration
 

@@ -9,8 +9,8 @@ from processes import SMALL_DA3C, Training, wait_for
 from worker_modes import IN_BOTH_MODES, SHARED
 
 from relaax.algorithm_base import Phase
-from relaax.bridge import Bridge
 from relaax.client.rlx_client import Client
+from relaax.parameters import Bridge
 
 pytestmark = pytest.mark.integration
 

@@ -13,8 +13,8 @@ from event_scalars import scalars
 from processes import REPOSITORY, SMALL_DA3C, SMALL_SAC, Training, wait_for
 from worker_modes import IN_BOTH_MODES, SHARED
 
-from relaax.bridge import Bridge
 from relaax.client import Client, Failure, VectorClient
+from relaax.parameters import Bridge
 
 pytestmark = pytest.mark.integration
 

@@ -12,8 +12,8 @@ from trained import CONTINUOUS, DISCRETE, SECTIONS, algorithm_of, save_trained, 
 
 from relaax.algorithm_base import Evaluation
 from relaax.client import VectorClient
-from relaax.server.common.configuration import AwsAccess
-from relaax.server.common.exploitation import checkpoints_at, exploiting_agent, restore_trained
+from relaax.configuration import AwsAccess
+from relaax.server.exploitation import checkpoints_at, exploiting_agent, restore_trained
 from relaax.server.export.check import Comparison, compared
 from relaax.server.export.files_tf import read_onnx, read_saved_model, write_onnx, write_saved_model
 from relaax.server.export.graph_tf import PolicyGraph

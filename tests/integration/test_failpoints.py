@@ -15,7 +15,7 @@ from processes import REPOSITORY, SMALL_SAC, Process, Training, free_port, repea
 from safetensors.numpy import load_file
 
 from relaax.algorithm_base import Values
-from relaax.bridge import Bridge, stub
+from relaax.parameters import Bridge, stub
 from relaax.replay.client.stub import ReplayStub
 from relaax.replay.client.writer import ReplayWriter
 from relaax.replay.schema import Schema
@@ -127,7 +127,7 @@ class TestParameterServer:
             run_until_killed(
                 training,
                 f"""
-                from relaax.bridge import Bridge
+                from relaax.parameters import Bridge
                 bridge = Bridge({training.parameter_server_url!r})
                 values = bridge.get_values()
                 for _ in range(9):

@@ -11,7 +11,7 @@ from event_scalars import beginnings
 from processes import SMALL_DA3C, Process, Training, wait_for
 from worker_modes import IN_BOTH_MODES, SEVERAL_IN_BOTH_MODES, SHARED
 
-from relaax.bridge import Bridge
+from relaax.parameters import Bridge
 
 pytestmark = pytest.mark.integration
 

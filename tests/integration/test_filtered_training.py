@@ -9,10 +9,10 @@ from learning_parts import Driven, Stored, report
 from processes import REPOSITORY, Process, Training, wait_for
 from worker_modes import SEVERAL, SEVERAL_WORKERS
 
-from relaax.bridge import Bridge
 from relaax.client import VectorClient
+from relaax.configuration.algorithm_loader import load_algorithm
 from relaax.learning.filters.statistics import length_of, unpacked
-from relaax.server.common.algorithm_loader import load_algorithm
+from relaax.parameters import Bridge
 from relaax.steps import START
 
 pytestmark = [pytest.mark.integration, SEVERAL]

@@ -8,8 +8,8 @@ from processes import SMALL_SAC, Training, free_port, wait_for
 from small_disks import NEEDS_MOUNTS, SmallDisk
 
 from relaax.algorithm_base import Wanted
-from relaax.bridge import Bridge
-from relaax.server.common.saver import CheckpointSaver, DirectoryStore
+from relaax.checkpoints import CheckpointSaver, DirectoryStore
+from relaax.parameters import Bridge
 
 pytestmark = [pytest.mark.integration, NEEDS_MOUNTS]
 

@@ -10,8 +10,8 @@ import psutil
 import pytest
 from processes import wait_for
 
-from relaax.server.launcher.engines.hosted import Hosted, free_port
-from relaax.server.launcher.engines.told_program import CANNOT_START, Run
+from relaax.launcher.engines.hosted import Hosted, free_port
+from relaax.launcher.engines.told_program import CANNOT_START, Run
 
 pytestmark = pytest.mark.integration
 
@@ -74,8 +74,8 @@ def test_it_saves_and_ends_when_the_one_who_runs_it_is_killed(tmp_path: Path):
     path = tmp_path / "relaax-1" / "ps" / "my.yaml"
     program = f"""
 import os, psutil, signal, time
-from relaax.server.launcher.engines.hosted import Hosted
-from relaax.server.launcher.engines.told_program import Run
+from relaax.launcher.engines.hosted import Hosted
+from relaax.launcher.engines.told_program import Run
 hosted = Hosted()
 command = "trap 'sleep 1; touch saved; exit' TERM; echo $$ > pid; while true; do sleep 0.1; done"
 print(hosted.start(Run(command, {str(tmp_path)!r}, {{}}, {{{str(path)!r}: "a: 1"}})))

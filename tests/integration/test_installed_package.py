@@ -30,8 +30,8 @@ print(relaax.__file__)
 
 ALGORITHM_PROGRAM = """
 from pathlib import Path
-from relaax.server.common.algorithm_loader import load_algorithm
-from relaax.server.common.algorithm_location import locate_algorithm
+from relaax.configuration.algorithm_loader import load_algorithm
+from relaax.configuration.algorithm_location import locate_algorithm
 directory = locate_algorithm({"name": "da3c"}, Path("training.yaml"))
 algorithm = load_algorithm(directory)
 algorithm.Config({"action_size": 2, "state_size": [4]})
@@ -85,7 +85,7 @@ def test_the_client_needs_nothing_but_numpy(installed: Path, tmp_path: Path):
 def test_the_algorithm_to_start_from_is_in_the_package(installed: Path, tmp_path: Path):
     program = """
 from pathlib import Path
-from relaax.server.launcher.new_algorithm import write_new_algorithm
+from relaax.launcher.new_algorithm import write_new_algorithm
 print(*(path.name for path in write_new_algorithm(Path("mine"))))
 """
     names = run_away_from_the_checkout(program, installed, tmp_path).split()

@@ -7,8 +7,8 @@ import pytest
 from moto.server import ThreadedMotoServer
 from processes import REPOSITORY, free_port
 
-from relaax.server.common.aws import s3_client
-from relaax.server.common.configuration import AwsAccess
+from relaax.checkpoints.aws import s3_client
+from relaax.configuration import AwsAccess
 
 pytestmark = pytest.mark.integration
 
@@ -110,9 +110,9 @@ def _s3_url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 def test_the_newest_whole_checkpoint_of_s3_loads_after_each_kill(s3_url):
     program = f"""
-        from relaax.server.common.aws import s3_client
-        from relaax.server.common.configuration import AwsAccess
-        from relaax.server.common.saver import CheckpointSaver, S3Store
+        from relaax.checkpoints.aws import s3_client
+        from relaax.configuration import AwsAccess
+        from relaax.checkpoints import CheckpointSaver, S3Store
 
         number = 0
 

@@ -16,7 +16,7 @@ import pytest
 from processes import COMMANDS, REPOSITORY, SMALL_DA3C, Training, free_port, wait_for
 from terminal_screen import on_screen
 
-from relaax.server.common.algorithm_loader import load_algorithm
+from relaax.configuration.algorithm_loader import load_algorithm
 
 pytestmark = pytest.mark.integration
 
@@ -429,7 +429,7 @@ def run_patched(patch: str, *arguments: object) -> subprocess.CompletedProcess[s
 def patched(patch: str) -> str:
     return f"""if True:
         import sys, honcho.manager
-        from relaax.server.launcher import main, process_manager
+        from relaax.launcher import main, process_manager
         {patch}
         sys.exit(main.main())
     """

@@ -9,7 +9,7 @@ from processes import SMALL_SAC, Training, wait_for
 from worker_modes import IN_BOTH_MODES, SHARED
 
 from relaax.algorithm_base import Wanted
-from relaax.bridge import Bridge
+from relaax.parameters import Bridge
 from relaax.replay.client.stub import ReplayStub
 
 pytestmark = pytest.mark.integration

@@ -7,14 +7,14 @@ import pytest
 from memoire_entries import entry
 from processes import REPOSITORY, Process, free_port, wait_for
 
-from relaax.replay.memoire import ReplayMemoryClient
+from relaax.compat.memoire import ReplayMemoryClient
 
 pytestmark = pytest.mark.integration
 
 SERVER = """
 import sys
 import numpy as np
-from relaax.replay.memoire import ReplayMemoryServer
+from relaax.compat.memoire import ReplayMemoryServer
 
 number = np.zeros([], np.float32)
 server = ReplayMemoryServer((number, number, number, number), 100_000, 4)
@@ -27,7 +27,7 @@ sys.stdin.read()  # until the test ends it
 ACTOR = """
 import sys
 import numpy as np
-from relaax.replay.memoire import ReplayMemoryClient
+from relaax.compat.memoire import ReplayMemoryClient
 
 client = ReplayMemoryClient(req_endpoint=sys.argv[1], uuid=sys.argv[2])
 client.push_timeout_s = float(sys.argv[3])

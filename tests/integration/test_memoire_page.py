@@ -11,8 +11,8 @@ import pytest
 from memoire_entries import ENTRY, memory_of
 from processes import REPOSITORY, Process, free_port, wait_for
 
-from relaax.replay import memoire
-from relaax.replay.memoire import ReplayMemory
+from relaax.compat import memoire
+from relaax.compat.memoire import ReplayMemory
 
 pytestmark = pytest.mark.integration
 
@@ -76,7 +76,7 @@ def test_the_programs_learn_to_walk_to_the_right(programs, tmp_path):
 
 def test_the_pages_import_is_all_that_is_exported():
     (names,) = re.findall(
-        r"^from relaax.replay.memoire import (.*, ReplayMemoryServer)$", PAGE, re.M
+        r"^from relaax.compat.memoire import (.*, ReplayMemoryServer)$", PAGE, re.M
     )
     assert set(names.split(", ")) <= set(memoire.__all__)
 

@@ -6,8 +6,8 @@ from processes import REPOSITORY, Training, wait_for
 from senses_environment import KEYS, picture
 from worker_modes import SHARED
 
-from relaax.bridge import Bridge
 from relaax.client import Client
+from relaax.parameters import Bridge
 
 pytestmark = [pytest.mark.integration, SHARED]
 

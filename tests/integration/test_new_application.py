@@ -13,7 +13,7 @@ from event_scalars import scalars
 from new_folders import new, output_at_the_end, train
 from processes import REPOSITORY
 
-from relaax.metrics import EPISODE_REWARD
+from relaax.telemetry.metrics import EPISODE_REWARD
 
 pytestmark = pytest.mark.integration
 
@@ -102,7 +102,7 @@ def test_a_breakpoint_stops_in_the_environment_the_agent_and_the_parameter_serve
 b environment.py:{in_environment}
 from relaax.learning.actor import Actor
 b Actor.act
-from relaax.learning.parameter_service import ParameterService
+from relaax.parameters.parameter_service import ParameterService
 b ParameterService.synchronize
 c
 clear 2
@@ -112,7 +112,7 @@ c
 q
 """
     said = subprocess.run(
-        [sys.executable, "-m", "pdb", "-m", "relaax.server.launcher.main", "--serial"],
+        [sys.executable, "-m", "pdb", "-m", "relaax.launcher.main", "--serial"],
         cwd=directory, input=commands, capture_output=True, text=True, check=False, timeout=120,
     ).stdout  # fmt: skip
     for where in ("environment.py", "learning/actor.py", "learning/parameter_service.py"):

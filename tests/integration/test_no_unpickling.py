@@ -11,7 +11,7 @@ import pytest
 from processes import SMALL_SAC, Training, free_port, wait_for
 
 from relaax.algorithm_base import Wanted
-from relaax.bridge import Bridge
+from relaax.parameters import Bridge
 
 pytestmark = pytest.mark.integration
 

@@ -9,7 +9,7 @@ import psutil
 import pytest
 from processes import SMALL_DA3C, Training
 
-from relaax.bridge import BridgeControl
+from relaax.parameters import BridgeControl
 
 pytestmark = pytest.mark.integration
 

@@ -7,8 +7,8 @@ from fuzz.services import calls_in
 from fuzz.targets import seeds
 from processes import SMALL_SAC, Training, free_port
 
-from relaax.bridge import Bridge
 from relaax.errors import BridgeError
+from relaax.parameters import Bridge
 from relaax.replay import replay_pb2
 from relaax.replay.client.stub import ReplayStub
 

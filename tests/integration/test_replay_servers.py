@@ -16,8 +16,8 @@ from safetensors.numpy import load_file
 from worker_modes import SEVERAL
 
 from relaax.algorithm_base import Wanted
-from relaax.bridge import Bridge
 from relaax.errors import BridgeError
+from relaax.parameters import Bridge
 from relaax.replay.client.stub import ReplayStub
 from relaax.replay.client.writer import ReplayWriter
 from relaax.replay.schema import Schema

@@ -5,7 +5,7 @@ from processes import REPOSITORY, Training, free_port, wait_for
 from worker_modes import SHARED
 
 from relaax.algorithm_base import Wanted
-from relaax.bridge import Bridge
+from relaax.parameters import Bridge
 
 pytestmark = [pytest.mark.integration, SHARED]
 

@@ -19,16 +19,16 @@ from replay_cases import SCHEMA, steps
 from werkzeug.serving import make_server
 
 from relaax.algorithm_base.checkpoint import Checkpoint
+from relaax.checkpoints import CheckpointSaver, S3Store
+from relaax.checkpoints.aws import s3_client
+from relaax.checkpoints.s3_store import PART_BYTES
+from relaax.configuration import AwsAccess
 from relaax.errors import CheckpointError, ConfigurationError, DamagedCheckpoint
+from relaax.replay.process.replay_contents import Contents
 from relaax.replay.specs import ReplaySpec, TableSpec
 from relaax.replay.views import Transitions
 from relaax.server.certificates.secrets_folder import SecretsFolder
-from relaax.server.common.aws import s3_client
-from relaax.server.common.configuration import AwsAccess
-from relaax.server.common.replay_contents import Contents
-from relaax.server.common.saver import CheckpointSaver, S3Store
-from relaax.server.common.saver.s3_store import PART_BYTES
-from relaax.server.parameter_server.metrics import EventWriter, S3Mirror
+from relaax.telemetry.training import EventWriter, S3Mirror
 
 pytestmark = pytest.mark.integration
 

@@ -9,9 +9,9 @@ import pytest
 from moto.server import ThreadedMotoServer
 from processes import SMALL_DA3C, SMALL_SAC, Process, Training, free_port, wait_for
 
-from relaax.bridge import Bridge
-from relaax.server.common.aws import s3_client
-from relaax.server.common.configuration import AwsAccess
+from relaax.checkpoints.aws import s3_client
+from relaax.configuration import AwsAccess
+from relaax.parameters import Bridge
 
 pytestmark = pytest.mark.integration
 

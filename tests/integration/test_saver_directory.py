@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from relaax.server.common.saver import CheckpointSaver, DirectoryStore
+from relaax.checkpoints import CheckpointSaver, DirectoryStore
 
 pytestmark = pytest.mark.integration
 
@@ -20,7 +20,7 @@ import itertools, sys
 from pathlib import Path
 import numpy as np
 from relaax.algorithm_base.checkpoint import Checkpoint
-from relaax.server.common.saver import CheckpointSaver, DirectoryStore
+from relaax.checkpoints import CheckpointSaver, DirectoryStore
 
 saver = CheckpointSaver(DirectoryStore(Path(sys.argv[1])), keep=2)
 found = saver.restore_latest()

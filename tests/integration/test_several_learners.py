@@ -6,7 +6,7 @@ import pytest
 from processes import SMALL_SAC, Process, Training, free_port, wait_for
 from worker_modes import SHARED
 
-from relaax.bridge import Bridge
+from relaax.parameters import Bridge
 
 pytestmark = [pytest.mark.integration, SHARED]
 

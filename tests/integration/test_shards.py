@@ -12,9 +12,9 @@ from operators import figure
 from processes import REPOSITORY, SMALL_DA3C, Training, free_port, repeated, wait_for
 
 from relaax.algorithm_base import Values, Version
-from relaax.bridge import stub
-from relaax.bridge.sharded import ShardedBridge
-from relaax.server.common.saver import CheckpointSaver, DirectoryStore
+from relaax.checkpoints import CheckpointSaver, DirectoryStore
+from relaax.parameters import stub
+from relaax.parameters.sharded import ShardedBridge
 
 pytestmark = pytest.mark.integration
 

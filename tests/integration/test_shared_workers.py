@@ -10,8 +10,8 @@ import pytest
 from processes import SMALL_DA3C, Process, Training, wait_for
 from worker_modes import SEVERAL, SEVERAL_WORKERS
 
-from relaax.bridge import Bridge
 from relaax.client import Backoff, Client, Failure, VectorClient
+from relaax.parameters import Bridge
 
 pytestmark = [pytest.mark.integration, SEVERAL]
 

@@ -11,7 +11,8 @@ import pytest
 from operators import figure, is_ready
 from processes import COMMANDS, Process, Training, free_port, wait_for
 
-from relaax.bridge import Bridge, channel_options
+from relaax.net import channel_options
+from relaax.parameters import Bridge
 
 pytestmark = pytest.mark.integration
 

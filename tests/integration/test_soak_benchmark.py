@@ -11,8 +11,8 @@ import pytest
 from balancer import NEEDS_HAPROXY
 from processes import REPOSITORY, free_port
 
-from relaax.server.common.aws import s3_client
-from relaax.server.common.configuration import AwsAccess
+from relaax.checkpoints.aws import s3_client
+from relaax.configuration import AwsAccess
 
 pytestmark = [pytest.mark.integration, NEEDS_HAPROXY]
 

@@ -7,7 +7,7 @@ import pytest
 from algorithms_page import whole_algorithm
 from processes import Training
 
-from relaax.bridge import Bridge
+from relaax.parameters import Bridge
 
 pytestmark = pytest.mark.integration
 

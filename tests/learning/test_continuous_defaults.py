@@ -6,7 +6,7 @@ from learning_parts import Driven, Stored, report
 from processes import REPOSITORY
 
 from relaax.algorithm_base import NullSaver
-from relaax.server.common.algorithm_loader import load_algorithm
+from relaax.configuration.algorithm_loader import load_algorithm
 from relaax.steps import FINAL, START, TRUNCATED
 
 pytestmark = [pytest.mark.learning, pytest.mark.timeout(180)]

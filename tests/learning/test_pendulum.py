@@ -4,7 +4,7 @@ import pytest
 from processes import REPOSITORY, Training
 from worker_modes import SEVERAL
 
-from relaax.server.common.configuration.yaml_reader import read_yaml
+from relaax.configuration.yaml_reader import read_yaml
 
 pytestmark = [pytest.mark.learning, pytest.mark.timeout(400), SEVERAL]
 

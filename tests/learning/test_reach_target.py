@@ -7,7 +7,7 @@ import pytest
 from processes import REPOSITORY, Training
 from worker_modes import IN_BOTH_MODES
 
-from relaax.server.common.configuration.yaml_reader import read_yaml
+from relaax.configuration.yaml_reader import read_yaml
 
 pytestmark = [pytest.mark.learning, IN_BOTH_MODES]
 

@@ -46,10 +46,10 @@ def test_tests_and_benchmarks_ask_at_the_border() -> None:
 @pytest.mark.parametrize(
     "program",
     [
-        "from relaax.bridge import _x",
-        "from relaax.bridge.stub import Bridge, _WAIT_S",
+        "from relaax.parameters import _x",
+        "from relaax.parameters.stub import Bridge, _WAIT_S",
         "monkeypatch.setattr(stub, '_WAIT_S', 1)",
-        "monkeypatch.setattr('relaax.bridge.stub._WAIT_S', 1)",
+        "monkeypatch.setattr('relaax.parameters.stub._WAIT_S', 1)",
         "getattr(learner, '_update')",
     ],
 )
@@ -59,7 +59,7 @@ def test_what_reaches_into_a_package_is_found(program) -> None:
 
 @pytest.mark.parametrize(
     "program",
-    ["from relaax.bridge import Bridge", "setattr(x, '__name__', 1)", "from os import _exit"],
+    ["from relaax.parameters import Bridge", "setattr(x, '__name__', 1)", "from os import _exit"],
 )
 def test_nothing_else_is(program) -> None:
     assert not list(reached_into(ast.parse(program)))

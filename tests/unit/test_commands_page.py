@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from relaax.server.common.configuration.command_line import build_parser
-from relaax.server.common.configuration.commands import (
+from relaax.configuration.command_line import build_parser
+from relaax.configuration.commands import (
     ACTOR,
     EXPORT,
     LEARNER,
@@ -14,7 +14,7 @@ from relaax.server.common.configuration.commands import (
     REPLAY_SERVER,
     RLX_SERVER,
 )
-from relaax.server.common.configuration.option_base import AccessOptions
+from relaax.configuration.option_base import AccessOptions
 
 PAGE = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
 #: Options of all servers, which have a table of their own.

@@ -19,10 +19,10 @@ WAITING = {
 }  # fmt: skip
 
 #: Calls that go on as long as the other end is there: keep-alive of gRPC notices that it is gone.
-STREAMS = {"relaax/server/parameter_server/shards/following.py": {"_follow"}}
+STREAMS = {"relaax/parameters/process/shards/following.py": {"_follow"}}
 
 #: What hands on all that a caller has named, with the deadline.
-HANDS_ON = {"relaax/bridge/channels.py": "**named"}
+HANDS_ON = {"relaax/net/channels.py": "**named"}
 
 
 def sources() -> list[Path]:

@@ -10,104 +10,137 @@ REPOSITORY = Path(__file__).parent.parent.parent
 
 #: The modules that every layer shares. They import one another and nothing else of the package.
 WORDS = (
-    "relaax.address", "relaax.allocator", "relaax.cgroups", "relaax.cores", "relaax.errors",
-    "relaax.evaluation", "relaax.hints", "relaax.interval_metrics", "relaax.kept_counts",
-    "relaax.live_lines", "relaax.metrics", "relaax.observations",
-    "relaax.run_variables", "relaax.shard", "relaax.spaces", "relaax.steps",
-    "relaax.throttled_log", "relaax.tls_refusals", "relaax.wait_report",
-    "relaax.whole_numbers", "relaax.yaml_limits",
-    "relaax.__version__",
+    "relaax.address", "relaax.errors", "relaax.evaluation", "relaax.observations", "relaax.spaces",
+    "relaax.steps", "relaax.__version__",
 )  # fmt: skip
 
+#: Packages below all others but the words: what a process says, and how it lives.
+GROUND = ("relaax/processes", "relaax/telemetry")
+
+#: What a command is built from.
+OF_COMMANDS = (
+    *GROUND,
+    "relaax/algorithm_base",
+    "relaax/checkpoints",
+    "relaax/configuration",
+    "relaax/net",
+    "relaax/net/access",
+    "relaax/parameters",
+    "relaax/replay",
+    "relaax/telemetry/operators",
+)
+
 #: Each part, and the parts besides itself and the words that it may import. All others it may not:
-#: with the parts that may import it, every pair is decided here, in both directions.
+#: with the parts that may import it, every pair is decided here, in both directions. A folder that
+#: is a part of its own does not belong to the folder around it.
 MAY_IMPORT = {
-    "relaax/access": (),
-    "relaax/algorithm_base": (),
-    "relaax/protocol": (),
-    "relaax/bridge": ("relaax/access", "relaax/algorithm_base"),
-    "relaax/replay": ("relaax/bridge",),
-    "relaax/learning": ("relaax/algorithm_base", "relaax/replay"),
-    "relaax/actor": ("relaax/algorithm_base", "relaax/client", "relaax/learning", "relaax/replay"),
-    "relaax/surreal": ("relaax/actor", "relaax/algorithm_base", "relaax/learning", "relaax/replay"),
+    "relaax/processes": (),
+    "relaax/telemetry": ("relaax/processes",),
+    "relaax/net/access": GROUND,
+    "relaax/net": (*GROUND, "relaax/net/access"),
+    "relaax/protocol": ("relaax/net",),
+    "relaax/client": (*GROUND, "relaax/net/access", "relaax/protocol"),
+    "relaax/telemetry/operators": (*GROUND, "relaax/net", "relaax/net/access"),
+    "relaax/algorithm_base": GROUND,
+    "relaax/replay": (*GROUND, "relaax/net"),
+    "relaax/parameters": (*GROUND, "relaax/algorithm_base", "relaax/net"),
+    "relaax/configuration": (
+        *GROUND,
+        "relaax/algorithm_base",
+        "relaax/net",
+        "relaax/net/access",
+        "relaax/parameters",
+        "relaax/replay",
+    ),
+    "relaax/checkpoints": (
+        *GROUND,
+        "relaax/algorithm_base",
+        "relaax/configuration",
+        "relaax/parameters",
+    ),
+    "relaax/telemetry/training": (
+        *GROUND,
+        "relaax/checkpoints",
+        "relaax/configuration",
+        "relaax/telemetry/operators",
+    ),
+    "relaax/learning": (
+        *GROUND,
+        "relaax/algorithm_base",
+        "relaax/configuration",
+        "relaax/parameters",
+        "relaax/replay",
+    ),
+    "relaax/acting": (
+        *GROUND,
+        "relaax/algorithm_base",
+        "relaax/client",
+        "relaax/learning",
+        "relaax/parameters",
+        "relaax/replay",
+    ),
+    "relaax/compat/surreal": (
+        "relaax/acting",
+        "relaax/algorithm_base",
+        "relaax/learning",
+        "relaax/parameters",
+        "relaax/replay",
+    ),
+    "relaax/compat/memoire": (*GROUND, "relaax/net", "relaax/replay"),
     "relaax/algorithm_template": ("relaax/algorithm_base",),
     "relaax/application_template": ("relaax/client",),
-    "relaax/client": ("relaax/access", "relaax/protocol"),
-    "relaax/server/certificates": ("relaax/access", "relaax/server/common"),
-    "relaax/server/common": (
-        "relaax/access",
-        "relaax/algorithm_base",
-        "relaax/bridge",
-        "relaax/replay",
-    ),
-    "relaax/server/parameter_server": (
-        "relaax/algorithm_base",
-        "relaax/bridge",
-        "relaax/server/common",
-    ),
+    "relaax/parameters/process": (*OF_COMMANDS, "relaax/telemetry/training"),
+    "relaax/replay/process": OF_COMMANDS,
+    "relaax/server/certificates": (*GROUND, "relaax/configuration", "relaax/net/access"),
+    "relaax/server/exploitation": OF_COMMANDS,
     "relaax/server/rlx_server": (
-        "relaax/access",
-        "relaax/algorithm_base",
+        *OF_COMMANDS,
+        "relaax/acting",
         "relaax/protocol",
-        "relaax/replay",
-        "relaax/server/common",
+        "relaax/server/exploitation",
     ),
-    "relaax/server/learner": (
-        "relaax/algorithm_base",
-        "relaax/bridge",
-        "relaax/replay",
-        "relaax/server/common",
-    ),
-    "relaax/server/replay_server": (
-        "relaax/algorithm_base",
-        "relaax/bridge",
-        "relaax/replay",
-        "relaax/server/common",
-    ),
+    "relaax/server/learner": (*OF_COMMANDS, "relaax/replay/process"),
     # An actor's process has an environment and a policy: it is a worker and a client at once.
-    "relaax/server/actor": (
-        "relaax/actor",
-        "relaax/algorithm_base",
-        "relaax/client",
-        "relaax/learning",
-        "relaax/replay",
-        "relaax/server/common",
-    ),
+    "relaax/server/actor": (*OF_COMMANDS, "relaax/acting", "relaax/client", "relaax/learning"),
     # What is exported is what acts in a training.
-    "relaax/server/export": ("relaax/algorithm_base", "relaax/learning", "relaax/server/common"),
-    # The launcher prints the parameter server's progress, and looks at what an algorithm makes of
-    # its settings.
-    "relaax/server/launcher": (
-        "relaax/algorithm_base",
-        "relaax/server/common",
-        "relaax/server/parameter_server",
-        "relaax/server/serial",
-    ),
+    "relaax/server/export": (*OF_COMMANDS, "relaax/learning", "relaax/server/exploitation"),
     # One process with all the parts of a training.
     "relaax/server/serial": (
-        "relaax/algorithm_base",
-        "relaax/bridge",
+        *OF_COMMANDS,
+        "relaax/acting",
         "relaax/client",
+        "relaax/parameters/process",
         "relaax/protocol",
-        "relaax/replay",
-        "relaax/server/common",
         "relaax/server/learner",
-        "relaax/server/parameter_server",
         "relaax/server/rlx_server",
     ),
-    "environments": ("relaax/client",),
+    # The launcher prints the parameter server's progress, and looks at what an algorithm makes of
+    # its settings.
+    "relaax/launcher": (
+        *OF_COMMANDS,
+        "relaax/acting",
+        "relaax/parameters/process",
+        "relaax/replay/process",
+        "relaax/server/serial",
+    ),
+    "environments": ("relaax/client", "relaax/processes"),
     # Benchmarks look at every part, but for the servers' insides.
     "benchmarks": (
-        "relaax/algorithm_base",
-        "relaax/bridge",
+        *OF_COMMANDS,
         "relaax/client",
+        "relaax/compat/memoire",
         "relaax/learning",
+        "relaax/parameters/process",
         "relaax/protocol",
-        "relaax/replay",
-        "relaax/server/common",
-        "relaax/server/parameter_server",
+        "relaax/replay/process",
+        "relaax/telemetry/training",
     ),
-    "algorithms": ("relaax/algorithm_base", "relaax/learning", "relaax/replay"),
+    "algorithms": (
+        "relaax/algorithm_base",
+        "relaax/learning",
+        "relaax/parameters",
+        "relaax/replay",
+    ),
 }
 
 
@@ -150,30 +183,52 @@ def is_inside(name: str, packages: tuple[str, ...]) -> bool:
     return any(name == package or name.startswith(f"{package}.") for package in packages)
 
 
+def part_of(path: str) -> str | None:
+    """The part that a file, or a module with slashes for its dots, belongs to."""
+    around = [part for part in MAY_IMPORT if path == part or path.startswith(f"{part}/")]
+    return max(around, key=len, default=None)
+
+
+def is_word(name: str) -> bool:
+    return is_inside(name, WORDS)
+
+
+def own_imports(path: Path) -> set[str]:
+    ours = ("relaax.", "algorithms", "environments")
+    return {name for name in imports_of(ast.walk(parsed(path))) if name.startswith(ours)}
+
+
 @pytest.mark.parametrize("part", MAY_IMPORT)
 def test_a_part_imports_only_what_lies_below_it(part: str):
-    allowed = tuple(folder.replace("/", ".") for folder in (part, *MAY_IMPORT[part])) + WORDS
-    names = set().union(*(imports_of(ast.walk(parsed(path))) for path in files_of(part)))
-    ours = {name for name in names if name.startswith(("relaax.", "algorithms", "environments"))}
-    assert {name for name in ours if not is_inside(name, allowed)} == set()
+    allowed = {part, *MAY_IMPORT[part]}
+    files = [
+        path for path in files_of(part) if part_of(path.relative_to(REPOSITORY).as_posix()) == part
+    ]
+    names = set().union(*(own_imports(path) for path in files))
+    strangers = {name for name in names if part_of(name.replace(".", "/")) not in allowed}
+    assert {name for name in strangers if not is_word(name)} == set()
 
 
-def test_every_part_is_decided_about():
-    found = {
-        path.parent.relative_to(REPOSITORY).as_posix()
-        for path in (REPOSITORY / "relaax").glob("*/__init__.py")
-    } | {
-        path.parent.relative_to(REPOSITORY).as_posix()
-        for path in (REPOSITORY / "relaax" / "server").glob("*/__init__.py")
-    }
-    assert found - {"relaax/server"} == {part for part in MAY_IMPORT if part.startswith("relaax/")}
+def test_every_module_belongs_to_a_part():
+    words = {f"{word.replace('.', '/')}.py" for word in WORDS}
+    paths = [path.relative_to(REPOSITORY).as_posix() for path in files_of("relaax")]
+    loose = [path for path in paths if part_of(path) is None and path not in words]
+    folders = {"relaax", "relaax/compat", "relaax/server"}
+    assert set(loose) == {f"{folder}/__init__.py" for folder in folders}
+
+
+def test_parts_do_not_import_one_another_in_a_circle():
+    open_parts = dict(MAY_IMPORT)
+    while free := [part for part, below in open_parts.items() if not set(below) & set(open_parts)]:
+        for part in free:
+            del open_parts[part]
+    assert open_parts == {}
 
 
 def test_words_import_words_alone():
     for word in set(WORDS) - {"relaax.__version__"}:
         path = REPOSITORY / f"{word.replace('.', '/')}.py"
-        ours = {name for name in imports_of(ast.walk(parsed(path))) if name.startswith("relaax.")}
-        assert {name for name in ours if not is_inside(name, WORDS)} == set()
+        assert {name for name in own_imports(path) if not is_word(name)} == set()
 
 
 def library_and_algorithms() -> list[Path]:

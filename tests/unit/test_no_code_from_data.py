@@ -14,9 +14,9 @@ import pytest
 import yaml
 from shebang import begins_with
 
+from relaax.configuration.yaml_limits import LimitedLoader
+from relaax.configuration.yaml_reader import read_yaml
 from relaax.errors import ConfigurationError
-from relaax.server.common.configuration.yaml_reader import read_yaml
-from relaax.yaml_limits import LimitedLoader
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("relaax", "algorithms", "environments", "examples", "deploy", "requirements")
@@ -40,8 +40,8 @@ ALLOWED = {
     # relaax-export reads what it has written a moment ago, to compare it.
     ("relaax/server/export/files_tf.py", "tf.saved_model.load"),
     # Its loader is one of those that make numbers, texts, lists and mappings alone: see below.
-    ("relaax/server/common/configuration/yaml_reader.py", "yaml.load"),
-    ("relaax/yaml_limits.py", "yaml.load"),
+    ("relaax/configuration/yaml_reader.py", "yaml.load"),
+    ("relaax/configuration/yaml_limits.py", "yaml.load"),
 }
 
 

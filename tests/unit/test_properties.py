@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from relaax.checkpoints.manifest import manifest_name, step_of_data, step_of_manifest
+from relaax.configuration.option_kinds import directory_name
 from relaax.errors import ProtocolError
 from relaax.protocol import binary
 from relaax.protocol.binary import Error, Hello, Metric
 from relaax.protocol.foreign import foreign_protocol, is_tls
 from relaax.protocol.json import codec, messages, npz
-from relaax.server.common.configuration.option_kinds import directory_name
-from relaax.server.common.saver.manifest import manifest_name, step_of_data, step_of_manifest
 from relaax.steps import Steps
 
 MOST_BYTES = 64 * 1024

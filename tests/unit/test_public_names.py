@@ -14,7 +14,7 @@ PUBLIC = {
         StepCounter StepResult Transitions Values VariableFeed VariableSink VariableSource
         Version Wanted require_same_fingerprint
     """,
-    "relaax.actor": """
+    "relaax.acting": """
         ACTOR_MODES Acted Actor ActorMode ActorSession EVAL_DETERMINISTIC EVAL_STOCHASTIC Module
         ModuleDict ParameterArrays PullRule TRAINING
     """,
@@ -22,7 +22,7 @@ PUBLIC = {
         Backoff Client ClientAccess EXECUTED FINAL Failure START Steps TERMINATED TRUNCATED
         TcpTransport TlsFiles VectorClient
     """,
-    "relaax.bridge": "Bridge BridgeControl",
+    "relaax.parameters": "Bridge BridgeControl",
     "relaax.learning.distributions": """
         ActionHead ActionValues Bernoulli Categorical Deterministic DiagonalGaussian Distribution
         GraphActionHead GraphDistribution Maskable MultiDiscrete SquashedGaussian distribution_of
@@ -31,22 +31,22 @@ PUBLIC = {
         Convolution Dense Encoder Head LSTM Layer LayerNorm Network POLICY ParameterManifest
         Parameters TensorSpec default_network initial_parameters read_network
     """,
-    "relaax.learning.optimizers": """
+    "relaax.parameters.optimizers": """
         Adam AdamSettings Optimizer OptimizerSections RMSProp RMSPropSettings SGD
         clip_by_global_norm
     """,
-    "relaax.learning.published": """
+    "relaax.parameters.published": """
         PublishedParameters PublishedService PublishedSource serve_published
     """,
     "relaax.learning.rollouts": "Columns RolloutBatch RolloutStore",
-    "relaax.replay.memoire": """
+    "relaax.compat.memoire": """
         Bind Conn MemoryClosed Mode NotReady Proxy ReplayAway ReplayMemory
         ReplayMemoryClient ReplayMemoryServer
     """,
     "relaax.learning.steps": """
         ACTION StepRecorder observations_in rollouts_in schema_of side_by_side
     """,
-    "relaax.surreal": """
+    "relaax.compat.surreal": """
         Acted Actor Buffer Config FIFOBuffer Learner PrioritizedBuffer Settings SurrealAlgorithm
         UniformBuffer
     """,

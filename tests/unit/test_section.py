@@ -4,7 +4,7 @@ import pytest
 from pydantic import Field, PositiveInt, ValidationError
 
 from relaax.algorithm_base import Section
-from relaax.server.common.configuration.mistakes import explain
+from relaax.configuration.mistakes import explain
 
 
 class Inner(Section):

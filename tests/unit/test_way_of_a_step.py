@@ -27,13 +27,13 @@ ENVIRONMENTS = 4
 #: Once in a turn: the worker's times, and its report to the RLX server; and the look at its first
 #: thousand turns.
 ONCE_IN_A_TURN = {
-    "interval_metrics.py",
-    "kept_counts.py",
+    "telemetry/interval_metrics.py",
+    "telemetry/kept_counts.py",
     "server/rlx_server/tally/cells.py",
     "server/rlx_server/tally/row.py",
     "server/rlx_server/handover.py",
     "server/rlx_server/lobby.py",
-    "server/common/first_look.py",
+    "acting/first_look.py",
     "server/rlx_server/worker/inbox.py",
     "server/rlx_server/worker/measurements.py",
 }

@@ -15,7 +15,6 @@ from relaax.algorithm_base import (
     ParameterServerBase,
     Saver,
 )
-from relaax.interval_metrics import IntervalMetrics
 from relaax.learning.actor import Actor
 from relaax.learning.actor_critic.config import ActorCriticConfig, PolicyConfig
 from relaax.learning.agent import SingleAgent
@@ -26,13 +25,14 @@ from relaax.learning.filters import Filters, ParameterSource
 from relaax.learning.learner import GatheringSink, Learner, NoLearner
 from relaax.learning.model import GradientModel, Objective
 from relaax.learning.networks import initial_parameters
-from relaax.learning.parameter_server import ParameterServer
-from relaax.learning.parameter_service import ParameterService
-from relaax.learning.parameter_store import ParameterStore
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.rollouts import Columns, RolloutBatch, RolloutStore
-from relaax.learning.schedule import Remembered
+from relaax.parameters.parameter_server import ParameterServer
+from relaax.parameters.parameter_service import ParameterService
+from relaax.parameters.parameter_store import ParameterStore
+from relaax.parameters.schedule import Remembered
+from relaax.telemetry.interval_metrics import IntervalMetrics
 
 #: Returns, for a configuration, what is minimised.
 ObjectiveOf: TypeAlias = Callable[[ActorCriticConfig], Objective]

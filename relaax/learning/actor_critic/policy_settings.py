@@ -6,10 +6,10 @@ from typing import Any, Literal
 from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_validator
 
 from relaax.learning.action_mask import ActionMask, inputs_of
-from relaax.learning.optimizers import OptimizerSections
-from relaax.learning.schedule import Schedule
 from relaax.learning.shapes import HistoryLength, StateSize
 from relaax.observations import Shapes
+from relaax.parameters.optimizers import OptimizerSections
+from relaax.parameters.schedule import Schedule
 
 #: A state of this many dimensions is an image: height and width, perhaps channels.
 IMAGE_DIMENSIONS = (2, 3)

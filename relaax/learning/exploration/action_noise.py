@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.learning.arrays import zero_padded
-from relaax.learning.exploration.schedules import ONE_RUNG, Ladder
+from relaax.parameters.schedules import ONE_RUNG, Ladder
 
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int64]

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from relaax.learning.exploration.schedules import ONE_RUNG, Clock, Ladder, Linear
+from relaax.parameters.schedules import ONE_RUNG, Clock, Ladder, Linear
 
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int64]

@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.learning.distributions.base import ActionHead
-from relaax.learning.exploration.schedules import Clock
 from relaax.learning.model import Choice, PolicyModel
 from relaax.learning.networks.manifest import Parameters
 from relaax.observations import Observations
+from relaax.parameters.schedules import Clock
 
 FloatArray = npt.NDArray[np.float32]
 

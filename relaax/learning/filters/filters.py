@@ -19,8 +19,8 @@ from relaax.algorithm_base import (
 )
 from relaax.learning.filters.statistics import initial_statistics, length_of, merge
 from relaax.learning.filters.z_filter import Scale, ZFilter
-from relaax.learning.optimizers.optimizer import Optimizer, Slots
 from relaax.observations import UNNAMED, Observations, Shapes
+from relaax.parameters.optimizers.optimizer import Optimizer, Slots
 
 
 class FilterSettings(Section):

@@ -15,12 +15,12 @@ import yaml
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from relaax.hints import did_you_mean_one_of
+from relaax.configuration.yaml_limits import load_yaml, mistake_of
+from relaax.errors import did_you_mean_one_of
 from relaax.learning.networks.description import Encoder, Head, Network
 from relaax.learning.networks.encoders import default_encoder
 from relaax.learning.networks.layers import KINDS, LSTM, Layer
 from relaax.observations import Shape, Shapes, flattened
-from relaax.yaml_limits import load_yaml, mistake_of
 
 _SECTIONS = ("encoders", "layers", "heads")
 

@@ -15,13 +15,11 @@ from relaax.algorithm_base import (
     Saver,
 )
 from relaax.learning.actor import Actor
-from relaax.learning.averaging import Averager, AveragingService
 from relaax.learning.evaluator import EvaluationParts
 from relaax.learning.executed_actions import ExecutedActions
 from relaax.learning.exploration import NoiseSource
 from relaax.learning.exploration.noise import UniformAtFirst
 from relaax.learning.exploration.parameter_noise import ParameterNoise
-from relaax.learning.exploration.schedules import SlotPlaces
 from relaax.learning.filters import FilteringModel, Filters
 from relaax.learning.model import PolicyModel
 from relaax.learning.networks.manifest import Parameters
@@ -34,17 +32,19 @@ from relaax.learning.off_policy.settings import (
     LearnersSection,
     OffPolicySettings,
 )
-from relaax.learning.optimizers import Adam, AdamSettings
-from relaax.learning.optimizers.optimizer import OptimizerOfParts, Part
-from relaax.learning.parameter_server import ParameterServer as ServesParameters
-from relaax.learning.parameter_server import Store
-from relaax.learning.parameter_service import ParameterService
-from relaax.learning.parameter_store import ParameterStore
 from relaax.learning.policy import CurrentPolicy, PolicyUse
 from relaax.learning.preprocessor import Preprocessor
-from relaax.learning.published import serve_published
 from relaax.learning.pulling import PullingSink
 from relaax.learning.steps import StepRecorder, schema_of
+from relaax.parameters.averaging import Averager, AveragingService
+from relaax.parameters.optimizers import Adam, AdamSettings
+from relaax.parameters.optimizers.optimizer import OptimizerOfParts, Part
+from relaax.parameters.parameter_server import ParameterServer as ServesParameters
+from relaax.parameters.parameter_server import Store
+from relaax.parameters.parameter_service import ParameterService
+from relaax.parameters.parameter_store import ParameterStore
+from relaax.parameters.published import serve_published
+from relaax.parameters.schedules import SlotPlaces
 from relaax.replay.limiter import Limiter
 from relaax.replay.specs import ReplaySpec, TableSpec
 from relaax.replay.step_batch import StepBatch

@@ -13,9 +13,9 @@ from relaax.errors import BridgeError
 from relaax.learning.filters import Filters, ParameterSource, scaled_states
 from relaax.learning.off_policy.learner_roles import TransitionBatch, Update
 from relaax.learning.off_policy.settings import PrioritySection
-from relaax.learning.schedule import Remembered
 from relaax.learning.steps import ACTION, observations_in, side_by_side
 from relaax.observations import Observations, mapped
+from relaax.parameters.schedule import Remembered
 from relaax.replay.table import Sample
 
 Array = npt.NDArray[Any]

@@ -11,10 +11,10 @@ from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_v
 from relaax.algorithm_base import Section
 from relaax.learning.action_mask import ActionMask, inputs_of
 from relaax.learning.action_settings import ActionSettings, Numbers
-from relaax.learning.exploration.schedules import Linear
-from relaax.learning.schedule import Schedule
 from relaax.learning.shapes import StateSize
 from relaax.observations import Shapes
+from relaax.parameters.schedule import Schedule
+from relaax.parameters.schedules import Linear
 
 FloatArray = npt.NDArray[np.float32]
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from relaax.algorithm_base import FloatVector
-from relaax.learning.optimizers.adam import AdamSettings
+from relaax.parameters.optimizers.adam import AdamSettings
 
 
 class GraphAdam:

@@ -9,7 +9,6 @@ from time import monotonic
 import numpy as np
 
 from relaax.errors import BridgeError, ConfigurationError
-from relaax.metrics import Metrics
 from relaax.replay.client.batch_parts import EPOCHS, Owner, Unfinished, divided, owned, read_keys
 from relaax.replay.client.shard import Shard
 from relaax.replay.client.stub import ReplayStub
@@ -17,6 +16,7 @@ from relaax.replay.replay import NotReady
 from relaax.replay.selectors.selector import FloatArray, IntArray
 from relaax.replay.specs import ReplaySpec, TableSpec
 from relaax.replay.table import Sample, joined, require_priorities
+from relaax.telemetry.metrics import Metrics
 
 #: A call that a server does not answer for so long has failed.
 CALL_TIMEOUT_S = 3.0

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from relaax.bridge.payloads import WithPayload
+from relaax.net.payloads import WithPayload
 from relaax.replay import replay_pb2
 from relaax.replay.replay import NotReady
 from relaax.replay.segments.room import room_for

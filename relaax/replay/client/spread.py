@@ -9,14 +9,14 @@ from time import monotonic
 import numpy as np
 import numpy.typing as npt
 
-from relaax.metrics import Metrics
 from relaax.replay.client.stub import ReplayStub
 from relaax.replay.client.writer import CLOSE_DEADLINE_S, ReplayWriter, Types
 from relaax.replay.schema import Schema
 from relaax.replay.specs import MOST_WAITING
 from relaax.replay.step_batch import StepBatch
 from relaax.replay.storage import START
-from relaax.wait_report import WaitReport
+from relaax.telemetry.metrics import Metrics
+from relaax.telemetry.wait_report import WaitReport
 
 IntArray = npt.NDArray[np.int64]
 

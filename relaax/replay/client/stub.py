@@ -7,8 +7,8 @@ import grpc
 import numpy as np
 import numpy.typing as npt
 
-from relaax.bridge.channels import open_channel
 from relaax.errors import BridgeError, ConfigurationError, TokenRefused
+from relaax.net.channels import open_channel
 from relaax.replay import replay_pb2
 from relaax.replay.client.shared_samples import SharedSamples
 from relaax.replay.replay import NotReady, ReplayState

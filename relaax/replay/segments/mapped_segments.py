@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from relaax.bridge.payloads import WithPayload
+from relaax.net.payloads import WithPayload
 from relaax.replay import replay_pb2
 from relaax.replay.segments.room import NoRoom, Room
 from relaax.replay.segments.segment import FILE_NAME, TOKEN_BYTES, Bytes

@@ -3,9 +3,9 @@
 import sys
 
 from relaax.client.run_environments import run_environments
+from relaax.configuration import leave_undisturbed, load_actor, run_command
 from relaax.server.actor.task import ActorTask
 from relaax.server.actor.wiring import algorithm_of
-from relaax.server.common.configuration import leave_undisturbed, load_actor, run_command
 
 
 def main() -> int:

@@ -12,7 +12,9 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from relaax.actor.session import TRAINING, ActorMode
+from relaax.acting.announced_spaces import Doubts
+from relaax.acting.first_look import FirstLook, first_look
+from relaax.acting.session import TRAINING, ActorMode
 from relaax.algorithm_base import EvaluatedPolicy
 from relaax.client.checks import checked_reward
 from relaax.client.gymnasium_factory import Environment, EnvironmentFactory, GymnasiumFactory
@@ -22,25 +24,23 @@ from relaax.client.restarting_environments import require_finite
 from relaax.client.run_result import RunOutcome, RunResult
 from relaax.client.runner_options import VideoOptions
 from relaax.client.simulator import EpisodeSummary, RunObserver
+from relaax.configuration import ActorOptions, load_actor
+from relaax.configuration.access import begin_access
 from relaax.errors import ConfigurationError
-from relaax.interval_metrics import IntervalMetrics
-from relaax.kept_counts import DELIVERED, DROPPED, TAKEN, KeptCounts
-from relaax.metrics import (
+from relaax.net.listening import allow_many_files
+from relaax.observations import mapped
+from relaax.server.actor.wiring import algorithm_of, make_actor, require_fit
+from relaax.telemetry.interval_metrics import IntervalMetrics
+from relaax.telemetry.kept_counts import DELIVERED, DROPPED, TAKEN, KeptCounts
+from relaax.telemetry.logs import show_name, start_logging
+from relaax.telemetry.metrics import (
     EPISODE_REWARD,
     EVALUATION_REWARD,
     EVALUATION_REWARD_AFTER,
     EVALUATION_REWARD_OF,
     Metrics,
 )
-from relaax.observations import mapped
-from relaax.server.actor.wiring import algorithm_of, make_actor, require_fit
-from relaax.server.common.access import begin_access
-from relaax.server.common.announced_spaces import Doubts
-from relaax.server.common.configuration import ActorOptions, load_actor
-from relaax.server.common.first_look import FirstLook, first_look
-from relaax.server.common.listening import allow_many_files
-from relaax.server.common.logs import show_name, start_logging
-from relaax.server.common.operators.certificates import Certificates
+from relaax.telemetry.operators.certificates import Certificates
 
 #: How a file of Python ends: what follows it is a class of the user's.
 _FILE = ".py"

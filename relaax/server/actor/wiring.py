@@ -5,11 +5,12 @@ from contextlib import ExitStack, closing
 from functools import partial
 from typing import Any
 
-from relaax.actor.actor import Actor
-from relaax.actor.algorithm_actor import AlgorithmActor
-from relaax.actor.parameter_client import ParameterClient
-from relaax.actor.pulled_bridge import PulledBridge
-from relaax.actor.session import (
+from relaax.acting.actor import Actor
+from relaax.acting.algorithm_actor import AlgorithmActor
+from relaax.acting.announced_spaces import AnnouncedSpaces
+from relaax.acting.parameter_client import ParameterClient
+from relaax.acting.pulled_bridge import PulledBridge
+from relaax.acting.session import (
     EVAL_DETERMINISTIC,
     EVAL_STOCHASTIC,
     TRAINING,
@@ -30,14 +31,13 @@ from relaax.client.gymnasium_actions import action_space_as_json
 from relaax.client.gymnasium_factory import Environment
 from relaax.client.gymnasium_observations import observation_space_as_json
 from relaax.client.seeds import seeds_of_this_program
+from relaax.configuration import ActorConfiguration, ActorOptions
+from relaax.configuration.algorithm_loader import Algorithm, load_algorithm, make_config
 from relaax.errors import ConfigurationError
-from relaax.kept_counts import DELIVERED, DROPPED, CountsRow
 from relaax.learning.agent import SingleAgent
+from relaax.parameters.training_watch import TrainingWatch
 from relaax.replay.client.spread import writer_to
-from relaax.server.common.algorithm_loader import Algorithm, load_algorithm, make_config
-from relaax.server.common.announced_spaces import AnnouncedSpaces
-from relaax.server.common.configuration import ActorConfiguration, ActorOptions
-from relaax.server.common.training_watch import TrainingWatch
+from relaax.telemetry.kept_counts import DELIVERED, DROPPED, CountsRow
 
 #: What is asked of an agent in the modes in which nothing is learnt.
 EVALUATIONS = {EVAL_DETERMINISTIC: Evaluation.DETERMINISTIC, EVAL_STOCHASTIC: Evaluation.STOCHASTIC}

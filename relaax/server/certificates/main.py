@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 from relaax import __version__
+from relaax.configuration import run_command
+from relaax.processes.whole_numbers import positive
 from relaax.server.certificates.secrets_folder import TOKENS, SecretsFolder
-from relaax.server.common.configuration import run_command
-from relaax.whole_numbers import positive
 
 #: How long what is signed holds.
 _DAYS, _DAYS_OF_AUTHORITY = 365, 3650

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from relaax.access import Role, TokenFile
-from relaax.access.tokens import roles_of_lines
 from relaax.errors import ConfigurationError
+from relaax.net.access import Role, TokenFile
+from relaax.net.access.tokens import roles_of_lines
 from relaax.server.certificates.authority import Authority, Signed, hosts_of
 
 _log = logging.getLogger(__name__)

@@ -10,25 +10,15 @@ from pathlib import Path
 from typing import NoReturn
 
 from relaax.algorithm_base import BatchAgentBase, ConfigBase, Evaluation, Saver
+from relaax.configuration import ExportOptions, leave_at_once, load_export, run_command
+from relaax.configuration.algorithm_loader import load_algorithm, make_config
+from relaax.configuration.exit_status import FAILURE
 from relaax.errors import ConfigurationError
 from relaax.learning.described_policy import DescribedPolicy
-from relaax.server.common.algorithm_loader import load_algorithm, make_config
-from relaax.server.common.configuration import (
-    ExportOptions,
-    leave_at_once,
-    load_export,
-    run_command,
-)
-from relaax.server.common.configuration.exit_status import FAILURE
-from relaax.server.common.exploitation import (
-    Trained,
-    checkpoints_at,
-    exploiting_agent,
-    restore_trained,
-)
-from relaax.server.common.logs import start_logging
+from relaax.server.exploitation import Trained, checkpoints_at, exploiting_agent, restore_trained
 from relaax.server.export.check import compared
 from relaax.server.export.signature import Signature, signature_of
+from relaax.telemetry.logs import start_logging
 
 #: What a SavedModel's folder holds.
 _SAVED_MODEL = "saved_model.pb"

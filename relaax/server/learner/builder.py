@@ -14,16 +14,11 @@ from relaax.algorithm_base.checkpoint import (
     require_same_fingerprint,
     require_same_shapes,
 )
-from relaax.interval_metrics import IntervalMetrics
-from relaax.server.common.algorithm_loader import Algorithm
-from relaax.server.common.checkpoint_place import saver_of, store_of
-from relaax.server.common.configuration import (
-    AlgorithmSection,
-    LearnerConfiguration,
-    LearnerOptions,
-)
-from relaax.server.common.directory_lock import owned
-from relaax.server.common.saver import BlobStore, CheckpointSaver
+from relaax.checkpoints import BlobStore, CheckpointSaver
+from relaax.checkpoints.checkpoint_place import saver_of, store_of
+from relaax.configuration import AlgorithmSection, LearnerConfiguration, LearnerOptions
+from relaax.configuration.algorithm_loader import Algorithm
+from relaax.processes.directory_lock import owned
 from relaax.server.learner.lineage import LearnerLineage, lineage_in
 from relaax.server.learner.loop import LearnerLoop, SampleSource
 from relaax.server.learner.publishing import (
@@ -32,7 +27,8 @@ from relaax.server.learner.publishing import (
     require_finite,
     require_no_nan,
 )
-from relaax.wait_report import LEARNER, WaitReport
+from relaax.telemetry.interval_metrics import IntervalMetrics
+from relaax.telemetry.wait_report import LEARNER, WaitReport
 
 
 def checkpoint_of(learner: LearnerBase, step: int, fingerprint: Fingerprint) -> Checkpoint:

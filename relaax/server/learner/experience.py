@@ -9,16 +9,16 @@ import numpy as np
 
 from relaax.address import Address
 from relaax.errors import ConfigurationError
-from relaax.metrics import Metrics
+from relaax.processes.periodic_tasks import Task, TasksThread
 from relaax.replay.client.mixed_sampler import MixedSampler
 from relaax.replay.client.sampler import ShardedSampler
+from relaax.replay.process.replay_contents import Contents
+from relaax.replay.process.replay_metrics import ReplayMetrics
+from relaax.replay.process.replay_port import LINGER_S, ReplayPort
 from relaax.replay.replay import Replay
 from relaax.replay.specs import MixedSpec, ReplaySpec
-from relaax.server.common.periodic_tasks import Task, TasksThread
-from relaax.server.common.replay_contents import Contents
-from relaax.server.common.replay_metrics import ReplayMetrics
-from relaax.server.common.replay_port import LINGER_S, ReplayPort
 from relaax.server.learner.loop import SampleSource
+from relaax.telemetry.metrics import Metrics
 
 _log = logging.getLogger(__name__)
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
+from relaax.checkpoints import BlobStore
+from relaax.checkpoints.checkpoint_place import store_of
+from relaax.configuration import LearnerOptions, S3Location
 from relaax.errors import CheckpointMismatch
+from relaax.processes.available_memory import AvailableMemory
+from relaax.replay.process.replay_contents import Contents, restored_contents
+from relaax.replay.process.replay_memory import COPIES_OF_A_SAVE, replay_in_memory
 from relaax.replay.replay import Replay
 from relaax.replay.specs import ReplaySpec
-from relaax.server.common.available_memory import AvailableMemory
-from relaax.server.common.checkpoint_place import store_of
-from relaax.server.common.configuration import LearnerOptions, S3Location
-from relaax.server.common.replay_contents import Contents, restored_contents
-from relaax.server.common.replay_memory import COPIES_OF_A_SAVE, replay_in_memory
-from relaax.server.common.saver import BlobStore
 
 _log = logging.getLogger(__name__)
 

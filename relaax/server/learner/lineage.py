@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from relaax.algorithm_base import BridgeBase, LearnerBase, Lineage
+from relaax.checkpoints import BlobStore
+from relaax.checkpoints.manifest import steps_of_manifests
 from relaax.errors import ConfigurationError, DamagedCheckpoint
-from relaax.server.common.saver import BlobStore
-from relaax.server.common.saver.manifest import steps_of_manifests
 
 _log = logging.getLogger(__name__)
 

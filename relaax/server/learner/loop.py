@@ -13,14 +13,14 @@ import numpy.typing as npt
 
 from relaax.algorithm_base import LearnerBase, Lineage, Publisher
 from relaax.errors import LearningDiverged, ParameterServerAway, TokenRefused
-from relaax.interval_metrics import IntervalMetrics
+from relaax.processes.stop_signal import Stop
 from relaax.replay.replay import NotReady
 from relaax.replay.table import Sample
-from relaax.server.common.stop_signal import Stop
 from relaax.server.learner.prefetcher import OnDemand, Prefetcher
 from relaax.server.learner.publishing import PublishClock, require_finite
-from relaax.throttled_log import RepeatedWarning
-from relaax.wait_report import WaitReport
+from relaax.telemetry.interval_metrics import IntervalMetrics
+from relaax.telemetry.throttled_log import RepeatedWarning
+from relaax.telemetry.wait_report import WaitReport
 
 #: What the loop does, one after the other.
 PHASES = ("fetch", "learn", "publish")

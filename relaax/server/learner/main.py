@@ -12,16 +12,10 @@ from typing import NoReturn
 import numpy as np
 
 from relaax.algorithm_base import BridgeBase, LearnerBase
-from relaax.allocator import keep_memory
-from relaax.errors import BridgeError, ConfigurationError, ParameterServerAway
-from relaax.live_lines import Figure, LiveLineWriter
-from relaax.metrics import Metrics
-from relaax.replay.specs import ReplaySpec
-from relaax.server.common.access import begin_server
-from relaax.server.common.algorithm_loader import load_algorithm, make_config
-from relaax.server.common.checkpoint_list import print_checkpoints
-from relaax.server.common.checkpoint_place import wait_for_store
-from relaax.server.common.configuration import (
+from relaax.checkpoints import CheckpointSaver
+from relaax.checkpoints.checkpoint_list import print_checkpoints
+from relaax.checkpoints.checkpoint_place import wait_for_store
+from relaax.configuration import (
     LearnerConfiguration,
     LearnerOptions,
     leave_at_once,
@@ -30,8 +24,24 @@ from relaax.server.common.configuration import (
     require_none_of,
     run_command,
 )
-from relaax.server.common.listening import require_allowed
-from relaax.server.common.operators import (
+from relaax.configuration.access import begin_server
+from relaax.configuration.algorithm_loader import load_algorithm, make_config
+from relaax.errors import BridgeError, ConfigurationError, ParameterServerAway
+from relaax.net.listening import require_allowed
+from relaax.parameters.training_watch import TrainingWatch, first_answer
+from relaax.processes.allocator import keep_memory
+from relaax.processes.periodic_tasks import Task
+from relaax.processes.stop_signal import Stop, StopSignal
+from relaax.replay.process.replay_metrics import replay_figures
+from relaax.replay.specs import ReplaySpec
+from relaax.server.learner.builder import make_learner, make_loop, random_numbers, restore_learner
+from relaax.server.learner.experience import Experience, OwnReplay, ReplayServers
+from relaax.server.learner.kept_replay import kept_replay
+from relaax.server.learner.lineage import connect_restored
+from relaax.server.learner.loop import LearnerLoop
+from relaax.telemetry.live_lines import Figure, LiveLineWriter
+from relaax.telemetry.metrics import Metrics
+from relaax.telemetry.operators import (
     Metric,
     OperatorPort,
     SaveRecord,
@@ -39,18 +49,8 @@ from relaax.server.common.operators import (
     gauge,
     operator_listener,
 )
-from relaax.server.common.operators.families import counters
-from relaax.server.common.operators.port import away
-from relaax.server.common.periodic_tasks import Task
-from relaax.server.common.replay_metrics import replay_figures
-from relaax.server.common.saver import CheckpointSaver
-from relaax.server.common.stop_signal import Stop, StopSignal
-from relaax.server.common.training_watch import TrainingWatch, first_answer
-from relaax.server.learner.builder import make_learner, make_loop, random_numbers, restore_learner
-from relaax.server.learner.experience import Experience, OwnReplay, ReplayServers
-from relaax.server.learner.kept_replay import kept_replay
-from relaax.server.learner.lineage import connect_restored
-from relaax.server.learner.loop import LearnerLoop
+from relaax.telemetry.operators.families import counters
+from relaax.telemetry.operators.port import away
 
 _log = logging.getLogger(__name__)
 

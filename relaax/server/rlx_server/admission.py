@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import psutil
 
-from relaax.server.common.available_memory import AvailableMemory
+from relaax.processes.available_memory import AvailableMemory
 
 MIB = 1024 * 1024
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from relaax.server.common.logs import name_process
+from relaax.telemetry.logs import name_process
 
 _log = logging.getLogger(__name__)
 

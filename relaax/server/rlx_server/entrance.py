@@ -4,10 +4,10 @@ import contextlib
 import time
 from dataclasses import dataclass, field
 
-from relaax.access import Refusals, Right, TokenFile
-from relaax.access.tokens import digest_of
 from relaax.address import host_of
 from relaax.errors import AccessDenied, ProtocolError
+from relaax.net.access import Refusals, Right, TokenFile
+from relaax.net.access.tokens import digest_of
 from relaax.protocol import FrameConnection, binary
 from relaax.protocol.binary import ErrorCode
 from relaax.protocol.foreign import JSON_BEGINS

@@ -9,7 +9,7 @@ from relaax.errors import AccessDenied, ProtocolError
 from relaax.protocol import FrameConnection, PeerClosed
 from relaax.protocol.binary import ErrorCode
 from relaax.server.rlx_server.entrance import Entrance, Guard, TokenEnded, TooLate
-from relaax.throttled_log import of_kind
+from relaax.telemetry.throttled_log import of_kind
 
 _log = logging.getLogger(__name__)
 

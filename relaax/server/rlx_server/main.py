@@ -5,7 +5,7 @@ import select
 import signal
 import sys
 
-from relaax.server.common.configuration import leave_undisturbed, load_rlx_server, run_command
+from relaax.configuration import leave_undisturbed, load_rlx_server, run_command
 
 
 def main() -> int:
@@ -20,9 +20,9 @@ def _serve(arguments: list[str]) -> int:
     configuration = load_rlx_server(arguments)
     _keep_numeric_libraries_single_threaded()
     # Imported only now: numpy reads the environment when it is imported.
+    from relaax.configuration.access import begin_server
     from relaax.errors import ConfigurationError
-    from relaax.server.common.access import begin_server
-    from relaax.server.common.listening import listen_as_told, require_allowed
+    from relaax.net.listening import listen_as_told, require_allowed
     from relaax.server.rlx_server.wiring import rlx_server
 
     options = configuration.options

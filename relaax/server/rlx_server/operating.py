@@ -6,11 +6,6 @@ import socket
 from collections.abc import Iterable
 from contextlib import closing
 
-from relaax.kept_counts import DELIVERED, DROPPED, TAKEN
-from relaax.live_lines import Figure
-from relaax.server.common.operators import Metric, OperatorPort, counter, gauge
-from relaax.server.common.operators.families import counters, histogram
-from relaax.server.common.operators.port import AWAY_S
 from relaax.server.rlx_server.admission import in_mib
 from relaax.server.rlx_server.tally import Tally
 from relaax.server.rlx_server.tally.row import (
@@ -29,6 +24,11 @@ from relaax.server.rlx_server.tally.row import (
 )
 from relaax.server.rlx_server.watcher import watch_parameter_server
 from relaax.server.rlx_server.worker.settings import Exploitation, WorkerSettings
+from relaax.telemetry.kept_counts import DELIVERED, DROPPED, TAKEN
+from relaax.telemetry.live_lines import Figure
+from relaax.telemetry.operators import Metric, OperatorPort, counter, gauge
+from relaax.telemetry.operators.families import counters, histogram
+from relaax.telemetry.operators.port import AWAY_S
 
 #: A server that has not looked around for so long does not serve.
 STUCK_S = 30.0

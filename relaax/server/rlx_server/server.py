@@ -11,10 +11,9 @@ from types import FrameType
 from typing import Any, Protocol
 
 from relaax.address import Address, host_of, peer_of
-from relaax.live_lines import Figure, LiveLineWriter
+from relaax.processes.available_memory import AvailableMemory
 from relaax.protocol import FrameConnection
 from relaax.protocol.binary import ErrorCode
-from relaax.server.common.available_memory import AvailableMemory
 from relaax.server.rlx_server.admission import AdmissionDecision
 from relaax.server.rlx_server.children import END_OF_TRAINING, STOP, Children, ExitedChild
 from relaax.server.rlx_server.limits import ConnectionLimits
@@ -22,7 +21,8 @@ from relaax.server.rlx_server.lobby import Lobby
 from relaax.server.rlx_server.tally.row import Cell, ServerState
 from relaax.server.rlx_server.watchdog import Watchdog
 from relaax.server.rlx_server.watcher import PARAMETER_SERVER_IS_GONE, TRAINING_IS_OVER
-from relaax.throttled_log import of_kind
+from relaax.telemetry.live_lines import Figure, LiveLineWriter
+from relaax.telemetry.throttled_log import of_kind
 
 _log = logging.getLogger(__name__)
 

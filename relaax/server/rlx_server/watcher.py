@@ -8,7 +8,7 @@ from relaax.errors import Abandoned, BridgeError
 from relaax.server.rlx_server.tally.places import PlaceTable
 from relaax.server.rlx_server.tally.row import Cell, ServerState
 from relaax.server.rlx_server.worker.settings import WorkerSettings
-from relaax.throttled_log import RepeatedWarning
+from relaax.telemetry.throttled_log import RepeatedWarning
 
 _log = logging.getLogger(__name__)
 

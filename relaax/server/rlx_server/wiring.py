@@ -7,18 +7,17 @@ import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from relaax.access import Access, current_access
-from relaax.access.tls import ServerContexts
 from relaax.algorithm_base import ConfigBase, Evaluation
-from relaax.cores import usable_cores
+from relaax.configuration import RlxServerConfiguration, RlxServerOptions
+from relaax.configuration.algorithm_loader import Algorithm, load_algorithm, make_config
+from relaax.net.access import Access, current_access
+from relaax.net.access.tls import ServerContexts
+from relaax.processes.cores import usable_cores
+from relaax.processes.run_variables import run_of_this_process
 from relaax.protocol import FrameConnection
 from relaax.protocol.framing import DEFAULT_MAX_FRAME_BYTES
 from relaax.protocol.tls_socket import TlsSocket
-from relaax.run_variables import run_of_this_process
-from relaax.server.common.algorithm_loader import Algorithm, load_algorithm, make_config
-from relaax.server.common.configuration import RlxServerConfiguration, RlxServerOptions
-from relaax.server.common.exploitation import checkpoints_at, restore_trained
-from relaax.server.common.operators import operator_listener
+from relaax.server.exploitation import checkpoints_at, restore_trained
 from relaax.server.rlx_server.admission import MIB, ShareAdmission, WorkerAdmission
 from relaax.server.rlx_server.children import Children
 from relaax.server.rlx_server.connection_workers import ConnectionWorkers
@@ -34,6 +33,7 @@ from relaax.server.rlx_server.watchdog import Watchdog
 from relaax.server.rlx_server.worker.process import run_connection_worker, run_shared_worker
 from relaax.server.rlx_server.worker.settings import Exploitation, WorkerSettings
 from relaax.spaces import numbers_of
+from relaax.telemetry.operators import operator_listener
 
 #: What the first connection is expected to need, with a worker of its own and in a shared one.
 WORKER_MIB, SHARE_MIB = 128.0, 1.0

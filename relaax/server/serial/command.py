@@ -15,26 +15,24 @@ from typing import Any, NoReturn
 import numpy as np
 
 from relaax.algorithm_base import BridgeBase, ConfigBase
-from relaax.bridge import BridgeControl
 from relaax.client.transport import connecting_by
+from relaax.configuration import load_learner, load_parameter_server, load_rlx_server
+from relaax.configuration.algorithm_loader import Algorithm, load_algorithm, make_config
 from relaax.errors import ConfigurationError
-from relaax.protocol import FrameConnection
-from relaax.replay.replay import NotReady, Replay
-from relaax.replay.step_batch import StepBatch
-from relaax.server.common.algorithm_loader import Algorithm, load_algorithm, make_config
-from relaax.server.common.configuration import load_learner, load_parameter_server, load_rlx_server
-from relaax.server.common.logs import start_logging
-from relaax.server.common.operators import OperatorPort
-from relaax.server.common.periodic_tasks import Task, begin_tasks, do_due
-from relaax.server.learner.builder import make_learner, make_loop, random_numbers, restore_learner
-from relaax.server.learner.kept_replay import kept_replay
-from relaax.server.learner.loop import LearnerLoop
-from relaax.server.parameter_server.training_monitor import (
+from relaax.parameters import BridgeControl
+from relaax.parameters.process.training_monitor import (
     CHECK_INTERVAL_S,
     EndOfTraining,
     TrainingMonitor,
 )
-from relaax.server.parameter_server.wiring import training_monitor
+from relaax.parameters.process.wiring import training_monitor
+from relaax.processes.periodic_tasks import Task, begin_tasks, do_due
+from relaax.protocol import FrameConnection
+from relaax.replay.replay import NotReady, Replay
+from relaax.replay.step_batch import StepBatch
+from relaax.server.learner.builder import make_learner, make_loop, random_numbers, restore_learner
+from relaax.server.learner.kept_replay import kept_replay
+from relaax.server.learner.loop import LearnerLoop
 from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.process import agents_of
 from relaax.server.rlx_server.worker.settings import WorkerSettings
@@ -48,6 +46,8 @@ from relaax.server.serial.processes import (
     read_processes,
 )
 from relaax.server.serial.worker import SerialWorker
+from relaax.telemetry.logs import start_logging
+from relaax.telemetry.operators import OperatorPort
 
 _log = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from honcho.environ import parse_procfile
 
+from relaax.configuration.start_folder import require_start_folder
 from relaax.errors import ConfigurationError
-from relaax.server.common.start_folder import require_start_folder
 
 PARAMETER_SERVER, RLX_SERVER = "relaax-parameter-server", "relaax-rlx-server"
 LEARNER = "relaax-learner"

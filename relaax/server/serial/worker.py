@@ -5,10 +5,10 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+from relaax.acting.first_look import first_look
 from relaax.errors import AgentError, NoRoom, ProtocolError
 from relaax.protocol import binary
 from relaax.protocol.binary import ErrorCode
-from relaax.server.common.first_look import first_look
 from relaax.server.rlx_server.tally import private_row
 from relaax.server.rlx_server.worker.action_rule import ActionRule
 from relaax.server.rlx_server.worker.agents import Agents

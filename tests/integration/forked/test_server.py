@@ -13,7 +13,7 @@ from relaax.server.rlx_server.admission import AdmissionDecision
 from relaax.protocol import FrameConnection
 from relaax.server.rlx_server.children import Children
 from relaax.server.rlx_server.entrance import Guard
-from relaax.server.common.listening import listen_as_told
+from relaax.net.listening import listen_as_told
 from relaax.server.rlx_server.limits import ConnectionLimits
 from relaax.server.rlx_server.lobby import Lobby
 from relaax.server.rlx_server.server import RlxServer

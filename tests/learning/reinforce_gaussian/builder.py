@@ -2,20 +2,20 @@
 
 import numpy as np
 
-from relaax.interval_metrics import IntervalMetrics
 from relaax.learning.actor import Actor
 from relaax.learning.agent import SingleAgent
 from relaax.learning.background_learner import BackgroundLearner
 from relaax.learning.learner import Learner
 from relaax.learning.networks import initial_parameters
 from relaax.learning.networks.numpy_policy import NumpyPolicy
-from relaax.learning.optimizers import RMSProp, RMSPropSettings
-from relaax.learning.parameter_server import ParameterServer
-from relaax.learning.parameter_service import ParameterService
-from relaax.learning.parameter_store import ParameterStore
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.rollouts import Columns, RolloutStore
+from relaax.parameters.optimizers import RMSProp, RMSPropSettings
+from relaax.parameters.parameter_server import ParameterServer
+from relaax.parameters.parameter_service import ParameterService
+from relaax.parameters.parameter_store import ParameterStore
+from relaax.telemetry.interval_metrics import IntervalMetrics
 
 
 def make_parameter_server(config, saver, metrics):

@@ -3,8 +3,8 @@
 import pytest
 from processes import REPOSITORY
 
-from relaax.server.common.algorithm_loader import load_algorithm, make_config
-from relaax.server.common.configuration import load_rlx_server
+from relaax.configuration import load_rlx_server
+from relaax.configuration.algorithm_loader import load_algorithm, make_config
 
 
 @pytest.mark.parametrize("path", sorted(REPOSITORY.glob("config/*.yaml")), ids=lambda p: p.stem)

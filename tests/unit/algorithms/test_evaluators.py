@@ -8,8 +8,8 @@ from learning_parts import Driven, Kept
 from processes import REPOSITORY
 
 from relaax.algorithm_base import EvaluatedPolicy, Evaluation, NullMetrics, NullSaver
-from relaax.server.common.algorithm_loader import load_algorithm
-from relaax.server.common.algorithm_location import bundled_algorithms
+from relaax.configuration.algorithm_loader import load_algorithm
+from relaax.configuration.algorithm_location import bundled_algorithms
 from relaax.steps import START, Steps
 
 COUNT = 64

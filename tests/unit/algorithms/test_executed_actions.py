@@ -8,9 +8,9 @@ from learning_parts import Driven, Gradients, Kept, Stored
 from processes import REPOSITORY
 
 from relaax.algorithm_base import InvalidState, NullSaver
+from relaax.configuration.algorithm_loader import load_algorithm
+from relaax.configuration.algorithm_location import bundled_algorithms
 from relaax.learning.executed_actions import OTHERS
-from relaax.server.common.algorithm_loader import load_algorithm
-from relaax.server.common.algorithm_location import bundled_algorithms
 from relaax.steps import EXECUTED, START, TERMINATED, Steps
 
 COUNT = 2

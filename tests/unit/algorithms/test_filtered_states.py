@@ -10,10 +10,10 @@ from processes import REPOSITORY
 from transition_batches import batch_of
 
 from relaax.algorithm_base import Evaluation, NullMetrics, NullSaver
+from relaax.configuration.algorithm_loader import load_algorithm
 from relaax.learning.filters.statistics import unpacked
 from relaax.observations import UNNAMED
 from relaax.replay.step_batch import StepBatch
-from relaax.server.common.algorithm_loader import load_algorithm
 from relaax.steps import START, Steps
 
 SIZE, COUNT = 3, 5

@@ -5,8 +5,8 @@ from checkpoints import saver
 from processes import REPOSITORY
 
 from relaax.algorithm_base import NullMetrics
+from relaax.configuration.algorithm_loader import load_algorithm
 from relaax.errors import ConfigurationError
-from relaax.server.common.algorithm_loader import load_algorithm
 
 SHARED = {"count": 2}
 SECTIONS = {

@@ -7,9 +7,9 @@ import pytest
 from processes import REPOSITORY
 from transition_batches import COUNT, batch_of
 
+from relaax.configuration.algorithm_loader import load_algorithm
 from relaax.errors import BridgeError
-from relaax.metrics import NullMetrics
-from relaax.server.common.algorithm_loader import load_algorithm
+from relaax.telemetry.metrics import NullMetrics
 
 ACTIONS = 2
 SECTION = {"state_size": [3], "hidden_layers": [4], "seed": 3}

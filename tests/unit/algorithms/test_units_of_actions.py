@@ -17,11 +17,11 @@ from relaax.algorithm_base import (
     Saver,
 )
 from relaax.algorithm_base.checkpoint import ACTION_UNITS
+from relaax.checkpoints import CheckpointSaver, DirectoryStore
+from relaax.configuration.algorithm_loader import load_algorithm
 from relaax.learning.action_units import ActionUnits
+from relaax.replay.process.replay_contents import Contents
 from relaax.replay.step_batch import StepBatch
-from relaax.server.common.algorithm_loader import load_algorithm
-from relaax.server.common.replay_contents import Contents
-from relaax.server.common.saver import CheckpointSaver, DirectoryStore
 from relaax.server.learner.builder import checkpoint_of, restore_latest
 from relaax.steps import START, Steps
 

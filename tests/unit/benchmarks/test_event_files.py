@@ -3,7 +3,7 @@
 import pytest
 from event_files import EventFiles
 
-from relaax.server.parameter_server.metrics.event_file import EventFile, Scalar
+from relaax.telemetry.training.event_file import EventFile, Scalar
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 from learning_cases import CASES
 from zoo_settings import MOST_STEPS, falling, fraction
 
-from relaax.server.common.configuration.yaml_reader import read_yaml
+from relaax.configuration.yaml_reader import read_yaml
 
 
 @pytest.mark.parametrize("name", CASES)

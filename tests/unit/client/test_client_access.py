@@ -10,15 +10,15 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from processes import free_port
 
-from relaax.access import Access, TlsFiles
-from relaax.access.process_access import access_while
-from relaax.access.tls import server_context
 from relaax.address import Address
-from relaax.bridge.guarded_server import GuardedServer
 from relaax.client import Client, Failure, VectorClient, access, transport
 from relaax.client.access import ClientAccess
 from relaax.client.transport import TcpTransport
 from relaax.errors import AccessDenied, ConfigurationError
+from relaax.net.access import Access, TlsFiles
+from relaax.net.access.process_access import access_while
+from relaax.net.access.tls import server_context
+from relaax.net.guarded_server import GuardedServer
 from relaax.protocol.token_message import encode_token
 from relaax.server.certificates.secrets_folder import SecretsFolder
 

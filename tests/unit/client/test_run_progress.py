@@ -5,7 +5,7 @@ from clock import Clock
 
 from relaax.client.run_progress import ProgressDisplay, RunProgress
 from relaax.client.simulator import EpisodeSummary
-from relaax.live_lines import ASKED_BY
+from relaax.telemetry.live_lines import ASKED_BY
 
 
 class Terminal(io.StringIO):

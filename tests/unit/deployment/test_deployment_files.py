@@ -13,16 +13,16 @@ import pytest
 import yaml
 from programs import needs, program
 
-from relaax.access import current_access, require_guarded
-from relaax.access.process_access import INSECURE, access_while
-from relaax.server.certificates.secrets_folder import SecretsFolder
-from relaax.server.common.access import begin_access
-from relaax.server.common.configuration import (
+from relaax.configuration import (
     load_learner,
     load_parameter_server,
     load_replay_server,
     load_rlx_server,
 )
+from relaax.configuration.access import begin_access
+from relaax.net.access import current_access, require_guarded
+from relaax.net.access.process_access import INSECURE, access_while
+from relaax.server.certificates.secrets_folder import SecretsFolder
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 COMPOSE = DEPLOY / "compose"

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from relaax.learning.off_policy.variables_tf import GraphAdam
-from relaax.learning.optimizers import Adam, AdamSettings
+from relaax.parameters.optimizers import Adam, AdamSettings
 
 SETTINGS = [AdamSettings(), AdamSettings(beta1=0.5, beta2=0.9, epsilon=1e-3, weight_decay=0.1)]
 

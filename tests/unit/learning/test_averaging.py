@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from relaax.algorithm_base import Version
-from relaax.learning.averaging import Averager, AveragingService
-from relaax.learning.optimizers import SGD, Adam, AdamSettings
-from relaax.learning.optimizers.optimizer import OptimizerOfParts, Part
-from relaax.learning.parameter_store import ParameterStore
-from relaax.metrics import NullMetrics
+from relaax.parameters.averaging import Averager, AveragingService
+from relaax.parameters.optimizers import SGD, Adam, AdamSettings
+from relaax.parameters.optimizers.optimizer import OptimizerOfParts, Part
+from relaax.parameters.parameter_store import ParameterStore
+from relaax.telemetry.metrics import NullMetrics
 
 #: Of a wait that must not end by itself.
 FOR_EVER_S = 60.0

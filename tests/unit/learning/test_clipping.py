@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from relaax.learning.optimizers import clip_by_global_norm as clip
+from relaax.parameters.optimizers import clip_by_global_norm as clip
 
 
 def test_a_longer_gradient_is_scaled_down_to_the_limit():

@@ -8,8 +8,8 @@ from relaax.algorithm_base import NullMetrics
 from relaax.learning.filters import FilteringModel, Filters, ZFilter, scaled_states
 from relaax.learning.filters.statistics import statistics_of
 from relaax.learning.model import Choice
-from relaax.learning.published import PublishedParameters, PublishedService
 from relaax.observations import UNNAMED
+from relaax.parameters.published import PublishedParameters, PublishedService
 
 ROWS = np.random.default_rng(0).normal(100.0, 5.0, (200, 2)).astype(np.float32)
 

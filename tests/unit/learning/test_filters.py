@@ -16,9 +16,9 @@ from relaax.learning.filters.statistics import (
     statistics_of,
     unpacked,
 )
-from relaax.learning.optimizers import RMSProp, RMSPropSettings
-from relaax.learning.parameter_service import ParameterService
-from relaax.learning.parameter_store import ParameterStore
+from relaax.parameters.optimizers import RMSProp, RMSPropSettings
+from relaax.parameters.parameter_service import ParameterService
+from relaax.parameters.parameter_store import ParameterStore
 
 NETWORK = np.arange(5, dtype=np.float32)
 

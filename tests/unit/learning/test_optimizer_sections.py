@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ConfigDict, ValidationError
 
-from relaax.learning.optimizers import SGD, Adam, OptimizerSections, RMSProp
+from relaax.parameters.optimizers import SGD, Adam, OptimizerSections, RMSProp
 
 
 class Settings(OptimizerSections):

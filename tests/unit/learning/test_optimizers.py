@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from relaax.learning.optimizers import SGD, Adam, AdamSettings, RMSProp, RMSPropSettings
+from relaax.parameters.optimizers import SGD, Adam, AdamSettings, RMSProp, RMSPropSettings
 
 SIZE, STEPS = 200, 300
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from relaax.algorithm_base import CheckpointMismatch, NullMetrics, Saver, Version
-from relaax.learning.optimizers import SGD, Adam, AdamSettings
-from relaax.learning.parameter_server import ParameterServer
-from relaax.learning.parameter_service import ParameterService
-from relaax.learning.parameter_store import ParameterStore
+from relaax.parameters.optimizers import SGD, Adam, AdamSettings
+from relaax.parameters.parameter_server import ParameterServer
+from relaax.parameters.parameter_service import ParameterService
+from relaax.parameters.parameter_store import ParameterStore
 
 
 class Memory(Saver):

@@ -7,9 +7,9 @@ import pytest
 
 from relaax.errors import ConfigurationError
 from relaax.learning.networks import ParameterManifest, TensorSpec
-from relaax.learning.optimizers import RMSProp
-from relaax.learning.optimizers.sections import RMSPropSettings
-from relaax.learning.parameter_store import ParameterStore
+from relaax.parameters.optimizers import RMSProp
+from relaax.parameters.optimizers.sections import RMSPropSettings
+from relaax.parameters.parameter_store import ParameterStore
 
 MANIFEST = ParameterManifest((TensorSpec("kernel", (2, 3), 2), TensorSpec("bias", (3,), 2)))
 

@@ -8,7 +8,7 @@ from learning_parts import Driven, Stored
 from points import GOAL, STANDING_STILL, STEPS, Points
 
 from relaax.algorithm_base import NullSaver
-from relaax.server.common.algorithm_loader import load_algorithm
+from relaax.configuration.algorithm_loader import load_algorithm
 from relaax.steps import START, TERMINATED, Steps
 
 pytestmark = pytest.mark.usefixtures("tensorflow")

@@ -5,13 +5,13 @@ from math import inf
 import pytest
 
 from relaax.errors import ConfigurationError
-from relaax.learning.exploration.schedules import Linear
-from relaax.learning.schedule import (
+from relaax.parameters.schedule import (
     Remembered,
     Schedule,
     exploration_slots,
     require_no_more_exploration,
 )
+from relaax.parameters.schedules import Linear
 
 
 def rate(until, initial=8.0, begin=0.0):

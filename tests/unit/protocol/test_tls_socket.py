@@ -10,9 +10,9 @@ import threading
 
 import pytest
 
-from relaax.access import TlsFiles
-from relaax.access.tls import client_context, server_context
 from relaax.errors import AccessDenied
+from relaax.net.access import TlsFiles
+from relaax.net.access.tls import client_context, server_context
 from relaax.protocol.tls_socket import TlsSocket
 from relaax.server.certificates import authority
 from relaax.server.certificates.secrets_folder import SecretsFolder

@@ -10,16 +10,16 @@ from processes import free_port
 from replay_cases import SCHEMA, steps
 
 from relaax.address import Address
+from relaax.compat.memoire import ReplayMemoryServer
+from relaax.compat.memoire.stub import MemoireStub
 from relaax.errors import BridgeError
 from relaax.replay import replay_pb2
 from relaax.replay.client.stub import ReplayStub
 from relaax.replay.client.writer import MOST_STEPS_AT_ONCE
-from relaax.replay.memoire import ReplayMemoryServer
-from relaax.replay.memoire.stub import MemoireStub
+from relaax.replay.process.replay_port import ReplayPort
 from relaax.replay.replay import Replay
 from relaax.replay.storage import Storage
 from relaax.replay.writers import Writers
-from relaax.server.common.replay_port import ReplayPort
 
 
 @pytest.fixture(name="url")
@@ -50,7 +50,7 @@ def test_a_replay_server_unpacks_nothing(url):
 
 
 def test_memoires_server_unpacks_nothing(memoire_url):
-    require_no_gzip(memoire_url, "/relaax.replay.memoire.Memoire/Publish")
+    require_no_gzip(memoire_url, "/relaax.compat.memoire.Memoire/Publish")
 
 
 def test_a_replay_server_takes_what_its_writers_send_and_no_more(url):

@@ -10,7 +10,6 @@ from replay_servers import ServedReplay, wait_until
 from scipy import stats
 
 from relaax.errors import ConfigurationError
-from relaax.metrics import Metrics
 from relaax.replay.client import shard as shard_module
 from relaax.replay.client.mixed_sampler import MixedSampler
 from relaax.replay.client.sampler import ShardedSampler
@@ -22,6 +21,7 @@ from relaax.replay.schema import Column, Schema
 from relaax.replay.specs import MixedSpec, ReplaySpec, TableSpec
 from relaax.replay.storage import FINAL, TERMINATED
 from relaax.replay.views import Transitions, Windows
+from relaax.telemetry.metrics import Metrics
 
 
 def spec_of(selector="uniform", limiter=None, view=None, schema=SCHEMA, capacity=4096):

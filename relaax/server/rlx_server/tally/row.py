@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from enum import IntEnum, auto
 from typing import NamedTuple
 
-from relaax.kept_counts import DELIVERED, DROPPED, TAKEN, CountsRow, KeptCounts
 from relaax.server.rlx_server.tally.places import OwnPlaces, private_places
+from relaax.telemetry.kept_counts import DELIVERED, DROPPED, TAKEN, CountsRow, KeptCounts
 
 #: Upper bounds of histograms of durations.
 SECONDS = (

@@ -6,7 +6,6 @@ import time
 import numpy as np
 import numpy.typing as npt
 
-from relaax.kept_counts import DELIVERED, DROPPED, TAKEN
 from relaax.server.rlx_server.tally.places import OwnPlaces, PlaceTable
 from relaax.server.rlx_server.tally.row import (
     LOST,
@@ -19,6 +18,7 @@ from relaax.server.rlx_server.tally.row import (
     kept_steps,
     private_row,
 )
+from relaax.telemetry.kept_counts import DELIVERED, DROPPED, TAKEN
 
 IntArray = npt.NDArray[np.int64]
 

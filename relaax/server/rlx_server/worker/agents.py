@@ -21,7 +21,7 @@ from relaax.algorithm_base import (
 from relaax.errors import AgentError, RelaaxError
 from relaax.observations import Observations
 from relaax.steps import IntArray, States, Transitions, number_of
-from relaax.throttled_log import FailureLog, in_words
+from relaax.telemetry.throttled_log import FailureLog, in_words
 
 _log = logging.getLogger(__name__)
 

@@ -8,14 +8,14 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from relaax.access import Right, TokenFile
 from relaax.algorithm_base import Evaluation
 from relaax.errors import AgentError, InvalidState, NoRoom, ProtocolError
+from relaax.net.access import Right, TokenFile
 from relaax.protocol import MessageConnection, PeerClosed, binary, json
 from relaax.protocol.binary import ErrorCode, Metric
 from relaax.protocol.connection import Payload
 from relaax.steps import IntArray, Steps
-from relaax.throttled_log import of_kind
+from relaax.telemetry.throttled_log import of_kind
 
 _log = logging.getLogger(__name__)
 

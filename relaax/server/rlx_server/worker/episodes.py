@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.errors import ProtocolError
-from relaax.interval_metrics import IntervalMetrics
-from relaax.metrics import EPISODE_REWARD, Metrics
 from relaax.steps import Flags, IntArray, Steps, Transitions, read_transitions
+from relaax.telemetry.interval_metrics import IntervalMetrics
+from relaax.telemetry.metrics import EPISODE_REWARD, Metrics
 
 FloatArray = npt.NDArray[np.float64]
 

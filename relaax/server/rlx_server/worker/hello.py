@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
+from relaax.acting.announced_spaces import AnnouncedSpaces, Doubt
 from relaax.errors import InvalidState
+from relaax.processes.run_variables import other_run
 from relaax.protocol import binary, json
 from relaax.protocol.binary import Hello, Welcome
 from relaax.protocol.connection import Payload
-from relaax.run_variables import other_run
-from relaax.server.common.announced_spaces import AnnouncedSpaces, Doubt
 from relaax.server.rlx_server.worker.connection import Codec
 from relaax.server.rlx_server.worker.settings import WorkerSettings
 

@@ -4,7 +4,7 @@ import logging
 import socket
 
 from relaax.server.rlx_server.handover import MOST_CLOSED, Report
-from relaax.throttled_log import of_kind
+from relaax.telemetry.throttled_log import of_kind
 
 _log = logging.getLogger(__name__)
 

@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
+from relaax.acting.first_look import first_look
 from relaax.errors import AgentError, NoRoom, ProtocolError
 from relaax.protocol import MessageConnection, binary
 from relaax.protocol.binary import ErrorCode
 from relaax.protocol.connection import Payload
-from relaax.server.common.first_look import first_look
 from relaax.server.rlx_server.entrance import NOT_ANY_MORE
 from relaax.server.rlx_server.lobby import Lobby
 from relaax.server.rlx_server.tally import WorkerRow, private_row
@@ -26,7 +26,7 @@ from relaax.server.rlx_server.worker.responders import Responders
 from relaax.server.rlx_server.worker.settings import WorkerSettings
 from relaax.server.rlx_server.worker.stopping import StopRequest
 from relaax.steps import Steps
-from relaax.throttled_log import of_kind
+from relaax.telemetry.throttled_log import of_kind
 
 _log = logging.getLogger(__name__)
 

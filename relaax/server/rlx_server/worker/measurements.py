@@ -4,9 +4,9 @@ import os
 import socket
 import time
 
-from relaax.interval_metrics import IntervalMetrics
-from relaax.metrics import CONNECTIONS_OF, ENVIRONMENTS_OF, Metrics
 from relaax.server.rlx_server.tally import WorkerRow
+from relaax.telemetry.interval_metrics import IntervalMetrics
+from relaax.telemetry.metrics import CONNECTIONS_OF, ENVIRONMENTS_OF, Metrics
 
 #: How often what was measured is stored.
 INTERVAL_S = 1.0

@@ -9,13 +9,12 @@ from functools import partial
 from typing import Any
 
 from relaax.algorithm_base import BridgeBase
-from relaax.allocator import keep_memory, spare_memory
 from relaax.errors import BridgeError, ConfigurationError, ParameterServerAway, TokenRefused
-from relaax.metrics import EPISODE_REWARD, Metrics
+from relaax.processes.allocator import keep_memory, spare_memory
 from relaax.protocol import FrameConnection
 from relaax.protocol.binary import ErrorCode
 from relaax.replay.client.spread import SpreadWriter
-from relaax.server.common.exploitation import Exploiting, exploiting_agent
+from relaax.server.exploitation import Exploiting, exploiting_agent
 from relaax.server.rlx_server.tally import WorkerRow
 from relaax.server.rlx_server.worker.agents import Agents, SeparateAgents
 from relaax.server.rlx_server.worker.inbox import Inbox
@@ -28,7 +27,8 @@ from relaax.server.rlx_server.worker.settings import (
     seed_after,
 )
 from relaax.server.rlx_server.worker.stopping import StopRequest
-from relaax.throttled_log import FailureLog, in_words
+from relaax.telemetry.metrics import EPISODE_REWARD, Metrics
+from relaax.telemetry.throttled_log import FailureLog, in_words
 
 _log = logging.getLogger(__name__)
 

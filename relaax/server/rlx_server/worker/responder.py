@@ -8,12 +8,11 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
+from relaax.acting.first_look import FirstLook
 from relaax.algorithm_base import BatchAgentBase, EnvironmentInfo
 from relaax.errors import AgentError, InvalidState, NoRoom, ProtocolError
-from relaax.metrics import OF_CLIENT, Metrics
 from relaax.observations import Observations, joined, kind_of, mapped
 from relaax.protocol.binary import Hello, Metric
-from relaax.server.common.first_look import FirstLook
 from relaax.server.rlx_server.limits import NO_LIMITS, ClientLimits
 from relaax.server.rlx_server.tally import WorkerRow, private_row
 from relaax.server.rlx_server.tally.table import SlotPool
@@ -24,6 +23,7 @@ from relaax.server.rlx_server.worker.episodes import Episodes, FloatArray, NoEpi
 from relaax.server.rlx_server.worker.measurements import Measurements
 from relaax.server.rlx_server.worker.settings import seed_after
 from relaax.steps import Flags, IntArray, States, Steps, Transitions, number_of
+from relaax.telemetry.metrics import OF_CLIENT, Metrics
 
 NO_STATES: npt.NDArray[Any] = np.zeros(0, np.float32)
 

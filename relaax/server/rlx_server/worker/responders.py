@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Iterator
 
+from relaax.acting.first_look import FirstLook
 from relaax.algorithm_base import EvaluatedPolicy, Evaluation, NullMetrics
-from relaax.metrics import EVALUATION_REWARD, EVALUATION_REWARD_OF, OF_EVALUATING_CLIENT, Metrics
-from relaax.server.common.first_look import FirstLook
 from relaax.server.rlx_server.limits import NO_LIMITS, ClientLimits
 from relaax.server.rlx_server.tally import WorkerRow
 from relaax.server.rlx_server.worker.action_rule import ActionRule
@@ -14,6 +13,12 @@ from relaax.server.rlx_server.worker.measurements import Measurements
 from relaax.server.rlx_server.worker.responder import Answer, Refusal, Request, Responder
 from relaax.server.rlx_server.worker.settings import SEEDS, seed_after
 from relaax.steps import IntArray
+from relaax.telemetry.metrics import (
+    EVALUATION_REWARD,
+    EVALUATION_REWARD_OF,
+    OF_EVALUATING_CLIENT,
+    Metrics,
+)
 
 
 class EvaluationEpisodes(Episodes):

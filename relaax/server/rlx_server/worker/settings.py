@@ -9,15 +9,15 @@ from enum import IntEnum
 import numpy as np
 from numpy.random import SeedSequence  # before the fork: workers share the module
 
+from relaax.acting.announced_spaces import Doubts
 from relaax.algorithm_base import BridgeBase, ConfigBase, Evaluation, Metrics
+from relaax.configuration.algorithm_loader import Algorithm
 from relaax.protocol import FrameConnection
 from relaax.replay.client.spread import SpreadWriter, writer_to
-from relaax.server.common.algorithm_loader import Algorithm
-from relaax.server.common.announced_spaces import Doubts
-from relaax.server.common.exploitation import Trained
+from relaax.server.exploitation import Trained
 from relaax.server.rlx_server.entrance import Guard
 from relaax.server.rlx_server.limits import ClientLimits, message_limit
-from relaax.throttled_log import FailureLog
+from relaax.telemetry.throttled_log import FailureLog
 
 #: How many seeds there are.
 SEEDS = 2**32

@@ -142,12 +142,12 @@ def test_the_learning_rate_anneals_with_the_global_step(make):
 def test_the_parameter_server_runs_without_tensorflow(da3c):
     program = (
         "import sys; from pathlib import Path;"
-        "from relaax.server.common.algorithm_loader import load_algorithm;"
+        "from relaax.configuration.algorithm_loader import load_algorithm;"
         "from relaax.algorithm_base import NullMetrics, NullSaver;"
         f"a = load_algorithm(Path({str(da3c.__path__[0])!r}));"
         "c = a.Config({'action_size': 2, 'state_size': [4]});"
         "a.ParameterServer(c, NullSaver(), NullMetrics());"
-        "import relaax.server.parameter_server.main;"
+        "import relaax.parameters.process.main;"
         "sys.exit('tensorflow' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

@@ -9,7 +9,7 @@ from gymnasium.spaces import Box
 from pydantic import ValidationError
 
 from relaax.client.gymnasium_actions import action_space_as_json
-from relaax.server.common.space_check import require_spaces
+from relaax.configuration.space_check import require_spaces
 from relaax.spaces import actions_differ, box
 
 SMALLEST = {"action_size": 2, "state_size": [24]}

@@ -7,7 +7,7 @@ from types import ModuleType
 import pytest
 from processes import REPOSITORY
 
-from relaax.server.common.algorithm_loader import load_algorithm
+from relaax.configuration.algorithm_loader import load_algorithm
 
 
 @pytest.fixture(scope="session")

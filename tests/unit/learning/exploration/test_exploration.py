@@ -7,7 +7,7 @@ from relaax.algorithm_base import EnvironmentInfo
 from relaax.learning.distributions import ActionValues, Deterministic
 from relaax.learning.exploration.action_noise import NormalNoise, OrnsteinUhlenbeckNoise
 from relaax.learning.exploration.epsilon_greedy import EpsilonGreedy
-from relaax.learning.exploration.schedules import Ladder, Linear, SlotPlaces
+from relaax.parameters.schedules import Ladder, Linear, SlotPlaces
 
 SLOTS = np.arange(4)
 ACTIONS = Deterministic((2,))

@@ -6,15 +6,15 @@ import gymnasium
 import numpy as np
 import pytest
 
+from relaax.acting.announced_spaces import Doubts
+from relaax.acting.first_look import LOOKS, FirstLook
 from relaax.algorithm_base import ConfigBase
 from relaax.client.restarts import TIMEOUT_S
 from relaax.client.simulator import RunObserver
+from relaax.configuration import ActorOptions, load_actor
 from relaax.errors import ConfigurationError
 from relaax.server.actor.task import WatchedEnvironment, environment_factory
 from relaax.server.actor.wiring import require_fit
-from relaax.server.common.announced_spaces import Doubts
-from relaax.server.common.configuration import ActorOptions, load_actor
-from relaax.server.common.first_look import LOOKS, FirstLook
 
 OWN = """
 import gymnasium

@@ -7,9 +7,9 @@ import stat
 
 import pytest
 
-from relaax.access import Role, TokenFile
-from relaax.access.tls import TlsFiles, client_context, server_context
 from relaax.errors import ConfigurationError
+from relaax.net.access import Role, TokenFile
+from relaax.net.access.tls import TlsFiles, client_context, server_context
 from relaax.server.certificates.main import main
 from relaax.server.certificates.secrets_folder import SecretsFolder
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from replay_cases import SCHEMA, steps
 
+from relaax.configuration import LearnerOptions
 from relaax.errors import CheckpointMismatch, ConfigurationError
+from relaax.processes.available_memory import AvailableMemory
 from relaax.replay.specs import ReplaySpec, TableSpec
 from relaax.replay.views import Transitions
-from relaax.server.common.available_memory import AvailableMemory
-from relaax.server.common.configuration import LearnerOptions
 from relaax.server.learner.kept_replay import kept_contents, kept_replay, misfit
 
 

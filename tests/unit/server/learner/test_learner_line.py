@@ -1,7 +1,7 @@
 """What a learner says in the live line of its group."""
 
-from relaax.live_lines import LiveLine
 from relaax.server.learner.main import LearnerLine
+from relaax.telemetry.live_lines import LiveLine
 
 
 class Training:

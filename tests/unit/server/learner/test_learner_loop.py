@@ -7,12 +7,12 @@ import pytest
 
 from relaax.algorithm_base import LearnerBase, PublishedInfo, StepResult
 from relaax.errors import LearningDiverged, ParameterServerAway
-from relaax.interval_metrics import IntervalMetrics
-from relaax.metrics import NullMetrics
 from relaax.replay.replay import NotReady
 from relaax.replay.table import Sample
 from relaax.server.learner.loop import LearnerLoop
 from relaax.server.learner.publishing import PublishClock, PublishRule
+from relaax.telemetry.interval_metrics import IntervalMetrics
+from relaax.telemetry.metrics import NullMetrics
 
 
 class Source:

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from relaax.algorithm_base import Lineage, NullMetrics
+from relaax.checkpoints import DirectoryStore
 from relaax.errors import ConfigurationError
-from relaax.learning.optimizers import SGD
-from relaax.learning.parameter_service import ParameterService
-from relaax.learning.parameter_store import ParameterStore
-from relaax.server.common.saver import DirectoryStore
+from relaax.parameters.optimizers import SGD
+from relaax.parameters.parameter_service import ParameterService
+from relaax.parameters.parameter_store import ParameterStore
 from relaax.server.learner.lineage import connect_restored, lineage_in
 
 

@@ -3,8 +3,8 @@
 import pytest
 from stored_metrics import StoredMetrics
 
-from relaax.interval_metrics import IntervalMetrics
 from relaax.server.learner.loop import LearnerMeasurements
+from relaax.telemetry.interval_metrics import IntervalMetrics
 
 
 class Measured:

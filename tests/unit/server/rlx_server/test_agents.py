@@ -9,7 +9,7 @@ from served_worker import Stub
 from relaax.algorithm_base import AgentBase
 from relaax.server.rlx_server.worker.agents import Agents, SeparateAgents
 from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, read_transitions
-from relaax.throttled_log import FailureLog
+from relaax.telemetry.throttled_log import FailureLog
 
 FAILURES = FailureLog(logging.getLogger(__name__))
 

@@ -9,9 +9,9 @@ import pytest
 from served_worker import ClientsEnd, encoded
 from tls_hello import client_hello
 
-from relaax.access import Refusals, TlsFiles, TokenFile
-from relaax.access.tls import client_context, server_context
 from relaax.errors import ProtocolError
+from relaax.net.access import Refusals, TlsFiles, TokenFile
+from relaax.net.access.tls import client_context, server_context
 from relaax.protocol import FrameConnection, binary
 from relaax.protocol.binary import ErrorCode, Hello
 from relaax.protocol.json.messages import Act, encode_request
@@ -22,7 +22,7 @@ from relaax.server.rlx_server import lobby as lobbies
 from relaax.server.rlx_server.entrance import Guard
 from relaax.server.rlx_server.lobby import Lobby
 from relaax.steps import START
-from relaax.throttled_log import AT_ONCE
+from relaax.telemetry.throttled_log import AT_ONCE
 
 HELLO = binary.encode_hello(Hello("run", "test"))
 ACT = encode_request(Act([1.0]))

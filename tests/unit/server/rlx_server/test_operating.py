@@ -4,9 +4,7 @@ from array import array
 from types import SimpleNamespace
 
 from relaax.algorithm_base import Evaluation, Values, Version
-from relaax.live_lines import LiveLine
-from relaax.metrics import EPISODE_REWARD
-from relaax.server.common.exploitation import Trained
+from relaax.server.exploitation import Trained
 from relaax.server.rlx_server.operating import (
     STUCK_S,
     access_denied,
@@ -20,6 +18,8 @@ from relaax.server.rlx_server.tally import Tally
 from relaax.server.rlx_server.tally.row import Cell, ServerState
 from relaax.server.rlx_server.worker.process import EpisodeCount
 from relaax.server.rlx_server.worker.settings import Exploitation
+from relaax.telemetry.live_lines import LiveLine
+from relaax.telemetry.metrics import EPISODE_REWARD
 
 
 def test_a_server_that_has_not_looked_around_for_long_is_not_healthy():

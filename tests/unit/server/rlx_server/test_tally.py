@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from clock import Clock
 
-from relaax.kept_counts import DELIVERED, DROPPED, TAKEN
 from relaax.server.rlx_server.tally import Tally
 from relaax.server.rlx_server.tally.row import (
     CONNECTIONS,
@@ -18,6 +17,7 @@ from relaax.server.rlx_server.tally.row import (
 )
 from relaax.server.rlx_server.tally.table import MOST_WORKERS
 from relaax.server.rlx_server.watchdog import Watchdog
+from relaax.telemetry.kept_counts import DELIVERED, DROPPED, TAKEN
 
 
 @pytest.fixture(name="tally")

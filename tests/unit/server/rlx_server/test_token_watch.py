@@ -3,7 +3,7 @@
 import pytest
 from served_worker import BinaryClient, JsonClient, encoded
 
-from relaax.access import TokenFile, file_stamp
+from relaax.net.access import TokenFile, file_stamp
 from relaax.protocol import binary
 from relaax.protocol.binary import ErrorCode
 from relaax.protocol.json.messages import Act

@@ -15,7 +15,7 @@ from relaax.protocol.json.messages import (
     ScalarMetric,
     encode_request,
 )
-from relaax.throttled_log import AT_ONCE
+from relaax.telemetry.throttled_log import AT_ONCE
 
 
 class EchoAgent(AgentBase):

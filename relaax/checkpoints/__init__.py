@@ -1,0 +1,27 @@
+"""Checkpoints in a directory or in AWS S3.
+
+``checkpoint_saver``  decides which checkpoints are written, accepted and kept
+``scores``            how good the policies of checkpoints are, by evaluations
+``restoring``         which checkpoint a process begins with
+``listing``           what is known of all checkpoints in a place
+``manifest``          the JSON text that describes and verifies a checkpoint
+``store``             ``BlobStore``: the interface to the place that holds the bytes
+``directory_store``   blobs as files
+``s3_store``          blobs as objects in AWS S3
+``aws``               access to AWS S3
+``checkpoint_place``  where a process keeps its checkpoints
+``checkpoint_list``   prints which checkpoints there are
+``checkpoint_sets``   a checkpoint of which each shard of a parameter server saves a part
+"""
+
+from relaax.checkpoints.checkpoint_saver import CheckpointSaver, MeanReturn
+from relaax.checkpoints.directory_store import DirectoryStore
+from relaax.checkpoints.listing import ListedCheckpoint, list_checkpoints
+from relaax.checkpoints.restoring import Restore
+from relaax.checkpoints.s3_store import S3Store
+from relaax.checkpoints.store import BlobStore
+
+__all__ = [
+    "BlobStore", "CheckpointSaver", "DirectoryStore", "ListedCheckpoint",
+    "MeanReturn", "Restore", "S3Store", "list_checkpoints"
+]  # fmt: skip

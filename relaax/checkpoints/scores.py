@@ -1,0 +1,214 @@
+"""How good the policies of checkpoints are, by evaluations."""
+
+import json
+import logging
+import re
+import threading
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from relaax.checkpoints.manifest import CheckpointManifest
+from relaax.checkpoints.store import BlobStore
+from relaax.errors import DamagedCheckpoint
+
+#: Checkpoints are not compared by means of fewer episodes of the training.
+LEAST_EPISODES = 10
+
+_log = logging.getLogger(__name__)
+
+_NAME = re.compile(r"cp-(0|[1-9][0-9]*)\.score\.json")
+
+
+class Ranking:
+    """Compares checkpoints by the scores of evaluations, or else by the training's mean returns.
+
+    Evaluations decide alone as soon as one checkpoint has a score: they are of the policy's mode,
+    and those of the training are not. Checkpoints that are deleted when the next one is saved have
+    no place.
+    """
+
+    def __init__(self, store: BlobStore) -> None:
+        self.scores = CheckpointScores(store)
+        #: By step.
+        self._returns: dict[int, float] = {}
+
+    def load(self, manifests: Iterable[CheckpointManifest]) -> None:
+        """Take note of all checkpoints that there are, and read their scores."""
+        self._returns = {}
+        for manifest in manifests:
+            self.note(manifest)
+            self.scores.load([manifest.global_t])
+
+    def note(self, manifest: CheckpointManifest) -> None:
+        """Take note of what a training had earned when it saved a checkpoint."""
+        self._returns.pop(manifest.global_t, None)
+        earned, is_enough = manifest.mean_return, manifest.episodes >= LEAST_EPISODES
+        if earned is not None and is_enough and not manifest.until_next:
+            self._returns[manifest.global_t] = earned
+
+    def forget(self, steps: Iterable[int]) -> None:
+        """Forget checkpoints that are no more."""
+        gone = set(steps)
+        self.scores.forget(gone)
+        self._returns = {step: each for step, each in self._returns.items() if step not in gone}
+
+    def best(self) -> list[int]:
+        """Return the steps of which it is known how good they are: the best first.
+
+        Of equal ones the newest is the better one.
+        """
+        by_return = sorted(((mean, step) for step, mean in self._returns.items()), reverse=True)
+        return self.scores.best() or [step for _, step in by_return]
+
+
+class _Content(BaseModel):
+    """The content of ``cp-<step>.score.json``."""
+
+    model_config = ConfigDict(frozen=True, strict=True, allow_inf_nan=False)
+
+    #: The episodes were played with versions after this one,
+    after_version: int
+    #: and up to this one, which is the checkpoint's.
+    version: int
+    #: The mean of their scores.
+    score: float
+    episodes: int = Field(ge=1)
+
+
+@dataclass(frozen=True)
+class Score:
+    """The mean score of a checkpoint's policy."""
+
+    mean: float
+    episodes: int
+
+
+@dataclass
+class _Scored:
+    """A checkpoint, and the sum of scores of its episodes."""
+
+    after_version: int
+    version: int
+    total: float = 0.0
+    episodes: int = 0
+    is_changed: bool = False
+
+    @property
+    def mean(self) -> float:
+        return self.total / self.episodes
+
+    def add(self, score: float) -> None:
+        self.total += score
+        self.episodes += 1
+        self.is_changed = True
+
+    def encoded(self) -> bytes:
+        content = _Content(
+            after_version=self.after_version,
+            version=self.version,
+            score=self.mean,
+            episodes=self.episodes,
+        )
+        return json.dumps(content.model_dump(), indent=2).encode()
+
+
+class CheckpointScores:
+    """The mean score of each checkpoint, beside it in the store as ``cp-<step>.score.json``.
+
+    Evaluations are of versions, and few versions are saved. So the score of a checkpoint is that of
+    the episodes that were played with its own version or with one after the checkpoint before it.
+    An episode may end after its checkpoint was saved: it counts at the next ``write``. Many threads
+    may call ``add``.
+    """
+
+    def __init__(self, store: BlobStore) -> None:
+        self._store = store
+        self._lock = threading.Lock()
+        self._scored: dict[int, _Scored] = {}
+        #: Of versions that no checkpoint has yet.
+        self._waiting: list[tuple[int, float]] = []
+        self._last_version = -1
+
+    def add(self, version: int, score: float) -> None:
+        """Take the score of an episode that was played with ``version``."""
+        with self._lock:
+            if version > self._last_version:
+                self._waiting.append((version, score))
+                return
+            for scored in self._scored.values():
+                if scored.after_version < version <= scored.version:
+                    scored.add(score)
+
+    def load(self, steps: Collection[int]) -> None:
+        """Read the scores of the checkpoints of ``steps``, where they have some."""
+        for step in steps:
+            try:
+                content = _Content.model_validate_json(self._store.get(score_name(step)))
+            except DamagedCheckpoint:
+                continue  # it has none
+            except ValidationError:
+                _log.warning("%s in %s is no score", score_name(step), self._store.location())
+                continue
+            total = content.score * content.episodes
+            with self._lock:
+                self._scored[step] = _Scored(
+                    content.after_version, content.version, total, content.episodes
+                )
+
+    def go_on_from(self, step: int, version: int) -> None:
+        """Take note that a checkpoint was restored: its own version may be evaluated now."""
+        with self._lock:
+            self._scored.setdefault(step, _Scored(version - 1, version))
+            self._last_version = version
+
+    def saved(self, step: int, version: int) -> None:
+        """Take note of a checkpoint that has just been saved."""
+        with self._lock:
+            scored = self._scored.setdefault(step, _Scored(self._last_version, version))
+            scored.version = self._last_version = version
+            for of, score in self._waiting:
+                if of <= version:
+                    scored.add(score)
+            self._waiting = [(of, score) for of, score in self._waiting if of > version]
+
+    def forget(self, steps: Collection[int]) -> None:
+        """Forget checkpoints that were deleted."""
+        with self._lock:
+            for step in steps:
+                self._scored.pop(step, None)
+
+    def write(self) -> None:
+        """Write the scores that have changed; CheckpointError if one cannot be written."""
+        with self._lock:
+            changed = {step: s.encoded() for step, s in self._scored.items() if s.is_changed}
+            for step in changed:
+                self._scored[step].is_changed = False
+        for step, encoded in changed.items():
+            self._store.put(score_name(step), encoded)
+
+    def of(self, step: int) -> Score | None:
+        """Return the score of a checkpoint; None where no episode was played with its policy."""
+        with self._lock:
+            scored = self._scored.get(step)
+            if scored is None or not scored.episodes:
+                return None
+            return Score(scored.mean, scored.episodes)
+
+    def best(self) -> list[int]:
+        """Return the steps that have a score: the best first, of equal ones the newest."""
+        with self._lock:
+            known = [(s.mean, step) for step, s in self._scored.items() if s.episodes]
+        return [step for _, step in sorted(known, reverse=True)]
+
+
+def score_name(step: int) -> str:
+    """Return the name of the file with the score of a checkpoint."""
+    return f"cp-{step}.score.json"
+
+
+def step_of_score(name: str) -> int | None:
+    """Return the step in the name of a file with a score, or None for any other name."""
+    match = _NAME.fullmatch(name)
+    return int(match[1]) if match else None

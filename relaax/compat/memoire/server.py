@@ -1,0 +1,192 @@
+"""What ``ReplayMemoryServer`` does: a memory that clients reach (seed 001, under its names)."""
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from time import time
+from typing import IO
+
+import grpc
+import numpy.typing as npt
+
+from relaax.compat.memoire import memoire_pb2
+from relaax.compat.memoire.entry import LAST, Batch
+from relaax.compat.memoire.memory import ReplayMemory
+from relaax.compat.memoire.ports import Bind, Handlers, Mode, is_inproc, target_of
+from relaax.compat.memoire.proxy import HIGH_WATER_MARK, Proxy
+from relaax.compat.memoire.served_memory import ServedMemory
+from relaax.compat.memoire.service import MemoireServicer
+from relaax.compat.memoire.topics import Topics, message_of
+from relaax.errors import ConfigurationError
+from relaax.net.payloads import Buffer
+from relaax.replay.service import ReplayServicer, method_handlers
+from relaax.replay.table import Sample
+from relaax.replay.wire import column_messages
+
+#: Characters of a message.
+LONGEST = 65_536
+
+#: A client of which nothing is heard for longer may lose its slot to a new one.
+LEASE_S = 60.0
+
+
+class LogFile:
+    """Lines ``time,uuid,message``, each written at once; without a file there are none."""
+
+    def __init__(self) -> None:
+        self._file: IO[str] | None = None
+        self._lock = threading.Lock()
+
+    def open(self, path: str | Path, mode: str = "a") -> None:
+        """Write to ``path`` from now on: anew with mode ``w``, behind what is there with ``a``."""
+        if mode not in ("w", "a"):
+            raise ConfigurationError(f"the mode of a log file is 'w' or 'a', not {mode!r}")
+        file = Path(path).open(mode, buffering=1, encoding="utf-8")  # noqa: SIM115 - ``close`` does
+        with self._lock:
+            self._close()
+            self._file = file
+
+    def write(self, uuid: str, message: str) -> None:
+        """Write a line, if there is a file; ValueError for a message that is too long."""
+        if len(message) > LONGEST:
+            raise ValueError(f"a message has at most {LONGEST} characters, not {len(message)}")
+        line = "\\n".join(f"{uuid},{message}".rstrip("\n").splitlines())
+        with self._lock:
+            if self._file is not None:
+                self._file.write(f"{time():.6f},{line}\n")
+
+    def close(self) -> None:
+        """Write no more."""
+        with self._lock:
+            self._close()
+
+    def _close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+class ReplayMemoryServer(Proxy):
+    """A ``ReplayMemory`` of ``n_slot`` clients, in the learner's process.
+
+    ``entry``, ``max_step`` and ``n_slot`` are as ``ReplayMemory`` takes them. Every endpoint that
+    is bound answers all calls. Each ``main`` runs until ``close`` is called; gRPC's own threads do
+    the work, so that one thread for each endpoint is enough.
+    """
+
+    def __init__(
+        self, entry: Sequence[npt.ArrayLike], max_step: int, n_slot: int, lease_s: float = LEASE_S
+    ) -> None:
+        super().__init__()
+        self.rem = ReplayMemory(entry, max_step, n_slot)
+        self.pub_endpoint = ""
+        #: Calls at once, beyond which clients wait and try again.
+        self.pub_hwm = self.rep_hwm = self.pull_hwm = HIGH_WATER_MARK
+        #: Has no effect.
+        self.pull_buf_size = 0
+        self._served = ServedMemory(self.rem, lease_s)
+        self._topics = Topics()
+        self._log = LogFile()
+        self._servicers: list[ReplayServicer] = []
+
+    def rep_worker_main(self, endpoint: str, mode: Mode = Bind) -> None:
+        """Answer calls at ``endpoint``; with ``Conn``, those of a proxy of this server."""
+        self._work_at(endpoint, mode, self.rep_hwm)
+
+    def pull_worker_main(self, endpoint: str, mode: Mode = Bind) -> None:
+        """Take entries at ``endpoint``; with ``Conn``, those of a proxy of this server."""
+        self._work_at(endpoint, mode, self.pull_hwm)
+
+    def bind(self, endpoint: str, hwm: int = HIGH_WATER_MARK) -> None:
+        """Answer calls at ``endpoint`` from now on; OSError if the port is taken."""
+        self._ports.open(target_of(endpoint), self._handlers, hwm, self.max_message_bytes)
+
+    def get_data(self, batch_size: int, timeout_s: float | None = None) -> Batch:
+        """Draw rollouts, and wait for entries if there are none, as ``ReplayMemory`` does."""
+        return self.rem.get_data(batch_size, timeout_s)
+
+    def sample(self, count: int, timeout_s: float | None = None) -> Sample:
+        """Draw as ``get_data`` does; return what is drawn by names, and how probable it was."""
+        return self.rem.sample(count, timeout_s)
+
+    def pub_bytes(self, topic: str | Buffer, data: Buffer | str | None = None) -> None:
+        """Publish ``data``, or with one argument a message of the topic "".
+
+        Each topic keeps its newest message for those who subscribe later.
+        """
+        name, message = message_of(topic, data)
+        if self.pub_endpoint:
+            self.bind(self.pub_endpoint, self.pub_hwm)
+        elif not self._ports:
+            raise ConfigurationError("set pub_endpoint, or bind another one, before you publish")
+        self._topics.publish(name, message)
+
+    def set_logfile(self, logfile_path: str | Path, mode: str = "a") -> None:
+        """Write clients' messages to a file: anew with mode "w", behind what is there with "a".
+
+        Lines are ``time,uuid,message``.
+        """
+        self._log.open(logfile_path, mode)
+
+    def print_info(self) -> None:
+        """Print what the memory is and holds."""
+        rem = self.rem
+        fields = ", ".join(f"{name} {column}" for name, column in rem.schema.columns.items())
+        print(f"{rem.num_slot} slots of {rem.max_step} entries: {fields}")
+        print(", ".join(f"{name} {value:g}" for name, value in self._served.stats().items()))
+
+    def close(self) -> None:
+        """Close all ports, and let every ``main`` and every draw that waits end."""
+        self.rem.close()
+        self._topics.close()
+        super().close()
+        for servicer in self._servicers:
+            servicer.forget_memory()
+        self._log.close()
+
+    def _behind(self, front_mode: Mode, back_ep: str, back_mode: Mode) -> Handlers:
+        """Behind ``inproc://`` are the workers of this server itself."""
+        if is_inproc(back_ep):
+            return self._handlers
+        return super()._behind(front_mode, back_ep, back_mode)
+
+    def _work_at(self, endpoint: str, mode: Mode, hwm: int) -> None:
+        if mode is Bind and not is_inproc(endpoint):
+            self.bind(endpoint, hwm)
+        elif not is_inproc(endpoint):
+            raise ConfigurationError(
+                f"a worker that connects to {endpoint!r} would answer a proxy's calls: let the "
+                "worker bind, and the proxy connect to it"
+            )
+        self._closed.wait()
+
+    def _handlers(self) -> list[grpc.GenericRpcHandler]:
+        memoire = MemoireServicer(
+            info_of=self._info_of,
+            put_cache=self._served.put_cache,
+            write_log=self._write_log,
+            publish=self.pub_bytes,
+            topics=self._topics,
+        )
+        # Fields of the user's own may be anything: a mask of actions has infinities.
+        replay = ReplayServicer(self._served, finite=LAST)
+        self._servicers.append(replay)
+        return [method_handlers(replay), memoire.handlers()]
+
+    def _info_of(self, writer: str) -> memoire_pb2.Info:
+        rem = self.rem
+        return memoire_pb2.Info(
+            slot_index=self._served.slot_of(writer),
+            num_slot=rem.num_slot,
+            max_step=rem.max_step,
+            entry_size=rem.entry_size,
+            uuid=rem.uuid,
+            columns=column_messages(rem.schema),
+            settings=rem.scalars,
+            discount_factor=rem.discount_factor,
+            reward_coeff=rem.reward_coeff,
+            lease_s=self._served.lease_s,
+        )
+
+    def _write_log(self, writer: str, message: str) -> None:
+        self._log.write(writer.rpartition("/")[0], message)

@@ -1,0 +1,60 @@
+"""The servers' configuration: one YAML file for all, and flags that override it.
+
+``option_kinds``        says what values of options must be
+``option_base``         declares the options that several commands have
+``rlx_server_options``  declares the options of the RLX server
+``options``             declares those of all other commands
+``commands``            says which commands there are, with their options
+``command_line``        builds the command-line parsers from the options
+``yaml_reader``         reads the YAML file
+``access_file``         reads the section ``access`` from a file of its own
+``mistakes``            explains values that are refused
+``load``                combines flags, YAML file and defaults
+``exit_status``         turns known errors into one line and an exit status
+``algorithm_location``  finds an algorithm's folder
+``algorithm_loader``    imports the algorithm from its folder
+``space_check``         checks the spaces that the algorithm gives
+``start_folder``        whether a Procfile is started where its files are
+``access``              begins a server, and guards a process as its options say
+``yaml_limits``         YAML that does not grow when it is read
+"""
+
+from relaax.configuration.commands import PARAMETER_SERVER
+from relaax.configuration.exit_status import leave_at_once, leave_undisturbed, run_command
+from relaax.configuration.load import (
+    ActorConfiguration,
+    AlgorithmSection,
+    Configuration,
+    ExportConfiguration,
+    LearnerConfiguration,
+    ParameterServerConfiguration,
+    ReplayServerConfiguration,
+    RlxServerConfiguration,
+    load_actor,
+    load_export,
+    load_learner,
+    load_parameter_server,
+    load_replay_server,
+    load_rlx_server,
+    require_interval_of_eviction,
+    require_none_of,
+)
+from relaax.configuration.option_kinds import AwsAccess, S3Location
+from relaax.configuration.options import (
+    ActorOptions,
+    ExportOptions,
+    LearnerOptions,
+    ParameterServerOptions,
+    ReplayServerOptions,
+)
+from relaax.configuration.rlx_server_options import RlxServerOptions
+
+__all__ = [
+    "PARAMETER_SERVER", "ActorConfiguration", "ActorOptions", "AlgorithmSection", "AwsAccess",
+    "Configuration", "ExportConfiguration", "ExportOptions", "LearnerConfiguration",
+    "LearnerOptions", "ParameterServerConfiguration", "ParameterServerOptions",
+    "ReplayServerConfiguration", "ReplayServerOptions", "RlxServerConfiguration",
+    "RlxServerOptions", "S3Location", "leave_at_once", "leave_undisturbed", "load_actor",
+    "load_export", "load_learner", "load_parameter_server", "load_replay_server",
+    "load_rlx_server", "require_interval_of_eviction", "require_none_of", "run_command"
+]  # fmt: skip

@@ -1,0 +1,223 @@
+"""Loads an algorithm's package from its folder."""
+
+import hashlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from pydantic import ValidationError
+
+from relaax.algorithm_base import (
+    AgentBase,
+    BatchAgentBase,
+    BridgeBase,
+    BridgeControlBase,
+    ConfigBase,
+    LearnerBase,
+    Metrics,
+    ParameterServerBase,
+    Saver,
+)
+from relaax.configuration.load import AlgorithmSection
+from relaax.configuration.mistakes import explain
+from relaax.configuration.space_check import cause, require_spaces
+from relaax.errors import ConfigurationError, closest
+from relaax.parameters import BridgeControl
+from relaax.replay.specs import ReplaySpec
+from relaax.telemetry.throttled_log import in_words
+
+EXPORTS = ("Agent", "Config", "ParameterServer")
+
+#: What a package may export, too.
+OPTIONAL_EXPORTS = (
+    "BridgeControl",
+    "make_actor",
+    "make_batch_agent",
+    "make_learner",
+    "prepare_to_fork",
+    "replay_spec",
+)
+
+
+class Algorithm:
+    """A loaded package.
+
+    An export is looked up when it is asked for: a package may import its agent, and with it
+    TensorFlow, only then. ConfigurationError says why one cannot be imported.
+    """
+
+    Agent: Callable[..., AgentBase]
+    Config: Callable[[Mapping[str, Any]], ConfigBase]
+    ParameterServer: Callable[[ConfigBase, Saver, Metrics], ParameterServerBase]
+    #: Called with configuration, bridge, seed, and whether it learns in the background; where a
+    #: learner is a process of its own, also with ``experience``, where steps are delivered.
+    make_batch_agent: Callable[..., BatchAgentBase]
+
+    #: Called with configuration, session, number and mode; returns a ``relaax.acting.Actor``.
+    make_actor: Callable[..., Any]
+    #: Called with configuration and seed.
+    make_learner: Callable[[ConfigBase, int | None], LearnerBase]
+    #: What is stored and drawn, for a configuration.
+    replay_spec: Callable[[ConfigBase], ReplaySpec]
+
+    def __init__(self, module: ModuleType) -> None:
+        self.module = module
+
+    @property
+    def knows_batches(self) -> bool:
+        """Whether it exports what serves many environments at once."""
+        return self._exports("make_batch_agent")
+
+    @property
+    def has_actor(self) -> bool:
+        """Whether it brings an actor of its own for ``relaax-actor``."""
+        return self._exports("make_actor")
+
+    @property
+    def has_learner(self) -> bool:
+        """Whether it learns in a process of its own, from experience that workers deliver."""
+        return self._exports("make_learner")
+
+    @property
+    def BridgeControl(self) -> Callable[[], BridgeControlBase]:  # noqa: N802
+        """The package's own transport, or else the generic one."""
+        if self._exports("BridgeControl"):
+            own: Callable[[], BridgeControlBase] = self._export("BridgeControl")
+            return own
+        return BridgeControl
+
+    def make_agent(self, config: ConfigBase, parameter_server: BridgeBase, seed: int) -> AgentBase:
+        """Return an agent; it is given ``seed`` if it has an argument of this name."""
+        make = self.Agent
+        if "seed" in inspect.signature(make).parameters:
+            return make(config, parameter_server, seed=seed)
+        return make(config, parameter_server)
+
+    def prepare_to_fork(self) -> None:
+        """Import what forked processes share, and find out whether it can be imported.
+
+        ConfigurationError if not.
+        """
+        if not self._exports("prepare_to_fork"):
+            _ = self.make_batch_agent if self.has_learner else self.Agent
+            return
+        prepare = self._export("prepare_to_fork")
+        with self._naming("prepare_to_fork fails"):
+            prepare()
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in EXPORTS + OPTIONAL_EXPORTS:
+            raise AttributeError(f"an algorithm has no {name!r}")
+        return self._export(name)
+
+    def _exports(self, name: str) -> bool:
+        return _missing(self.module, [name]) == []
+
+    def _export(self, name: str) -> Any:
+        with self._naming(f"{name} cannot be imported"):
+            try:
+                return getattr(self.module, name)
+            except AttributeError as error:
+                if error.obj is not self.module:
+                    raise
+                raise ConfigurationError(
+                    f"algorithm {Path(self.module.__path__[0])}: __init__.py has {name} in "
+                    "__all__, but does not import it"
+                ) from error
+
+    @contextmanager
+    def _naming(self, failure: str) -> Iterator[None]:
+        """Raise a ConfigurationError for whatever the package's modules raise."""
+        try:
+            yield
+        except ConfigurationError:
+            raise
+        except Exception as error:  # whatever its modules do when they are imported
+            directory = Path(self.module.__path__[0])
+            raise ConfigurationError(
+                f"algorithm {directory}: {failure}: {cause(error, directory)}"
+            ) from error
+
+
+def load_algorithm(directory: Path) -> Algorithm:
+    """Import the package in ``directory``; ConfigurationError names the folder and the cause.
+
+    The module's name is made of the folder's name and a digest of its path, so that it collides
+    neither with an installed package nor with another algorithm of that name. Inside, a package
+    imports its own modules relatively.
+    """
+    directory = directory.resolve()
+    digest = hashlib.sha256(str(directory).encode()).hexdigest()[:8]
+    name = f"relaax_algorithm_{directory.name}_{digest}"
+    module = sys.modules.get(name) or _import(name, directory)
+    missing = _missing(module, _required(module))
+    if missing:
+        raise ConfigurationError(f"algorithm {directory} does not export {', '.join(missing)}")
+    return Algorithm(module)
+
+
+def _required(module: ModuleType) -> tuple[str, ...]:
+    """Return what a package must export; with a learner, its workers act in batches alone."""
+    if _missing(module, ["make_learner"]):
+        return EXPORTS
+    acts = "make_batch_agent" if _missing(module, ["make_actor"]) else "make_actor"
+    return ("Config", "ParameterServer", acts, "make_learner", "replay_spec")
+
+
+def _missing(module: ModuleType, exports: Iterable[str]) -> list[str]:
+    return sorted(set(exports) - set(getattr(module, "__all__", ())) - set(dir(module)))
+
+
+def make_config(algorithm: Algorithm, section: AlgorithmSection) -> ConfigBase:
+    """Return the algorithm's typed configuration, whose spaces are well formed.
+
+    ConfigurationError names the file and key.
+    """
+    try:
+        config = algorithm.Config(section.parameters)
+    except ConfigurationError:
+        raise
+    except Exception as error:  # whatever an algorithm's own code raises
+        reason = _mistake(error, section).removeprefix("algorithm: ")
+        raise ConfigurationError(f"{section.source}: algorithm: {reason}") from error
+    require_spaces(config, section.directory)
+    return config
+
+
+def _mistake(error: Exception, section: AlgorithmSection) -> str:
+    """Return in one line why a ``Config`` cannot be made."""
+    match error:
+        case ValidationError():
+            return "; ".join(explain(error))
+        case KeyError(args=(str(key),)) if key not in section.parameters:
+            close = closest(key, section.parameters)
+            return f"{key}: is missing" + (f"; did you mean it by {close}?" if close else "")
+        case ValueError():
+            return str(error) or in_words(error)
+    return f"Config fails: {cause(error, section.directory)}"
+
+
+def _import(name: str, directory: Path) -> ModuleType:
+    initial = directory / "__init__.py"
+    if not initial.is_file():
+        raise ConfigurationError(f"algorithm {directory} is no folder with an __init__.py")
+    spec = importlib.util.spec_from_file_location(
+        name, initial, submodule_search_locations=[str(directory)]
+    )
+    if spec is None or spec.loader is None:
+        raise ConfigurationError(f"algorithm {directory} cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise ConfigurationError(
+            f"algorithm {directory} cannot be imported: {cause(error, directory)}"
+        ) from error
+    return module

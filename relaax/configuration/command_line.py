@@ -1,0 +1,89 @@
+"""Builds the command-line parsers from the declared options."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from pydantic.fields import FieldInfo
+
+from relaax import __version__
+from relaax.configuration.commands import Command
+from relaax.configuration.option_base import AccessOptions
+from relaax.configuration.option_kinds import Flag
+
+_PRECEDENCE = """
+A flag beats the YAML file, and the YAML file beats the default. In the YAML file, write the same
+options as keys of the section {program}, with their dashes:
+
+  {program}:
+    {key}
+    --log-level: INFO
+"""
+
+
+def build_parser(command: Command[Any]) -> argparse.ArgumentParser:
+    """Return the parser of a command: ``--config``, ``--version`` and a flag for each option.
+
+    Flags that are not given are absent from the result, so that the YAML file can supply them.
+    """
+    program, options = command.name, command.options
+    parser = argparse.ArgumentParser(
+        prog=program,
+        description=command.description,
+        epilog=command.examples + _PRECEDENCE.format(program=program, key=command.key),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        argument_default=argparse.SUPPRESS,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    parser.add_argument(
+        "--config",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="configuration YAML file, the same for all servers"
+        + ("; as the first argument it needs no --config" if command.takes_file_first else ""),
+    )
+    fields = options.model_fields
+    own = list(options.__annotations__)  # before those that several commands have
+    for name in dict.fromkeys([*own, *fields]):
+        if name not in AccessOptions.model_fields:
+            _add_flag(parser, fields[name])
+    access = parser.add_argument_group(
+        "access", "also keys of the section access of the YAML file, which holds for all servers"
+    )
+    for name in AccessOptions.model_fields:
+        if name in fields:
+            _add_flag(access, fields[name])
+    return parser
+
+
+def _add_flag(parser: argparse._ActionsContainer, field: FieldInfo) -> None:
+    flag = _flag(field)
+    metavar = flag.metavar
+    described = f"{field.description}{_default(field.default)}"
+    settings: dict[str, Any] = {"help": described.replace("%", "%%"), "dest": field.alias}
+    if metavar == ():
+        # The flag --no-... overrides a true in the YAML file.
+        settings["action"] = argparse.BooleanOptionalAction
+    else:
+        settings["metavar"] = metavar
+        if isinstance(metavar, tuple):
+            settings["nargs"] = len(metavar)
+        elif flag.takes_several:
+            settings["nargs"] = "+"
+        elif flag.alone is not None:
+            settings |= {"nargs": "?", "const": flag.alone}
+    parser.add_argument(str(field.alias), **settings)
+
+
+def _flag(field: FieldInfo) -> Flag:
+    """Return how the field looks; of an optional field that is in its union."""
+    marks = [*field.metadata]
+    for part in getattr(field.annotation, "__args__", ()):
+        marks += getattr(part, "__metadata__", ())
+    return next(mark for mark in marks if isinstance(mark, Flag))
+
+
+def _default(value: Any) -> str:
+    return "" if value in (None, False) else f" (default: {value})"

@@ -1,0 +1,124 @@
+"""The commands: what ``--help`` says of each, and its options."""
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from pydantic import BaseModel
+
+from relaax.configuration.options import (
+    ActorOptions,
+    ExportOptions,
+    LearnerOptions,
+    ParameterServerOptions,
+    ReplayServerOptions,
+)
+from relaax.configuration.rlx_server_options import RlxServerOptions
+
+Options = TypeVar("Options", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class Command(Generic[Options]):
+    """A command, which is the name of its section in the YAML file, too."""
+
+    name: str
+    options: type[Options]
+    description: str
+    #: Shown below the flags.
+    examples: str
+    #: A key with its value, in the help's example of a section.
+    key: str
+    #: Whether the YAML file may be the first argument, without ``--config``.
+    takes_file_first: bool = False
+
+
+PARAMETER_SERVER = Command(
+    "relaax-parameter-server",
+    ParameterServerOptions,
+    "Hold the global network, apply the workers' gradients, write checkpoints and metrics.",
+    examples="""\
+On one machine:
+  relaax-parameter-server --config config.yaml --bind localhost:7000 \\
+    --checkpoint-dir training/checkpoints --metrics-dir training/metrics
+
+On a cluster, with a section access (relaax-certificates) or --insecure:
+  relaax-parameter-server --config config.yaml --bind 0.0.0.0:7000 \\
+    --checkpoint-aws-s3 my_bucket training/checkpoints --aws-keys aws-keys.yaml \\
+    --metrics-dir training/metrics --metrics-aws-s3 my_bucket training/metrics
+""",
+    key="--bind: localhost:7000",
+)
+
+RLX_SERVER = Command(
+    "relaax-rlx-server",
+    RlxServerOptions,
+    "Serve environments: workers choose their actions and learn from their rewards.",
+    examples="""\
+On one machine:
+  relaax-rlx-server --config config.yaml --bind localhost:7001 --parameter-server localhost:7000
+
+On a cluster, behind a load balancer, with a section access or --insecure:
+  relaax-rlx-server --config config.yaml --bind 0.0.0.0:7001 \\
+    --parameter-server parameter-server:7000 --timeout 120
+""",
+    key="--bind: localhost:7001",
+)
+
+LEARNER = Command(
+    "relaax-learner",
+    LearnerOptions,
+    "Learn from what workers deliver, and publish what was learnt at the parameter server. "
+    "For algorithms that have a learner, such as sac.",
+    examples="""\
+On one machine:
+  relaax-learner --config config.yaml --bind localhost:7002 --parameter-server localhost:7000 \\
+    --checkpoint-dir training/learner
+""",
+    key="--bind: localhost:7002",
+)
+
+REPLAY_SERVER = Command(
+    "relaax-replay-server",
+    ReplayServerOptions,
+    "Store what workers deliver, and let the learner draw of it. For algorithms that have a "
+    "learner, such as sac, where the learner itself is not to store the steps.",
+    examples="""\
+Two servers that share what is stored:
+  relaax-replay-server --config config.yaml --bind localhost:7003 \\
+    --replay-servers localhost:7003 localhost:7004
+  relaax-replay-server --config config.yaml --bind localhost:7004 \\
+    --replay-servers localhost:7003 localhost:7004
+""",
+    key="--bind: localhost:7003",
+)
+
+ACTOR = Command(
+    "relaax-actor",
+    ActorOptions,
+    "Act in Gymnasium environments, with environment and policy in one process. For "
+    "algorithms that have a learner, such as sac.",
+    examples="""\
+Beside a parameter server and a learner, without an RLX server:
+  relaax-actor config.yaml --env Pendulum-v1 --actors 2
+
+To be judged by the mode of what is published, 100 episodes:
+  relaax-actor config.yaml --env Pendulum-v1 --mode eval_deterministic --episodes 100
+""",
+    key="--parameter-server: localhost:7000",
+    takes_file_first=True,
+)
+
+EXPORT = Command(
+    "relaax-export",
+    ExportOptions,
+    "Write a trained policy for programs that have no RELAAX. The files take states, and return "
+    "the actions that relaax-rlx-server --exploit chooses.",
+    examples="""\
+Of the latest checkpoint in the place that the YAML file names:
+  relaax-export --config config.yaml --onnx policy.onnx --saved-model policy
+
+Of the best one, which is somewhere else:
+  relaax-export --config config.yaml --checkpoint best --checkpoint-dir there --onnx policy.onnx
+""",
+    key="--checkpoint: best",
+)

@@ -1,0 +1,209 @@
+"""The options that several commands share, in classes that a command puts together."""
+
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from relaax.address import Address, Addresses
+from relaax.configuration.option_kinds import (
+    AddressesOption,
+    AddressOption,
+    AwsAccess,
+    CountOption,
+    DirectoryOption,
+    FileOption,
+    LevelOption,
+    ParameterServerOption,
+    ProxyOption,
+    RestoreOption,
+    S3Option,
+    SecondsOption,
+    SwitchOption,
+    UrlOption,
+    WhenFullOption,
+    WholeOption,
+)
+
+
+def option(default: Any, description: str) -> Any:
+    """Return a field with a default, and a description for ``--help``."""
+    return Field(default, description=description)
+
+
+class Options(BaseModel):
+    """A field is a YAML key and a command-line flag at once."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        allow_inf_nan=False,
+        arbitrary_types_allowed=True,
+        alias_generator=lambda name: f"--{name.replace('_', '-')}",
+    )
+
+    @model_validator(mode="after")
+    def _one_place_for_checkpoints(self) -> Self:
+        places = ("checkpoint_dir", "checkpoint_aws_s3")
+        if all(getattr(self, place, None) is not None for place in places):
+            raise ValueError("give --checkpoint-dir or --checkpoint-aws-s3, not both")
+        return self
+
+
+class AccessOptions(Options):
+    """Tokens, certificates and proxy, also keys of the section ``access`` of the YAML file."""
+
+    auth_token_file: FileOption | None = option(
+        None,
+        "file of tokens, each line ROLE TOKEN with a role of server, environment or monitor: this "
+        "process shows that of server (of several the second, since others may not know the newest "
+        "yet), and asks callers for one with their right; it is read again when it changes",
+    )
+    tls_cert: FileOption | None = option(
+        None, "certificate that is shown to others, a PEM file; with --tls-key"
+    )
+    tls_key: FileOption | None = option(None, "its key, a PEM file")
+    tls_ca: FileOption | None = option(
+        None,
+        "certificates that those of others must be signed by, a PEM file: servers ask callers for "
+        "one; by default those of the system count, and callers need none",
+    )
+    insecure: SwitchOption = option(
+        False,
+        "listen at addresses that other machines reach without TLS or without tokens, and send "
+        "tokens without TLS",
+    )
+    proxy: ProxyOption | None = option(
+        None,
+        "HTTP proxy with CONNECT through which other servers of the training are called; by "
+        "default they are called directly, whatever http_proxy and variables like it say",
+    )
+
+
+class LogOptions(Options):
+    """The log of a command."""
+
+    log_level: LevelOption = option(
+        "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
+    )
+    log_file: FileOption | None = option(
+        None,
+        "write the log into this file, too, with the name of the process in each line; all servers "
+        "may write into the same one",
+    )
+
+
+class ServerOptions(LogOptions, AccessOptions):
+    """The log, guards and operators' port of a server."""
+
+    http_bind: AddressOption | None = option(
+        None,
+        "answer HTTP at this address: /healthz and /readyz say how the server is, /metrics has "
+        "figures for Prometheus; by default there is no such port",
+    )
+
+
+class S3Options(Options):
+    """How a command reaches S3."""
+
+    aws_keys: FileOption | None = option(
+        None,
+        "YAML file with the keys 'access' and 'secret' for AWS S3; without it boto3 looks where "
+        "it always does: environment, ~/.aws, the machine's role",
+    )
+    aws_endpoint_url: UrlOption | None = option(
+        None,
+        "URL of an S3 store that is not Amazon's, such as MinIO or Ceph; by default that of the "
+        "environment variable AWS_ENDPOINT_URL_S3, if it is set",
+    )
+
+    @property
+    def aws(self) -> AwsAccess:
+        """Keys and endpoint."""
+        return AwsAccess(self.aws_keys, self.aws_endpoint_url)
+
+
+class CheckpointOptions(S3Options):
+    """Where checkpoints are saved, how often and how many, and with which one to begin."""
+
+    checkpoint_dir: DirectoryOption | None = option(None, "directory of checkpoints")
+    checkpoint_aws_s3: S3Option | None = option(None, "AWS S3 bucket and key of checkpoints")
+    checkpoint_interval: SecondsOption = option(900.0, "seconds between checkpoints")
+    checkpoints_to_keep: CountOption = option(5, "how many of the latest checkpoints are kept")
+    keep_best: WholeOption = option(
+        1, "how many of the checkpoints with the best scores of evaluations are kept, too"
+    )
+    restore: RestoreOption = option(
+        "latest", "which checkpoint to begin with: the latest, the N-th before it, the best, a step"
+    )
+    list_checkpoints: SwitchOption = option(
+        False,
+        "print a table of the checkpoints that there are, and exit; nothing is changed, and a "
+        "training may go on meanwhile",
+    )
+
+
+class ReadingOptions(S3Options):
+    """Where a command reads checkpoints that a parameter server has saved."""
+
+    checkpoint_dir: DirectoryOption | None = option(
+        None,
+        "directory of the checkpoints that are exported, or served with --exploit; by default that "
+        "of the parameter server's section in the YAML file",
+    )
+    checkpoint_aws_s3: S3Option | None = option(
+        None, "AWS S3 bucket and key of checkpoints, likewise"
+    )
+
+
+class TrainingOptions(Options):
+    """The address of the parameter server."""
+
+    parameter_server: ParameterServerOption = option(
+        Addresses([Address("localhost", 7000)]),
+        "address of the parameter server, or of all its shards, the first one first; by default "
+        "the --shards of its section in the YAML file",
+    )
+
+
+class FollowingOptions(ServerOptions, TrainingOptions):
+    """A server that ends with the training."""
+
+    give_up: SecondsOption = option(
+        3600.0,
+        "end, with status 1, when the parameter server has not answered for so long, since the "
+        "start or since its last answer: it may have ended with the training meanwhile; where "
+        "checkpoints are saved, also when S3 does not answer at the start",
+    )
+
+
+class DeliveringOptions(TrainingOptions):
+    """Where a worker or an actor delivers steps."""
+
+    learner: AddressOption = option(
+        Address("localhost", 7002), "address of the learner, for algorithms that have one"
+    )
+    replay_servers: AddressesOption | None = option(
+        None,
+        "addresses of the replay servers, to which steps go instead; by default those of the "
+        "learner's section in the YAML file",
+    )
+    when_full: WhenFullOption = option(
+        "wait",
+        "what happens to steps while the replay takes no more, because the learner does not keep "
+        "up: 'wait' lets environments wait, but for no more than five seconds where it does not "
+        "answer at all; 'drop' never does; what is dropped is counted",
+    )
+
+
+class StoringOptions(Options):
+    """How long stored steps, and those who deliver them, are remembered."""
+
+    lease: SecondsOption = option(
+        60.0, "forget a worker of which nothing was heard for so many seconds"
+    )
+    evict_after: SecondsOption | None = option(
+        None, "evict steps that are older than so many seconds; if omitted, only to make room"
+    )
+    evict_interval: SecondsOption = option(
+        10.0, "seconds between two times at which --evict-after is looked at"
+    )

@@ -1,0 +1,246 @@
+"""Kinds of options: what a value must be, and how it looks on the command line."""
+
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+from urllib.parse import urlsplit
+
+from pydantic import (
+    BeforeValidator,
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+)
+
+from relaax.address import Address, Addresses
+from relaax.algorithm_base.shard import Shard
+from relaax.errors import ConfigurationError
+
+#: The latest checkpoint, the N-th before it, the best one, or the one of a step.
+RESTORABLE = re.compile(r"(latest|best)|latest-([1-9][0-9]*)|(0|[1-9][0-9]*)")
+
+#: The name of a checkpoint's file, which has its step.
+_CHECKPOINT_FILE = re.compile(r"cp-([0-9]+)(\.json|\.[0-9a-f]{12}\.safetensors)?")
+
+LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
+Workers = Literal["connection", "auto"] | PositiveInt
+ActorModeName = Literal["training", "eval_deterministic", "eval_stochastic"]
+FetchModeName = Literal["step", "episode"]
+WhenFullName = Literal["wait", "drop"]
+
+
+class S3Location(NamedTuple):
+    """A place in AWS S3."""
+
+    bucket: str
+    #: Prefix of the names of all objects.
+    key: str
+
+
+class AwsAccess(NamedTuple):
+    """How S3 is reached."""
+
+    #: A YAML file; None for boto3's usual places.
+    keys: Path | None = None
+    #: Of a store that is not Amazon's.
+    endpoint_url: str | None = None
+
+
+@dataclass(frozen=True)
+class Flag:
+    """How a field looks on the command line."""
+
+    metavar: str | tuple[str, ...]
+    #: Whether it takes several values.
+    takes_several: bool = False
+    #: What the flag means without a value; None where it needs one.
+    alone: str | None = None
+
+
+def _address(value: Any) -> Any:
+    if isinstance(value, Address):
+        return value
+    if not isinstance(value, str):
+        raise ValueError("must be HOST:PORT")
+    try:
+        return Address.parse(value)
+    except ConfigurationError as error:
+        raise ValueError(str(error)) from error
+
+
+def _proxy(value: Any) -> Any:
+    """Take http://HOST:PORT, or HOST:PORT, for the address."""
+    if not isinstance(value, str):
+        return _address(value)
+    try:
+        return Address.parse(value.removeprefix("http://").removesuffix("/"))
+    except ConfigurationError:
+        raise ValueError(
+            f"must be http://HOST:PORT, such as http://proxy.example.com:3128, is {value!r}"
+        ) from None
+
+
+def _addresses(value: Any) -> Any:
+    if not isinstance(value, (list, tuple)) or not value:
+        raise ValueError("must be a list of HOST:PORT")
+    addresses = tuple(_address(each) for each in value)
+    if len(set(addresses)) < len(addresses):
+        raise ValueError("must not name an address twice")
+    return addresses
+
+
+def _one_or_more(value: Any) -> Any:
+    return Addresses(_addresses([value] if isinstance(value, (str, Address)) else value))
+
+
+def _shard(value: Any) -> Any:
+    if isinstance(value, Shard):
+        return value
+    if not isinstance(value, str):
+        raise ValueError("must be I/N, such as 1/3 for the first of three")
+    shard = Shard.parse(value)
+    if shard.count == 1:
+        raise ValueError("must be one of several: a parameter server without shards needs no 1/1")
+    return shard
+
+
+def _s3_location(value: Any) -> Any:
+    is_pair = isinstance(value, (list, tuple)) and len(value) == 2
+    if not is_pair or not all(isinstance(part, str) and part for part in value):
+        raise ValueError("must be a bucket and a key, such as [my_bucket, training]")
+    return S3Location(*value)
+
+
+def _url(value: Any) -> Any:
+    parts = urlsplit(value) if isinstance(value, str) else None
+    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("must be a URL, such as https://minio.example.com:9000")
+    return value
+
+
+def _path(value: Any) -> Any:
+    if not isinstance(value, (str, Path)) or not str(value) or not can_be_a_path(str(value)):
+        raise ValueError("must be a path")
+    return Path(os.path.expanduser(value))  # leaves an unknown ~user alone, where Path raises
+
+
+def directory_name(value: Any) -> Any:
+    """Return a name of a directory; ValueError for one that leads elsewhere."""
+    is_name = isinstance(value, str) and value not in ("", "..") and Path(value).name == value
+    if not is_name or not can_be_a_path(value):
+        raise ValueError("must be a name for a directory, without '/'")
+    return value
+
+
+def can_be_a_path(text: str) -> bool:
+    """Return whether a file may be called so: YAML may hold zeros and halves of characters."""
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
+
+
+def _text(value: Any) -> Any:
+    if not isinstance(value, str) or not value:
+        raise ValueError("must be a name")
+    return value
+
+
+def _mapping(value: Any) -> Any:
+    """Take JSON, as the command line has it, for what it says."""
+    try:
+        found = json.loads(value) if isinstance(value, str) else value
+    except ValueError as error:
+        raise ValueError(f"must be a JSON object: {error}") from error
+    if not isinstance(found, dict):
+        raise ValueError("must be a mapping of arguments to values")
+    return found
+
+
+def _no_bool(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("must be a number")
+    return value
+
+
+def _count(value: Any) -> Any:
+    """Take 1e3 for 1000: that the reader makes a float of it is no concern of the user's."""
+    number = _no_bool(value)
+    return int(number) if isinstance(number, float) and number.is_integer() else number
+
+
+def _workers(value: Any) -> Any:
+    """Take the text of a number, as the command line has it, for the number."""
+    if value in ("connection", "auto"):
+        return value
+    number = int(value) if isinstance(value, str) and value.isdecimal() else value
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        raise ValueError(f"must be 'connection', 'auto' or a number of workers, is {value!r}")
+    return number
+
+
+def _restore(value: Any) -> Any:
+    """Take a number for its text, and check it."""
+    text = str(_no_bool(_count(value)))
+    if not RESTORABLE.fullmatch(text):
+        raise ValueError(f"must be latest, latest-N, best or a step, is {value!r}")
+    return text
+
+
+def _checkpoint(value: Any) -> Any:
+    """Take the name of a checkpoint's file for its step, and check the rest as ``_restore``."""
+    found = _CHECKPOINT_FILE.fullmatch(Path(value).name) if isinstance(value, str) else None
+    return _restore(found[1] if found else value)
+
+
+def folder_of_checkpoint(value: object) -> str | None:
+    """Return the folder of a checkpoint's file that ``value`` is the path of, if it is one."""
+    path = Path(value) if isinstance(value, str) else None
+    if path is None or not _CHECKPOINT_FILE.fullmatch(path.name) or len(path.parts) == 1:
+        return None
+    return str(path.parent)
+
+
+AddressOption = Annotated[Address, BeforeValidator(_address), Flag("HOST:PORT")]
+ProxyOption = Annotated[Address, BeforeValidator(_proxy), Flag("http://HOST:PORT")]
+AddressesOption = Annotated[
+    tuple[Address, ...], BeforeValidator(_addresses), Flag("HOST:PORT", takes_several=True)
+]
+#: One parameter server, or all shards of one.
+ParameterServerOption = Annotated[
+    Addresses, BeforeValidator(_one_or_more), Flag("HOST:PORT", takes_several=True)
+]
+ShardOption = Annotated[Shard, BeforeValidator(_shard), Flag("I/N")]
+S3Option = Annotated[S3Location, BeforeValidator(_s3_location), Flag(("BUCKET", "KEY"))]
+DirectoryOption = Annotated[Path, BeforeValidator(_path), Flag("DIR")]
+FileOption = Annotated[Path, BeforeValidator(_path), Flag("FILE")]
+LevelOption = Annotated[LogLevel, Flag("LEVEL")]
+SecondsOption = Annotated[PositiveFloat, BeforeValidator(_no_bool), Flag("SECONDS")]
+CountOption = Annotated[PositiveInt, BeforeValidator(_count), Flag("N")]
+WholeOption = Annotated[NonNegativeInt, BeforeValidator(_count), Flag("N")]
+RestoreOption = Annotated[str, BeforeValidator(_restore), Flag("latest|latest-N|best|STEP")]
+CheckpointOption = Annotated[str, BeforeValidator(_checkpoint), Flag("latest|latest-N|best|STEP")]
+#: The same, which may be given without saying which.
+ExploitOption = Annotated[
+    str, BeforeValidator(_checkpoint), Flag("latest|latest-N|best|STEP", alone="latest")
+]
+SwitchOption = Annotated[bool, Flag(())]
+NiceOption = Annotated[int, Field(ge=0, le=19), BeforeValidator(_count), Flag("N")]
+PauseOption = Annotated[NonNegativeFloat, BeforeValidator(_no_bool), Flag("SECONDS")]
+SeedOption = Annotated[NonNegativeInt, BeforeValidator(_count), Flag("N")]
+UrlOption = Annotated[str, BeforeValidator(_url), Flag("URL")]
+NameOption = Annotated[str, BeforeValidator(directory_name), Flag("NAME")]
+EnvironmentOption = Annotated[str, BeforeValidator(_text), Flag("ENV")]
+JsonOption = Annotated[dict[str, Any], BeforeValidator(_mapping), Flag("JSON")]
+ReturnOption = Annotated[float, BeforeValidator(_no_bool), Flag("RETURN")]
+ActorModeOption = Annotated[ActorModeName, Flag("MODE")]
+FetchModeOption = Annotated[FetchModeName, Flag("step|episode")]
+WhenFullOption = Annotated[WhenFullName, Flag("wait|drop")]
+WorkersOption = Annotated[Workers, BeforeValidator(_workers), Flag("connection|auto|N")]
+MebibytesOption = Annotated[PositiveFloat, BeforeValidator(_no_bool), Flag("MIB")]
+BytesOption = Annotated[PositiveInt, BeforeValidator(_count), Flag("BYTES")]

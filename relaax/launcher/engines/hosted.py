@@ -1,0 +1,116 @@
+"""A process of a Procfile, as the part of a cluster sees it that is on its machine."""
+
+import os
+import queue
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Collection
+from contextlib import suppress
+from typing import IO, Any
+
+from relaax.address import MAX_PORT
+from relaax.errors import ConfigurationError
+from relaax.launcher.engines import told_program
+from relaax.launcher.engines.told_program import Run
+
+#: How long ``output`` waits for the first line.
+_WAIT_S = 1.0
+
+#: Lines that nobody has asked for; the command waits when there are more.
+_LINES = 1000
+
+
+def free_port(host: str, preferred: int, taken: Collection[int]) -> int:
+    """Return ``preferred``, or the first one above it that is free here and not ``taken``.
+
+    It is near the servers' own ports, so that no outgoing connection gets it meanwhile, as port 0.
+    """
+    for port in range(preferred, MAX_PORT + 1):
+        if port in taken:
+            continue
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            with suppress(OSError):
+                probe.bind((host, port))
+                return port
+    raise ConfigurationError(f"no port of {host} from {preferred} on is free")
+
+
+class Hosted:
+    """Runs one command at a time; many threads may call it.
+
+    The command ends with the process that made this: with SIGTERM, and SIGKILL if it takes long.
+    """
+
+    def __init__(self) -> None:
+        self._lines: queue.Queue[bytes | int] = queue.Queue(_LINES)
+        self._pid: int | None = None
+
+    def start(self, run: Run) -> int:
+        """Start a command and return its number, 0 if it could not be started.
+
+        What it prints, and its status, is for ``output``.
+        """
+        status, theirs = os.pipe()
+        with os.fdopen(theirs, "wb"):
+            program = subprocess.Popen(  # noqa: S603  # this project's own
+                [sys.executable, "-m", told_program.__name__, "--detached", str(theirs)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                pass_fds=[theirs],
+            )
+        life: Any = program.stdin
+        life.write(run.line().encode())
+        life.flush()
+        program.wait()  # the child that is waited for; the other one goes on
+        words = os.fdopen(status)
+        said = _said(words)
+        self._pid = said.get(told_program.GROUP)
+        threading.Thread(
+            target=self._read, args=(program.stdout, words, life, said), daemon=True
+        ).start()
+        return self._pid or 0
+
+    def output(self) -> tuple[list[bytes], int | None]:
+        """Return what was printed since the last call, and the status if the command has ended.
+
+        It waits a second for the first line.
+        """
+        lines: list[bytes] = []
+        with suppress(queue.Empty):
+            found = self._lines.get(timeout=_WAIT_S)
+            while isinstance(found, bytes):
+                lines.append(found)
+                found = self._lines.get_nowait()
+            return lines, found
+        return lines, None
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the command and what it has started."""
+        if self._pid is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._pid, number)
+
+    def _read(
+        self, output: IO[bytes], words: IO[str], life: IO[bytes], said: dict[str, int]
+    ) -> None:
+        """Keep what is printed; ``life`` ends with this process, and the command with it."""
+        with output, words, life:
+            for line in output:
+                self._lines.put(line)
+            code = {**said, **_said(words)}.get(told_program.STATUS)
+        if code is None:  # the program was killed, or could not begin
+            self.signal(signal.SIGKILL)
+            code = told_program.CANNOT_START if self._pid is None else 128 + signal.SIGKILL
+        self._pid = None
+        self._lines.put(code)
+
+
+def _said(words: IO[str]) -> dict[str, int]:
+    """Return what the next line says; nothing at the end."""
+    name, _, number = words.readline().partition(" ")
+    return {name: int(number)} if number else {}

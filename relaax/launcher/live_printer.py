@@ -1,0 +1,200 @@
+"""honcho's printer, with the training's progress and its groups of processes below the log."""
+
+import os
+import shutil
+import signal
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, TextIO
+
+from honcho.printer import Printer
+from rich.console import Console, Group
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from relaax.launcher.process_log import ProcessLog
+from relaax.parameters.process.progress import PREFIX, TrainingProgress, can_draw_on, counted
+from relaax.telemetry.live_lines import GROUPS, LiveLine, combined
+
+#: A bar needs so many columns, and so many rows beside those of the log.
+_BAR_COLUMNS, _BAR_ROWS = 50, 6
+
+#: Columns of the name of a group.
+_NAME_COLUMNS = max(map(len, GROUPS))
+
+#: Seconds between two live lines of a process: as rows that are drawn again, and as lines.
+ROWS_INTERVAL_S, LINES_INTERVAL_S = 2.0, 10.0
+
+
+class ProgressView:
+    """Draws a progress line below the log: a bar and the figures, or one row where space is short.
+
+    Below them is a row for each group of processes, as far as there is room.
+
+    What it returns is text for the terminal that ``stream`` is. Rows are cut to the width, so that
+    they can be erased again.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._console = Console(file=stream, highlight=False, markup=False, emoji=False)
+        #: What was rendered last, and what for: a log of many lines draws the same rows again.
+        self._rendered_for: tuple[str, tuple[LiveLine, ...], int, int] | None = None
+        self._rendered, self._lengths = "", [0]
+        #: Lengths of the rows that are on the terminal.
+        self._shown: list[int] = []
+
+    def draw(self, line: str, groups: Sequence[LiveLine] = ()) -> str:
+        """Return the rows that show ``line`` and ``groups``; nothing where there is nothing."""
+        columns, rows = shutil.get_terminal_size()
+        wanted = (line, tuple(groups), columns, rows)
+        if self._rendered_for != wanted:
+            self._rendered_for = wanted
+            self._rendered = self._rows(*wanted)
+            self._lengths = [Text.from_ansi(row).cell_len for row in self._rendered.splitlines()]
+        self._shown = self._lengths
+        return self._rendered
+
+    def erase(self) -> str:
+        """Return what erases the rows that were drawn last.
+
+        A terminal that has become narrower has broken them into more rows.
+        """
+        columns = max(shutil.get_terminal_size().columns, 1)
+        rows = sum(max(1, -(-length // columns)) for length in self._shown)
+        self._shown = []
+        if rows == 0:
+            return ""
+        return "\r" + (f"\x1b[{rows - 1}A" if rows > 1 else "") + "\x1b[J"
+
+    def _rows(self, line: str, groups: tuple[LiveLine, ...], columns: int, rows: int) -> str:
+        progress = TrainingProgress.parse(line)
+        has_space = columns >= _BAR_COLUMNS and rows >= _BAR_ROWS
+        if not has_space or (progress is None and not groups):
+            return line[: columns - 1]
+        head = [Text(line, no_wrap=True, overflow="crop")] if line else []
+        parts = head if progress is None else [_bar(progress), _figures(progress)]
+        if progress is not None and progress.standstill:
+            parts.append(Text(progress.standstill, style="yellow", overflow="fold"))
+        below = [_group(group) for group in groups[: max(0, rows - _BAR_ROWS)]]
+        with self._console.capture() as captured:
+            self._console.print(Group(*parts, *below), width=columns - 1)
+        return captured.get().rstrip("\n")
+
+
+def _bar(progress: TrainingProgress) -> Table:
+    """Return the bar, with the part that is done, the rate, checkpoints, and the time left."""
+    fraction = progress.fraction()
+    table = Table.grid(padding=(0, 1), expand=True)
+    table.add_column()
+    table.add_column(ratio=1)
+    table.add_column(justify="right", no_wrap=True)
+    end = [f"{progress.steps_per_s:,.0f}/s"]
+    if fraction is not None:
+        end.insert(0, f"{fraction:.0%}")
+    end.append(counted(progress.checkpoints, "checkpoint"))
+    if progress.seconds_left is not None:
+        end.append(progress.time_left())
+    # Without a last step it has no end: rich draws it without one, too.
+    bar = ProgressBar(total=None if fraction is None else 1.0, completed=fraction or 0.0)
+    table.add_row("training", bar, "  ".join(end))
+    return table
+
+
+def _figures(progress: TrainingProgress) -> Text:
+    """Return what 80 columns have room for: steps, return, environments and connections."""
+    parts = [progress.steps(), progress.returns()]
+    if progress.needed_episodes is not None:  # instead of the connections
+        parts[-1] += f" ({progress.episodes} of {progress.needed_episodes})"
+        progress = replace(progress, connections=None)
+    if progress.mean_evaluation is not None:
+        parts.append(progress.evaluated())
+    if progress.environments is not None:
+        parts.append(progress.connected())
+    return Text(" | ".join(parts), no_wrap=True, overflow="crop")
+
+
+def _group(line: LiveLine) -> Text:
+    figures = " | ".join(map(str, line.figures))
+    return Text(f"{line.group:{_NAME_COLUMNS}} {figures}", no_wrap=True, overflow="crop")
+
+
+class LivePrinter(Printer):  # type: ignore[misc]  # honcho has no types
+    """Prints the output of processes; on a terminal, the training's progress stays below it.
+
+    So does a line for each group of processes, such as learners; see ``relaax.telemetry.live_lines``.
+    All goes into the ``log``, too.
+
+    When the output cannot be written any more (the terminal was closed, or ``| head`` has ended),
+    the processes save and stop as after SIGTERM. Otherwise they would go on training unseen.
+    """
+
+    def __init__(self, stream: TextIO, log: ProcessLog | None = None) -> None:
+        super().__init__(output=stream, colour=can_draw_on(stream))
+        self._stream = stream
+        self._log = log
+        self._view = ProgressView(stream) if can_draw_on(stream) else None
+        self._progress = ""
+        #: The newest live line of each process, by its name.
+        self._lines: dict[str, LiveLine] = {}
+
+    @property
+    def interval_s(self) -> float:
+        """How many seconds should be between two live lines of a process."""
+        return LINES_INTERVAL_S if self._view is None else ROWS_INTERVAL_S
+
+    def write(self, message: Any) -> None:
+        """Print one message of a process, and write it into the log."""
+        data = message.data
+        text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
+        if self._log is not None:
+            for line in text.splitlines():
+                self._log.write(message.name, message.time, line)
+        try:
+            self._print(message, text.rstrip())
+        except OSError:
+            self._discard_further_output()
+            signal.raise_signal(signal.SIGTERM)
+
+    def close(self) -> None:
+        """Print the last progress as lines of its own, in the place of the rows that showed it."""
+        if self._view is None:
+            return
+        last = [*map(str, self._groups()), *([self._progress] if self._progress else [])]
+        if last:
+            print(f"{self._view.erase()}{chr(10).join(last)}", file=self._stream, flush=True)
+        self._progress = ""
+        self._lines.clear()
+
+    def _print(self, message: Any, line: str) -> None:
+        if self._view is None:
+            super().write(message)
+            return
+        self._stream.write(self._view.erase())
+        if not self._keep(message.name, line):
+            super().write(message)
+        drawn = self._view.draw(self._progress, self._groups())
+        print(drawn, end="", file=self._stream, flush=True)
+
+    def _keep(self, process: str, line: str) -> bool:
+        """Keep a line that is shown below the log; return False if it belongs to the log."""
+        if line.startswith(PREFIX):
+            self._progress = line
+            return True
+        live = LiveLine.parse(line)
+        if live is not None:
+            self._lines[process] = live
+        return live is not None
+
+    def _groups(self) -> list[LiveLine]:
+        """Return a line for each group, made of the newest ones of its processes."""
+        of_groups = [
+            [line for line in self._lines.values() if line.group == group] for group in GROUPS
+        ]
+        return [combined(lines) for lines in of_groups if lines]
+
+    def _discard_further_output(self) -> None:
+        """Redirect the stream to the null device, so that later writes and flushes succeed."""
+        null_device = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null_device, self._stream.fileno())
+        os.close(null_device)

@@ -1,0 +1,415 @@
+"""The command ``relaax-train``, which runs all processes of a training.
+
+honcho runs each process in a session of its own, so Ctrl-C reaches the launcher alone. The launcher
+then sends SIGTERM to all processes: the parameter server writes a checkpoint, and the RLX server
+and the clients exit. The same happens when one process exits by itself; with ``--restart`` one that
+was killed is started again instead. A process that still runs after 30 seconds is killed. When the
+launcher itself is killed, they are stopped in the same way.
+
+The exit status is
+
+- that of the process that exited first, or 128 + N if signal N ended it,
+- 130 after SIGINT,
+- 143 after SIGTERM, after SIGHUP (the terminal was closed), and when the output cannot be written,
+- 2 if the Procfile cannot be used.
+
+With ``--serial`` it runs all in its own process instead: see ``relaax.server.serial``.
+
+With ``--new-algorithm DIR`` it writes an algorithm to start from instead, and runs nothing.
+"""
+
+import argparse
+import io
+import math
+import os
+import secrets
+import shlex
+import signal
+import sys
+from collections.abc import Collection, Iterable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from honcho.environ import Procfile, parse_procfile
+
+from relaax.acting.announced_spaces import DOUBTFUL
+from relaax.configuration import run_command
+from relaax.configuration.exit_status import USAGE
+from relaax.configuration.start_folder import require_start_folder
+from relaax.errors import ConfigurationError
+from relaax.launcher.check import Findings, check, doubts_in
+from relaax.launcher.engines.local import on_this_machine
+from relaax.launcher.engines.plan import (
+    Needs,
+    Placement,
+    Planned,
+    as_written,
+    begins_training,
+    known,
+    planned,
+)
+from relaax.launcher.engines.ray_cluster import on_ray
+from relaax.launcher.engines.slurm import on_slurm
+from relaax.launcher.engines.told_program import own_environment
+from relaax.launcher.live_printer import LivePrinter
+from relaax.launcher.new_algorithm import next_steps, write_new_algorithm
+from relaax.launcher.ports import ports_of_rlx_servers, require_free_ports
+from relaax.launcher.process_log import ProcessLog, incarnation, log_beside_checkpoints
+from relaax.launcher.process_manager import ProcessManager
+from relaax.processes.run_variables import INCARNATION, RUN
+from relaax.processes.whole_numbers import positive
+from relaax.server.serial.processes import read_processes
+from relaax.telemetry.live_lines import ASKED_BY
+
+#: What processes may be given on machines of their own, by option.
+_AMOUNTS = {
+    "cpus": "cores (default: 1)",
+    "gpus": "GPUs (default: 0)",
+    "memory": "GiB of memory (default: none is kept for it)",
+}
+
+_DEFAULT_PROCFILE = Path("Procfile")
+
+_DESCRIPTION = """\
+Start all processes of a Procfile and show the progress of the training. When one process exits,
+stop the others: at the end of a training, the parameter server or the RLX server exits first. This
+is "honcho -f PROCFILE start" with the progress below the log. Ctrl-C saves a checkpoint and
+stops."""
+
+#: What makes a folder that can be trained, and what this command can write itself.
+_WITHOUT_PROCFILE = (
+    "; relaax-new makes a folder with a Procfile, and --new-algorithm DIR an algorithm "
+    "to start from"
+)
+
+#: The same to those that have named one.
+_PROCFILE_ELSEWHERE = (
+    "; those in Procfiles/ are of RELAAX's checkout: start them in that folder" + _WITHOUT_PROCFILE
+)
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What --on says: ``ray``, with the address of a cluster, or ``slurm``."""
+
+    name: str
+    address: str
+
+
+def main() -> int:
+    """Run a Procfile and return the exit status."""
+    parser = _parser()
+    arguments = parser.parse_args()
+    if arguments.new_algorithm is not None:
+        return _write_algorithm(parser, arguments.new_algorithm)
+    if arguments.serial:
+        return _check_or_run_serial(parser, arguments)
+    if arguments.steps is not None:
+        parser.error("--steps is for --serial")
+    procfile = _procfile(parser, arguments.procfile)
+    try:
+        require_start_folder(arguments.procfile, procfile.processes.values())
+        if arguments.check:
+            findings = check(procfile.processes, on_one_machine=arguments.on is None)
+            log = _log_path(arguments.log_file, procfile.processes.values())
+            return _say_all(parser.prog, findings, log)
+        _say_doubts(check(procfile.processes, on_one_machine=arguments.on is None))
+        processes = as_written(procfile.processes)
+        described = known(procfile.processes)
+        if arguments.concurrency or arguments.on is not None:
+            processes = described = planned(procfile.processes, arguments.concurrency)
+        _require_lines(arguments, procfile.processes)
+        if arguments.on is None:
+            require_free_ports(described, arguments.procfile)
+        return _run(processes, described, _log(parser, arguments.log_file, procfile), arguments)
+    except ConfigurationError as error:
+        _refuse(parser, str(error))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="relaax-train", description=_DESCRIPTION)
+    one = parser.add_mutually_exclusive_group()
+    one.add_argument(
+        "procfile",
+        nargs="?",
+        type=Path,
+        default=_DEFAULT_PROCFILE,
+        metavar="PROCFILE",
+        help="such as Procfiles/cartpole.Procfile (default: the file Procfile of this folder)",
+    )
+    one.add_argument(
+        "--new-algorithm",
+        type=Path,
+        metavar="DIR",
+        help="write a small algorithm, its YAML file and its Procfile into a new folder",
+    )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="start nothing: say in sentences what is wrong or doubtful in what the processes "
+        "would read, and what servers of the last training have found doubtful in what "
+        "environments announced and sent, as the log has it. The exit status is 0 if nothing is "
+        "wrong. Each start looks, too",
+    )
+    parser.add_argument(
+        "--serial",
+        action="store_true",
+        help="run environment, agent and parameter server in this process and thread, so that a "
+        "debugger's breakpoints stop in all of them: python -m pdb -m "
+        "relaax.launcher.main --serial. PROCFILE may be the YAML file of one. Of several "
+        "environments in lines of their own the first is run",
+    )
+    parser.add_argument(
+        "--steps",
+        type=positive,
+        metavar="N",
+        help="with --serial: save and stop after N steps of the environment",
+    )
+    parser.add_argument(
+        "--restart",
+        action="store_true",
+        help="start a process again that is killed, for want of memory or with kill -9, and let "
+        "the others run on; not one that ends by itself, nor one that is killed more than five "
+        "times a minute. Give the servers --checkpoint-dir: they go on from there",
+    )
+    parser.add_argument(
+        "--concurrency",
+        type=_counts,
+        default={},
+        metavar="NAME=N,...",
+        help="run N copies of these lines, such as rlx=2,env=4; 0 leaves one out. RLX servers get "
+        "addresses of their own, and environments are told one of them in turn; the variable "
+        "RELAAX_COPY tells copies apart: each has environments with seeds of their own",
+    )
+    engines = parser.add_argument_group("on many machines")
+    engines.add_argument(
+        "--on",
+        type=_engine,
+        default=None,
+        metavar="ENGINE",
+        help="'ray' or 'ray=ADDRESS': on a Ray cluster (pip install 'relaax[ray]'); 'slurm': in "
+        "the Slurm allocation that this runs in. Processes are told the addresses that they need. "
+        "The machines share the folder that this is started in",
+    )
+    for option, what in _AMOUNTS.items():
+        engines.add_argument(
+            f"--{option}",
+            type=_amounts,
+            default={},
+            metavar="NAME=N,...",
+            help=f"{what} for each process of these lines",
+        )
+    engines.add_argument(
+        "--placement",
+        type=Placement,
+        choices=list(Placement),
+        default=Placement.SPREAD,
+        metavar="{spread,pack}",
+        help="whether processes are on as many or as few machines as possible (default: spread)",
+    )
+    parser.add_argument(
+        "--log-file",
+        type=Path,
+        metavar="FILE",
+        help="write what all processes log and print into this file, with time, process and level "
+        "in each line (default: the file log in the folder of the parameter server's "
+        "--checkpoint-dir or --metrics-dir)",
+    )
+    return parser
+
+
+def _log(
+    parser: argparse.ArgumentParser, given: Path | None, procfile: Procfile
+) -> ProcessLog | None:
+    path = _log_path(given, procfile.processes.values())
+    try:
+        return None if path is None else ProcessLog(path)
+    except OSError as error:
+        _refuse(parser, f"cannot write the log {path}: {error.strerror}; --log-file names another")
+
+
+def _log_path(given: Path | None, commands: Iterable[str]) -> Path | None:
+    return given or log_beside_checkpoints(commands)
+
+
+def _say_doubts(findings: Findings) -> None:
+    """Print what is doubtful; ConfigurationError for a mistake."""
+    if findings.mistakes:
+        raise ConfigurationError("; ".join(findings.mistakes))
+    for doubt in findings.doubts:
+        print(f"{DOUBTFUL}{doubt}", flush=True)
+
+
+def _say_all(program: str, findings: Findings, log: Path | None) -> int:
+    """Print all that is wrong or doubtful, was doubtful in the training of ``log``, or is taken."""
+    for mistake in findings.mistakes:
+        print(f"{program}: error: {mistake}")
+    seen = [] if log is None else [f"in the last training: {doubt}" for doubt in doubts_in(log)]
+    for doubt in [*findings.doubts, *seen]:
+        print(f"{DOUBTFUL}{doubt}")
+    for note in findings.notes:
+        print(note)
+    if not findings.mistakes:
+        print("nothing is wrong" + (", but see above" if findings.doubts or seen else ""))
+    return USAGE if findings.mistakes else 0
+
+
+def _write_algorithm(parser: argparse.ArgumentParser, directory: Path) -> int:
+    try:
+        print(next_steps(directory, write_new_algorithm(directory)))
+    except ConfigurationError as error:
+        _refuse(parser, f"--new-algorithm: {error}")
+    return 0
+
+
+def _check_or_run_serial(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> int:
+    for option in ("restart", "concurrency", "on", "log_file", *_AMOUNTS):
+        if getattr(arguments, option):
+            parser.error(f"--{option.replace('_', '-')} is for processes: --serial starts none")
+    try:
+        servers = read_processes(arguments.procfile).servers
+        commands = {name: shlex.join([name, *flags]) for name, flags in servers.items()}
+        findings = check(commands, on_one_machine=False)
+        if arguments.check:
+            return _say_all(parser.prog, findings, _log_path(None, commands.values()))
+        _say_doubts(findings)
+    except ConfigurationError as error:
+        _refuse(parser, str(error))
+    # No other training needs its parts, which are those of all servers and of the client.
+    from relaax.server.serial.command import run_serial
+
+    return run_command(parser.prog, lambda: run_serial(arguments.procfile, arguments.steps))
+
+
+def _refuse(parser: argparse.ArgumentParser, reason: str) -> NoReturn:
+    """End with a line that says what is wrong with a file; no usage helps there."""
+    parser.exit(USAGE, f"{parser.prog}: error: {reason}\n")
+
+
+def _procfile(parser: argparse.ArgumentParser, path: Path) -> Procfile:
+    try:
+        procfile = parse_procfile(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        hint = ""
+        if isinstance(error, FileNotFoundError):
+            hint = _WITHOUT_PROCFILE if path == _DEFAULT_PROCFILE else _PROCFILE_ELSEWHERE
+        _refuse(parser, f"cannot read {path}: {error.strerror}{hint}")
+    except UnicodeDecodeError as error:
+        _refuse(parser, f"{path} is not UTF-8 text: {error.reason}")
+    except AssertionError as error:  # honcho refuses a name that is used twice
+        _refuse(parser, f"{path}: {error}")
+    if not procfile.processes:
+        _refuse(parser, f"{path} names no process; a line must be 'name: command'")
+    return procfile
+
+
+def _run(
+    processes: list[Planned],
+    described: list[Planned],
+    log: ProcessLog | None,
+    arguments: argparse.Namespace,
+) -> int:
+    _stop_when_the_terminal_closes()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # what a process prints must not end the training
+    if log is not None:
+        log.begin()
+    printer = LivePrinter(sys.stdout, log)
+    try:
+        with _manager(processes, described, arguments, printer) as manager:
+            manager.loop()
+            return manager.exit_status()
+    except KeyboardInterrupt:  # before anything was started
+        return 128 + signal.SIGINT
+    finally:
+        printer.close()
+        if log is not None:
+            log.close()
+
+
+def _manager(
+    processes: list[Planned],
+    described: list[Planned],
+    arguments: argparse.Namespace,
+    printer: LivePrinter,
+) -> AbstractContextManager[ProcessManager]:
+    """Return what starts and stops the processes, where they are to run."""
+    commands = [process.command for process in processes]
+    log = _log_path(arguments.log_file, commands)
+    variables = {ASKED_BY: str(printer.interval_s), INCARNATION: str(incarnation(commands, log))}
+    if RUN not in os.environ and any(map(begins_training, commands)):
+        variables[RUN] = _new_run(arguments.procfile)
+    if arguments.on is None:
+        environment = own_environment(variables)
+        ports = ports_of_rlx_servers(described)
+        return on_this_machine(processes, environment, printer, arguments.restart, ports)
+    needs = {
+        process.line: Needs(
+            arguments.cpus.get(process.line, 1.0),
+            arguments.gpus.get(process.line, 0.0),
+            arguments.memory.get(process.line, 0.0),
+        )
+        for process in processes
+    }
+    where = (needs, arguments.placement, variables, printer, arguments.restart)
+    if arguments.on.name == "slurm":
+        return on_slurm(processes, *where)
+    return on_ray(processes, arguments.on.address, *where)
+
+
+def _new_run(procfile: Path) -> str:
+    """Return a name for this training: no other one has it, and people see which one it is."""
+    stem = procfile.name.removesuffix(".Procfile")
+    known_as = procfile.resolve().parent.name if procfile == _DEFAULT_PROCFILE else stem
+    return f"{known_as[:200]}-{secrets.token_hex(4)}"
+
+
+def _stop_when_the_terminal_closes() -> None:
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup ignores it
+        signal.signal(signal.SIGHUP, lambda number, frame: signal.raise_signal(signal.SIGTERM))
+
+
+def _engine(text: str) -> Engine:
+    name, separator, address = text.partition("=")
+    if name not in ("ray", "slurm") or (separator and (name == "slurm" or not address)):
+        raise argparse.ArgumentTypeError(f"must be ray, ray=ADDRESS or slurm, is {text!r}")
+    return Engine(name, address)
+
+
+def _amounts(text: str) -> dict[str, float]:
+    """Return what ``NAME=N,...`` says."""
+    found = {}
+    for each in text.split(","):
+        name, _, amount = each.partition("=")
+        try:
+            found[name.strip()] = float(amount)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"must be NAME=N,..., is {text!r}") from None
+    if not all(0 <= amount < math.inf for amount in found.values()):
+        raise argparse.ArgumentTypeError(f"numbers must be 0 or more: {text!r}")
+    return found
+
+
+def _counts(text: str) -> dict[str, int]:
+    found = _amounts(text)
+    if any(amount != int(amount) for amount in found.values()):
+        raise argparse.ArgumentTypeError(f"numbers of processes must be whole: {text!r}")
+    return {name: int(amount) for name, amount in found.items()}
+
+
+def _require_lines(arguments: argparse.Namespace, lines: Collection[str]) -> None:
+    for option in _AMOUNTS:
+        amounts = getattr(arguments, option)
+        if amounts and arguments.on is None:
+            raise ConfigurationError(f"--{option} is for --on: this machine's are not divided")
+        for name in amounts:
+            if name not in lines:
+                raise ConfigurationError(
+                    f"--{option}: the Procfile has no {name!r}; it has {', '.join(lines)}"
+                )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

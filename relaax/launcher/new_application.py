@@ -1,0 +1,286 @@
+"""The command ``relaax-new``, which writes a folder with an environment and all that trains it."""
+
+import argparse
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+import relaax
+from relaax.address import MAX_PORT
+from relaax.errors import ConfigurationError
+from relaax.launcher.ports import free_pair
+from relaax.processes.whole_numbers import positive
+from relaax.spaces import NO_BOUND
+
+#: The parameter server's port in the templates; the RLX server has the next one.
+FIRST_PORT = 7000
+
+_TEMPLATE = Path(relaax.__file__).parent / "application_template"
+
+_DESCRIPTION = """\
+Make the folder NAME with an environment to fill in, a configuration, a Procfile, a test and a
+README. It can be trained as it is: "relaax-train" in the folder does so. The environment is a small
+simulator in plain Python, which you replace by your own."""
+
+_PLAIN = (
+    ("ENVIRONMENT", "the simulator, in plain Python, and the program that connects it"),
+    (
+        "FIRST_CHANGE",
+        "Replace the class `Simulator` in `environment.py` by yours: `restart` begins an episode, "
+        "`apply`\n   takes an action. A state is a number, a list, a numpy array, or a dict of "
+        "these by name.",
+    ),
+    ("SEVERAL", "`relaax-train --concurrency env=4` starts four"),
+)
+
+
+def write_new_folder(directory: Path, files: Mapping[str, str]) -> list[Path]:
+    """Write texts by file name into ``directory`` and return the files.
+
+    The folder is made if it is missing. ConfigurationError if it is not empty, or cannot be used.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        if any(directory.iterdir()):
+            raise ConfigurationError(f"{directory} is not empty: name a new folder")
+        for name, text in files.items():
+            (directory / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigurationError(f"cannot write to {directory}: {error.strerror}") from error
+    return [directory / name for name in files]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What is special about a folder."""
+
+    #: The module of the template that becomes ``environment.py``.
+    environment: str
+    #: The algorithm's section of the YAML file.
+    section: str
+    #: Texts that stand in the template, and those to take in their place.
+    configuration: tuple[tuple[str, str], ...]
+    readme: tuple[tuple[str, str], ...]
+    program: tuple[tuple[str, str], ...] = ()
+    procfile: tuple[tuple[str, str], ...] = ()
+
+
+CHOICES = Kind(
+    "simulator",
+    "choices",
+    (
+        ("action_size: 2  ", "action_size: 3  "),
+        ("state_size: [4]", "state_size: [2]"),
+        ("rewards_gamma: 0.99 ", "rewards_gamma: 0.95 "),
+    ),
+    _PLAIN,
+)
+
+#: The same simulator, whose point moves by as much as an action says.
+NUMBERS = Kind(
+    "simulator",
+    "numbers",
+    (("state_size: [3]", "state_size: [2]"), ("rewards_gamma: 0.99 ", "rewards_gamma: 0.95 ")),
+    _PLAIN,
+    (
+        ("import sys\n", "import sys\nfrom typing import Any\n"),
+        ('{"type": "Discrete", "n": 3}', '{"type": "Box", "shape": [1], "low": -1, "high": 1}'),
+        (
+            "Action 0 moves the point to the left, 1 leaves it where it is, 2 moves it to the "
+            "right.",
+            "An action is one number from -1 to 1: how far the point moves, and to which side.",
+        ),
+        ("action: int", "action: Any"),
+        ('time is out."', 'time is out.\n\n        ``action`` is a float32 array [1].\n        "'),
+        ("(action - 1)", "max(-1.0, min(1.0, float(action[0])))"),
+    ),
+)
+
+
+def main() -> int:
+    """Write the folder and return the exit status."""
+    parser = argparse.ArgumentParser(prog="relaax-new", description=_DESCRIPTION)
+    parser.add_argument("name", type=Path, metavar="NAME", help="the new folder")
+    one = parser.add_mutually_exclusive_group()
+    one.add_argument(
+        "--continuous", action="store_true", help="actions are numbers, and not choices"
+    )
+    one.add_argument(
+        "--gymnasium",
+        metavar="ID",
+        help="train the environment that Gymnasium knows as ID, such as CartPole-v1 (needs the "
+        "extra 'environments')",
+    )
+    parser.add_argument(
+        "--port-base",
+        type=positive,
+        metavar="PORT",
+        help="the parameter server's port; the RLX server has the next one (default: 7000, or the "
+        "first pair above it that is free)",
+    )
+    arguments = parser.parse_args()
+    try:
+        port = arguments.port_base or free_pair(FIRST_PORT)
+        if arguments.gymnasium is not None:
+            kind = kind_of_gymnasium(arguments.gymnasium)
+        else:
+            kind = NUMBERS if arguments.continuous else CHOICES
+        files = write_new_application(arguments.name, kind, port)
+    except ConfigurationError as error:
+        parser.error(str(error))
+    print(next_steps(arguments.name, files))
+    return 0
+
+
+def write_new_application(directory: Path, kind: Kind, port: int = FIRST_PORT) -> list[Path]:
+    """Write the files of ``kind`` into ``directory`` and return them.
+
+    The servers listen at ``port`` and at the next one.
+
+    The folder is made if it is missing. ConfigurationError if it is not empty, or cannot be used.
+    """
+    configuration = _read("servers.yaml") + _read(f"{kind.section}.yaml")
+    readme = (("NAME", directory.resolve().name), *kind.readme)
+    if not 0 < port < MAX_PORT:
+        raise ConfigurationError(f"--port-base is 1 to {MAX_PORT - 1}, not {port}")
+    return write_new_folder(
+        directory,
+        with_ports(
+            port,
+            {
+                "environment.py": _filled(_read(f"{kind.environment}.py"), kind.program),
+                "training.yaml": _filled(configuration, kind.configuration),
+                "Procfile": _filled(_read("Procfile"), kind.procfile),
+                "test_environment.py": _read("test_environment.py"),
+                "README.md": _filled(_read("README.md"), readme),
+            },
+        ),
+    )
+
+
+def with_ports(port: int, texts: Mapping[str, str]) -> dict[str, str]:
+    """Return texts of templates with other ports, ``port`` for the first one."""
+    return {
+        name: re.sub(rf"\blocalhost:({FIRST_PORT}|{FIRST_PORT + 1})\b", partial(_moved, port), text)
+        for name, text in texts.items()
+    }
+
+
+def _moved(port: int, found: re.Match[str]) -> str:
+    return f"localhost:{int(found[1]) - FIRST_PORT + port}"
+
+
+def kind_of_gymnasium(env_id: str) -> Kind:
+    """Return what trains the environment ``env_id``; ConfigurationError if that is impossible."""
+    try:
+        import gymnasium  # a part of the extra "environments"
+    except ImportError as error:
+        raise ConfigurationError(
+            "--gymnasium needs the package gymnasium: pip install 'relaax[environments]'"
+        ) from error
+    try:
+        with gymnasium.make(env_id) as environment:
+            observations, actions = environment.observation_space, environment.action_space
+            spec = environment.spec
+    except Exception as error:  # an environment may raise anything
+        raise ConfigurationError(f"--gymnasium: {env_id} cannot be made: {error}") from error
+    section, sizes = _sizes(env_id, observations, actions, gymnasium.spaces)
+    threshold = None if spec is None else spec.reward_threshold
+    goal = (
+        "# --goal-return: 100            # CHANGE"
+        if threshold is None
+        else (f"--goal-return: {threshold:<15g} # CHANGE")
+    )
+    return Kind(
+        "gymnasium_environment",
+        section,
+        (("--goal-return: 0.85             # CHANGE", goal), *sizes),
+        (
+            ("ENVIRONMENT", f"makes {env_id}, and connects it"),
+            (
+                "FIRST_CHANGE",
+                "Wrap the environment in `make_environment` in `environment.py`, or return one of "
+                "your own there.",
+            ),
+            ("SEVERAL", "`--count` in the `Procfile` says how many there are"),
+        ),
+        (("CartPole-v1", env_id),),
+        ((":7001", ":7001 --count 8 --per-connection 8 --seed 1"),),
+    )
+
+
+def _sizes(
+    env_id: str, observations: Any, actions: Any, spaces: Any
+) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """Return the section for an environment's spaces, and what they are in it."""
+    if not isinstance(observations, spaces.Box):
+        raise ConfigurationError(
+            f"--gymnasium: the observations of {env_id} are {observations}; this writes folders "
+            "for a Box: see docs/gymnasium.md for all others"
+        )
+    shape = str(list(observations.shape))
+    if isinstance(actions, spaces.Discrete):
+        return "choices", (
+            ("state_size: [4]", f"state_size: {shape}"),
+            ("action_size: 2  ", f"action_size: {int(actions.n)}  "),
+            ("reward_scale: 1   ", "reward_scale: 0.1 "),
+        )
+    if isinstance(actions, spaces.Box):
+        return "numbers", (
+            ("state_size: [3]", f"state_size: {shape}"),
+            ("action_size: 1  ", f"action_size: {list(actions.shape)}  "),
+            ("action_low: -1  ", f"{_bound('action_low', actions.low)}  "),
+            ("action_high: 1  ", f"{_bound('action_high', actions.high)}  "),
+            ("reward_scale: 1   ", "reward_scale: 0.1 "),
+        )
+    raise ConfigurationError(
+        f"--gymnasium: the actions of {env_id} are {actions}; this writes folders for Discrete and "
+        "Box: see docs/gymnasium.md for all others"
+    )
+
+
+def _bound(key: str, values: Any) -> str:
+    """Return the line of a bound of actions: a number where all are the same, else lists."""
+    bounds = np.where(np.abs(values) < NO_BOUND, values, np.copysign(np.inf, values))
+    if np.isinf(bounds).all():
+        return f"# {key}: none"
+    shortest = np.vectorize(lambda value: float(f"{value:.7g}"), otypes=[float])(bounds)
+    bound = shortest.flat[0] if (shortest == shortest.flat[0]).all() else shortest
+    return f"{key}: {yaml.safe_dump(bound.tolist(), default_flow_style=True).split(chr(10))[0]}"
+
+
+def next_steps(directory: Path, files: list[Path]) -> str:
+    """Return what is said when the folder has been written."""
+    return f"""\
+{directory} holds {", ".join(path.name for path in files)}.
+
+Train it:
+
+  cd {directory}
+  relaax-train
+
+Then put your simulator into environment.py. README.md says how to go on."""
+
+
+def _read(name: str) -> str:
+    return (_TEMPLATE / name).read_text("utf-8")
+
+
+def _filled(text: str, changes: tuple[tuple[str, str], ...]) -> str:
+    """Return ``text`` with other words in place of those of the template."""
+    for old, new in changes:
+        if old not in text:
+            raise AssertionError(f"the template has no {old!r}")
+        text = text.replace(old, new)
+    return text
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,200 @@
+"""The file into which ``relaax-train`` writes what all processes say."""
+
+import argparse
+import json
+import logging
+import os
+import re
+import shlex
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from honcho.manager import SYSTEM_PRINTER_NAME
+
+from relaax.checkpoints.manifest import steps_of_manifests
+from relaax.configuration import PARAMETER_SERVER
+from relaax.configuration.yaml_reader import read_yaml
+from relaax.errors import ConfigurationError
+from relaax.parameters.process.progress import PREFIX
+from relaax.telemetry.live_lines import GROUPS
+from relaax.telemetry.log_file import SharedLogFile
+
+#: The name of the file in a training's folder.
+NAME = "log"
+
+#: The file beside it that counts starts, where no local checkpoint says how far the training is.
+STARTS = "starts.json"
+
+#: Between the numbers of two starts there are those of processes that are started again.
+_STARTS_APART = 1_000_000
+
+#: The flags of a parameter server that matter here.
+_CONFIG, _METRICS_DIR = "--config", "--metrics-dir"
+_DIR, _S3 = "--checkpoint-dir", "--checkpoint-aws-s3"
+
+#: The first line of each start.
+BEGINS = "relaax-train starts the processes"
+
+#: Of the lines that say how far a process is there is one in so many seconds.
+PROGRESS_INTERVAL_S = 60.0
+
+#: A line of a server's log, as ``relaax.telemetry.logs`` formats it.
+_LOGGED = re.compile(
+    r"\d{4}-\d\d-\d\d [\d:,]{12}:(?P<pid>\d+):"
+    r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL):(?P<message>.*)"
+)
+#: What honcho says.
+_STARTED = re.compile(r"(?P<process>\S+) started \(pid=(?P<pid>\d+)( at \S+)?\)$")
+_ERROR = re.compile(r"[\w.-]+: error: ")
+_PROGRESS = re.compile(
+    "|".join(re.escape(start) for start in (PREFIX, *(f"{g}: " for g in GROUPS)))
+)
+
+
+class ProcessLog:
+    """Writes each line with its time, the name of the process in the Procfile, and its level.
+
+    What is printed, and not logged, has the level INFO. It is the only writer, and takes whole
+    lines, so that no process can break another one's.
+    """
+
+    def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        self._file = SharedLogFile(path)
+        self._clock = clock
+        #: The number of each process, as far as honcho has said it. One that forks says others.
+        self._pids: dict[str, int] = {}
+        #: When its next line about progress is written.
+        self._progress_due: dict[str, float] = {}
+
+    def begin(self) -> None:
+        """Write that the processes are started."""
+        self.write(SYSTEM_PRINTER_NAME, datetime.now(), BEGINS)
+
+    def write(self, process: str, when: datetime, line: str) -> None:
+        """Write a line of a process."""
+        if begun := _STARTED.match(line):
+            self._pids[begun["process"]] = int(begun["pid"])
+        if _PROGRESS.match(line) and not self._is_due(process):
+            return
+        found = _LOGGED.fullmatch(line)
+        pid, level, message = self._pids.get(process, os.getpid()), _level_of(line), line
+        if found is not None:
+            pid, level, message = int(found["pid"]), found["level"], found["message"]
+        self._file.handle(
+            logging.makeLogRecord(
+                {
+                    "created": when.timestamp(),
+                    "msecs": when.microsecond // 1000,
+                    "processName": process,
+                    "process": pid,
+                    "levelname": level,
+                    "levelno": getattr(logging, level),
+                    "msg": message,
+                }
+            )
+        )
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _is_due(self, process: str) -> bool:
+        now = self._clock()
+        if now < self._progress_due.get(process, now):
+            return False
+        self._progress_due[process] = now + PROGRESS_INTERVAL_S
+        return True
+
+
+def incarnation(commands: Iterable[str], log: Path | None) -> int:
+    """Return the number of this start of the training of ``commands``; 0 for its first one.
+
+    It is the step of the newest checkpoint in the parameter server's ``--checkpoint-dir``. Where
+    checkpoints are in S3, starts are counted in a file beside the ``log``, if there is one.
+    """
+    for flags, section in _parameter_servers(commands):
+        given = next((each for each in (flags, section) if _DIR in each or _S3 in each), {})
+        if folder := _folder(given.get(_DIR)):
+            return _newest_step(folder)
+        if _S3 in given and log is not None:
+            return _STARTS_APART * _count_start(log.parent / STARTS, str(given[_S3]))
+    return 0
+
+
+def _newest_step(folder: Path) -> int:
+    with suppress(OSError):
+        return max(steps_of_manifests(path.name for path in folder.iterdir()), default=0)
+    return 0
+
+
+def _count_start(file: Path, place: str) -> int:
+    """Return how many starts there were with checkpoints in ``place``, and count one more."""
+    try:
+        counts = dict(json.loads(file.read_text(encoding="utf-8")))
+        before = int(counts.get(place, 0))
+    except (OSError, ValueError, TypeError):  # there is none yet, or it was damaged
+        counts, before = {}, 0
+    written = file.with_suffix(".new")
+    try:
+        written.write_text(json.dumps({**counts, place: before + 1}), encoding="utf-8")
+        written.replace(file)
+    except OSError as error:
+        raise ConfigurationError(f"cannot write {file}: {error.strerror}") from error
+    return before
+
+
+def log_beside_checkpoints(commands: Iterable[str]) -> Path | None:
+    """Return the log's path in the folder of the training that ``commands`` run; None without one.
+
+    It is the folder that holds the parameter server's ``--checkpoint-dir``, or its
+    ``--metrics-dir``, by its flags or in its YAML file.
+    """
+    for flags, section in _parameter_servers(commands):
+        for key in (_DIR, _METRICS_DIR):
+            if folder := _folder(flags.get(key) or section.get(key)):
+                return folder.parent / NAME
+    return None
+
+
+def _folder(value: object) -> Path | None:
+    return Path(value).expanduser() if value and isinstance(value, str) else None
+
+
+def _parameter_servers(
+    commands: Iterable[str],
+) -> Iterator[tuple[Mapping[str, object], Mapping[str, object]]]:
+    """Yield the flags of each parameter server, and its section in the YAML file."""
+    for command in commands:
+        if PARAMETER_SERVER.name in command:
+            flags = _flags(command)
+            yield flags, _section(Path(flags[_CONFIG])) if _CONFIG in flags else {}
+
+
+def _flags(command: str) -> dict[str, Any]:
+    """Return the flags that matter; the server itself refuses those that are wrong."""
+    parser = argparse.ArgumentParser(
+        add_help=False, allow_abbrev=False, exit_on_error=False, argument_default=argparse.SUPPRESS
+    )
+    for flag in (_CONFIG, _DIR, _METRICS_DIR):
+        parser.add_argument(flag, dest=flag)
+    parser.add_argument(_S3, dest=_S3, nargs=2)
+    try:
+        return vars(parser.parse_known_args(shlex.split(command))[0])
+    except (ValueError, argparse.ArgumentError):
+        return {}
+
+
+def _section(path: Path) -> Mapping[str, object]:
+    try:
+        section = read_yaml(path).get(PARAMETER_SERVER.name)
+    except ConfigurationError:  # the server itself says what is wrong
+        return {}
+    return section if isinstance(section, dict) else {}
+
+
+def _level_of(line: str) -> str:
+    return "ERROR" if _ERROR.match(line) else "INFO"

@@ -1,0 +1,105 @@
+"""What this process proves to others, and what others have to prove to it."""
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from relaax.address import Address, is_loopback
+from relaax.errors import ConfigurationError
+from relaax.net.access.refusals import GrpcConnections, Refusals
+from relaax.net.access.tls import TlsFiles
+from relaax.net.access.tokens import TokenFile
+
+_log = logging.getLogger(__name__)
+
+#: A variable of the environment that allows what --insecure does, for programs without options.
+INSECURE = "RELAAX_INSECURE"
+
+
+@dataclass(frozen=True)
+class Access:
+    """How the gRPC, RLX and HTTP ports of a process are guarded, and how it calls others."""
+
+    #: None where there is no TLS.
+    tls: TlsFiles | None = None
+    #: None where no token is asked for.
+    tokens: TokenFile | None = None
+    #: Whether the user has allowed what is not guarded, on any network.
+    is_insecure: bool = False
+    #: Whether environments have to show certificates, where there is a CA; servers always do.
+    environments_need_certificates: bool = True
+    #: The HTTP proxy that other servers are called through; None where they are called directly.
+    proxy: Address | None = None
+    #: What was refused at all ports.
+    refusals: Refusals = field(default_factory=Refusals, compare=False)
+    #: What has come to gRPC ports over TLS.
+    grpc_connections: GrpcConnections = field(default_factory=GrpcConnections, compare=False)
+
+
+class _Process:
+    """What holds in this process: whoever makes a channel is handed nothing but an address."""
+
+    access: Access | None = None
+
+
+def current_access() -> Access:
+    """Return what holds in this process, and in those that it forks."""
+    if _Process.access is None:
+        _Process.access = Access(is_insecure=is_allowed_to_be_insecure())
+    return _Process.access
+
+
+def is_allowed_to_be_insecure() -> bool:
+    """Return whether the environment of this process has RELAAX_INSECURE, and not 0."""
+    return os.environ.get(INSECURE, "0") not in ("", "0")
+
+
+def use_access(access: Access) -> None:
+    """Let this hold for all ports and channels that are made from now on."""
+    _Process.access = access
+
+
+@contextmanager
+def access_while(access: Access) -> Iterator[None]:
+    """Let this hold meanwhile."""
+    before, _Process.access = _Process.access, access
+    try:
+        yield
+    finally:
+        _Process.access = before
+
+
+def refuse_unguarded(address: Address, access: Access) -> None:
+    """Raise ConfigurationError for an address that others reach, unless TLS and tokens guard it.
+
+    Not where the user allows it.
+    """
+    what = "" if access.is_insecure else _missing(address, access)
+    if what:
+        raise ConfigurationError(
+            f"cannot listen at {address}: other machines reach this address, and there is no "
+            f"{what}. 'relaax-certificates FOLDER HOST ...' makes the files for both; or listen at "
+            "localhost; or give --insecure, or set RELAAX_INSECURE=1, on a network where everybody "
+            "may use this port"
+        )
+
+
+def require_guarded(address: Address, access: Access) -> None:
+    """Do as ``refuse_unguarded``, before a port is opened; warn of what the user allows."""
+    refuse_unguarded(address, access)
+    if what := _missing(address, access):
+        _log.warning(
+            "--insecure: everybody who reaches %s may use it: there is no %s", address, what
+        )
+
+
+def _missing(address: Address, access: Access) -> str:
+    """Return in words what guards should be there and are not; nothing if all is well."""
+    missing = []
+    if access.tls is None:
+        missing.append("TLS (--tls-cert, --tls-key)")
+    if access.tokens is None:
+        missing.append("token (--auth-token-file)")
+    return "" if not missing or is_loopback(address.host) else " and ".join(missing)

@@ -1,0 +1,60 @@
+"""Attempts without the right proof: counted, and logged at a limited rate."""
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Mapping
+
+from relaax.telemetry.throttled_log import of_kind
+
+#: A connection is accepted, before its handshake; and a call has shown the right token.
+BEGUN, PROVED = "begun", "proved"
+
+_log = logging.getLogger(__name__)
+
+
+class GrpcConnections:
+    """Counts connections by how far they have come, at all gRPC ports of a process.
+
+    gRPC tells nobody of a handshake that fails: those that have begun and not proved anything are
+    all that is known of strangers without a certificate. For several threads.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._totals: Counter[str] = Counter()
+
+    def add(self, how_far: str) -> None:
+        """Count a connection that has come so far."""
+        with self._lock:
+            self._totals[how_far] += 1
+
+    def totals(self) -> Mapping[str, int]:
+        """Return how many there were, by how far they have come."""
+        with self._lock:
+            return {BEGUN: self._totals[BEGUN], PROVED: self._totals[PROVED]}
+
+
+class Refusals:
+    """Counts what was refused, at all ports of a process. For several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._totals: Counter[str] = Counter()
+
+    def totals(self) -> dict[str, int]:
+        """Return how many there were, by the kind of port."""
+        with self._lock:
+            return dict(self._totals)
+
+    def add(self, port: str, address: str, reason: str) -> None:
+        """Take note of a caller that has not shown what it has to.
+
+        ``port``: its kind, such as gRPC. ``address``: the caller's, without its own port.
+        """
+        with self._lock:
+            self._totals[port] += 1
+        _log.warning(
+            "refused at the %s port, from %s: %s", port, address, reason,
+            extra=of_kind(f"refused {port}"),
+        )  # fmt: skip

@@ -1,0 +1,34 @@
+"""The global parameters: who holds them, how they travel, and what moves them.
+
+The transport; an algorithm uses it unless it exports a ``BridgeControl`` of its own:
+
+``control``            makes both ends
+``stub``               the client's end
+``sharded``            the same to a parameter server in several shards
+``service``            the server's end; it calls roles
+``sender_totals``      what was counted of each sender, now and in a checkpoint
+``places``             which place an environment has among all
+``gate``               keeps calls out of a parameter server that is about to stop
+``traffic``            counts its calls and their bytes
+``vectors``            messages that carry a vector
+``shard_messages``     messages that carry a slice of a vector
+``training_watch``     counts steps, and asks whether the training is over
+
+The values:
+
+``parameter_server``   serves the global parameters, and keeps them in checkpoints
+``parameter_service``  answers the workers
+``parameter_store``    the global parameters, shared by threads
+``averaging``          one update of the mean of several learners' gradients
+``published``          parameters that a learner publishes
+``optimizers``         updates of a flat vector, in place
+``schedule``           numbers that change meanwhile, and their values in checkpoints
+``schedules``          how a number changes with the steps
+``process``            the command ``relaax-parameter-server``
+"""
+
+import relaax.net.grpc_log  # noqa: F401  (before gRPC is imported)
+from relaax.parameters.control import BridgeControl
+from relaax.parameters.stub import Bridge
+
+__all__ = ["Bridge", "BridgeControl"]

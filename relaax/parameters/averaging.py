@@ -1,0 +1,116 @@
+"""One update of the mean of several learners' gradients."""
+
+import logging
+import threading
+import time
+from typing import Protocol
+
+from relaax.algorithm_base import FloatVector, Metrics, Values, Version
+from relaax.parameters.parameter_service import ParameterService
+from relaax.parameters.parameter_store import ParameterStore
+
+_log = logging.getLogger(__name__)
+
+#: How often a learner that waits for others looks whether the training is over.
+_LOOK_S = 0.1
+
+
+class Merging(Protocol):
+    """Adds gradients; statistics of filters, which travel behind them, are merged."""
+
+    def add(self, into: FloatVector, gradient: FloatVector) -> None:
+        """Add ``gradient`` to ``into``."""
+
+    def mean(self, total: FloatVector, count: int) -> FloatVector:
+        """Return the mean of the ``count`` gradients that were added to ``total``."""
+
+
+class Averager:
+    """Waits for a gradient of each learner, and applies their mean; many threads call it at once.
+
+    All gradients of a round are computed with the same parameters. A learner that does not come
+    within ``timeout_s`` is missing: its round goes on without it, and the next ones do not wait for
+    it. Its gradient, when it comes, is of parameters before; it is dropped, and counted, and the
+    learner is waited for again. The statistics of ``filters`` behind gradients are merged.
+    """
+
+    def __init__(
+        self, store: ParameterStore, learners: int, timeout_s: float, filters: Merging
+    ) -> None:
+        self._store = store
+        self._filters = filters
+        self._learners = learners
+        #: May be changed at any time.
+        self.timeout_s = timeout_s
+        self._changed = threading.Condition()
+        self._expected = learners
+        self._round = 0
+        self._sum: FloatVector | None = None
+        self._count = 0
+        #: Gradients that came too late.
+        self.late = 0
+
+    def contribute(self, gradient: FloatVector, version: int) -> None:
+        """Add ``gradient`` [size], of the parameters ``version``; return when it is applied.
+
+        ValueError for another size, and for a gradient that is not finite. At once, and for
+        nothing, where the training is over.
+        """
+        self._store.require_fitting(gradient)
+        with self._changed:
+            if version != self._store.version:
+                self.late += 1
+                self._expected = min(self._expected + 1, self._learners)
+                return
+            if self._sum is None:
+                self._sum = gradient.copy()
+            else:
+                self._filters.add(self._sum, gradient)
+            self._count += 1
+            if self._count >= self._expected:
+                self._finish()
+            else:
+                self._wait_for_others()
+
+    def _wait_for_others(self) -> None:
+        mine, deadline = self._round, time.monotonic() + self.timeout_s
+        while self._round == mine and not self._store.is_over:
+            if time.monotonic() >= deadline:
+                _log.warning(
+                    "going on with %d of %d learners: no others came within %g s",
+                    self._count,
+                    self._expected,
+                    self.timeout_s,
+                )
+                self._expected = self._count
+                self._finish()
+                return
+            self._changed.wait(_LOOK_S)
+
+    def _finish(self) -> None:
+        """Apply the mean of what has come, and begin the next round."""
+        if self._sum is not None:
+            self._store.apply(self._filters.mean(self._sum, self._count), steps=0)
+        self._sum, self._count = None, 0
+        self._round += 1
+        self._changed.notify_all()
+
+
+class AveragingService(ParameterService):
+    """The bridge's end at the parameter server, where gradients are averaged over learners."""
+
+    def __init__(self, store: ParameterStore, metrics: Metrics, averager: Averager) -> None:
+        super().__init__(store, metrics)
+        self._averager = averager
+
+    def synchronize(
+        self, gradients: FloatVector, steps: int, computed_with: Version | None = None
+    ) -> Values:
+        """Wait for the gradients of the other learners; return the parameters behind them."""
+        version = self._store.version if computed_with is None else computed_with.number
+        late = self._averager.late
+        self._averager.contribute(gradients, version)
+        if self._averager.late != late:
+            self._metrics.scalar("parameter server/late gradients", self._averager.late)
+        self._store.increment_global_t(steps)
+        return self.get_values(computed_with)

@@ -1,0 +1,229 @@
+"""The global parameters, shared by the threads that answer workers."""
+
+import math
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.algorithm_base import Checkpoint, FloatVector
+from relaax.parameters.optimizers.optimizer import Optimizer, Slots
+from relaax.parameters.schedule import Remembered
+
+
+class StoredSlice:
+    """A ``Slice`` whose numbers are those of a store.
+
+    ``save`` and ``restore`` turn the store into a checkpoint, and back. Updates must not be applied
+    by anything else.
+    """
+
+    def __init__(
+        self,
+        store: "ParameterStore",
+        begin: int,
+        end: int,
+        size: int,
+        save: Callable[[], Checkpoint],
+        restore: Callable[[Checkpoint, str], None],
+    ) -> None:
+        self.begin, self.end, self.size = begin, end, size
+        self._store = store
+        self._save = save
+        self._restore = restore
+
+    def require_fitting(self, gradient: FloatVector) -> None:
+        """See ``Slice``."""
+        self._store.require_fitting(gradient)
+
+    def apply(self, gradient: FloatVector, steps: int) -> tuple[int, int] | None:
+        """See ``Slice``."""
+        before = self._store.version
+        number, global_t = self._store.apply(gradient, steps)
+        return None if number == before else (number, global_t - steps)
+
+    def follow(self, gradient: FloatVector, global_t: int, steps: int) -> int:
+        """See ``Slice``."""
+        return self._store.follow(gradient, global_t, steps)
+
+    def read(self) -> tuple[FloatVector, int, int]:
+        """See ``Slice``."""
+        return self._store.read()
+
+    def begin_with(self, vector: FloatVector, number: int, global_t: int) -> None:
+        """See ``Slice``."""
+        self._store.reset(vector, number, global_t)
+
+    def checkpoint(self) -> Checkpoint:
+        """See ``Slice``."""
+        return self._save()
+
+    def restore(self, checkpoint: Checkpoint, location: str) -> None:
+        """See ``Slice``."""
+        self._restore(checkpoint, location)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A consistent copy of the state at one version."""
+
+    #: float32 [size], read-only.
+    parameters: FloatVector
+    #: What the optimiser remembers, by name, read-only.
+    slots: Slots
+    global_t: int
+    version: int
+
+
+class ParameterStore:
+    """One flat vector, its optimiser, the global step and the version.
+
+    Every method may be called by many threads at once. An update is applied whole or not at all,
+    and a reader never sees half of one.
+    """
+
+    def __init__(
+        self, parameters: FloatVector, optimizer: Optimizer, learning_rate: Callable[[int], float]
+    ) -> None:
+        self._parameters = parameters.astype(np.float32)
+        self._optimizer = optimizer
+        self._learning_rate = learning_rate
+        #: What a checkpoint remembers of how it changes.
+        self._remembered = learning_rate if isinstance(learning_rate, Remembered) else None
+        self._global_t = 0
+        self._version = 0
+        self._published: FloatVector | None = None
+        self._is_frozen = False
+        self._last_step = math.inf
+        self._lock = threading.Lock()
+
+    @property
+    def global_t(self) -> int:
+        """Environment steps of all agents together."""
+        return self._global_t
+
+    @property
+    def version(self) -> int:
+        """Number of applied updates."""
+        return self._version
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing changes any more."""
+        return self._is_frozen or self._global_t >= self._last_step
+
+    def increment_global_t(self, steps: int) -> int:
+        """Add ``steps`` and return the sum."""
+        with self._lock:
+            if not self.is_over:
+                self._global_t += steps
+            return self._global_t
+
+    def end_at(self, last_step: float) -> None:
+        """Change nothing once the global step has reached ``last_step``.
+
+        What comes after the last update depends on how fast the processes are, and is no part of
+        the result.
+        """
+        self._last_step = last_step
+
+    def freeze(self) -> None:
+        """Change nothing from now on: updates and steps are accepted and ignored."""
+        with self._lock:
+            self._is_frozen = True
+
+    def keep(self, begin: int, end: int) -> None:
+        """Hold no more than the entries [begin, end), before any update.
+
+        ValueError where these cannot be moved alone.
+        """
+        size = self._parameters.size
+        self._optimizer = self._optimizer.part(begin, end, size)
+        self._parameters = self._parameters[begin:end].copy()
+        self._published = None
+
+    def reset(self, parameters: FloatVector, version: int, global_t: int) -> None:
+        """Take other parameters [size], and let the optimiser begin anew."""
+        with self._lock:
+            self._parameters[:] = parameters
+            size = self._parameters.size
+            self._optimizer = self._optimizer.part(0, size, size)
+            self._version, self._global_t = version, global_t
+            self._published = None
+
+    def follow(self, gradient: FloatVector, global_t: int, steps: int) -> int:
+        """Apply ``gradient`` [size] at a learning rate and a global step that another store had.
+
+        Return the version. The steps behind the gradient are counted.
+        """
+        with self._lock:
+            self._optimizer.apply(self._parameters, gradient, self._learning_rate(global_t))
+            self._global_t = global_t + steps
+            self._version += 1
+            self._published = None
+            return self._version
+
+    def apply(self, gradient: FloatVector, steps: int) -> tuple[int, int]:
+        """Apply ``gradient`` [size], count its steps; return version and global step after it.
+
+        ValueError for another size, and for a gradient that is not finite: one NaN would spoil
+        the parameters of all workers.
+        """
+        self.require_fitting(gradient)
+        with self._lock:
+            if self.is_over:
+                return self._version, self._global_t
+            rate = self._learning_rate(self._global_t)
+            self._optimizer.apply(self._parameters, gradient, rate)
+            self._global_t += steps
+            self._version += 1
+            self._published = None
+            return self._version, self._global_t
+
+    def require_fitting(self, gradient: FloatVector) -> None:
+        """Raise ValueError unless ``gradient`` has the parameters' size and is finite."""
+        if gradient.shape != self._parameters.shape:
+            raise ValueError(
+                f"the gradient has shape {gradient.shape}, "
+                f"the parameters {self._parameters.shape}: do all servers read one configuration?"
+            )
+        if not np.isfinite(gradient).all():
+            raise ValueError("the gradient is not finite")
+
+    def read(self) -> tuple[FloatVector, int, int]:
+        """Return parameters (float32 [size], read-only), version and global step, which agree."""
+        with self._lock:
+            if self._published is None:
+                self._published = frozen_copy(self._parameters)
+            return self._published, self._version, self._global_t
+
+    def snapshot(self) -> Snapshot:
+        """Return what a checkpoint holds."""
+        with self._lock:
+            return Snapshot(
+                parameters=frozen_copy(self._parameters),
+                slots={name: frozen_copy(slot) for name, slot in self._optimizer.slots().items()}
+                | ({} if self._remembered is None else self._remembered.slots()),
+                global_t=self._global_t,
+                version=self._version,
+            )
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go on from ``snapshot``."""
+        with self._lock:
+            if self._remembered is not None:
+                self._remembered.restore(snapshot.slots, snapshot.global_t)
+            self._parameters[:] = snapshot.parameters
+            for name, slot in self._optimizer.slots().items():
+                slot[:] = snapshot.slots[name]
+            self._global_t = snapshot.global_t
+            self._version = snapshot.version
+            self._published = None
+
+
+def frozen_copy(vector: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return a read-only copy that lies in bytes, ready to be sent as it is."""
+    return np.frombuffer(vector.tobytes(), vector.dtype)

@@ -1,0 +1,11 @@
+"""The parameter-server process: runs an algorithm's parameter server and watches its training.
+
+``main``              the command ``relaax-parameter-server``
+``wiring``            puts its parts together
+``training_monitor``  the main loop: progress, checkpoints, the end of the training
+``standstill``        why a training makes no progress: which part waits for which
+``replica``           a copy of a parameter server, for more workers than one can answer
+``shards``            one parameter server in several processes
+``progress``          the progress line
+``return_curve``      the mean return over the steps, kept beside the checkpoints
+"""

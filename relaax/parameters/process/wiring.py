@@ -1,0 +1,314 @@
+"""Puts a parameter server together: the one place that reads its configuration."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import TypeAlias
+
+from relaax.algorithm_base import BridgeBase, ParameterServerBase, RunningParameterServer
+from relaax.checkpoints import BlobStore, CheckpointSaver, Restore
+from relaax.checkpoints.aws import object_key, s3_client
+from relaax.checkpoints.checkpoint_place import saver_of, store_of
+from relaax.configuration import ParameterServerConfiguration
+from relaax.configuration.algorithm_loader import Algorithm, load_algorithm, make_config
+from relaax.errors import ConfigurationError
+from relaax.parameters import BridgeControl
+from relaax.parameters.process.progress import TrainingProgress
+from relaax.parameters.process.return_curve import PlotLabels, ReturnCurve
+from relaax.parameters.process.shards.wiring import first_shard
+from relaax.parameters.process.standstill import Standstill
+from relaax.parameters.process.training_monitor import TrainingMonitor
+from relaax.parameters.sender_totals import SenderTotals
+from relaax.processes.directory_lock import owned
+from relaax.telemetry.metrics import (
+    CONNECTIONS_OF,
+    ENVIRONMENTS_OF,
+    EVALUATION_REWARD,
+    OF_CLIENT,
+    OF_EVALUATING_CLIENT,
+    Metrics,
+)
+from relaax.telemetry.operators import OperatorPort, SaveRecord, counter, gauge
+from relaax.telemetry.operators.families import Metric, gauges
+from relaax.telemetry.training import (
+    ClientMetricLimits,
+    EpisodeReturns,
+    EvaluationScores,
+    EventWriter,
+    RunRecord,
+    S3Mirror,
+    SeveralMetrics,
+    WandbWriter,
+    WorkerCount,
+    describe_run,
+)
+
+#: A value that has not been stored again for so long is not shown: it may not hold any more.
+FORGOTTEN_AFTER_S = 300.0
+
+#: Not shown: clients choose such names, or a worker's is part of them. Each name is a time series
+#: that Prometheus keeps.
+_WITHOUT = (OF_CLIENT, OF_EVALUATING_CLIENT, ENVIRONMENTS_OF, CONNECTIONS_OF)
+
+_log = logging.getLogger(__name__)
+
+#: How often what a learner has published is saved between checkpoints, by the place: S3 takes a fee
+#: for each object.
+PUBLISHED_INTERVAL_S = 1.0
+
+PUBLISHED_INTERVAL_AT_S3_S = 30.0
+
+#: How often it is written to S3 how far the metrics of a run are.
+RECORD_INTERVAL_AT_S3_S = 60.0
+
+#: How many of the latest evaluations the progress line shows the mean of.
+EVALUATIONS_SHOWN = 20
+
+
+class NewestScalars(Metrics):
+    """Keeps the last value of each scalar, whoever stored it. For several threads."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._values: dict[str, tuple[float, float]] = {}
+
+    def scalar(self, name: str, y: float, x: float | None = None) -> None:
+        """Keep ``y`` in the place of the value before."""
+        if not name.startswith(_WITHOUT):
+            with self._lock:
+                self._values[name] = (float(y), self._clock())
+
+    def figures(self) -> Iterable[Metric]:
+        """Return the values that were stored lately, by name."""
+        oldest = self._clock() - FORGOTTEN_AFTER_S
+        with self._lock:
+            self._values = {
+                name: (value, at) for name, (value, at) in self._values.items() if at >= oldest
+            }
+            values = {name: value for name, (value, _) in self._values.items()}
+        means = "The newest value of each metric that TensorBoard shows"
+        return [gauges("scalar", means, "name", values)]
+
+
+def figures(parameter_server: ParameterServerBase, progress: TrainingProgress) -> Iterable[Metric]:
+    """Yield how a training is; what is not known is left out."""
+    yield gauge("global_step", "Environment steps of all agents together", progress.global_t)
+    updates = parameter_server.updates()
+    if updates is not None:
+        yield counter("updates", "Updates of the parameters, of earlier starts too", updates)
+    yield gauge("steps_per_second", "The same in the last seconds", progress.steps_per_s)
+    for name, means, value in (
+        ("last_global_step", "The global step at which the training is over", progress.last_t),
+        ("mean_return", "Mean return of the latest episodes", progress.mean_return),
+        ("goal_return", "The mean return at which the training is over", progress.goal_return),
+        ("mean_evaluation", "Mean return of the latest evaluations", progress.mean_evaluation),
+        ("training_environments", "Environments of all RLX servers", progress.environments),
+        ("training_connections", "Connections of all RLX servers", progress.connections),
+    ):
+        if value is not None:
+            yield gauge(name, means, value)
+
+
+#: Listens at an address.
+_OpenPort: TypeAlias = Callable[[str], RunningParameterServer]
+
+#: Answers the callers of a bridge.
+Listen: TypeAlias = Callable[[BridgeBase], RunningParameterServer]
+
+
+def training_monitor(
+    configuration: ParameterServerConfiguration,
+    resources: ExitStack,
+    operators: OperatorPort,
+    listen: Listen | None = None,
+) -> TrainingMonitor:
+    """Wire the parts together; ``resources`` will close them, and ``operators`` see them.
+
+    ``listen`` takes the place of the port for workers.
+    """
+    options = configuration.options
+    algorithm = load_algorithm(configuration.algorithm.directory)
+    config = make_config(algorithm, configuration.algorithm)
+    global_step = _GlobalStep()
+    resources.enter_context(owned(options.checkpoint_dir, "relaax-parameter-server"))
+    place = options.checkpoint_dir, options.checkpoint_aws_s3
+    store = store_of(*place, options.aws)
+    writer = _metrics(configuration, global_step, store, resources, operators)
+    returns = EpisodeReturns(writer, options.goal_episodes)
+    environments = WorkerCount(returns, ENVIRONMENTS_OF)
+    connections = WorkerCount(environments, CONNECTIONS_OF)
+    evaluations = EpisodeReturns(connections, EVALUATIONS_SHOWN, EVALUATION_REWARD)
+    senders = SenderTotals()
+    kept = options.checkpoints_to_keep, options.keep_best
+    saver = saver_of(store, *kept, options.restore, returns.earned, senders)
+    standstill = Standstill(
+        evaluations, algorithm.has_learner, config.rollout_steps(), config.learns()
+    )
+    metrics: Metrics = standstill
+    if isinstance(saver, CheckpointSaver):
+        metrics = EvaluationScores(metrics, saver.scores.add)
+        resources.callback(saver.close)
+    parameter_server: ParameterServerBase = algorithm.ParameterServer(config, saver, metrics)
+    resources.callback(parameter_server.close)
+    saves = SaveRecord(options.checkpoint_interval)
+    open_port: _OpenPort = partial(_open_port, algorithm, parameter_server, senders)
+    if listen is not None:
+        service = parameter_server.bridge()
+        open_port = lambda _: listen(service)  # noqa: E731 - the address is not used
+    elif options.shard is not None:
+        first = first_shard(algorithm, parameter_server, options.shard, saver, saves, senders)
+        parameter_server, open_port = first, first.listen
+        operators.ready_if(first.missing)
+    global_step.parameter_server = parameter_server
+    _log.info("looking for a checkpoint in %s", parameter_server.checkpoint_location())
+    parameter_server.restore_latest_checkpoint()
+    _log.info("global step is %d", parameter_server.global_t())
+    if parameter_server.global_t() > 0:
+        where = parameter_server.checkpoint_location()
+        print(f"restored global step {parameter_server.global_t():,} from {where}", flush=True)
+    global_step.go_on()
+    curve = None if store is None else ReturnCurve(store, _labels(configuration))
+    if curve is not None:
+        curve.restore(parameter_server.global_t())
+    monitor = TrainingMonitor(
+        parameter_server,
+        _listening(open_port, str(options.place)),
+        returns,
+        writer,
+        goal_return=options.goal_return,
+        checkpoint_interval_s=options.checkpoint_interval,
+        published_interval_s=(
+            PUBLISHED_INTERVAL_S
+            if options.checkpoint_aws_s3 is None
+            else PUBLISHED_INTERVAL_AT_S3_S
+        ),
+        keeps_serving=options.keep_serving,
+        environments=environments,
+        connections=connections,
+        evaluations=evaluations,
+        curve=curve,
+        saves=saves,
+        senders=senders,
+        standstill=standstill,
+        on_step_back=global_step.go_on,
+    )
+    operators.show(lambda: figures(parameter_server, monitor.progress()))
+    operators.show(standstill.figures)
+    operators.note(lambda: standstill.said)
+    if store is not None:
+        operators.show(saves.figures)
+    operators.begin()
+    return monitor
+
+
+def _open_port(
+    algorithm: Algorithm, parameter_server: ParameterServerBase, senders: SenderTotals, address: str
+) -> RunningParameterServer:
+    control = algorithm.BridgeControl
+    own = BridgeControl(senders) if control is BridgeControl else control()
+    return own.start_parameter_server(address, parameter_server.bridge())
+
+
+def _listening(open_port: _OpenPort, address: str) -> RunningParameterServer:
+    try:
+        return open_port(address)
+    except OSError as error:
+        raise ConfigurationError(f"--bind: {error}") from error
+
+
+class _GlobalStep:
+    """The step at which metrics are stored.
+
+    The metrics are made before the parameter server that counts the steps; until then it is 0.
+    """
+
+    parameter_server: ParameterServerBase | None = None
+
+    def __init__(self) -> None:
+        self._on_beginning: list[Callable[[int], None]] = []
+
+    def __call__(self) -> int:
+        return 0 if self.parameter_server is None else self.parameter_server.global_t()
+
+    def on_beginning(self, call: Callable[[int], None]) -> None:
+        """Let ``call`` be called with the step that the training goes on from."""
+        self._on_beginning.append(call)
+
+    def go_on(self) -> None:
+        """Take note that the training goes on from the step that it has now."""
+        for call in self._on_beginning:
+            call(self())
+
+
+def _labels(configuration: ParameterServerConfiguration) -> PlotLabels:
+    options = configuration.options
+    return PlotLabels(configuration.run_name, options.goal_episodes, options.goal_return)
+
+
+def _metrics(
+    configuration: ParameterServerConfiguration,
+    global_step: _GlobalStep,
+    store: BlobStore | None,
+    resources: ExitStack,
+    operators: OperatorPort,
+) -> ClientMetricLimits:
+    options = configuration.options
+    places: list[Metrics] = []
+    if operators.is_open:
+        newest = NewestScalars()
+        operators.show(newest.figures)
+        places.append(newest)
+    if options.metrics_dir is not None:
+        places.append(_event_files(configuration, options.metrics_dir, global_step, resources))
+    elif options.metrics_aws_s3 is not None:
+        raise ConfigurationError("--metrics-aws-s3 needs --metrics-dir, whose files it copies")
+    if options.wandb_project is not None:
+        wandb = WandbWriter(
+            options.wandb_project,
+            configuration.run_name,
+            global_step,
+            configuration.algorithm.parameters,
+            options.metrics_dir,
+            RunRecord(
+                store,
+                is_new=not Restore.parse(options.restore).is_latest,
+                interval_s=0.0 if options.checkpoint_aws_s3 is None else RECORD_INTERVAL_AT_S3_S,
+            ),
+        )
+        resources.callback(wandb.close)
+        places.append(wandb)
+    limited = ClientMetricLimits(
+        SeveralMetrics(places), options.max_client_metric_names, options.max_client_metric_rate
+    )
+    operators.show(limited.figures)
+    return limited
+
+
+def _event_files(
+    configuration: ParameterServerConfiguration,
+    metrics_dir: Path,
+    global_step: _GlobalStep,
+    resources: ExitStack,
+) -> Metrics:
+    options = configuration.options
+    directory = metrics_dir / configuration.run_name
+    written = options.model_dump(by_alias=True, exclude_unset=True)
+    algorithm = configuration.algorithm
+    description = describe_run(
+        written, configuration.rlx_server, algorithm.directory.name, algorithm.parameters
+    )
+    writer = EventWriter(directory, global_step, description)
+    global_step.on_beginning(writer.begin)
+    if options.metrics_aws_s3 is not None:
+        s3 = options.metrics_aws_s3
+        client = s3_client(options.aws)
+        key = object_key(s3.key, configuration.run_name)
+        mirror = S3Mirror(directory, client, s3.bucket, key)
+        resources.callback(mirror.close)
+    resources.callback(writer.close)
+    return writer

@@ -1,0 +1,376 @@
+"""The parameter server's end of the bridge."""
+
+import logging
+import secrets
+import sys
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple, NoReturn, Protocol, TypeVar
+
+import grpc
+import numpy as np
+
+from relaax.algorithm_base import (
+    Evaluations,
+    GradientSink,
+    Lineage,
+    Metrics,
+    Phase,
+    Publication,
+    PublishedInfo,
+    Publisher,
+    StepCounter,
+    Values,
+    VariableSource,
+    Version,
+    Wanted,
+)
+from relaax.errors import NotContinued, ParameterServerAway
+from relaax.net.refusals import address_of, unary
+from relaax.parameters import bridge_pb2, bridge_pb2_grpc
+from relaax.parameters.gate import Gate
+from relaax.parameters.places import Places
+from relaax.parameters.sender_totals import CountedSteps, SenderTotals, require_possible
+from relaax.parameters.traffic import Traffic
+from relaax.parameters.vectors import GRADIENTS, PUBLICATIONS, SERVICE_NAME, VALUES, WithVector
+from relaax.telemetry.kept_counts import KeptCounts
+from relaax.telemetry.throttled_log import FailureLog, in_words
+
+#: Who has not asked for so long is gone: RLX servers ask twice a second, learners more often.
+LATELY_S = 5.0
+
+_log = logging.getLogger(__name__)
+
+_PHASES = {
+    Phase.TRAINING: bridge_pb2.Status.TRAINING,
+    Phase.SERVING: bridge_pb2.Status.SERVING,
+    Phase.CLOSING: bridge_pb2.Status.CLOSING,
+}
+
+_WANTED = {
+    bridge_pb2.Query.INFO: Wanted.INFO,
+    bridge_pb2.Query.PARAMETER: Wanted.PARAMETER,
+    bridge_pb2.Query.BOTH: Wanted.BOTH,
+}
+
+#: One that is about to stop waits so long for calls: far longer than any takes but that of a
+#: learner which waits for others. These are refused by then, so that it would wait in vain.
+CALL_S = 1.0
+
+#: A checkpoint keeps the learner's count of its steps in 64 bits, one of them for the sign.
+_MOST_ITERATIONS = 2**63 - 1
+
+#: Environments of one RLX server.
+_MOST_PLACES = 65_536
+
+_NOTHING = np.zeros(0, np.float32)
+
+
+class _Told(NamedTuple):
+    phase: Phase
+    at: float
+
+
+class Listeners:
+    """Remembers what callers were told last. For several threads."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        #: By caller, those who asked last at the end.
+        self._told: OrderedDict[str, _Told] = OrderedDict()
+
+    def tell(self, caller: str, phase: Phase) -> None:
+        """Take note that a caller is told a phase."""
+        with self._lock:
+            self._told[caller] = _Told(phase, self._clock())
+            self._told.move_to_end(caller)
+            self._forget()
+
+    def all_know(self, phase: Phase) -> bool:
+        """Return whether all who asked lately were told this phase."""
+        with self._lock:
+            self._forget()
+            return all(told.phase is phase for told in self._told.values())
+
+    def _forget(self) -> None:
+        oldest = self._clock() - LATELY_S
+        while self._told and next(iter(self._told.values())).at < oldest:
+            self._told.popitem(last=False)
+
+
+Reply = TypeVar("Reply")
+
+
+class Service(StepCounter, VariableSource, GradientSink, Publisher, Protocol):
+    """The roles that a parameter server plays for workers and learners; see ``BridgeBase``."""
+
+    def fetch(self, wanted: Wanted, known_hash: str) -> Publication:
+        """Return what was published last, as far as it is wanted."""
+
+    def evaluations(self, after: int) -> Evaluations:
+        """Return the scores of evaluations behind the first ``after``."""
+
+    def metrics(self) -> Metrics:
+        """Return where the workers' scalars go."""
+
+
+class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type: ignore[misc]
+    """Turns gRPC messages into calls of an algorithm's service, and back.
+
+    It knows what survives a restart and what does not: a version of another incarnation is no
+    version here, and a gradient computed with one is refused: the caller sees that the values it
+    gets are of another incarnation.
+
+    ``missing`` says in words what keeps gradients from being applied, if anything does. ``senders``
+    remember whose steps were counted.
+
+    An exception of the service is logged with its traceback, once for each line of code that raises
+    it and each way to it, and with the caller's address. The caller gets its type and message.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        missing: Callable[[], str] = str,
+        senders: SenderTotals | None = None,
+    ) -> None:
+        self.phase = Phase.TRAINING
+        self._service = service
+        self._missing = missing
+        #: Steps without a gradient, since the start; a reader may outlive this process.
+        self._kept = KeptCounts(["counted"]).row()
+        self._steps = CountedSteps(service.add, partial(self._kept.add, "counted"), senders)
+        self._gate = Gate()
+        self._places = Places()
+        self._listeners = Listeners()
+        self._incarnation = secrets.randbits(63) + 1
+        self._began_with = _step_of(service)
+        self._failures = FailureLog(_log)
+        self._traffic = Traffic(service.metrics)
+
+    def IncrementGlobalT(  # noqa: N802
+        self, request: bridge_pb2.Steps, context: grpc.ServicerContext
+    ) -> bridge_pb2.GlobalStep:
+        """Count environment steps."""
+        return self._answer(context, lambda: bridge_pb2.GlobalStep(global_t=self._count(request)))
+
+    def ApplyGradients(  # noqa: N802
+        self, request: WithVector[bridge_pb2.Gradients], context: grpc.ServicerContext
+    ) -> WithVector[bridge_pb2.Values]:
+        """Apply a gradient, count its steps, and return newer values if they are wanted."""
+        return self._answer(context, lambda: self._apply(request))
+
+    def GetValues(  # noqa: N802
+        self, request: bridge_pb2.Known, context: grpc.ServicerContext
+    ) -> WithVector[bridge_pb2.Values]:
+        """Return the values, or "not modified"."""
+        return self._answer(context, lambda: self._get_values(request))
+
+    def Publish(  # noqa: N802
+        self, request: WithVector[bridge_pb2.Publication], context: grpc.ServicerContext
+    ) -> bridge_pb2.Published:
+        """Serve other values from now on."""
+        return self._answer(context, lambda: self._publish(request))
+
+    def Fetch(  # noqa: N802
+        self, request: bridge_pb2.Query, context: grpc.ServicerContext
+    ) -> WithVector[bridge_pb2.Publication]:
+        """Return what was published last, as far as it is asked for."""
+        return self._answer(context, lambda: self._fetch(request))
+
+    def GetEvaluations(  # noqa: N802
+        self, request: bridge_pb2.EvaluationQuery, context: grpc.ServicerContext
+    ) -> bridge_pb2.Evaluations:
+        """Return the scores of evaluations that the caller does not have."""
+        return self._answer(context, lambda: self._evaluations(request))
+
+    def StoreScalarMetric(  # noqa: N802
+        self, request: bridge_pb2.ScalarMetrics, context: grpc.ServicerContext
+    ) -> bridge_pb2.Nothing:
+        """Hand scalars to the metrics of the parameter server."""
+        return self._answer(context, lambda: self._store(request))
+
+    def GetStatus(  # noqa: N802
+        self, request: bridge_pb2.Nothing, context: grpc.ServicerContext
+    ) -> bridge_pb2.Status:
+        """Say whether the training goes on."""
+        return self._answer(context, lambda: self._status(context.peer()))
+
+    def GetPlaces(  # noqa: N802
+        self, request: bridge_pb2.Environments, context: grpc.ServicerContext
+    ) -> bridge_pb2.Places:
+        """Say which place each environment of the caller has."""
+        return self._answer(context, lambda: self._placed(request))
+
+    def refuse_calls(self) -> None:
+        """Answer no more calls: what they bring would not be saved. Callers call again."""
+        late = self._gate.close(CALL_S)
+        if late:
+            _log.warning("%d calls take too long to wait for: what they bring may be lost", late)
+
+    def all_know_the_phase(self) -> bool:
+        """Return whether all who asked for it lately have been told the phase that it is now."""
+        return self._listeners.all_know(self.phase)
+
+    def _status(self, caller: str) -> bridge_pb2.Status:
+        phase = self.phase
+        status = bridge_pb2.Status(
+            phase=_PHASES[phase],
+            global_t=self._service.add(0),
+            incarnation=self._incarnation,
+            began_with=self._began_with,
+            away=self._missing(),
+        )
+        self._listeners.tell(caller, phase)
+        return status
+
+    def _placed(self, request: bridge_pb2.Environments) -> bridge_pb2.Places:
+        if len(request.numbers) > _MOST_PLACES:
+            raise ValueError(f"{len(request.numbers)} places are asked for, {_MOST_PLACES} at most")
+        return bridge_pb2.Places(places=self._places.of(request.holder, request.numbers))
+
+    def _answer(self, context: grpc.ServicerContext, call: Callable[[], Reply]) -> Reply:
+        """Return what ``call`` returns; what it raises is logged, and the answer."""
+        try:
+            with self._gate.passing():
+                return call()
+        except ParameterServerAway as error:  # of a replica, or at the end: try again
+            context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
+            raise AssertionError("abort raises") from error
+        except NotContinued as error:  # the caller says it, and nothing is wrong here
+            _log.warning("a call from %s is refused: %s", address_of(context), error)
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+            raise AssertionError("abort raises") from error
+        except Exception as error:  # whatever an algorithm's own code raises
+            self._failures.add(f"a call from {address_of(context)}", error)
+            _refuse(context, error)
+
+    def _count(self, request: bridge_pb2.Steps) -> int:
+        global_t = self._steps.count(request.count, request.sender, request.total)
+        sys.audit("relaax.parameters.counted")
+        return global_t
+
+    def _evaluations(self, request: bridge_pb2.EvaluationQuery) -> bridge_pb2.Evaluations:
+        found = self._service.evaluations(request.after)
+        iterations, scores = zip(*found.scores, strict=True) if found.scores else ((), ())
+        return bridge_pb2.Evaluations(count=found.count, iterations=iterations, scores=scores)
+
+    def _store(self, request: bridge_pb2.ScalarMetrics) -> bridge_pb2.Nothing:
+        metrics = self._service.metrics()
+        for metric in request.metrics:
+            metrics.scalar(metric.name, metric.y, metric.x if metric.HasField("x") else None)
+        return bridge_pb2.Nothing()
+
+    def _apply(self, request: WithVector[bridge_pb2.Gradients]) -> WithVector[bridge_pb2.Values]:
+        self._traffic.received("gradients", request.vector)
+        fields, computed_with = request.fields, None
+        require_possible(fields.steps)
+        if fields.HasField("computed_with"):
+            computed_with = self._version_of(fields.computed_with)
+            if computed_with is None:
+                return self._values_message(self._service.get())
+        gradients = _NOTHING if request.vector is None else request.vector
+        sys.audit("relaax.parameters.apply")
+        values = self._service.apply(gradients, fields.steps, computed_with)
+        sys.audit("relaax.parameters.applied")
+        if not fields.want_values:
+            return WithVector(bridge_pb2.Values(incarnation=self._incarnation), None)
+        return self._values_message(values)
+
+    def _get_values(self, request: bridge_pb2.Known) -> WithVector[bridge_pb2.Values]:
+        self._traffic.received("reads")
+        return self._values_message(self._service.get(self._version_of(request)))
+
+    def _publish(self, request: WithVector[bridge_pb2.Publication]) -> bridge_pb2.Published:
+        self._traffic.received("publishes", request.vector)
+        info = request.fields.info
+        for step in (info.iteration, request.fields.lineage.holds, request.fields.lineage.resumes):
+            if step > _MOST_ITERATIONS:
+                raise ValueError(f"iteration {step} is above {_MOST_ITERATIONS}")
+        vector = _NOTHING if request.vector is None else request.vector
+        shown = request.fields.lineage
+        lineage = Lineage(shown.training, shown.holds, shown.resumes, shown.afresh)
+        published = self._service.publish_values(vector, info.iteration, info.message, lineage)
+        return published_message(published)
+
+    def _fetch(self, request: bridge_pb2.Query) -> WithVector[bridge_pb2.Publication]:
+        wanted = _WANTED.get(request.what)
+        if wanted is None:
+            raise ValueError("a query asks for INFO, PARAMETER or BOTH")
+        self._traffic.received(f"fetches of {wanted.value}")
+        found = self._service.fetch(wanted, request.hash)
+        self._traffic.sent(found.vector)
+        info = None if found.info is None else published_message(found.info)
+        return WithVector(bridge_pb2.Publication(info=info, hash=found.hash), found.vector)
+
+    def _version_of(self, known: bridge_pb2.Known) -> Version | None:
+        if known.incarnation != self._incarnation:
+            return None
+        return Version(known.version, known.incarnation)
+
+    def _values_message(self, values: Values) -> WithVector[bridge_pb2.Values]:
+        self._traffic.sent(values.vector)
+        fields = bridge_pb2.Values(
+            incarnation=self._incarnation,
+            version=values.version.number,
+            global_t=values.global_t,
+            age=values.age_s,
+        )
+        return WithVector(fields, values.vector)
+
+
+def published_message(info: PublishedInfo) -> bridge_pb2.Published:
+    """Return what is known of values that were published as a message."""
+    return bridge_pb2.Published(
+        time=info.time,
+        iteration=info.iteration,
+        message=info.message,
+        hash=info.hash,
+        age=info.age_s,
+    )
+
+
+def method_handlers(servicer: ParameterServerServicer) -> grpc.GenericRpcHandler:
+    """Return what a gRPC server answers calls with.
+
+    As the generated ``add_ParameterServerServicer_to_server`` does, but for the vectors.
+    """
+    small = (
+        ("IncrementGlobalT", bridge_pb2.Steps, bridge_pb2.GlobalStep),
+        ("GetEvaluations", bridge_pb2.EvaluationQuery, bridge_pb2.Evaluations),
+        ("StoreScalarMetric", bridge_pb2.ScalarMetrics, bridge_pb2.Nothing),
+        ("GetStatus", bridge_pb2.Nothing, bridge_pb2.Status),
+        ("GetPlaces", bridge_pb2.Environments, bridge_pb2.Places),
+    )
+    handlers = {
+        name: unary(getattr(servicer, name), request.FromString, reply.SerializeToString)
+        for name, request, reply in small
+    }
+    handlers["GetValues"] = unary(servicer.GetValues, bridge_pb2.Known.FromString, VALUES.encode)
+    handlers["Publish"] = unary(
+        servicer.Publish, PUBLICATIONS.decode, bridge_pb2.Published.SerializeToString
+    )
+    handlers["Fetch"] = unary(servicer.Fetch, bridge_pb2.Query.FromString, PUBLICATIONS.encode)
+    handlers["ApplyGradients"] = unary(servicer.ApplyGradients, GRADIENTS.decode, VALUES.encode)
+    return grpc.method_handlers_generic_handler(SERVICE_NAME, handlers)
+
+
+def _step_of(service: StepCounter) -> int | None:
+    try:
+        return service.add(0)
+    except Exception:  # of an algorithm's own code, which says so to those that ask
+        return None
+
+
+def _refuse(context: grpc.ServicerContext, error: Exception) -> NoReturn:
+    is_about_the_call = isinstance(error, ValueError)
+    code = grpc.StatusCode.INVALID_ARGUMENT if is_about_the_call else grpc.StatusCode.INTERNAL
+    context.abort(
+        code,
+        f"{in_words(error)} (sent from {address_of(context)}; the log there has the traceback)",
+    )
+    raise AssertionError("abort raises")

@@ -1,0 +1,391 @@
+"""The worker's end of the bridge: calls, and metrics in batches."""
+
+import logging
+import queue
+import secrets
+import sys
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import grpc
+
+from relaax.algorithm_base import (
+    BridgeBase,
+    Evaluations,
+    FloatVector,
+    Lineage,
+    Phase,
+    Publication,
+    PublishedInfo,
+    Values,
+    Version,
+    Wanted,
+)
+from relaax.errors import BridgeError, ParameterServerAway, TokenRefused
+from relaax.net.channels import open_channel
+from relaax.net.reachability import LONGEST_PAUSE_S, Reachability, RetryPause
+from relaax.parameters import bridge_pb2, bridge_pb2_grpc
+from relaax.parameters.vectors import GRADIENTS, PUBLICATIONS, SERVICE_NAME, VALUES, WithVector
+from relaax.telemetry.metrics import Metrics
+
+_log = logging.getLogger(__name__)
+
+#: What a parameter server that is away or starting again answers.
+AWAY = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
+
+#: An RLX server that is started alone says so after this time.
+FIRST_WAIT_S = 2.0
+
+#: How long a learner waits for the parameter server when it publishes.
+PUBLISH_TIMEOUT_S = 5.0
+
+_PHASES = {
+    bridge_pb2.Status.TRAINING: Phase.TRAINING,
+    bridge_pb2.Status.SERVING: Phase.SERVING,
+    bridge_pb2.Status.CLOSING: Phase.CLOSING,
+}
+
+_WANTED = {
+    Wanted.INFO: bridge_pb2.Query.INFO,
+    Wanted.PARAMETER: bridge_pb2.Query.PARAMETER,
+    Wanted.BOTH: bridge_pb2.Query.BOTH,
+}
+
+
+class MetricsSender(Metrics):
+    """Collects scalars and hands them over in batches, on a thread of its own.
+
+    When the parameter server does not keep up or is away, the newest scalars are dropped and
+    counted: training never waits for its metrics.
+    """
+
+    def __init__(
+        self,
+        send: Callable[[bridge_pb2.ScalarMetrics], None],
+        interval_s: float = 0.5,
+        capacity: int = 10_000,
+    ) -> None:
+        self._send = send
+        self._interval_s = interval_s
+        self._queue: queue.Queue[bridge_pb2.ScalarMetric] = queue.Queue(capacity)
+        self._dropped = 0
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="metrics-sender", daemon=True)
+        self._thread.start()
+
+    def scalar(self, name: str, y: float, x: float | None = None) -> None:
+        """Queue a scalar; drop it when the queue is full. TypeError for ``y`` that is no number."""
+        metric = bridge_pb2.ScalarMetric(name=name, y=float(y), x=x)
+        try:
+            self._queue.put_nowait(metric)
+        except queue.Full:
+            self._dropped += 1
+
+    def close(self, deadline_s: float = 2.0) -> None:
+        """Send what is left, for at most ``deadline_s`` seconds."""
+        self._closing.set()
+        self._thread.join(deadline_s)
+
+    def _run(self) -> None:
+        while not self._closing.wait(self._interval_s):
+            self._flush()
+        self._flush()
+
+    def _flush(self) -> None:
+        batch = bridge_pb2.ScalarMetrics(metrics=self._drain())
+        if not batch.metrics:
+            return
+        try:
+            self._send(batch)
+        except Exception as error:  # whatever it is, a metric must not end the training
+            _log.debug("%d metrics were lost: %s", len(batch.metrics), error)
+        if self._dropped:
+            _log.warning("%d metrics were dropped: too many at once", self._dropped)
+            self._dropped = 0
+
+    def _drain(self) -> list[bridge_pb2.ScalarMetric]:
+        drained = []
+        while True:
+            try:
+                drained.append(self._queue.get_nowait())
+            except queue.Empty:
+                return drained
+
+
+class Bridge(BridgeBase):
+    """Calls a parameter server at ``host:port``; made after the fork, since gRPC has threads.
+
+    While the parameter server is away, a call for values waits for it, up to ``retry_for_s``
+    seconds, and raises ParameterServerAway then; a gradient is dropped instead, because it may have
+    been applied already. A gradient with a version from before a restart of the parameter server is
+    refused. Both are logged. BridgeError for a call that fails at the parameter server.
+    """
+
+    def __init__(
+        self, parameter_server_url: str, call_timeout_s: float = 10.0, retry_for_s: float = 600.0
+    ) -> None:
+        self._url = parameter_server_url
+        self._call_timeout_s = call_timeout_s
+        self._retry_for_s = retry_for_s
+        self._channel = open_channel(parameter_server_url)
+        self._reachability = Reachability(parameter_server_url)
+        self._stub = bridge_pb2_grpc.ParameterServerStub(self._channel)
+        self._apply_gradients = self._channel.unary_unary(
+            f"/{SERVICE_NAME}/ApplyGradients", GRADIENTS.encode, VALUES.decode
+        )
+        self._get_values = self._channel.unary_unary(
+            f"/{SERVICE_NAME}/GetValues", bridge_pb2.Known.SerializeToString, VALUES.decode
+        )
+        self._publish = self._channel.unary_unary(
+            f"/{SERVICE_NAME}/Publish", PUBLICATIONS.encode, bridge_pb2.Published.FromString
+        )
+        self._fetch = self._channel.unary_unary(
+            f"/{SERVICE_NAME}/Fetch", bridge_pb2.Query.SerializeToString, PUBLICATIONS.decode
+        )
+        self._metrics: MetricsSender | None = None
+        self._closed = threading.Event()
+        #: Steps that were counted, of which the parameter server knows by this sender.
+        self._sender = secrets.randbits(63) + 1
+        self._counted = 0
+        self._counting = threading.Lock()
+        #: Of each method.
+        self._pauses: defaultdict[Callable[..., Any], RetryPause] = defaultdict(
+            partial(RetryPause, _log)
+        )
+        #: What was answered last.
+        self._status: bridge_pb2.Status | None = None
+
+    def wait_at_most(self, seconds: float) -> None:
+        """Wait no longer than ``seconds`` for a parameter server that is away."""
+        self._retry_for_s = seconds
+
+    def increment_global_t(self, steps: int = 1) -> int:
+        """Add environment steps to the global step and return it.
+
+        They are counted once, also where an answer is lost and the call is repeated: by this, or by
+        the caller after a ParameterServerAway.
+        """
+        with self._counting:
+            total = self._counted + steps
+            request = bridge_pb2.Steps(count=steps, sender=self._sender, total=total)
+            reply: bridge_pb2.GlobalStep = self._with_retries(self._stub.IncrementGlobalT, request)
+            self._counted = total
+            return reply.global_t
+
+    def apply_gradients(self, gradients: FloatVector, computed_with: Version | None = None) -> None:
+        """Send one gradient; drop it with a warning when the parameter server is away."""
+        message = _gradients_message(gradients, 0, computed_with, want_values=False)
+        self._try_to_apply(message, computed_with)
+
+    def get_values(self, known: Version | None = None) -> Values:
+        """Return the values, without their vector when ``known`` is current."""
+        reply = self._with_retries(self._get_values, _known_message(known))
+        return _values_of(reply)
+
+    def synchronize(
+        self, gradients: FloatVector, steps: int, computed_with: Version | None = None
+    ) -> Values:
+        """Apply gradients, count their steps and return newer values, in one call."""
+        message = _gradients_message(gradients, steps, computed_with, want_values=True)
+        reply = self._try_to_apply(message, computed_with)
+        return self.get_values(computed_with) if reply is None else _values_of(reply)
+
+    def publish_values(
+        self, vector: FloatVector, iteration: int, message: str = "", lineage: Lineage | None = None
+    ) -> PublishedInfo:
+        """Serve ``vector`` [size] at the parameter server.
+
+        ParameterServerAway if it does not answer within some seconds: what is published later is
+        newer, so that a learner need not wait. A call that is refused at once takes some seconds
+        all the same: a learner that publishes after each step would make thousands.
+        """
+        info = bridge_pb2.Published(iteration=iteration, message=message)
+        shown = lineage or Lineage()
+        publication = WithVector(
+            bridge_pb2.Publication(
+                info=info,
+                lineage=bridge_pb2.Lineage(
+                    training=shown.training,
+                    holds=shown.holds,
+                    resumes=shown.resumes,
+                    afresh=shown.is_afresh,
+                ),
+            ),
+            vector,
+        )
+        try:
+            return _info_of(
+                self._publish(publication, timeout=PUBLISH_TIMEOUT_S, wait_for_ready=True)
+            )
+        except grpc.RpcError as error:
+            if error.code() is grpc.StatusCode.UNAVAILABLE:  # it may say so at once
+                self._closed.wait(LONGEST_PAUSE_S)
+            self._require_away(error)
+            raise ParameterServerAway(
+                f"parameter server {self._url} did not take what was published ({error.details()})"
+            ) from error
+
+    def fetch(self, wanted: Wanted, known_hash: str = "") -> Publication:
+        """Return what was published last, as far as it is wanted."""
+        query = bridge_pb2.Query(what=_WANTED[wanted], hash=known_hash)
+        reply = self._with_retries(self._fetch, query)
+        info = _info_of(reply.fields.info) if reply.fields.HasField("info") else None
+        return Publication(reply.vector, info, reply.fields.hash)
+
+    def metrics(self) -> Metrics:
+        """Return where scalars go: to the parameter server, in batches."""
+        if self._metrics is None:
+            self._metrics = MetricsSender(
+                lambda batch: self._stub.StoreScalarMetric(batch, timeout=self._call_timeout_s)
+            )
+        return self._metrics
+
+    def evaluations(self, after: int = 0) -> Evaluations:
+        """Return the scores of evaluations behind the first ``after``."""
+        query = bridge_pb2.EvaluationQuery(after=after)
+        reply: bridge_pb2.Evaluations = self._with_retries(self._stub.GetEvaluations, query)
+        return Evaluations(reply.count, list(zip(reply.iterations, reply.scores, strict=True)))
+
+    def phase(self) -> Phase:
+        """Return whether the training goes on; ParameterServerAway while a shard of it is away."""
+        reply: bridge_pb2.Status = self._with_retries(self._stub.GetStatus, bridge_pb2.Nothing())
+        self._note_status(reply)
+        phase = _PHASES.get(reply.phase, Phase.TRAINING)
+        if reply.away and phase is Phase.TRAINING:
+            raise ParameterServerAway(f"parameter server {self._url}: {reply.away}")
+        return phase
+
+    def places(self, environments: Sequence[int]) -> Sequence[int]:
+        """Return the places of environments among all of the training."""
+        request = bridge_pb2.Environments(holder=self._sender, numbers=environments)
+        reply: bridge_pb2.Places = self._with_retries(self._stub.GetPlaces, request)
+        return list(reply.places)
+
+    def close(self) -> None:
+        """Send the metrics that are left and close the channel; calls that wait end with it."""
+        self._closed.set()
+        if self._metrics is not None:
+            self._metrics.close()
+        self._channel.close()
+
+    def _note_status(self, status: bridge_pb2.Status) -> None:
+        """Say how many steps a parameter server has lost that has started again."""
+        before, self._status = self._status, status
+        is_known = status.HasField("began_with")
+        if before is None or before.incarnation == status.incarnation or not is_known:
+            return
+        lost = before.global_t - status.began_with
+        if lost > 0:
+            _log.warning(
+                "parameter server %s started again and went back from global step %d to %d: at "
+                "least %d steps are lost (--checkpoint-interval)",
+                self._url,
+                before.global_t,
+                status.began_with,
+                lost,
+            )
+
+    def _try_to_apply(
+        self, message: WithVector[bridge_pb2.Gradients], computed_with: Version | None
+    ) -> WithVector[bridge_pb2.Values] | None:
+        sys.audit("relaax.parameters.call")
+        try:
+            reply: WithVector[bridge_pb2.Values] = self._apply_gradients(
+                message, timeout=self._call_timeout_s
+            )
+        except grpc.RpcError as error:
+            self._require_away(error)
+            _log.warning(
+                "a gradient, which counts %d steps, may be lost: parameter server %s has not "
+                "confirmed it (%s)",
+                message.fields.steps,
+                self._url,
+                error.details(),
+            )
+            return None
+        if computed_with is not None and reply.fields.incarnation != computed_with.incarnation:
+            _log.warning(
+                "a gradient was refused: it was computed with values from before parameter server "
+                "%s started again; its %d steps are not counted",
+                self._url,
+                message.fields.steps,
+            )
+        return reply
+
+    def _with_retries(self, call: Callable[..., Any], message: Any) -> Any:
+        deadline = time.monotonic() + self._retry_for_s
+        timeout_s, pause = min(self._call_timeout_s, FIRST_WAIT_S), self._pauses[call]
+        while True:
+            try:
+                reply = call(message, timeout=timeout_s, wait_for_ready=True)
+                if pause.reset():
+                    _log.warning("parameter server %s answers now", self._url)
+                return reply
+            except (grpc.RpcError, ValueError) as error:
+                if self._closed.is_set():  # by another thread: then a channel says ValueError
+                    raise ParameterServerAway(f"the way to {self._url} is closed") from error
+                if isinstance(error, ValueError):
+                    raise
+                self._require_away(error)
+                if self._closed.is_set():
+                    raise ParameterServerAway("the connection was closed meanwhile") from error
+                if time.monotonic() > deadline:
+                    raise ParameterServerAway(
+                        f"parameter server {self._url} has not answered for {self._retry_for_s:g} s"
+                    ) from error
+                timeout_s = self._call_timeout_s
+                # It may say at once that it is not available.
+                pause.wait(self._why_it_waits(error), self._closed)
+
+    def _why_it_waits(self, error: grpc.RpcError) -> str:
+        """Return why; a call that has waited in vain does not know what was in its way."""
+        cause = error.details()
+        if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
+            cause = self._reachability.cause or "it does not answer"
+        return f"waiting for parameter server {self._url} ({cause})"
+
+    def _require_away(self, error: grpc.RpcError) -> None:
+        if error.code() not in AWAY:
+            raise refusal_of(error, self._url) from error
+        if not self._closed.is_set():
+            self._reachability.look()
+
+
+def refusal_of(error: grpc.RpcError, url: str) -> BridgeError:
+    """Return what it means that the parameter server at ``url`` refuses a call."""
+    is_not_known = error.code() is grpc.StatusCode.UNAUTHENTICATED
+    kind = TokenRefused if is_not_known else BridgeError
+    return kind(f"parameter server {url}: {error.details()}")
+
+
+def _known_message(known: Version | None) -> bridge_pb2.Known:
+    if known is None:
+        return bridge_pb2.Known()
+    return bridge_pb2.Known(incarnation=known.incarnation, version=known.number)
+
+
+def _gradients_message(
+    gradients: FloatVector, steps: int, computed_with: Version | None, want_values: bool
+) -> WithVector[bridge_pb2.Gradients]:
+    fields = bridge_pb2.Gradients(
+        computed_with=None if computed_with is None else _known_message(computed_with),
+        steps=steps,
+        want_values=want_values,
+    )
+    return WithVector(fields, gradients)
+
+
+def _info_of(message: bridge_pb2.Published) -> PublishedInfo:
+    age_s = message.age if message.HasField("age") else None
+    return PublishedInfo(message.time, message.iteration, message.message, message.hash, age_s)
+
+
+def _values_of(reply: WithVector[bridge_pb2.Values]) -> Values:
+    fields = reply.fields
+    version = Version(fields.version, fields.incarnation)
+    age_s = fields.age if fields.HasField("age") else None
+    return Values(version, fields.global_t, reply.vector, age_s)

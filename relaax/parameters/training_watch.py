@@ -1,0 +1,166 @@
+"""Steps that were delivered, and whether the training is over: asked of the parameter server."""
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from relaax.algorithm_base import BridgeBase, Phase
+from relaax.errors import Abandoned, BridgeError
+from relaax.processes.stop_signal import Stop
+from relaax.telemetry.throttled_log import RepeatedWarning
+
+Answer = TypeVar("Answer")
+
+_log = logging.getLogger(__name__)
+
+#: How often steps are reported, and the parameter server is asked.
+INTERVAL_S = 0.2
+
+#: How long ``close`` waits for the thread, which may itself wait for the parameter server.
+_CLOSE_S = 0.5
+
+
+def first_answer(
+    ask: Callable[[], Answer],
+    whom: str,
+    stop: Stop,
+    *,
+    give_up_s: float,
+    pause_s: float,
+    waits_for: type[BridgeError] = BridgeError,
+) -> Answer | None:
+    """Return what ``ask`` does, as soon as that raises nothing; None if ``stop`` is set before.
+
+    It is asked again, after ``pause_s``, where it raises ``waits_for``. Abandoned, which names
+    ``whom``, after ``give_up_s``.
+    """
+    complaint, give_up_at = RepeatedWarning(_log), time.monotonic() + give_up_s
+    while not stop.wait(0):
+        try:
+            return ask()
+        except waits_for as error:
+            complaint.say(f"waiting for {whom}: {error}")
+            if time.monotonic() > give_up_at:
+                raise Abandoned(whom, give_up_s, str(error), has_answered=False) from error
+        stop.wait(pause_s)
+    return None
+
+
+class TrainingWatch:
+    """Counts steps at the parameter server, and asks it whether the training is over.
+
+    ``steps`` returns how many have been delivered so far. It has a thread of its own until it is
+    closed: nothing else waits while the parameter server is away, and what was delivered meanwhile
+    is counted when it is back. ``on_begin`` is called on it once, with the global step before any
+    of these. ``on_score`` is called on it with what evaluations of published policies come to from
+    now on, and not with those of a learner before: with the learner's step, and the score. The
+    training is abandoned where the parameter server does not answer for ``give_up_s``, counted from
+    its last answer, or from the start.
+    ``on_counted`` is called on it with the number of steps that the parameter server has counted,
+    and ``on_place`` with the place of the one environment that is played here among all.
+    """
+
+    def __init__(
+        self,
+        bridge: BridgeBase,
+        steps: Callable[[], int],
+        on_score: Callable[[int, float], object] | None = None,
+        on_begin: Callable[[int], object] | None = None,
+        give_up_s: float = math.inf,
+        on_counted: Callable[[int], object] = lambda steps: None,
+        on_place: Callable[[int], object] | None = None,
+    ) -> None:
+        self._give_up_s = give_up_s
+        self._on_counted = on_counted
+        self._on_place = on_place
+        self._bridge = bridge
+        self._steps = steps
+        self._on_score = on_score
+        self._on_begin = on_begin
+        self._reported = 0
+        #: How many scores there were; None until that is known.
+        self._scored: int | None = None
+        self._phase = Phase.TRAINING
+        self._heard_at = time.monotonic()
+        self._has_heard = False
+        #: Why the parameter server could not be used last.
+        self._reason = ""
+        self._closes = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="training watch", daemon=True)
+        self._thread.start()
+
+    @property
+    def phase(self) -> Phase:
+        """What the parameter server does, as it was last heard of."""
+        return self._phase
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more is to be learnt: the training is over."""
+        return self._phase is not Phase.TRAINING
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether nobody knows: the parameter server is away for too long."""
+        return self.silence_s() > self._give_up_s
+
+    def require_known(self) -> None:
+        """Raise Abandoned if nobody knows whether the training goes on."""
+        if self.is_abandoned:
+            raise Abandoned(
+                "the parameter server", self._give_up_s, self._reason, has_answered=self._has_heard
+            )
+
+    def silence_s(self) -> float:
+        """Return for how long the parameter server has not answered, since the start at most."""
+        return time.monotonic() - self._heard_at
+
+    def close(self) -> None:
+        """End the thread."""
+        self._closes.set()
+        self._thread.join(_CLOSE_S)
+
+    def _run(self) -> None:
+        complaint = RepeatedWarning(_log)
+        while not self._closes.wait(INTERVAL_S):
+            try:
+                self._begin()
+                self._report()
+                self._take_scores()
+                self._phase = self._bridge.phase()
+                self._take_place()
+                self._heard_at, self._has_heard = time.monotonic(), True
+                complaint.forget()
+            except BridgeError as error:  # all is tried again
+                self._reason = str(error)
+                if not self._closes.is_set():
+                    complaint.say(self._reason)
+
+    def _begin(self) -> None:
+        if self._on_begin is not None:
+            self._on_begin(self._bridge.add(0))
+            self._on_begin = None
+
+    def _take_place(self) -> None:
+        if self._on_place is not None:
+            (place,) = self._bridge.places([0])
+            self._on_place(place)
+
+    def _take_scores(self) -> None:
+        if self._on_score is None:
+            return
+        found = self._bridge.evaluations(self._scored or 0)
+        new = [] if self._scored is None else found.scores
+        self._scored = found.count
+        for step, score in new:
+            self._on_score(step, score)
+
+    def _report(self) -> None:
+        steps = self._steps()
+        if steps > self._reported:
+            self._bridge.add(steps - self._reported)
+            self._on_counted(steps - self._reported)
+            self._reported = steps

@@ -1,0 +1,8 @@
+"""The process that stores experience, or a share of it, where the learner does not do so itself.
+
+``main``             the command
+``replay_port``      the gRPC port of a replay
+``replay_metrics``   the metrics of a replay, made of its counts
+``replay_memory``    makes a replay whose memory is there from the beginning
+``replay_contents``  saves a replay's contents, and restores them
+"""

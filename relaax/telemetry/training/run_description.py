@@ -1,0 +1,85 @@
+"""What TensorBoard shows of a run besides its scalars: its configuration."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from relaax.configuration.yaml_limits import load_yaml
+from relaax.observations import flat_items
+from relaax.telemetry.metrics import EPISODE_REWARD
+from relaax.telemetry.training.event_file import tag, without_torch
+
+with without_torch():
+    from tensorboardX.proto.api_pb2 import DataType, Experiment, HParamInfo, MetricInfo, MetricName
+    from tensorboardX.proto.plugin_hparams_pb2 import HParamsPluginData, SessionStartInfo
+    from tensorboardX.proto.summary_pb2 import Summary, SummaryMetadata
+    from tensorboardX.summary import text
+
+#: What the hyperparameters are compared by.
+_COMPARED = (EPISODE_REWARD, "episode/length", "server/steps per second")
+
+
+def describe_run(
+    options: Mapping[str, Any], rlx_server: Any, algorithm: str, parameters: Mapping[str, Any]
+) -> list[Summary]:
+    """Return a run's configuration: as text, and the algorithm's parameters as hyperparameters.
+
+    options: those of the parameter server, by name. rlx_server: the YAML's section of the RLX
+    server. algorithm: its name. parameters: all other keys of the YAML's ``algorithm:`` section;
+    the text has what is in a file that describes the network.
+    """
+    content = {
+        "relaax-parameter-server": _plain(options),
+        "relaax-rlx-server": _plain(rlx_server or {}),
+        "algorithm": {"name": algorithm, **_plain(parameters), **_network_in_a_file(parameters)},
+    }
+    written = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+    return [
+        text("configuration", f"```yaml\n{written}```"),
+        *_hyperparameters({"algorithm": algorithm, **parameters}),
+    ]
+
+
+def _network_in_a_file(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the file of a network holds, if the configuration names one."""
+    path = parameters.get("network")
+    if not isinstance(path, str):
+        return {}
+    try:
+        return {"network": load_yaml(Path(path).expanduser().read_text("utf-8"))}
+    except (OSError, ValueError, yaml.YAMLError):
+        return {}  # the name is recorded
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that YAML can write."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return value if value is None or isinstance(value, bool | int | float) else str(value)
+
+
+def _hyperparameters(parameters: Mapping[str, Any]) -> Iterator[Summary]:
+    """Yield what TensorBoard's plugin of hyperparameters reads at the start of a run."""
+    session, infos = SessionStartInfo(), []
+    for name, value in flat_items(parameters, separator="."):
+        if isinstance(value, bool):
+            session.hparams[name].bool_value, kind = value, "DATA_TYPE_BOOL"
+        elif isinstance(value, int | float):
+            session.hparams[name].number_value, kind = float(value), "DATA_TYPE_FLOAT64"
+        else:
+            session.hparams[name].string_value, kind = str(value), "DATA_TYPE_STRING"
+        infos.append(HParamInfo(name=name, type=DataType.Value(kind)))
+    metrics = [MetricInfo(name=MetricName(tag=tag(name))) for name in _COMPARED]
+    experiment = Experiment(hparam_infos=infos, metric_infos=metrics)
+    yield _of_plugin("experiment", HParamsPluginData(experiment=experiment))
+    yield _of_plugin("session_start_info", HParamsPluginData(session_start_info=session))
+
+
+def _of_plugin(name: str, content: HParamsPluginData) -> Summary:
+    plugin = SummaryMetadata.PluginData(plugin_name="hparams", content=content.SerializeToString())
+    metadata = SummaryMetadata(plugin_data=plugin)
+    return Summary(value=[Summary.Value(tag=f"_hparams_/{name}", metadata=metadata)])

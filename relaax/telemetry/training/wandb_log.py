@@ -1,0 +1,153 @@
+"""Metrics for Weights & Biases, beside the event files."""
+
+import logging
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from relaax.errors import ConfigurationError
+from relaax.telemetry.training.event_file import Scalar
+from relaax.telemetry.training.queued_metrics import QueuedMetrics
+from relaax.telemetry.training.run_record import RunRecord
+
+_log = logging.getLogger(__name__)
+
+#: The name that Weights & Biases has for the horizontal axis.
+GLOBAL_STEP = "global_step"
+
+#: How long the end of a training waits for what is not uploaded yet.
+CLOSE_S = 30.0
+
+_INSTALL = "it needs the package wandb, which the extra has: pip install 'relaax[wandb]'"
+_LOG_IN = (
+    "Weights & Biases knows no API key: run `wandb login`, set WANDB_API_KEY, or set "
+    "WANDB_MODE=offline, which writes a directory that `wandb sync` uploads later"
+)
+
+
+class WandbLog:
+    """Hands scalars to a run; those of one step together.
+
+    The steps of a metric never go back: after a restart, values up to the step that ``record`` has
+    are left out. It is written before values are handed over, so that a killed process loses the
+    latest ones and repeats none. A failure is logged once, and values are lost from then on.
+    """
+
+    def __init__(self, run: Any, record: RunRecord | None = None) -> None:
+        self._run = run
+        self._record = record or RunRecord()
+        #: What is not handed over yet: values by tag, with their step.
+        self._rows: list[dict[str, float]] = []
+        self._has_failed = False
+
+    def begin(self, step: int) -> None:
+        """See ScalarLog: the record knows it better, of each metric."""
+
+    def write(self, scalar: Scalar) -> None:
+        """Take a value."""
+        if not self._record.note(scalar.tag, scalar.step):
+            return
+        newest = self._rows[-1] if self._rows else {}
+        if newest.get(GLOBAL_STEP) != scalar.step or scalar.tag in newest:
+            self._rows.append({GLOBAL_STEP: scalar.step})
+        self._rows[-1][scalar.tag] = scalar.y
+
+    def flush(self) -> None:
+        """Hand over what is left, if it is time to write the record."""
+        if self._record.is_due():
+            self._hand_over()
+
+    def close(self) -> None:
+        """End the run."""
+        self._hand_over()
+        self._try(self._run.finish)
+
+    def _hand_over(self) -> None:
+        rows, self._rows = self._rows, []
+        if rows:
+            self._record.save()
+        for row in rows:
+            self._try(partial(self._run.log, row))
+
+    def _try(self, call: Callable[[], object]) -> None:
+        try:
+            call()
+        except Exception:  # it is better to train without metrics than not to train
+            if not self._has_failed:
+                _log.exception("cannot hand metrics to Weights & Biases")
+            self._has_failed = True
+
+
+class WandbWriter(QueuedMetrics):
+    """The run of ``project`` at Weights & Biases that ``record`` names; see ``QueuedMetrics``.
+
+    Nothing is sent where WANDB_MODE is ``offline``. Files are written below ``directory``, the
+    working directory by default. ``parameters`` are the run's configuration. Of this machine the
+    name is told, and neither its load nor its code.
+
+    ConfigurationError if the package is not installed, and if there is no API key.
+    """
+
+    def __init__(
+        self,
+        project: str,
+        run_name: str,
+        global_t: Callable[[], int],
+        parameters: Mapping[str, Any],
+        directory: Path | None = None,
+        record: RunRecord | None = None,
+    ) -> None:
+        record = record or RunRecord()
+        run = _run(project, run_name, parameters, directory, record.id)
+        if record.is_found:
+            print(f"going on with run {record.id} of Weights & Biases", flush=True)
+        super().__init__(WandbLog(run, record), global_t, "Weights & Biases is too slow")
+
+    def close(self, deadline_s: float = CLOSE_S) -> None:
+        """Hand over what is queued, and end the run, within ``deadline_s`` seconds."""
+        super().close(deadline_s)
+
+
+def _run(
+    project: str, name: str, parameters: Mapping[str, Any], directory: Path | None, run_id: str
+) -> Any:
+    # Its reports of its own crashes would be network calls in offline mode, too.
+    os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
+    try:
+        import wandb  # of an extra: only where it is asked for
+    except ImportError as error:
+        raise ConfigurationError(f"--wandb-project: {_INSTALL} ({error})") from error
+
+    try:
+        settings = wandb.Settings(
+            silent=True,
+            console="off",
+            disable_git=True,
+            save_code=False,
+            x_disable_stats=True,
+            x_disable_meta=True,
+        )
+        if wandb.setup(settings).settings.mode == "online" and not wandb.login(prompt=False):
+            raise ConfigurationError(f"--wandb-project: {_LOG_IN}")
+        if directory is not None:
+            directory.mkdir(parents=True, exist_ok=True)
+        run = wandb.init(
+            project=project,
+            name=name,
+            group=name,  # several trainings of one name are runs of its group
+            id=run_id,
+            resume="allow",
+            config=dict(parameters),
+            allow_val_change=True,  # what the YAML file says now
+            dir=directory,
+            settings=settings,
+        )
+    except (wandb.errors.Error, OSError, ValueError) as error:
+        raise ConfigurationError(f"--wandb-project: {error}") from error
+    with suppress(wandb.errors.Error):
+        run.define_metric(GLOBAL_STEP)
+        run.define_metric("*", step_metric=GLOBAL_STEP)
+    return run

@@ -1,0 +1,58 @@
+"""Draws whose weights fall are those that are made one after the other."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from relaax.compat.memoire.memory import drawn_with_decay
+from relaax.replay.priority_tree import PriorityTree
+
+
+def sequences(weights, count: int, decay: float):
+    """Every sequence of ``count`` draws, and its probability."""
+    if count == 0:
+        yield (), 1.0
+        return
+    for place, weight in enumerate(weights):
+        left = [*weights]
+        left[place] *= decay
+        for rest, probability in sequences(left, count - 1, decay):
+            yield (place, *rest), weight / sum(weights) * probability
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.5, 0.9])
+def test_sequences_are_as_probable_as_those_of_single_draws(decay: float):
+    weights = [1.0, 2.0, 0.5]
+    generator = np.random.default_rng(7)
+    found: Counter[tuple[int, ...]] = Counter()
+    for _ in range(1500):
+        tree = PriorityTree(3)
+        tree.set(np.arange(3), weights)
+        places, _ = drawn_with_decay(tree, 3, decay, generator)
+        found[tuple(places.tolist())] += 1
+    expected = {draws: chance for draws, chance in sequences(weights, 3, decay) if chance > 0}
+    assert set(found) <= set(expected)
+    counts = [found[draws] for draws in expected]
+    assert stats.chisquare(counts, np.array([*expected.values()]) * 1500).pvalue > 1e-3
+
+
+def test_the_weight_of_a_draw_is_the_one_by_which_it_was_drawn():
+    tree = PriorityTree(4)
+    tree.set(np.array([2]), [8.0])
+
+    places, weights = drawn_with_decay(tree, 3, 0.5, np.random.default_rng(1))
+
+    assert places.tolist() == [2, 2, 2]
+    assert weights.tolist() == [8, 4, 2]
+    assert tree.total == 1
+
+
+def test_there_are_fewer_draws_where_nothing_is_left():
+    tree = PriorityTree(4)
+    tree.set(np.arange(2), [1.0, 3.0])
+
+    places, _ = drawn_with_decay(tree, 5, 0.0, np.random.default_rng(1))
+
+    assert sorted(places.tolist()) == [0, 1]

@@ -1,0 +1,92 @@
+"""Ports of a training on this machine."""
+
+import socket
+from pathlib import Path
+
+import psutil
+import pytest
+from processes import free_port, wait_for
+
+from relaax.errors import ConfigurationError
+from relaax.launcher.engines.plan import known
+from relaax.launcher.ports import (
+    free_pair,
+    ports_of_rlx_servers,
+    require_free_ports,
+    waiting_for_servers,
+)
+
+YAML = """\
+relaax-rlx-server: {{--bind: "127.0.0.1:{port}", --http-bind: "127.0.0.1:{http}"}}
+algorithm: {{name: da3c, action_size: 2, state_size: [4]}}
+"""
+
+
+@pytest.fixture(name="lines")
+def _lines(tmp_path):
+    path = tmp_path / "t.yaml"
+    ports = {"port": free_port(), "http": free_port()}
+    path.write_text(YAML.format(**ports))
+    return {
+        "rlx": f"exec relaax-rlx-server --config {path}",
+        "later": "exec relaax-rlx-server --config $LATER",
+        "env": f"exec python play.py --rlx-server localhost:{ports['port']}",
+    }, ports
+
+
+@pytest.mark.parametrize("option", ["port", "http"])
+def test_a_port_that_is_taken_is_named_with_its_line_and_who_has_it(lines, option):
+    commands, ports = lines
+    processes = known(commands)
+    require_free_ports(processes, Path("Procfile"))
+    with (
+        socket.create_server(("127.0.0.1", ports[option])),
+        pytest.raises(ConfigurationError) as refused,
+    ):
+        require_free_ports(processes, Path("Procfile"))
+    said = str(refused.value)
+    assert said.startswith(
+        f"port {ports[option]}, at which the line 'rlx' of Procfile is to listen, is taken by "
+        "process "
+    )
+    assert "pytest" in said
+    assert ": stop that, or give this training other ports" in said
+
+
+def test_an_environment_begins_when_its_server_listens(lines, tmp_path):
+    commands, ports = lines
+    servers = ports_of_rlx_servers(known(commands))
+    assert servers == [ports["port"]]
+    begun = tmp_path / "begun"
+    command = f"touch {begun} # --rlx-server localhost:{ports['port']}"
+    program = psutil.Popen(["sh", "-c", waiting_for_servers(command, servers)])
+    wait_for(program.children, "what waits")
+    assert not begun.exists()
+    with socket.create_server(("127.0.0.1", ports["port"])) as listener:
+        assert program.wait(60) == 0
+        listener.setblocking(False)
+        with pytest.raises(BlockingIOError):  # nobody has connected to look
+            listener.accept()
+    assert begun.exists()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "exec relaax-parameter-server --config x",
+        "play --rlx-server elsewhere:{port}",
+        "it's broken",
+    ],
+)
+def test_what_connects_to_no_server_of_this_machine_begins_at_once(lines, command):
+    commands, ports = lines
+    command = command.format(**ports)
+    assert waiting_for_servers(command, ports_of_rlx_servers(known(commands))) == command
+
+
+def test_the_first_two_ports_that_are_free_are_given():
+    first = free_port()
+    with socket.create_server(("127.0.0.1", first)):
+        pair = free_pair(first)
+    assert pair > first
+    assert (pair - first) % 2 == 0

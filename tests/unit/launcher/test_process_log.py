@@ -1,0 +1,135 @@
+"""What ``relaax-train`` writes of its processes into one file, and where that is."""
+
+from datetime import datetime
+
+import pytest
+
+from relaax.launcher.process_log import ProcessLog, incarnation, log_beside_checkpoints
+
+WHEN = datetime(2026, 11, 22, 17, 0, 1, 250_000)
+
+
+@pytest.fixture(name="clock")
+def _clock():
+    return [0.0]
+
+
+@pytest.fixture(name="log")
+def _log(tmp_path, clock):
+    log = ProcessLog(tmp_path / "log", lambda: clock[0])
+    log.write("system", WHEN, "rlx started (pid=12)")
+    yield log
+    log.close()
+
+
+@pytest.fixture(name="written")
+def _written(tmp_path, log):
+    """Writes lines of ``rlx``, and returns what is in the file behind its time."""
+
+    def written(*lines):
+        for line in lines:
+            log.write("rlx", WHEN, line)
+        found = (tmp_path / "log").read_text().splitlines()[1:]
+        assert all(line.startswith("2026-11-22 17:00:01,250 ") for line in found)
+        return [line[24:] for line in found]
+
+    return written
+
+
+def test_a_logged_line_keeps_its_level_and_its_worker(written):
+    assert written("2026-11-22 17:00:01,200:34:ERROR:it: failed") == ["rlx [34] ERROR: it: failed"]
+
+
+def test_a_printed_line_has_the_name_of_the_process_and_is_information(written):
+    assert written("restored step 7") == ["rlx [12] INFO: restored step 7"]
+
+
+def test_the_line_with_which_a_server_gives_up_is_an_error(written):
+    said = "relaax-rlx-server: error: --bind: cannot listen"
+    assert written(said) == [f"rlx [12] ERROR: {said}"]
+
+
+def test_progress_is_written_once_a_minute(written, clock):
+    lines = ["training: step 1", "learner: updates 7", "RLX server: workers 2", "a warning"]
+    assert len(written(*lines)) == 2
+    clock[0] = 59.0
+    assert len(written(*lines)) == 3
+    clock[0] = 60.0
+    assert written(*lines)[-2:] == ["rlx [12] INFO: training: step 1", "rlx [12] INFO: a warning"]
+
+
+@pytest.fixture(name="yaml")
+def _yaml(tmp_path):
+    """Writes a YAML file whose parameter server has these keys; returns its command."""
+
+    def command(section):
+        path = tmp_path / "t.yaml"
+        path.write_text(f"relaax-parameter-server: {section}\n")
+        return f"exec relaax-parameter-server --config {path}"
+
+    return command
+
+
+@pytest.mark.parametrize(
+    ("section", "flags", "log"),
+    [
+        ("{--checkpoint-dir: training/x/checkpoints}", "", "training/x/log"),
+        ("{--metrics-dir: training/x/metrics}", "", "training/x/log"),
+        ("{--checkpoint-dir: a/checkpoints, --metrics-dir: b/metrics}", "", "a/log"),
+        ("{--checkpoint-dir: a/checkpoints}", "--checkpoint-dir c/checkpoints", "c/log"),
+        ("{--checkpoint-aws-s3: [bucket, key]}", "--metrics-dir=d/metrics", "d/log"),
+    ],
+)
+def test_the_log_is_in_the_folder_of_the_training(yaml, section, flags, log):
+    commands = ["exec relaax-learner --config other.yaml", f"{yaml(section)} {flags}"]
+    assert str(log_beside_checkpoints(commands)) == log
+
+
+@pytest.mark.parametrize("section", ["{}", "7", "{--checkpoint-dir: 7}", "{ nonsense"])
+def test_where_the_folder_is_not_known_there_is_no_log(yaml, section):
+    assert log_beside_checkpoints([yaml(section)]) is None
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "python env.py",
+        "relaax-parameter-server --config missing.yaml",
+        "relaax-parameter-server --config",
+        'relaax-parameter-server --config "half',
+    ],
+)
+def test_a_command_that_will_fail_is_left_to_the_server(command):
+    assert log_beside_checkpoints([command]) is None
+
+
+def test_a_training_goes_on_from_its_newest_checkpoint(tmp_path):
+    command = f"exec relaax-parameter-server --checkpoint-dir {tmp_path / 'checkpoints'}"
+    assert incarnation([command], None) == 0
+    (tmp_path / "checkpoints").mkdir()
+    for step in (500, 1200):
+        (tmp_path / "checkpoints" / f"cp-{step}.json").touch()
+    assert incarnation(["exec tensorboard", command], None) == 1200
+
+
+def test_starts_from_checkpoints_in_s3_are_counted_beside_the_log(yaml, tmp_path):
+    log = tmp_path / "log"
+    command = yaml("{--checkpoint-aws-s3: [bucket, key], --metrics-dir: m}")
+    other = f"{command} --checkpoint-aws-s3 bucket other"
+    numbers = [incarnation([each], log) for each in (command, command, other, command)]
+    assert numbers[0] == numbers[2] == 0
+    assert len({numbers[0], numbers[1], numbers[3]}) == 3
+    assert incarnation([command], None) == 0
+
+
+def test_a_flag_says_where_checkpoints_are_in_the_place_of_the_file(yaml, tmp_path):
+    (tmp_path / "cp-7.json").touch()
+    in_s3 = yaml("{--checkpoint-aws-s3: [bucket, key]}")
+    assert incarnation([f"{in_s3} --checkpoint-dir {tmp_path}"], tmp_path / "log") == 7
+    in_folder = yaml(f"{{--checkpoint-dir: {tmp_path}}}")
+    assert incarnation([f"{in_folder} --checkpoint-aws-s3 bucket key"], tmp_path / "log") == 0
+
+
+def test_a_count_that_was_damaged_begins_anew(yaml, tmp_path):
+    (tmp_path / "starts.json").write_text("[")
+    assert incarnation([yaml("{--checkpoint-aws-s3: [bucket, key]}")], tmp_path / "log") == 0

@@ -1,0 +1,158 @@
+"""Processes of a cluster, as ``relaax-train`` sees them: output, end, and other machines."""
+
+import queue
+import signal
+import threading
+
+import pytest
+
+from relaax.launcher.engines.ray_cluster import RemoteManager
+from relaax.launcher.engines.remote_process import GivenUp, MachineIsGone
+from relaax.launcher.process_manager import MOST_RESTARTS
+
+GONE = "gone"
+
+
+class Machines:
+    """A cluster of which a test says what each process does.
+
+    A process prints lines, and ends with a status or because its machine is GONE.
+    """
+
+    def __init__(self):
+        self.on_change = lambda name: None
+        self.does = {}
+        self.starts = {}
+        self.signals = []
+        #: Whether there are other machines to move to, and what a move changes.
+        self.has_room = True
+        self.changes = []
+
+    def host(self, name):
+        return f"10.0.0.{self.starts.get(name, 0) + 1}"
+
+    def start(self, name):
+        self.starts[name] = self.starts.get(name, 0) + 1
+        return 100 + self.starts[name]
+
+    def output(self, name, goes_on):
+        did = self.does[name].get(timeout=0.05) if not self.does[name].empty() else None
+        if did == GONE:
+            raise MachineIsGone("is gone")
+        if isinstance(did, int):
+            return [], did
+        if did is None and not goes_on():
+            raise GivenUp
+        return ([] if did is None else [did]), None
+
+    def signal(self, name, number):
+        self.signals.append((name, number))
+        if number == signal.SIGTERM and name in self.starts:
+            self.does[name].put(0)
+
+    def move(self, name, goes_on):
+        while not self.has_room:
+            if not goes_on():
+                raise GivenUp
+        for changed in self.changes:
+            self.on_change(changed)
+
+
+class Printed:
+    """A printer that keeps what it gets."""
+
+    width = 0
+
+    def __init__(self):
+        self.lines = []
+
+    def write(self, message):
+        text = message.data.decode() if isinstance(message.data, bytes) else message.data
+        self.lines.append(f"{message.name}: {text.rstrip()}")
+
+
+@pytest.fixture(name="machines")
+def _machines():
+    return Machines()
+
+
+@pytest.fixture(name="printed")
+def _printed():
+    return Printed()
+
+
+@pytest.fixture(name="run")
+def _run(machines, printed, monkeypatch):
+    """Runs processes, each of which does what is listed, and returns the exit status."""
+    monkeypatch.setattr(signal, "signal", lambda number, handler: None)  # pytest keeps its own
+
+    def run(restarts=False, **does):
+        manager = RemoteManager(printed, machines, restarts)
+        for name, what in does.items():
+            machines.does[name] = queue.Queue()
+            for each in what:
+                machines.does[name].put(each)
+            manager.add_process(name, "command")
+        thread = threading.Thread(target=manager.loop)
+        thread.start()
+        thread.join(30)
+        assert not thread.is_alive()
+        return manager.exit_status()
+
+    return run
+
+
+def test_lines_are_printed_with_the_name_and_one_status_is_all_s(run, machines, printed):
+    assert run(ps=[b"one\n", b"two\n", 3], env=[b"three\n"]) == 3
+    for line in ("ps: one", "ps: two", "env: three", "system: ps started (pid=101 at 10.0.0.2)"):
+        assert line in printed.lines
+    assert machines.signals == [("env", signal.SIGTERM)]
+
+
+def test_a_process_whose_machine_is_gone_starts_again_on_another_one(run, machines, printed):
+    assert run(ps=[b"one\n", GONE, b"two\n", 0]) == 0
+    assert machines.starts == {"ps": 2}
+    assert [line for line in printed.lines if line.startswith("ps: ")] == [
+        "ps: one", "ps: its machine, 10.0.0.2, is gone: it starts again", "ps: two",
+    ]  # fmt: skip
+
+
+def test_those_that_are_told_other_addresses_start_again(run, machines, printed):
+    def start(name):
+        number = Machines.start(machines, name)
+        if name == "rlx":
+            does = {1: ("ps", GONE), 2: ("env", 5)}[machines.starts["rlx"]]
+            machines.does[does[0]].put(does[1])
+        return number
+
+    machines.changes, machines.start = ["rlx"], start
+    assert run(ps=[], rlx=[], env=[]) == 5
+    assert machines.starts == {"ps": 2, "rlx": 2, "env": 1}
+    assert "rlx: others have moved: it starts again, with their addresses" in printed.lines
+
+
+def test_nobody_waits_for_another_machine_when_all_are_to_stop(run, machines):
+    machines.has_room = False
+    assert run(ps=[GONE], env=[7]) == 7
+    assert machines.starts["ps"] == 1
+
+
+def test_a_machine_that_goes_while_all_are_to_stop_is_the_end_of_its_process(run, machines):
+    machines.signal = lambda name, number: machines.does[name].put(GONE)
+    assert run(ps=[1], env=[]) == 1
+    assert machines.starts == {"ps": 1, "env": 1}
+
+
+def test_a_process_that_was_killed_starts_again_where_it_is_if_asked_to(run, machines):
+    assert run(restarts=True, ps=[137, 137, 0]) == 0
+    assert machines.starts == {"ps": 3}
+    assert run(restarts=True, rlx=[137] * (MOST_RESTARTS + 1)) == 137
+
+
+def test_a_cluster_that_fails_ends_the_process_in_words(run, machines, printed):
+    def fail(name):
+        raise RuntimeError("no cluster")
+
+    machines.start = fail
+    assert run(ps=[]) == 1
+    assert "ps: lost: RuntimeError: no cluster" in printed.lines

@@ -1,0 +1,62 @@
+"""The parameter server of a learner that publishes."""
+
+import numpy as np
+import pytest
+from checkpoints import saver, steps
+
+from relaax.algorithm_base import NullMetrics, Wanted
+from relaax.parameters.published import serve_published
+
+INITIAL = np.array([1.0, 2.0], np.float32)
+ONE = np.array([3.0, 4.0], np.float32)
+OTHER = np.array([5.0, 6.0], np.float32)
+
+
+@pytest.fixture(name="serve")
+def _serve(tmp_path):
+    """Makes a parameter server as it starts, whose checkpoints are below ``tmp_path``."""
+
+    def serve():
+        server = serve_published(INITIAL, {"network": 1}, 1e9, saver(tmp_path), NullMetrics())
+        server.restore_latest_checkpoint()
+        return server
+
+    return serve
+
+
+def test_what_was_published_between_checkpoints_is_there_after_a_restart(serve):
+    server = serve()
+    server.bridge().increment_global_t(10)
+    server.bridge().publish_values(ONE, 1)
+    server.save_checkpoint()
+    server.bridge().increment_global_t(5)
+    before = server.bridge().publish_values(OTHER, 2, "the second")
+    server.save_published()
+    again = serve()
+    found = again.bridge().fetch(Wanted.BOTH)
+    np.testing.assert_array_equal(found.vector, OTHER)
+    assert found.info == before
+    assert again.global_t() == 15
+
+
+def test_what_a_checkpoint_has_is_not_saved_once_more(serve, tmp_path):
+    server = serve()
+    server.bridge().publish_values(ONE, 1)
+    server.save_checkpoint()
+    server.bridge().increment_global_t(10)
+    server.save_published()
+    assert steps(tmp_path) == [0]
+
+
+def test_only_what_is_new_is_saved(serve, tmp_path):
+    server = serve()
+    server.save_published()
+    assert steps(tmp_path) == []
+    server.bridge().publish_values(ONE, 1)
+    for global_t in (10, 20):
+        server.bridge().increment_global_t(10)
+        server.save_published()
+        assert steps(tmp_path) == [10], global_t
+    server.bridge().publish_values(ONE, 2)  # the same values are news, too
+    server.save_published()
+    assert steps(tmp_path) == [20]

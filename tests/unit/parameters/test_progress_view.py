@@ -1,0 +1,137 @@
+"""The training's progress as rows of a terminal."""
+
+import io
+import re
+
+import pytest
+from rich.text import Text
+from terminal_screen import on_screen
+
+from relaax.launcher.live_printer import ProgressView
+from relaax.telemetry.live_lines import Figure, LiveLine
+
+LINE = (
+    "training: step 163,904 of 500,000 at 3,412/s | return 437.2 of 475 (100 episodes) | "
+    "8 environments on 2 connections | 0 checkpoints | at most 0:01:39 left"
+)
+
+
+@pytest.fixture(name="resize")
+def _resize(monkeypatch):
+    def resize(columns, rows=24):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        monkeypatch.setenv("LINES", str(rows))
+
+    return resize
+
+
+def as_sent(text):
+    """What a terminal gets of a text that is written to it."""
+    return text.replace("\n", "\r\n")
+
+
+def view():
+    return ProgressView(io.StringIO())
+
+
+@pytest.mark.parametrize("rows", [1, 5, 6, 24])
+def test_every_row_is_shorter_than_the_terminal(resize, rows):
+    for columns in range(1, 200):
+        resize(columns, rows)
+        drawn = view().draw(LINE).splitlines()
+        assert all(Text.from_ansi(row).cell_len < columns for row in drawn), columns
+        assert len(drawn) <= (2 if rows >= 6 else 1)
+
+
+def test_80_columns_have_room_for_how_many_episodes_a_goal_needs(resize):
+    resize(80)
+    drawn = view().draw(LINE.replace("(100 episodes)", "(14 of 100 episodes)"))
+    assert Text.from_ansi(drawn.splitlines()[-1]).plain.rstrip() == (
+        "step 163,904 of 500,000 | return 437.2 of 475 (14 of 100) | 8 environments"
+    )
+
+
+def test_what_is_drawn_is_erased_and_the_log_stays(resize):
+    resize(100)
+    shown = view()
+    drawn = as_sent("a log\n" + shown.draw(LINE))
+    assert len(on_screen(drawn)) == 3
+    assert on_screen(drawn + shown.erase()) == ["a log"]
+    assert shown.erase() == ""
+
+
+def test_rows_that_a_narrower_terminal_has_broken_are_erased(resize):
+    resize(100)
+    shown = view()
+    drawn = as_sent("a log\n" + shown.draw(LINE))
+    resize(60)
+    assert len(on_screen(drawn, columns=60)) == 5
+    broken = "\r\n".join(on_screen(drawn, columns=60))
+    assert on_screen(broken + shown.erase()) == ["a log"]
+
+
+GROUPS = [
+    LiveLine("learner", (Figure(1234, "updates"), Figure(25, "steps stored", of=100))),
+    LiveLine("environments", (Figure(3, "connected", of=4),)),
+]
+
+
+def test_groups_of_processes_have_rows_below(resize):
+    resize(80)
+    _, _, *rows = on_screen(as_sent(view().draw(LINE, GROUPS)))
+    assert rows == [
+        "learner      updates 1,234 | steps stored 25 of 100",
+        "environments connected 3 of 4",
+    ]
+
+
+def test_before_the_first_progress_groups_are_shown_alone(resize):
+    resize(80)
+    shown = on_screen(as_sent(view().draw("", GROUPS)))
+    assert [row.split()[0] for row in shown] == ["learner", "environments"]
+
+
+@pytest.mark.parametrize(("rows", "groups"), [(24, 2), (8, 2), (7, 1), (6, 0), (5, 0), (1, 0)])
+def test_groups_take_no_rows_that_the_log_needs(resize, rows, groups):
+    for columns in (50, 60, 120):
+        resize(columns, rows)
+        drawn = view().draw(LINE, GROUPS).splitlines()
+        assert len(drawn) == (2 + groups if rows >= 6 else 1)
+        assert all(Text.from_ansi(row).cell_len < columns for row in drawn)
+
+
+def test_groups_are_erased_with_the_rest(resize):
+    resize(100)
+    shown = view()
+    drawn = as_sent("a log\n" + shown.draw(LINE, GROUPS))
+    assert on_screen(drawn + shown.erase()) == ["a log"]
+
+
+def test_a_training_without_a_last_step_is_drawn_too(resize):
+    resize(80)
+    line = "training: step 7 at 0/s | return - (0 episodes) | 0 checkpoints"
+    drawn = view().draw(line)
+    bar, figures = on_screen(as_sent(drawn))
+    assert "%" not in bar
+    assert figures == "step 7 | return -"
+
+
+def test_a_bar_without_an_end_is_not_one_that_has_not_begun(resize, monkeypatch):
+    """It is of many colours, where the other one is of one."""
+    resize(80)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    lines = ["training: step 7 at 0/s", "training: step 0 of 9 at 0/s"]
+    lines = [f"{line} | return - (0 episodes) | 0 checkpoints" for line in lines]
+    colours = [len(set(re.findall(r"\x1b\[[0-9;]*m", view().draw(line)))) for line in lines]
+    assert colours[0] > colours[1]
+
+
+def test_where_output_has_no_unicode_the_bar_has_none():
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    assert ProgressView(stream).draw(LINE).isascii()
+
+
+def test_what_evaluations_come_to_is_shown_among_the_figures(resize):
+    resize(100)
+    line = LINE.replace("| 8 env", "| evaluated 481.9 (20 episodes) | 8 env")
+    assert "return 437.2 of 475 | evaluated 481.9 | 8 environments" in view().draw(line)

@@ -1,0 +1,188 @@
+"""A replica answers with its primary's values; both over real gRPC on the loopback interface."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+
+import numpy as np
+import pytest
+from processes import free_port, wait_for
+
+from relaax.algorithm_base import Metrics, NullMetrics, Values, Version, Wanted
+from relaax.errors import ParameterServerAway
+from relaax.parameters import Bridge, BridgeControl
+from relaax.parameters.optimizers import SGD
+from relaax.parameters.parameter_service import ParameterService
+from relaax.parameters.parameter_store import ParameterStore
+from relaax.parameters.process.replica import ReplicaService
+from relaax.parameters.published import PublishedParameters, PublishedService
+from relaax.telemetry.metrics import EVALUATION_REWARD_OF
+
+INITIAL, VECTOR = np.zeros(3, np.float32), np.array([1.5, -2.0, 0.25], np.float32)
+
+
+def moved():
+    return ParameterService(ParameterStore(INITIAL, SGD(3, 0.0), lambda _: 1.0), NullMetrics())
+
+
+def published():
+    return PublishedService(PublishedParameters(INITIAL), NullMetrics())
+
+
+@contextmanager
+def served(service, address: str) -> Iterator[None]:
+    server = BridgeControl().start_parameter_server(address, service)
+    try:
+        yield
+    finally:
+        server.stop(0)
+
+
+class Pair:
+    """A primary and its replica, and a worker's stub for each."""
+
+    def __init__(self, stack: ExitStack, service) -> None:
+        self.primary_url = f"127.0.0.1:{free_port()}"
+        self.serving = ExitStack()
+        stack.callback(self.serving.close)
+        self.start(service)
+        self.primary = stack.enter_context(closing(Bridge(self.primary_url)))
+        short = stack.enter_context(closing(Bridge(self.primary_url, 1.0, retry_for_s=0.0)))
+        self.service = ReplicaService(short)
+        replica_url = f"127.0.0.1:{free_port()}"
+        stack.enter_context(served(self.service, replica_url))
+        self.replica = stack.enter_context(closing(Bridge(replica_url, 1.0, retry_for_s=0.0)))
+
+    def start(self, service) -> None:
+        self.serving.enter_context(served(service, self.primary_url))
+
+    def refresh(self) -> None:
+        """Once the channel has found the primary again."""
+
+        def refreshed() -> bool:
+            try:
+                self.service.refresh()
+            except ParameterServerAway:
+                return False
+            return True
+
+        wait_for(refreshed, "the primary")
+
+
+@pytest.fixture(name="pair_of")
+def _pair_of():
+    with ExitStack() as stack:
+        yield lambda service: Pair(stack, service)
+
+
+def test_what_is_published_at_the_primary_is_fetched_from_the_replica(pair_of):
+    pair = pair_of(published())
+    info = pair.primary.publish_values(VECTOR, 7, "a message")
+    pair.service.refresh()
+    found = pair.replica.fetch(Wanted.BOTH)
+    np.testing.assert_array_equal(found.vector, VECTOR)
+    assert found.info == info
+    assert pair.replica.fetch(Wanted.PARAMETER, info.hash).vector is None
+    assert pair.replica.fetch(Wanted.INFO).info == info
+    np.testing.assert_array_equal(pair.replica.get().vector, VECTOR)
+
+
+def test_values_grow_older_at_the_replica_too(pair_of):
+    pair = pair_of(published())
+    assert pair.replica.get().age_s is None
+    pair.primary.publish_values(VECTOR, 7)
+    pair.service.refresh()
+    ages = [pair.replica.get().age_s, pair.replica.fetch(Wanted.INFO).info.age_s]
+    ages += [pair.replica.get().age_s, pair.replica.fetch(Wanted.BOTH).info.age_s]
+    assert all(age > 0 for age in ages)
+    assert ages[2] > ages[0]
+    assert ages[3] > ages[1]
+
+
+def test_what_is_published_at_the_replica_is_published_at_the_primary(pair_of):
+    pair = pair_of(published())
+    info = pair.replica.publish_values(VECTOR, 7)
+    assert pair.primary.fetch(Wanted.INFO).info == info
+
+
+def test_steps_are_counted_at_the_primary(pair_of):
+    pair = pair_of(published())
+    assert pair.replica.add(5) == 5
+    assert pair.primary.add(0) == 5
+    pair.service.refresh()
+    assert pair.replica.get().global_t == 5
+
+
+def test_gradients_reach_the_primary_with_the_version_that_they_were_computed_with(pair_of):
+    pair = pair_of(moved())
+    first = pair.replica.get()
+    values = pair.replica.apply(VECTOR, 4, first.version)
+    np.testing.assert_array_equal(values.vector, -VECTOR)
+    assert values.global_t == 4
+    second = pair.replica.apply(VECTOR, 4, values.version)
+    np.testing.assert_array_equal(second.vector, -2 * VECTOR)
+    np.testing.assert_array_equal(pair.primary.get().vector, -2 * VECTOR)
+    assert pair.replica.get(second.version).vector is None
+
+
+def test_while_the_primary_is_away_its_values_are_served_and_all_else_waits(pair_of):
+    pair = pair_of(published())
+    pair.primary.publish_values(VECTOR, 7)
+    pair.service.refresh()
+    pair.serving.close()
+    np.testing.assert_array_equal(pair.replica.get().vector, VECTOR)
+    assert pair.replica.fetch(Wanted.INFO).info.iteration == 7
+    with pytest.raises(ParameterServerAway):
+        pair.replica.add(1)
+
+
+def test_a_primary_that_starts_again_is_followed_and_knows_no_version_of_before(pair_of):
+    pair = pair_of(moved())
+    before = pair.replica.get()
+    pair.serving.close()
+    pair.start(moved())
+    pair.refresh()
+    values = pair.replica.apply(VECTOR, 4, before.version)
+    np.testing.assert_array_equal(values.vector, INITIAL)  # the gradient was refused
+    assert values.version != before.version
+    after = pair.replica.apply(VECTOR, 4, values.version)
+    np.testing.assert_array_equal(after.vector, -VECTOR)
+
+
+class Scores(Metrics):
+    def __init__(self):
+        self.values = []
+
+    def scalar(self, name, y, x=None):
+        self.values.append((name, y, x))
+
+
+class Primary(PublishedService):
+    """One whose versions a test chooses."""
+
+    def __init__(self, scores):
+        super().__init__(PublishedParameters(INITIAL), scores)
+        self.version = Version(40, 1)
+
+    def get_values(self, known=None):
+        vector = None if known == self.version else INITIAL
+        return Values(self.version, 0, vector)
+
+
+def test_scores_of_evaluations_are_those_of_the_primarys_versions():
+    scores = Scores()
+    primary = Primary(scores)
+    replica = ReplicaService(primary)
+    primary.version = Version(47, 1)
+    replica.refresh()
+    for own in (0, 1, 2):
+        replica.metrics().scalar(EVALUATION_REWARD_OF, 0.5, own)
+    replica.metrics().scalar("evaluation/reward", 0.5, 300)
+    assert scores.values == [
+        (EVALUATION_REWARD_OF, 0.5, 40),
+        (EVALUATION_REWARD_OF, 0.5, 47),
+        ("evaluation/reward", 0.5, 300),
+    ]
+    primary.version = Version(3, 2)  # it has started again
+    replica.refresh()
+    replica.metrics().scalar(EVALUATION_REWARD_OF, 0.5, 1)
+    assert len(scores.values) == 3

@@ -1,0 +1,53 @@
+"""What a parameter server counts: calls by kind, and the bytes of vectors."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from stored_metrics import StoredMetrics
+
+from relaax.algorithm_base import Wanted
+from relaax.parameters import bridge_pb2, service, traffic
+from relaax.parameters.published import PublishedParameters, PublishedService
+from relaax.parameters.vectors import WithVector
+
+VECTOR = np.arange(3, dtype=np.float32)
+CALL = SimpleNamespace()
+
+RATES = {
+    "publishes": 1, "fetches of info": 1, "fetches of parameter": 2, "fetches of both": 1,
+    "reads": 2, "bytes in": 12, "bytes out": 36,
+}  # fmt: skip
+
+
+@pytest.fixture(name="clock")
+def _clock(monkeypatch):
+    """The seconds that a parameter server sees pass."""
+    now = [0.0]
+    make = traffic.Traffic
+    monkeypatch.setattr(service, "Traffic", lambda metrics: make(metrics, lambda: now[0]))
+    return now
+
+
+def test_calls_are_counted_by_kind_and_vectors_by_bytes(clock):
+    stored = StoredMetrics()
+    servicer = service.ParameterServerServicer(
+        PublishedService(PublishedParameters(np.zeros(3, np.float32)), stored)
+    )
+    publication = WithVector(bridge_pb2.Publication(), VECTOR)
+    known = servicer.Publish(publication, CALL).hash
+    for what, held in (
+        (bridge_pb2.Query.INFO, ""),
+        (bridge_pb2.Query.PARAMETER, ""),
+        (bridge_pb2.Query.PARAMETER, known),
+        (bridge_pb2.Query.BOTH, ""),
+    ):
+        servicer.Fetch(bridge_pb2.Query(what=what, hash=held), CALL)
+    values = servicer.GetValues(bridge_pb2.Known(), CALL).fields
+    clock[0] = 1.0
+    known = bridge_pb2.Known(incarnation=values.incarnation, version=values.version)
+    servicer.GetValues(known, CALL)
+    assert stored.newest() == {
+        f"parameter server/{name} per second": rate for name, rate in RATES.items()
+    }
+    assert {wanted.value for wanted in Wanted} <= {name.split()[-1] for name in RATES}

@@ -1,0 +1,127 @@
+"""What processes say of themselves in one line, and what a group of them says."""
+
+import io
+import os
+
+import pytest
+
+from relaax.telemetry.live_lines import (
+    ASKED_BY,
+    Figure,
+    LiveLine,
+    LiveLineWriter,
+    asked_interval_s,
+    combined,
+)
+
+LINE = LiveLine(
+    "learner",
+    (
+        Figure(8112, "updates"),
+        Figure(120.5, "updates/s"),
+        Figure(0.98, "updates per step"),
+        Figure(25_000, "steps stored", of=100_000),
+    ),
+)
+TEXT = (
+    "learner: updates 8,112 | updates/s 120 | updates per step 0.98 | "
+    "steps stored 25,000 of 100,000"
+)
+
+
+def test_a_line_names_its_group_and_each_figure():
+    assert str(LINE) == TEXT
+
+
+def test_a_line_that_was_read_says_the_same():
+    read = LiveLine.parse(TEXT)
+    assert read is not None
+    assert str(read) == TEXT
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "learner:",
+        "learner: ",
+        "learner: 7 updates",
+        "stranger: updates 7",
+        "learner: updates 7 | and more",
+        "learner: updates ,",
+        "learner: 7",
+        "a warning: updates 7",
+    ],
+)
+def test_what_is_no_such_line_is_left_alone(line):
+    assert LiveLine.parse(line) is None
+
+
+def test_amounts_of_a_group_are_added_up_and_ratios_averaged():
+    other = LiveLine(
+        "learner",
+        (
+            Figure(888, "updates"),
+            Figure(0.5, "updates per step"),
+            Figure(5_000, "steps stored", of=100_000),
+        ),
+    )
+    assert str(combined([LINE, other])) == (
+        "learner: updates 9,000 | updates/s 120 | updates per step 0.74 | "
+        "steps stored 30,000 of 200,000"
+    )
+
+
+def test_a_line_is_written_once_an_interval_where_it_is_asked_for(monkeypatch):
+    monkeypatch.setenv(ASKED_BY, "2")
+    now, stream = [0.0], io.StringIO()
+    writer = LiveLineWriter("replay", lambda: [Figure(now[0], "steps")], stream, lambda: now[0])
+    for time in (0.0, 1.9, 2.0, 3.9, 4.0):
+        now[0] = time
+        writer.write_if_due()
+    assert stream.getvalue() == "replay: steps 2\nreplay: steps 4\n"
+
+
+def test_where_it_is_not_asked_for_nothing_is_written(monkeypatch):
+    monkeypatch.delenv(ASKED_BY, raising=False)
+    stream = io.StringIO()
+    writer = LiveLineWriter("replay", lambda: [Figure(1, "steps")], stream, lambda: 1e9)
+    writer.write_if_due()
+    assert stream.getvalue() == ""
+
+
+@pytest.mark.parametrize("text", ["", "soon", "0", "-1", "nan", "inf"])
+def test_an_interval_that_is_no_time_asks_for_nothing(text):
+    assert asked_interval_s({ASKED_BY: text}) is None
+
+
+@pytest.fixture(name="pipe")
+def _pipe():
+    """The two ends of a pipe."""
+    reader, writer = os.pipe()
+    with open(reader, "rb", buffering=0) as output, open(writer, "w", buffering=1) as stream:
+        yield output, stream
+
+
+def written_to(stream, monkeypatch):
+    monkeypatch.setenv(ASKED_BY, "2")
+    now = iter(range(0, 1_000_000, 10))
+    return LiveLineWriter("replay", lambda: [Figure(1, "steps")], stream, lambda: next(now))
+
+
+def test_a_pipe_that_is_not_read_does_not_stop_the_process(pipe, monkeypatch):
+    output, stream = pipe
+    writer = written_to(stream, monkeypatch)
+    for _ in range(20_000):
+        writer.write_if_due()
+    assert set(output.read(1000).splitlines()[:-1]) == {b"replay: steps 1"}
+
+
+def test_an_output_that_is_closed_does_not_end_the_process(pipe, monkeypatch):
+    output, stream = pipe
+    writer = written_to(stream, monkeypatch)
+    output.close()
+    writer.write_if_due()
+    writer.write_if_due()
+    with pytest.raises(BrokenPipeError):
+        stream.close()  # what could not be written is still there
