@@ -19,8 +19,8 @@ RelaaxError
 └── NoRoom                  a worker has no memory for more environments
 """
 
+import collections.abc
 import difflib
-from collections.abc import Collection
 
 
 class RelaaxError(Exception):
@@ -105,18 +105,18 @@ class NoRoom(RelaaxError):
     """A worker has no memory for the environments of another connection."""
 
 
-def did_you_mean(name: object, known: Collection[str]) -> str:
+def did_you_mean(name: object, known: collections.abc.Collection[str]) -> str:
     """Return a question that names the one of ``known`` closest to ``name``, or list them all."""
     close = closest(name, known)
     return f"did you mean {close}?" if close else f"known keys are {', '.join(known)}"
 
 
-def did_you_mean_one_of(name: object, known: Collection[str]) -> str:
+def did_you_mean_one_of(name: object, known: collections.abc.Collection[str]) -> str:
     """Return a question to put behind a message, if one of ``known`` is close; else nothing."""
     close = closest(name, known)
     return f"; did you mean {close}?" if close else ""
 
 
-def closest(name: object, known: Collection[str]) -> str | None:
+def closest(name: object, known: collections.abc.Collection[str]) -> str | None:
     """Return the one of ``known`` that is written most like ``name``; None if none is close."""
     return next(iter(difflib.get_close_matches(str(name), known, n=1)), None)

@@ -6,7 +6,6 @@ import numpy as np
 from processes import free_port
 
 from relaax.algorithm_base import NullMetrics, NullSaver, Phase
-from relaax.algorithm_base.shard import Shard
 from relaax.checkpoints import CheckpointSaver, DirectoryStore
 from relaax.parameters.control import GrpcParameterServer
 from relaax.parameters.parameter_server import ParameterServer
@@ -20,6 +19,7 @@ from relaax.parameters.process.shards.service import ShardServicer, method_handl
 from relaax.parameters.process.shards.serving import FirstShard, OtherService
 from relaax.parameters.process.shards.staging import Staging
 from relaax.parameters.sharded import ShardedBridge
+from relaax.processes.shard import Shard
 
 
 def annealed(global_t):

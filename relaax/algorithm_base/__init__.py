@@ -13,7 +13,6 @@ heavy, so that all workers share it.
 ``parameter_server_base``  the owner of the global parameters
 ``bridge_base``            the transport between them
 ``roles``                  what one part asks of another, one small role each
-``shard``                  which of several processes of a parameter server one is
 ``config_base``            the typed configuration
 ``checkpoint``             what is saved, and what is accepted again
 """
@@ -49,9 +48,9 @@ from relaax.algorithm_base.roles import (
     Version,
     Wanted,
 )
-from relaax.algorithm_base.shard import Shard
 from relaax.errors import CheckpointMismatch, InvalidState
 from relaax.evaluation import EvaluatedPolicy, Evaluation
+from relaax.processes.shard import Shard
 from relaax.steps import Transitions
 from relaax.telemetry.metrics import Metrics, NullMetrics
 

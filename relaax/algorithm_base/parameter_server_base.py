@@ -7,8 +7,8 @@ from relaax.algorithm_base.bridge_base import BridgeBase
 from relaax.algorithm_base.checkpoint import Checkpoint, Saver
 from relaax.algorithm_base.config_base import ConfigBase
 from relaax.algorithm_base.roles import FloatVector
-from relaax.algorithm_base.shard import Shard
 from relaax.errors import ConfigurationError
+from relaax.processes.shard import Shard
 from relaax.telemetry.metrics import Metrics
 
 

@@ -18,8 +18,8 @@ from pydantic import (
 )
 
 from relaax.address import Address, Addresses
-from relaax.algorithm_base.shard import Shard
 from relaax.errors import ConfigurationError
+from relaax.processes.shard import Shard
 
 #: The latest checkpoint, the N-th before it, the best one, or the one of a step.
 RESTORABLE = re.compile(r"(latest|best)|latest-([1-9][0-9]*)|(0|[1-9][0-9]*)")

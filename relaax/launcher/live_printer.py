@@ -122,7 +122,7 @@ def _group(line: LiveLine) -> Text:
 class LivePrinter(Printer):  # type: ignore[misc]  # honcho has no types
     """Prints the output of processes; on a terminal, the training's progress stays below it.
 
-    So does a line for each group of processes, such as learners; see ``relaax.telemetry.live_lines``.
+    So does a line for each group of processes; see ``relaax.telemetry.live_lines``.
     All goes into the ``log``, too.
 
     When the output cannot be written any more (the terminal was closed, or ``| head`` has ended),

@@ -251,7 +251,7 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
 
     def _count(self, request: bridge_pb2.Steps) -> int:
         global_t = self._steps.count(request.count, request.sender, request.total)
-        sys.audit("relaax.parameters.counted")
+        sys.audit("relaax.bridge.counted")
         return global_t
 
     def _evaluations(self, request: bridge_pb2.EvaluationQuery) -> bridge_pb2.Evaluations:
@@ -274,9 +274,9 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
             if computed_with is None:
                 return self._values_message(self._service.get())
         gradients = _NOTHING if request.vector is None else request.vector
-        sys.audit("relaax.parameters.apply")
+        sys.audit("relaax.bridge.apply")
         values = self._service.apply(gradients, fields.steps, computed_with)
-        sys.audit("relaax.parameters.applied")
+        sys.audit("relaax.bridge.applied")
         if not fields.want_values:
             return WithVector(bridge_pb2.Values(incarnation=self._incarnation), None)
         return self._values_message(values)

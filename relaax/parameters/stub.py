@@ -292,7 +292,7 @@ class Bridge(BridgeBase):
     def _try_to_apply(
         self, message: WithVector[bridge_pb2.Gradients], computed_with: Version | None
     ) -> WithVector[bridge_pb2.Values] | None:
-        sys.audit("relaax.parameters.call")
+        sys.audit("relaax.bridge.call")
         try:
             reply: WithVector[bridge_pb2.Values] = self._apply_gradients(
                 message, timeout=self._call_timeout_s

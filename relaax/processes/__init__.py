@@ -4,6 +4,7 @@
 ``periodic_tasks``    tasks that are done from time to time
 ``directory_lock``    keeps other processes from a directory
 ``whole_numbers``     whole numbers on a command line
+``shard``             which of several processes of a parameter server one is
 ``run_variables``     by which ``relaax-train`` says to a process which one it is
 ``available_memory``  how much memory there is, of the machine and of the container
 ``allocator``         how the C library keeps memory

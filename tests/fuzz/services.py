@@ -10,7 +10,6 @@ import grpc
 import numpy as np
 
 from relaax.algorithm_base import NullMetrics, NullSaver
-from relaax.algorithm_base.shard import Shard
 from relaax.compat.memoire import ReplayMemoryServer
 from relaax.compat.memoire import service as memoire_service
 from relaax.parameters import service as bridge_service
@@ -22,6 +21,7 @@ from relaax.parameters.process.shards import service as shard_service
 from relaax.parameters.process.shards.leader import Leader
 from relaax.parameters.published.parameters import PublishedParameters
 from relaax.parameters.published.service import PublishedService
+from relaax.processes.shard import Shard
 from relaax.replay import service as replay_service
 
 #: What a call may raise at its caller; INTERNAL and UNKNOWN are mistakes of the server.

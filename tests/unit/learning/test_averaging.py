@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from relaax.algorithm_base import Version
+from relaax.learning.filters import Filters
 from relaax.parameters.averaging import Averager, AveragingService
 from relaax.parameters.optimizers import SGD, Adam, AdamSettings
 from relaax.parameters.optimizers.optimizer import OptimizerOfParts, Part
@@ -35,7 +36,7 @@ def contribute_all(averager, gradients, version=0):
 class TestRounds:
     def test_an_update_is_the_mean_of_all_learners_gradients(self):
         store = store_of()
-        averager = Averager(store, 3, FOR_EVER_S)
+        averager = Averager(store, 3, FOR_EVER_S, Filters())
         contribute_all(averager, [vector(1, 0), vector(2, 3), vector(3, 3)])
         parameters, version, _ = store.read()
         np.testing.assert_allclose(parameters, [-2, -2])
@@ -43,7 +44,7 @@ class TestRounds:
 
     def test_rounds_follow_one_another(self):
         store = store_of()
-        averager = Averager(store, 2, FOR_EVER_S)
+        averager = Averager(store, 2, FOR_EVER_S, Filters())
         for version in range(5):
             contribute_all(averager, [vector(1, 1), vector(3, 1)], version)
         parameters, version, _ = store.read()
@@ -52,7 +53,7 @@ class TestRounds:
 
     def test_a_missing_learner_is_waited_for_once_and_again_when_it_is_back(self):
         store = store_of()
-        averager = Averager(store, 2, 0.01)
+        averager = Averager(store, 2, 0.01, Filters())
         averager.contribute(vector(1, 1), 0)  # waits, and goes on alone
         averager.timeout_s = FOR_EVER_S
         averager.contribute(vector(1, 1), 1)  # does not wait
@@ -70,7 +71,7 @@ class TestRounds:
         self, gradient, reason
     ):
         store = store_of()
-        averager = Averager(store, 2, FOR_EVER_S)
+        averager = Averager(store, 2, FOR_EVER_S, Filters())
         with pytest.raises(ValueError, match=reason):
             averager.contribute(gradient, 0)
         contribute_all(averager, [vector(1, 0), vector(3, 0)])
@@ -78,7 +79,7 @@ class TestRounds:
 
     def test_the_end_of_the_training_is_the_end_of_all_waiting(self):
         store = store_of()
-        averager = Averager(store, 2, FOR_EVER_S)
+        averager = Averager(store, 2, FOR_EVER_S, Filters())
         waits = threading.Thread(target=averager.contribute, args=(vector(1, 1), 0))
         waits.start()
         store.freeze()
@@ -89,7 +90,7 @@ class TestRounds:
 
 def test_the_service_returns_the_parameters_behind_the_round():
     store = store_of()
-    service = AveragingService(store, NullMetrics(), Averager(store, 2, FOR_EVER_S))
+    service = AveragingService(store, NullMetrics(), Averager(store, 2, FOR_EVER_S, Filters()))
     known = service.get().version
     with ThreadPoolExecutor(2) as threads:
         found = [

@@ -4,7 +4,6 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 from relaax.algorithm_base import NullMetrics, NullSaver, ParameterServerBase, Saver
-from relaax.algorithm_base.shard import Shard
 from relaax.checkpoints.checkpoint_place import store_of
 from relaax.configuration import ParameterServerConfiguration, ParameterServerOptions, S3Location
 from relaax.configuration.algorithm_loader import Algorithm, load_algorithm, make_config
@@ -24,6 +23,7 @@ from relaax.parameters.process.shards.service import ShardServicer, method_handl
 from relaax.parameters.process.shards.serving import FirstShard, OtherService
 from relaax.parameters.sender_totals import SenderTotals
 from relaax.processes.directory_lock import owned
+from relaax.processes.shard import Shard
 from relaax.processes.stop_signal import Stop
 from relaax.telemetry.operators import OperatorPort, SaveRecord
 
