@@ -1,7 +1,6 @@
 """A worker that answers each message before the client's ``send`` returns."""
 
 import threading
-import time
 from collections.abc import Callable
 from functools import partial
 
@@ -13,12 +12,10 @@ from relaax.server.rlx_server.tally import private_row
 from relaax.server.rlx_server.worker.action_rule import ActionRule
 from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.connection import Connection
-from relaax.server.rlx_server.worker.hello import begin
-from relaax.server.rlx_server.worker.responder import Answer, Request
 from relaax.server.rlx_server.worker.responders import Responders
+from relaax.server.rlx_server.worker.session import Session
 from relaax.server.rlx_server.worker.settings import WorkerSettings
 from relaax.server.serial.memory_connection import MemoryConnection
-from relaax.steps import Steps
 
 #: What one client, or its agent, can cause, and what ends its connection alone.
 _CLIENTS_FAULTS = (ProtocolError, binary.Error, NoRoom, AgentError)
@@ -45,21 +42,25 @@ class SerialWorker:
         self._responders = Responders(make_agents, False, self._rule, private_row(), look=look)
         self._is_over = is_over
         self._connections: list[Connection] = []
+        #: How many there have been.
+        self._made = 0
         #: Held while a message is handled: agents and learner are of one thread at a time.
         self._turn = threading.RLock()
 
     def connect(self) -> MemoryConnection:
         """Return the client's end of a new connection."""
         ours, theirs = MemoryConnection(), MemoryConnection()
-        connection = Connection(ours, "this process", timeout_s=None)
         with self._turn:
+            session = Session(self._made, self._settings, self._responders.of)
+            self._made += 1
+            connection = Connection(ours, session, "this process", timeout_s=None)
             self._connections.append(connection)
         theirs.join(ours, on_sent=partial(self._take, connection))
         return theirs
 
     def note_connected(self) -> None:
         """Count, for the metrics, how many environments there are."""
-        training = [c for c in self._connections if c.has_begun and c.evaluation is None]
+        training = [c for c in self._connections if c.session.is_training]
         self._responders.training.note_connected(len(training))
 
     def close(self) -> None:
@@ -91,40 +92,16 @@ class SerialWorker:
             connection.part_because_of(error)
 
     def _handle(self, connection: Connection, payload: bytes | memoryview) -> None:
-        connection.knows_errors = connection.knows_errors or binary.is_hello(payload)
+        session = connection.session
+        session.knows_errors = session.knows_errors or binary.is_hello(payload)
         if self._is_over():
             self._forget(connection)
             connection.part(ErrorCode.TRAINING_IS_OVER, "the training is over")
             return
-        if not connection.has_begun and not self._begin(connection, payload):
-            return
-        message = connection.codec.decode(payload)
-        responder = self._responders.of(connection.evaluation)
-        if not isinstance(message, Steps):
-            responder.store(message)
-            return
-        for answer in responder.answer([Request(connection, message)], time.monotonic()):
-            if not isinstance(answer, Answer):
-                raise answer.error
-            try:
-                encoded = connection.codec.encode(answer.actions, answer.scores)
-            except (TypeError, ValueError) as error:
-                raise self._rule.unsendable(error) from error
-            connection.send(encoded)
-
-    def _begin(self, connection: Connection, first: bytes | memoryview) -> bool:
-        """Take the first message; return whether it is one like those that follow."""
-        beginning = begin(self._settings, first)
-        evaluation = beginning.hello.evaluate
-        connection.slots = self._responders.of(evaluation).open(beginning.hello)
-        connection.evaluation = evaluation
-        connection.codec, connection.has_begun = beginning.codec, True
-        if beginning.welcome is None:
-            return True
-        connection.send(beginning.welcome)
-        return False
+        answer = self._responders.receive(session, payload)
+        if answer is not None:
+            connection.send(answer)
 
     def _forget(self, connection: Connection) -> None:
         self._connections.remove(connection)
-        if connection.has_begun:
-            self._responders.of(connection.evaluation).close_slots(connection.slots)
+        connection.session.close()

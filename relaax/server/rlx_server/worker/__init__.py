@@ -6,6 +6,7 @@
 ``responders``    one responder for what is learnt from, and one for each kind of evaluation
 ``connection``    what belongs to one connection
 ``action_rule``   which actions an algorithm may return
+``session``       a client's conversation, without input and output
 ``hello``         what the first message of a connection says
 ``episodes``      which episodes go on, and what is counted of them
 ``agents``        what chooses the actions; an agent for each environment looks like a batch agent

@@ -2,24 +2,16 @@
 
 import logging
 import time
-from collections.abc import Iterable, Sequence
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Iterable
 
-import numpy as np
-import numpy.typing as npt
-
-from relaax.algorithm_base import Evaluation
 from relaax.errors import AgentError, InvalidState, NoRoom, ProtocolError
 from relaax.net.access import Right, TokenFile
-from relaax.protocol import MessageConnection, PeerClosed, binary, json
-from relaax.protocol.binary import ErrorCode, Metric
-from relaax.protocol.connection import Payload
-from relaax.steps import IntArray, Steps
+from relaax.protocol import MessageConnection, PeerClosed, binary
+from relaax.protocol.binary import ErrorCode
+from relaax.server.rlx_server.worker.session import Session
 from relaax.telemetry.throttled_log import of_kind
 
 _log = logging.getLogger(__name__)
-
-_NO_SLOTS: IntArray = np.zeros(0, np.int64)
 
 
 class TokenWatch:
@@ -47,41 +39,17 @@ class TokenWatch:
         ]
 
 
-FloatArray = npt.NDArray[np.float64]
-Actions: TypeAlias = Sequence[Any] | npt.NDArray[Any]
-
-
-class Codec(Protocol):
-    """One version of the protocol at the server's end: steps and their answers, in turns."""
-
-    def decode(self, payload: Payload) -> Steps | Metric:
-        """Return what a client says; ProtocolError for nonsense."""
-
-    def encode(self, actions: Actions, scores: FloatArray) -> bytes:
-        """Return the answer to the steps decoded last: A actions, and the scores of E episodes.
-
-        TypeError or ValueError for actions that cannot be sent.
-        """
-
-
 class Connection:
-    """A client's messages, what they mean, and where its environments are in this worker."""
+    """The way of a client's messages, and how long it lasts; ``session`` knows what they say."""
 
-    def __init__(self, messages: MessageConnection, peer: str, timeout_s: float | None) -> None:
+    def __init__(
+        self, messages: MessageConnection, session: Session, peer: str, timeout_s: float | None
+    ) -> None:
         self.messages = messages
         self.peer = peer
         #: The descriptor that is polled; it stays known after the connection is closed.
         self.descriptor = messages.fileno()
-        #: How its messages are read and answered: in version 1 until the client says hello.
-        self.codec: Codec = json.ServerCodec()
-        #: Whether the first message has come.
-        self.has_begun = False
-        #: Whether the client has said hello: version 1 has no word for an error.
-        self.knows_errors = False
-        #: How its environments evaluate; None where they are learnt from.
-        self.evaluation: Evaluation | None = None
-        #: int64 [environments]: what the worker calls the connection's environments.
-        self.slots = _NO_SLOTS
+        self.session = session
         #: Of the token that it has shown, where tokens are asked for.
         self.token_digest: bytes | None = None
         #: Messages that were handled since somebody looked.
@@ -113,7 +81,7 @@ class Connection:
 
     def goodbye(self) -> bytes | None:
         """Return what is said when the time is up; None in version 1."""
-        if not self.knows_errors:
+        if not self.session.knows_errors:
             return None
         return binary.encode_error(ErrorCode.GO_ELSEWHERE, self._goodbye)
 
@@ -134,7 +102,7 @@ class Connection:
 
     def part(self, code: ErrorCode, text: str) -> None:
         """Close the connection; say why, unless the client has to be waited for."""
-        if self.knows_errors and not self.messages.is_unsent:
+        if self.session.knows_errors and not self.messages.is_unsent:
             try:
                 self.messages.send_now(binary.encode_error(code, text))
             except (OSError, ValueError, ProtocolError) as error:  # it has left, or frames are tiny

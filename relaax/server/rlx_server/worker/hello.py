@@ -1,15 +1,35 @@
 """How a conversation begins: the first message says in which version."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 from relaax.acting.announced_spaces import AnnouncedSpaces, Doubt
 from relaax.errors import InvalidState
 from relaax.processes.run_variables import other_run
 from relaax.protocol import binary, json
-from relaax.protocol.binary import Hello, Welcome
+from relaax.protocol.binary import Hello, Metric, Welcome
 from relaax.protocol.connection import Payload
-from relaax.server.rlx_server.worker.connection import Codec
 from relaax.server.rlx_server.worker.settings import WorkerSettings
+from relaax.steps import Steps
+
+
+class Codec(Protocol):
+    """One version of the protocol at the server's end: steps and their answers, in turns."""
+
+    def decode(self, payload: Payload) -> Steps | Metric:
+        """Return what a client says; ProtocolError for nonsense."""
+
+    def encode(
+        self, actions: Sequence[Any] | npt.NDArray[Any], scores: npt.NDArray[np.float64]
+    ) -> bytes:
+        """Return the answer to the steps decoded last: A actions, and the scores of E episodes.
+
+        TypeError or ValueError for actions that cannot be sent.
+        """
 
 
 @dataclass(frozen=True)

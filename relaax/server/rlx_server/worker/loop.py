@@ -7,22 +7,22 @@ import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 from relaax.acting.first_look import first_look
 from relaax.errors import AgentError, NoRoom, ProtocolError
 from relaax.protocol import MessageConnection, binary
 from relaax.protocol.binary import ErrorCode
-from relaax.protocol.connection import Payload
 from relaax.server.rlx_server.entrance import NOT_ANY_MORE
 from relaax.server.rlx_server.lobby import Lobby
 from relaax.server.rlx_server.tally import WorkerRow, private_row
 from relaax.server.rlx_server.worker.action_rule import ActionRule
 from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.connection import Connection, TokenWatch
-from relaax.server.rlx_server.worker.hello import begin
 from relaax.server.rlx_server.worker.inbox import Inbox
 from relaax.server.rlx_server.worker.responder import Answer, Request, Responder
 from relaax.server.rlx_server.worker.responders import Responders
+from relaax.server.rlx_server.worker.session import Session
 from relaax.server.rlx_server.worker.settings import WorkerSettings
 from relaax.server.rlx_server.worker.stopping import StopRequest
 from relaax.steps import Steps
@@ -108,7 +108,10 @@ class Worker:
 
         It is served as long as the token of that digest is allowed; if None, whatever is.
         """
-        connection = Connection(messages, peer, self._settings.timeout_s)
+        number = messages.fileno()
+        responders, begun = self._responders, partial(self._note_begun, messages)
+        session = Session(number, self._settings, responders.of, begun)
+        connection = Connection(messages, session, peer, self._settings.timeout_s)
         connection.token_digest = token_digest
         self._poll.register(connection.descriptor, select.EPOLLIN)
         self._connections[connection.descriptor] = connection
@@ -176,8 +179,8 @@ class Worker:
         requests = [request for request in received if request is not None]
         if began_at >= self._sweep_at:
             moving = {descriptor for descriptor, _ in events} if self._is_behind else set()
-            self._sweep(began_at, moving | {request.connection.descriptor for request in requests})
-            requests = [request for request in requests if self._serves(request.connection)]
+            self._sweep(began_at, moving | {request.session.number for request in requests})
+            requests = [request for request in requests if self._serves(request.session)]
         if requests:
             self._answer(requests, began_at)
         now = self._clock()
@@ -189,23 +192,24 @@ class Worker:
         if self._inbox is not None:
             self._inbox.report(self._environments() + self._silent, len(self._lobby))
 
-    def _serves(self, connection: Connection) -> bool:
-        return self._connections.get(connection.descriptor) is connection
+    def _serves(self, session: Session) -> bool:
+        connection = self._connections.get(session.number)
+        return connection is not None and connection.session is session
 
     def _answer(self, requests: list[Request], arrived_at: float) -> None:
         responders = self._responders
         answers = responders.answer if responders.evaluating else responders.training.answer
         for answer in answers(requests, arrived_at):
+            connection = self._connections[answer.session.number]
             if isinstance(answer, Answer):
-                self._reply(answer)
+                self._reply(connection, answer)
             else:
-                self._drop(answer.connection, answer.error)
+                self._drop(connection, answer.error)
 
     def _responder_of(self, connection: Connection) -> Responder:
         """Return what answers a connection; in most workers there is but one."""
-        if connection.evaluation is None:
-            return self._responders.training
-        return self._responders.of(connection.evaluation)
+        evaluation = connection.session.evaluation
+        return self._responders.training if evaluation is None else self._responders.of(evaluation)
 
     def _environments(self) -> int:
         responders = self._responders
@@ -243,15 +247,15 @@ class Worker:
                 if payload is None:
                     return None
                 connection.handled += 1
-                if not connection.has_begun and not self._begin(connection, payload):
+                taken = connection.session.take(payload)
+                if isinstance(taken, bytes):
+                    self._send(connection, taken)
                     return None
-                message = connection.codec.decode(payload)
             except _CLIENTS_FAULTS as error:
                 self._drop(connection, error)
                 return None
-            if isinstance(message, Steps):
-                return self._request(connection, message)
-            self._responder_of(connection).store(message)
+            if taken is not None:
+                return self._request(connection, taken)
             connection.metrics += 1
             if connection.metrics >= self._limits.most_metrics:
                 self._rest(connection)
@@ -274,48 +278,29 @@ class Worker:
             self._poll.register(connection.descriptor, select.EPOLLIN)
             self._go_on(connection)
 
-    def _begin(self, connection: Connection, first: Payload) -> bool:
-        """Take the first message; return whether it is one like those that follow."""
-        connection.knows_errors = binary.is_hello(first)
-        beginning = begin(self._settings, first)
-        evaluation = beginning.hello.evaluate
-        connection.slots = self._responders.of(evaluation).open(beginning.hello)
-        connection.evaluation = evaluation
-        connection.codec, connection.has_begun = beginning.codec, True
-        most_bytes = self._settings.most_bytes(beginning.hello.environments)
-        connection.messages.max_received_bytes = most_bytes
+    def _note_begun(self, messages: MessageConnection, most_bytes: int) -> None:
+        messages.max_received_bytes = most_bytes
         self._silent -= 1
-        if beginning.welcome is None:
-            return True
-        self._send(connection, beginning.welcome)
-        return False
 
     def _request(self, connection: Connection, steps: Steps) -> Request | None:
         """Return a request; None in version 1 where the time is up and an episode would begin."""
-        request = Request(connection, steps)
+        request = Request(connection.session, steps)
         responder = self._responder_of(connection)
         if connection.time_is_up and responder.ends_episode(request):
-            if not connection.knows_errors and steps.actions:
+            if not connection.session.knows_errors and steps.actions:
                 responder.give_up(request.slots)
                 self._close(connection)
                 return None
             connection.is_leaving = True
         return request
 
-    def _reply(self, answer: Answer) -> None:
-        connection = answer.connection
+    def _reply(self, connection: Connection, answer: Answer) -> None:
         try:
             goodbye = connection.goodbye() if connection.is_leaving else None
-            connection.send(self._encoded(answer))
+            connection.send(self._responders.training.encoded(answer))
             self._send(connection, goodbye)
         except _CLIENTS_FAULTS as error:
             self._drop(connection, error)
-
-    def _encoded(self, answer: Answer) -> bytes:
-        try:
-            return answer.connection.codec.encode(answer.actions, answer.scores)
-        except (TypeError, ValueError) as error:
-            raise self._rule.unsendable(error) from error
 
     def _send(self, connection: Connection, payload: bytes | None) -> None:
         """Send a message, if there is one; go on when everything is on its way."""
@@ -367,7 +352,7 @@ class Worker:
         self._drains = True
         self._lobby.turn_away()
         for connection in list(self._connections.values()):
-            if connection.has_begun:
+            if connection.session.has_begun:
                 connection.leave_soon()
             else:
                 self._close(connection)
@@ -376,7 +361,7 @@ class Worker:
         """Say how many connections there are; of those for evaluation the operators alone know."""
         self._note_at = now + SWEEP_S
         self._row.note_served(len(self._connections), self._environments())
-        training = [c for c in self._connections.values() if c.has_begun and c.evaluation is None]
+        training = [c for c in self._connections.values() if c.session.is_training]
         self._responders.training.note_connected(len(training))
 
     def _dismiss(self, connection: Connection) -> None:
@@ -392,7 +377,7 @@ class Worker:
         self._buffered.pop(connection.descriptor, None)
         reason = binary.encode_error(ErrorCode.GO_ELSEWHERE, NOT_ANY_MORE)
         try:
-            self._send(connection, reason if connection.knows_errors else None)
+            self._send(connection, reason if connection.session.knows_errors else None)
         except _CLIENTS_FAULTS as error:
             self._drop(connection, error)
 
@@ -413,7 +398,6 @@ class Worker:
         self._resting.discard(connection)
         with suppress(OSError):  # closed by the client's machine, and gone from the poll with it
             self._poll.unregister(connection.descriptor)
-        if connection.has_begun:
-            self._responder_of(connection).close_slots(connection.slots)
-        else:
+        if not connection.session.has_begun:
             self._silent -= 1
+        connection.session.close()

@@ -18,9 +18,9 @@ from relaax.server.rlx_server.tally import WorkerRow, private_row
 from relaax.server.rlx_server.tally.table import SlotPool
 from relaax.server.rlx_server.worker.action_rule import ActionRule, UnusableActions
 from relaax.server.rlx_server.worker.agents import Agents
-from relaax.server.rlx_server.worker.connection import Actions, Connection
 from relaax.server.rlx_server.worker.episodes import Episodes, FloatArray, NoEpisode
 from relaax.server.rlx_server.worker.measurements import Measurements
+from relaax.server.rlx_server.worker.session import Actions, Session
 from relaax.server.rlx_server.worker.settings import seed_after
 from relaax.steps import Flags, IntArray, States, Steps, Transitions, number_of
 from relaax.telemetry.metrics import OF_CLIENT, Metrics
@@ -65,20 +65,20 @@ Array = npt.NDArray[Any]
 class Request(NamedTuple):
     """Steps that wait for their answer."""
 
-    connection: Connection
+    session: Session
     steps: Steps
 
     @property
     def slots(self) -> IntArray:
         """int64 [M]: where its environments are in this worker."""
-        slots: IntArray = self.connection.slots[self.steps.environments]
+        slots: IntArray = self.session.slots[self.steps.environments]
         return slots
 
 
 class Answer(NamedTuple):
     """What a request is answered with."""
 
-    connection: Connection
+    session: Session
     #: [A, ...], of the environments that want one.
     actions: Actions
     #: float64 [E]: sums of rewards of the episodes that ended.
@@ -86,9 +86,9 @@ class Answer(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """Why the connection of a request is closed instead."""
+    """Why the session of a request ends instead."""
 
-    connection: Connection
+    session: Session
     error: Exception
 
 
@@ -240,6 +240,13 @@ class Responder:
         self._measurements.add_turn(arrived_at, len(requests))
         self._episodes.store_if_due()
 
+    def encoded(self, answer: Answer) -> bytes:
+        """Return an answer as its session's client reads it; UnusableActions where it cannot."""
+        try:
+            return answer.session.encoded(answer.actions, answer.scores)
+        except (TypeError, ValueError) as error:
+            raise self._rule.unsendable(error) from error
+
     def note_connected(self, connections: int) -> None:
         """Say now and then how many environments there are, on so many connections."""
         if self._agents is not None:
@@ -288,7 +295,7 @@ class Responder:
         try:
             actions = self._act(agents.batch_agent, report, arrived_at)
         except (ProtocolError, AgentError) as error:
-            yield from (Refusal(request.connection, error) for request in requests)
+            yield from (Refusal(request.session, error) for request in requests)
             return
         if self._fits(actions, len(transitions.acting)):
             yield from _split(requests, transitions, actions, scores)
@@ -329,7 +336,7 @@ class Responder:
         try:
             actions = self._rule.counted(actions, len(transitions.acting))
         except UnusableActions as error:
-            yield from (Refusal(request.connection, error) for request in requests)
+            yield from (Refusal(request.session, error) for request in requests)
             return
         for answer in _split(requests, transitions, actions, scores):
             yield answer if isinstance(answer, Refusal) else self._with_usable_actions(answer)
@@ -338,7 +345,7 @@ class Responder:
         try:
             return answer._replace(actions=self._rule.usable(answer.actions))
         except UnusableActions as error:
-            return Refusal(answer.connection, error)
+            return Refusal(answer.session, error)
 
     def _answer_one_by_one(
         self, requests: list[Request], arrived_at: float
@@ -445,15 +452,15 @@ def _split(
         own_scores = scores[ended:scores_end]
         if len(own_scores) and not np.isfinite(own_scores).all():
             error = ProtocolError("the sum of an episode's rewards is not finite")
-            yield Refusal(request.connection, error)
+            yield Refusal(request.session, error)
         else:
-            yield Answer(request.connection, actions[acted:actions_end], own_scores)
+            yield Answer(request.session, actions[acted:actions_end], own_scores)
         acted, ended = actions_end, scores_end
 
 
 def _refusal(request: Request, error: Exception) -> Refusal:
     """Return a refusal that names the environment by the client's own number."""
     if isinstance(error, NoEpisode):
-        number = int(np.flatnonzero(request.connection.slots == error.slot)[0])
+        number = int(np.flatnonzero(request.session.slots == error.slot)[0])
         error = ProtocolError(f"{error} in environment {number}")
-    return Refusal(request.connection, error)
+    return Refusal(request.session, error)

@@ -1,9 +1,11 @@
 """The responders of a worker: one for what is learnt from, one for each kind of evaluation."""
 
+import time
 from collections.abc import Callable, Iterator
 
 from relaax.acting.first_look import FirstLook
 from relaax.algorithm_base import EvaluatedPolicy, Evaluation, NullMetrics
+from relaax.protocol.connection import Payload
 from relaax.server.rlx_server.limits import NO_LIMITS, ClientLimits
 from relaax.server.rlx_server.tally import WorkerRow
 from relaax.server.rlx_server.worker.action_rule import ActionRule
@@ -11,8 +13,9 @@ from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.episodes import Episodes, FloatArray
 from relaax.server.rlx_server.worker.measurements import Measurements
 from relaax.server.rlx_server.worker.responder import Answer, Refusal, Request, Responder
+from relaax.server.rlx_server.worker.session import Session
 from relaax.server.rlx_server.worker.settings import SEEDS, seed_after
-from relaax.steps import IntArray
+from relaax.steps import IntArray, Steps
 from relaax.telemetry.metrics import (
     EVALUATION_REWARD,
     EVALUATION_REWARD_OF,
@@ -146,9 +149,22 @@ class Responders:
         """Yield what each request is answered with; those of one responder are joined."""
         by_evaluation: dict[Evaluation | None, list[Request]] = {}
         for request in requests:
-            by_evaluation.setdefault(request.connection.evaluation, []).append(request)
+            by_evaluation.setdefault(request.session.evaluation, []).append(request)
         for evaluation, together in by_evaluation.items():
             yield from self.of(evaluation).answer(together, arrived_at)
+
+    def receive(self, session: Session, payload: Payload) -> bytes | None:
+        """Return the answer to one message of one client; None where there is none.
+
+        An error of the client, or of its agent, is raised: the session is over then.
+        """
+        taken = session.take(payload)
+        if not isinstance(taken, Steps):
+            return taken
+        (answer,) = self.answer([Request(session, taken)], time.monotonic())
+        if isinstance(answer, Refusal):
+            raise answer.error
+        return self.training.encoded(answer)
 
     def close(self) -> None:
         """Store the metrics that are left and end all agents, evaluators first."""

@@ -118,7 +118,7 @@ def test_one_bad_state_refuses_its_own_connection_alone(served, bad, position):
     answers = served.answer(*(served.start(c, s) for c, s in zip(connections, states, strict=True)))
     refused = answers.pop(position)
     assert isinstance(refused, Refusal)
-    assert refused.connection is connections[position]
+    assert refused.session is connections[position]
     assert isinstance(refused.error, InvalidState)
     assert all(isinstance(answer, Answer) for answer in answers)
 
@@ -199,7 +199,7 @@ def test_what_an_agent_refuses_when_it_acts_is_refused_for_all_and_counted_once(
 
     served.oracle.act = act
     answers = served.answer(request(first, [0], [TERMINATED]), request(second, [0], [0], floats(3)))
-    assert [answer.connection for answer in answers] == [first, second]
+    assert [answer.session for answer in answers] == [first, second]
     assert [answer.error for answer in answers] == [error, error]
     assert len(acted) == 1
     assert served.stub.stored.of("episode/reward") == [0.5]
