@@ -115,5 +115,5 @@ q
         [sys.executable, "-m", "pdb", "-m", "relaax.launcher.main", "--serial"],
         cwd=directory, input=commands, capture_output=True, text=True, check=False, timeout=120,
     ).stdout  # fmt: skip
-    for where in ("environment.py", "learning/actor.py", "learning/parameter_service.py"):
+    for where in ("environment.py", "learning/actor.py", "parameters/parameter_service.py"):
         assert re.search(rf"> \S*{where}\(\d+\)", said), said
