@@ -1,45 +1,45 @@
-"""What an environment embeds to be trained: needs numpy and nothing else.
+"""The client library of an environment; needs numpy and nothing else.
 
-What a program uses:
+For programs:
 
 ``rlx_client``         ``Client``: init, send, reset, truncate
 ``vector_client``      ``VectorClient``: many environments on one connection; it reports ``Steps``,
                        with the flags START, TERMINATED, TRUNCATED, FINAL and EXECUTED
-``failure``            what clients raise
-``transport``          how they reach the server: over TCP, or what you hand them
-``access``             what they show it: a token, a certificate
+``failure``            the exception of clients
+``transport``          connections over TCP, or by a transport of your own
+``access``             tokens and TLS of a client
 ``gymnasium_runner``   ``GymnasiumRunner`` and a command; needs Gymnasium, as does all below it
 
-How a message gets to the server:
+The way of a message to the server:
 
-``checks``             what can be sent
-``action_masks``       which actions are allowed, beside a state, by the server's names
+``checks``             checks of states, rewards, flags and actions before they are sent
+``action_masks``       masks of allowed actions beside a state
 ``sessions``           one environment on one connection, in either version of the protocol
-``server_connection``  a connection: questions, answers, and how it was lost; steps on it
+``server_connection``  questions and answers on one connection, and its loss
 ``connector``          makes one connection after another, with ``retry_policy``
 
-How a program plays many simulators, each in a process:
+Many simulators, each in a process:
 
-``simulator``, ``simulator_runner``                 what it hands over; playing its episodes
-``simulator_task``                                  the whole program; what each process does
+``simulator``, ``simulator_runner``                 the interface of a simulator; plays its episodes
+``simulator_task``                                  the whole program; the task of each process
 ``act_latency``                                     how long answers take, as a metric
 ``area_average``                                    smaller pictures
 ``run_environments``, ``run_options``               a whole run to its exit status; options
-``restarts``, ``restarting_environments``           making those again that fail
-``seeds``                                           what seeds of environments are drawn from
+``restarts``, ``restarting_environments``           failed environments are made again
+``seeds``                                           seeds of environments
 ``environment_processes``, ``child_process``        both ends of a process
-``run_result``, ``run_progress``                    how a run ended; how far it is, on a terminal
+``run_result``, ``run_progress``                    the end of a run; its progress on a terminal
 
-How Gymnasium environments are driven:
+Gymnasium environments:
 
 ``environment_runner``, ``vector_runner``           play episodes of one environment, of several
-``gymnasium_factory``, ``gymnasium_spaces``         making environments; what is in their spaces
+``gymnasium_factory``, ``gymnasium_spaces``         make environments; look into their spaces
 ``gymnasium_observations``                          observations as arrays, one or several by name
-``gymnasium_actions``, ``gymnasium_numbers``        actions of any space; of one that is not nested
+``gymnasium_actions``, ``gymnasium_numbers``        actions of any space; of a space without nesting
 ``vector_finals``                                   the last observations of episodes
-``gymnasium_edges``                                 what an environment returns is kept and checked
-``gymnasium_executed``                              actions that were executed in their place
-``runner_options``, ``gymnasium_tasks``             the command line; what each process does
+``gymnasium_edges``                                 copies and checks returned values
+``gymnasium_executed``                              executed actions that differ from chosen ones
+``runner_options``, ``gymnasium_tasks``             the command line; the task of each process
 """
 
 from relaax.client.access import ClientAccess

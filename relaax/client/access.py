@@ -1,4 +1,4 @@
-"""How a client proves what it is, and knows that nobody listens: a token, and TLS."""
+"""Access to a server: a token, and TLS."""
 
 import os
 import ssl
@@ -15,14 +15,14 @@ from relaax.net.access.process_access import INSECURE
 from relaax.net.access.tls import UnusableFiles, client_context
 from relaax.net.access.tokens import require_token
 
-#: The variables of the environment that say how all clients of a process connect.
+#: Variables of the environment for all clients of a process.
 TOKEN, TOKEN_FILE = "RELAAX_TOKEN", "RELAAX_TOKEN_FILE"
 TLS_CA, TLS_CERT, TLS_KEY = "RELAAX_TLS_CA", "RELAAX_TLS_CERT", "RELAAX_TLS_KEY"
 
 _Read = TypeVar("_Read")
 
-#: A file of a token that is empty, or cannot be read, may just be written, and of a certificate and
-#: its key one may be copied: they are read again for so long, with such pauses.
+#: A token or certificate file may be incomplete while another process writes it: it is read again
+#: for so long, with such pauses.
 _WRITTEN_WITHIN_S, _PAUSE_S = 2.0, 0.1
 
 #: In the place of a file: the certificates of the system.
@@ -31,13 +31,13 @@ SYSTEM = "system"
 
 @dataclass(frozen=True)
 class ClientAccess:
-    """What a client shows a server, and what that has to show.
+    """A client's token and certificate, and the authority that it trusts.
 
     A token comes from ``token``, or from a file. With ``tls``, the server must show a certificate
-    that is signed by ``tls.ca``, or by those that the system knows, and names the host that was
-    connected to; the client shows ``tls.cert``, if there is one. All files are read at each
-    connection, and again for two seconds where they cannot be used: they may just be copied. A
-    token goes over a network only with TLS, unless it ``is_insecure``.
+    that is signed by ``tls.ca``, or by an authority of the system, and names the host; the client
+    shows ``tls.cert``, if there is one. All files are read at each connection, and again for two
+    seconds if they cannot be used: another process may be writing them. A token is sent over a
+    network only with TLS, unless it ``is_insecure``.
     """
 
     token: str | None = None
@@ -47,10 +47,10 @@ class ClientAccess:
 
     @classmethod
     def of_environment(cls, variables: Mapping[str, str] = os.environ) -> "ClientAccess":
-        """Return what variables of the environment say; ConfigurationError for nonsense."""
+        """Return the access that ``variables`` describe; ConfigurationError for nonsense."""
         ca, cert, key = (variables.get(name) for name in (TLS_CA, TLS_CERT, TLS_KEY))
         if (cert is None) != (key is None):
-            raise ConfigurationError(f"set {TLS_CERT} and {TLS_KEY}, both or none")
+            raise ConfigurationError(f"set {TLS_CERT} and {TLS_KEY}, both or neither")
         tls = None
         if ca or cert:
             in_file = None if ca in (None, "", SYSTEM) else Path(str(ca))
@@ -64,9 +64,9 @@ class ClientAccess:
         )
 
     def context(self) -> ssl.SSLContext | None:
-        """Return what connections are made with; None without TLS.
+        """Return the TLS context of new connections; None without TLS.
 
-        ConfigurationError for files of no use.
+        ConfigurationError for unusable files.
         """
         tls = self.tls
         if tls is None:
@@ -99,7 +99,7 @@ class ClientAccess:
 
 
 def _once_written(read: Callable[[], _Read]) -> _Read:
-    """Return what is read of files that others may be writing; ConfigurationError if none comes."""
+    """Call ``read`` until it succeeds; ConfigurationError after ``_WRITTEN_WITHIN_S``."""
     deadline = time.monotonic() + _WRITTEN_WITHIN_S
     while True:
         try:

@@ -20,7 +20,7 @@ class ActLatency:
         self._means = IntervalMetrics(metrics, clock=clock)
 
     def timed(self, ask: Callable[[], Answer]) -> Answer:
-        """Return the answer that ``ask`` waits for; what it raises is not measured."""
+        """Return the answer of ``ask``; a call that raises is not measured."""
         asked = time.perf_counter()
         answer = ask()
         self._means.add("act latency", time.perf_counter() - asked)

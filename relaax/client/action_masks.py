@@ -1,7 +1,7 @@
-"""Masks of actions beside a state: which of the server's observations they are.
+"""Masks of actions beside a state, under the server's names.
 
-Gymnasium's environments say which actions are allowed in ``info["action_mask"]``, beside what they
-observe; the server's configuration names the mask among the observations.
+Gymnasium's environments give the mask of allowed actions in ``info["action_mask"]``, beside the
+observation; the server's configuration names the mask among the observations.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,20 +20,20 @@ Array = npt.NDArray[Any]
 #: The name of the mask in an ``info``.
 ACTION_MASK = "action_mask"
 
-#: PettingZoo's name of what is observed beside a mask.
+#: PettingZoo's name of the observation beside a mask.
 OBSERVATION = "observation"
 
 
 @dataclass(frozen=True)
 class MaskedState:
-    """A state, or those of several environments, and which actions are allowed there."""
+    """A state, or the states of several environments, with the mask of allowed actions."""
 
     state: Any
-    #: [A], or [N, A]: 0 where an action is forbidden; None where one is missing.
+    #: [A], or [N, A]: 0 where an action is forbidden; None where a mask is missing.
     mask: Array | None
     #: Called when the server knows no mask.
     dropped: Callable[[], object] = lambda: None
-    #: Whose mask is missing, for people.
+    #: The environment without a mask, for messages.
     of_whom: str = ""
 
     def named(self, asked: Space | None) -> Any:
@@ -66,9 +66,9 @@ def named_state(state: Any, asked: Space | None) -> Any:
 
 
 class MaskReader:
-    """Reads masks of infos: from the first one on, each must have one where a server asks for it.
+    """Reads masks of infos. After the first mask, each info must have one if a server asks for it.
 
-    ``doubt`` is called once with what may be wrong: that nobody asks for them.
+    ``doubt`` is called once if the server does not ask for masks.
     """
 
     def __init__(self, doubt: Callable[[str], object] = lambda message: None) -> None:
@@ -76,7 +76,7 @@ class MaskReader:
         self._is_there = self._has_doubted = False
 
     def _note_dropped(self) -> None:
-        """Say so if the server has not asked for masks."""
+        """Report masks that the server has not asked for."""
         if not self._has_doubted:
             self._has_doubted = True
             self._doubt(
@@ -97,7 +97,7 @@ class MaskReader:
     ) -> Any:
         """Return ``states`` [W, ...] with the masks of environments ``wanted`` [W].
 
-        infos: those of a vector environment, which say in ``_action_mask`` who has one.
+        infos: of a vector environment; ``_action_mask`` [N] marks the environments with a mask.
         """
         masks: Any = infos.get(ACTION_MASK)
         self._is_there = self._is_there or masks is not None

@@ -1,4 +1,4 @@
-"""What can be sent in version 2; arguments are checked where a program hands them over."""
+"""Checks of all values that version 2 can carry, made where a program hands them over."""
 
 import contextlib
 import reprlib
@@ -62,10 +62,10 @@ def single_flag(what: str, value: Any) -> bool:
 
 
 def as_array(state: Any) -> Array | None:
-    """Return a state as an array of numbers; None for anything else.
+    """Return a state as an array of numbers; None if it is not numeric.
 
-    Arrays and numbers of a type keep it, and so does a single integer; other plain numbers become
-    64-bit floats.
+    Arrays and typed numbers keep their type, and so does a single integer; other plain numbers
+    become 64-bit floats.
     """
     if type(state) is np.ndarray and state.dtype.kind in "fiu" and state.dtype.itemsize <= 8:
         return state  # as nearly always
@@ -85,7 +85,7 @@ def _has_type(state: Any) -> bool:
 
 
 def as_observations(state: dict[Any, Any]) -> dict[str, Array] | None:
-    """Return a dict as arrays by name; None where it holds anything else.
+    """Return a dict as arrays by name; None if a value is not numeric.
 
     ValueError for names that cannot be sent.
     """
@@ -97,8 +97,8 @@ def as_observations(state: dict[Any, Any]) -> dict[str, Array] | None:
 def checked_state(state: Any) -> Observations:
     """Return a state as an array, or as arrays by name.
 
-    TypeError for what is no array of numbers, ValueError for numbers that are not finite and for
-    names that cannot be sent.
+    TypeError if it is not numeric, ValueError for numbers that are not finite and for names that
+    cannot be sent.
     """
     if isinstance(state, dict):
         return {
@@ -126,7 +126,7 @@ def _checked_array(what: str, state: Any) -> Array:
     if array is None:
         raise TypeError(
             f"{no_numbers(what, state)}. In version 2 of the protocol {what} cannot be sent; "
-            "Client(..., protocol=1) carries what JSON can hold, to an algorithm of your own"
+            "Client(..., protocol=1) carries any JSON, to an algorithm of your own"
         )
     _require_finite(what, array)
     return array
@@ -135,7 +135,7 @@ def _checked_array(what: str, state: Any) -> Array:
 def checked_action(action: Any) -> Array:
     """Return an executed action as an array.
 
-    TypeError for what is no array of numbers, ValueError for numbers that are not finite.
+    TypeError if it is not numeric, ValueError for numbers that are not finite.
     """
     array = required_numbers("the executed action", action)
     _require_finite("the executed action", array)
@@ -153,7 +153,7 @@ def checked_actions(actions: Any, count: int) -> Array:
 
 
 def checked_rewards(rewards: Any, count: int) -> npt.NDArray[np.float64]:
-    """Return ``rewards`` as float64 [count]; ValueError for what cannot be sent."""
+    """Return ``rewards`` as float64 [count]; ValueError if they cannot be sent."""
     array = as_rewards(rewards, count)
     if not are_rewards_allowed(array):
         (index, *_) = np.flatnonzero(~(np.abs(array) <= MAX_REWARD))
@@ -186,10 +186,10 @@ def _are_doubles(rewards: Any, count: int) -> TypeGuard[npt.NDArray[np.float64]]
 
 
 def checked_rows(what: str, rows: Any, count: int) -> Observations:
-    """Return ``rows`` as an array [count, ...] of finite numbers, or such arrays by name.
+    """Return ``rows`` as an array [count, ...] of finite numbers, or as arrays by name.
 
-    A dict has a name for each array; dicts and tuples in it are flattened. None means that
-    there are no rows. ValueError for anything else.
+    A dict has a name for each array; dicts and tuples in it are flattened. None means no rows.
+    ValueError for anything else.
     """
     if isinstance(rows, dict):
         return {

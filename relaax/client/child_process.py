@@ -1,4 +1,4 @@
-"""What happens in an environment process, and what it reports to its parent."""
+"""The process of an environment, and its reports to the parent."""
 
 import contextlib
 import logging
@@ -40,25 +40,25 @@ class Lost:
 
 @dataclass(frozen=True)
 class Doubt:
-    """What may be wrong with an environment."""
+    """A possible fault of an environment."""
 
     message: str
 
 
 ProcessEvent: TypeAlias = bool | EpisodeSummary | Restart | Lost | Doubt | RunResult
-"""What a process sends: whether it is connected, an episode that is over, an environment that is
-made again or is lost, a doubt, how its run ended."""
+"""Sent by a process: whether it is connected, an episode that is over, an environment that is made
+again or is lost, a doubt, the end of its run."""
 
 
 @dataclass(frozen=True)
 class Memory:
-    """What a process and its parent share."""
+    """Memory that a process and its parent share."""
 
     #: How many steps were made: a counter that the parent reads.
     steps: Any
-    #: Since when an environment has not returned, by the monotonic clock; 0 while none is asked.
+    #: Since when an environment is busy, by the monotonic clock; 0 if no environment is.
     busy_since: Any
-    #: After how many seconds the parent says that this is too long; None for never.
+    #: An environment that is busy for more seconds has failed; None for never.
     timeout_s: float | None = None
     #: How often the process was started again, and how many episodes it had played.
     restarts: int = 0
@@ -66,9 +66,9 @@ class Memory:
 
 
 class ProcessReport(RunObserver):
-    """Reports what the environments of a process do to its parent.
+    """Reports the events of this process's environments to its parent.
 
-    pipe: where events go. ``memory`` is read by the parent.
+    pipe: takes the events. ``memory`` is read by the parent.
     """
 
     def __init__(self, pipe: "Connection[ProcessEvent, Any]", memory: Memory) -> None:
@@ -130,18 +130,18 @@ class ProcessReport(RunObserver):
 
 
 ProcessTask: TypeAlias = Callable[[int, RunObserver], RunResult]
-"""What a process does, given its index; pickled, to reach the new process."""
+"""The task of a process, given its index; pickled, to reach the new process."""
 
 
 def run_task(
     task: ProcessTask, index: int, pipe: "Connection[ProcessEvent, Any]", memory: Memory
 ) -> None:
-    """Do ``task`` in this process, which was started for it, and report how it ended.
+    """Do ``task`` in this process, which was started for it, and report its end.
 
-    SIGALRM interrupts an environment that is late, where there is such a signal.
+    SIGALRM interrupts a late environment, where that signal exists.
     """
     report = ProcessReport(pipe, memory)
-    # A terminal sends SIGINT to this process too: the parent decides what follows.
+    # A terminal sends SIGINT to this process too: the parent decides.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, partial(_exit, report))
     if (alarm := alarm_signal()) is not None:
@@ -158,7 +158,7 @@ def run_task(
 
 
 def alarm_signal() -> int | None:
-    """Return the signal that interrupts an environment that is late; Windows has none."""
+    """Return the signal that interrupts a late environment; None on Windows."""
     return getattr(signal, "SIGALRM", None)
 
 
@@ -171,7 +171,7 @@ def _result_of(task: ProcessTask, index: int, report: ProcessReport) -> RunResul
         return RunResult(RunOutcome.FAILED_TOO_OFTEN, str(error))
     except RelaaxError as error:
         return RunResult(RunOutcome.FAILED, str(error))
-    except Exception as error:  # the parent decides what follows, and the other processes go on
+    except Exception as error:  # the parent decides, and the other processes go on
         traceback.print_exc()
         return RunResult(RunOutcome.FAULT, f"{type(error).__name__}: {error}")
 

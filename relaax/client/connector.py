@@ -36,7 +36,7 @@ class OldServer(Exception):
 class Timeouts:
     """How long to wait, in seconds."""
 
-    #: For one answer; None waits as long as the server's machine is there.
+    #: For one answer; None waits as long as the connection lasts.
     answer_s: float | None
     #: For a connection.
     connect_s: float
@@ -56,7 +56,7 @@ class Connector:
         self._was_welcomed = False
 
     def connect(self) -> ServerConnection:
-        """Return a new connection and close the one before; Failure if there is none."""
+        """Return a new connection and close the previous one; Failure if none can be made."""
         self.close()
         try:
             connection = self._transport.connect(self._address, self._timeouts.connect_s)
@@ -75,8 +75,8 @@ class Connector:
     def greet(self, hello: Hello) -> ServerConnection:
         """Return a new connection on which the server has answered ``hello``.
 
-        A server may close instead of answering because it has no room, or because it is an old
-        one. OldServer is raised for one that did so twice and has never answered a hello.
+        A server may close without an answer because it has no room, or because it is too old.
+        OldServer if it did so twice and has never answered a hello.
         """
         payload = binary.encode_hello(hello)
         connection = self._welcomed(payload, hello.evaluate)
@@ -94,10 +94,10 @@ class Connector:
     def with_retries(self, start: Callable[[], _Started]) -> _Started:
         """Return what ``start`` returns; call it again after a Failure, as often as allowed.
 
-        A Failure that is final is raised at once. Where the training ended, or its algorithm
-        failed, in the middle of an episode, starting another raises that again. After any other
-        loss there is a pause before the first attempt too; mistakes in the middle of episodes count
-        as failed attempts, however long it took to make them, until an episode comes to its end.
+        A final Failure is raised at once, and again at the next start if the training ended, or its
+        algorithm failed, in the middle of an episode. After any other loss there is a pause before
+        the first attempt too. Mistakes in the middle of episodes count as failed attempts, however
+        long the connection lasted, until an episode ends.
         """
         self._pause_after_loss()
         while True:
@@ -112,8 +112,8 @@ class Connector:
             self._retry.pause_after_attempt(last)
 
     def why_no_answer(self) -> str:
-        """Return in words what may be the reason where OldServer was raised, besides its age."""
-        another_port = "or this is another port, such as that of gRPC or --http-bind"
+        """Return the possible reasons for OldServer, besides the server's age."""
+        another_port = "or this is another port, for example the port of gRPC or --http-bind"
         transport = self._transport
         if isinstance(transport, TcpTransport) and not transport.speaks_tls():
             return f"if it speaks TLS: RELAAX_TLS_CA; {another_port}"
@@ -142,7 +142,7 @@ class Connector:
             self._retry.pause_after_attempt(connection.loss)
 
     def _welcomed(self, hello: bytes, evaluation: Evaluation | None) -> ServerConnection | None:
-        """Connect and say hello; return None when the server closes and gives no reason."""
+        """Connect and say hello; return None if the server closes without a reason."""
         connection = self.connect()
         with self._logged_if_it_takes_long():
             return connection if connection.greet(hello, evaluation) else None

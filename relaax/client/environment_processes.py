@@ -36,14 +36,14 @@ _ONE_THREAD_EACH = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 
 
 class EnvironmentProcesses:
-    """A process for each of ``sizes``, which says how many environments it has.
+    """A process for each of ``sizes``: the number of its environments.
 
-    They do ``task``; what they report is counted in ``progress``. Leaving the context ends them.
+    Each process does ``task``; its events are counted in ``progress``. Leaving the context ends all
+    of them.
 
-    A process whose environment fails, or that dies, is started again if it has made a step before;
-    so is one of which an environment of ``env`` has not returned for ``timeout_s`` seconds, and
-    cannot be interrupted. Where that happens too often its environments are lost, and the other
-    processes go on.
+    A process is started again if it dies or its environment fails after at least one step, or if an
+    environment of ``env`` has not returned for ``timeout_s`` seconds and cannot be interrupted.
+    After too many restarts its environments are lost, and the other processes go on.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class EnvironmentProcesses:
         return any(result.outcome in outcomes for result in self.results)
 
     def listen(self, timeout_s: float) -> None:
-        """Take in what the processes have reported; wait at most ``timeout_s`` seconds for it."""
+        """Take the events of all processes; wait at most ``timeout_s`` seconds for them."""
         for process in self._processes:
             process.look_after()
         pipes = {process.pipe: process for process in self._processes if process.is_there}
@@ -226,9 +226,9 @@ class _EnvironmentProcess:
                 os.kill(pid, alarm)
 
     def restart_after(self, why: str) -> str | None:
-        """Let the process start again in a while; return the line that says so.
+        """Schedule the next start of the process; return the line for the log.
 
-        None where it has never made a step: it would fail again. FailedTooOften.
+        None if it has never made a step: it would fail again. FailedTooOften after too many starts.
         """
         if not self.steps.value:
             return None
@@ -238,7 +238,7 @@ class _EnvironmentProcess:
         return restart_message(self._name, why, pause_s, self._restarts.count)
 
     def receive(self) -> Iterator[ProcessEvent]:
-        """Yield what the process has reported since the last time."""
+        """Yield the events of the process since the last call."""
         try:
             while self.is_there and self.pipe.poll():
                 yield self.pipe.recv()
@@ -266,7 +266,7 @@ class _EnvironmentProcess:
 
 
 def _name_of(first: int, count: int, env: str) -> str:
-    """Return what the environments of a process are called in messages."""
+    """Return the name of a process's environments in messages."""
     numbers = f"environment {first}"
     if count > 1:
         numbers = f"environments {first} to {first + count - 1} of one connection"

@@ -1,8 +1,8 @@
-"""What a client raises."""
+"""The exception of clients."""
 
 from relaax.protocol.binary import ErrorCode
 
-#: The server does not take what it was sent.
+#: The server refuses the client's message.
 _REFUSALS = (ErrorCode.PROTOCOL, ErrorCode.MISMATCH, ErrorCode.VERSION, ErrorCode.ACCESS)
 
 #: The next episode would end in the same way as this one.
@@ -12,8 +12,8 @@ _ENDS_EVERY_EPISODE = (ErrorCode.TRAINING_IS_OVER, ErrorCode.ALGORITHM)
 class Failure(Exception):
     """The server cannot be reached, has closed the connection or broke the protocol.
 
-    ``message`` says which. The connection is closed and the server's part of the episodes is lost:
-    reset the environment and call ``init``, which connects again. ``code`` is the server's own
+    ``message`` gives the cause. The connection is closed and the server's part of the episodes is
+    lost: reset the environment and call ``init``, which connects again. ``code`` is the server's
     reason, if it gave one (``relaax.protocol.binary.ErrorCode``).
     """
 
@@ -28,14 +28,14 @@ class Failure(Exception):
     def is_final(self) -> bool:
         """Whether a program should stop trying.
 
-        The training is over, or its algorithm has failed; the server refuses what it was sent; or
-        all attempts to connect have failed.
+        The training is over, or its algorithm has failed; the server refuses the client's message;
+        or all attempts to connect have failed.
         """
         return self.ends_every_episode or self.is_refusal or self.gave_up
 
     @property
     def is_refusal(self) -> bool:
-        """Whether the server does not take what it was sent: a mistake, and not an accident."""
+        """Whether the server refuses the client's message: a mistake, and not an accident."""
         return self.code in _REFUSALS
 
     @property
@@ -47,11 +47,11 @@ class Failure(Exception):
     def ends_every_episode(self) -> bool:
         """Whether no further episode can be played: the training is over, or its algorithm failed.
 
-        A mistake in one episode, such as a state that does not fit, need not be in the next one.
+        A mistake in one episode, for example a state of another shape, need not be in the next one.
         """
         return self.code in _ENDS_EVERY_EPISODE
 
 
 def not_connected() -> Failure:
-    """Return the failure of a message that needs a connection where there is none."""
+    """Return the failure of a message without a connection."""
     return Failure("there is no connection; start an episode with init")

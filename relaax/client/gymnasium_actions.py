@@ -1,6 +1,6 @@
-"""From the server's actions to those of a Gymnasium environment, whatever its action space.
+"""The server's actions as actions of a Gymnasium environment, for any action space.
 
-A Dict or a Tuple is asked for as one array, and taken apart.
+The server sends the actions of a Dict or a Tuple as one array, which is taken apart.
 """
 
 from typing import Any, Protocol
@@ -39,14 +39,14 @@ _CHOICES = (spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
 
 
 class ActionDecoder(Protocol):
-    """Turns actions of the server into those of the environment, or of several at once."""
+    """Converts the server's actions for one environment, or for several at once."""
 
     def __call__(self, action: Any) -> Any:
-        """Return what ``env.step`` takes; raise ``UnusableAction`` for what does not fit."""
+        """Return the argument of ``env.step``; ``UnusableAction`` if the action does not fit."""
 
 
 def action_decoder(space: GymnasiumSpace) -> ActionDecoder:
-    """Return how an action for ``space`` is read; raise ``UnsupportedSpace`` if none can be."""
+    """Return the decoder for actions of ``space``; ``UnsupportedSpace`` if it has none."""
     if isinstance(space, spaces.Discrete):
         return DiscreteActions(space)
     if isinstance(space, spaces.Box):
@@ -55,9 +55,9 @@ def action_decoder(space: GymnasiumSpace) -> ActionDecoder:
 
 
 def vector_action_decoder(space: GymnasiumSpace) -> ActionDecoder:
-    """Return how actions [N, ...] for N environments of one ``space`` are read.
+    """Return the decoder for actions [N, ...] of N environments with one ``space``.
 
-    UnsupportedSpace for what no algorithm can choose.
+    UnsupportedSpace if no algorithm can choose its actions.
     """
     if is_nested(space):
         return NestedActions(space)
@@ -91,7 +91,7 @@ class NestedActions:
     def __init__(self, space: GymnasiumSpace) -> None:
         self._space = space
         inside = leaves(space)
-        _are_boxes(space, inside)  # refuses what is mixed
+        _are_boxes(space, inside)  # refuses mixed spaces
         self._ends = np.cumsum([width_of(leaf.space) for leaf in inside])
         self._decoders = [_leaf_decoder(leaf) for leaf in inside]
         self._is_single = [isinstance(leaf.space, spaces.Discrete) for leaf in inside]
@@ -121,9 +121,9 @@ class _OfOne:
         self._decode = decode
 
     def __call__(self, action: Any) -> Any:
-        """Return the only row of what the batch is decoded to."""
+        """Return the only row of the decoded batch."""
         if not isinstance(action, np.ndarray | list | int | float):
-            raise UnusableAction(f"the server sent {describe(action)}, which is no array")
+            raise UnusableAction(f"the server sent {describe(action)}, not an array")
         return _first(self._decode(np.asarray(action)[np.newaxis]))
 
 

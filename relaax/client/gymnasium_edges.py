@@ -1,8 +1,7 @@
-"""What an environment returns, where it returns it: kept as it was, and checked.
+"""Copies and checks of everything that an environment returns.
 
-Many environments fill one array again and again, and return it each time. Whoever holds an earlier
-observation then holds the newest one: a vector environment the last one of an episode, a stack of
-frames all of its frames.
+Many environments fill one array again and again, and return it each time. An earlier observation is
+then overwritten: the last one of an episode in a vector environment, all frames of a stack.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,7 +17,7 @@ from relaax.client.gymnasium_factory import Environment
 from relaax.client.gymnasium_observations import KeptObservations
 from relaax.errors import ConfigurationError
 
-#: Called with what an environment has returned; returns what takes its place.
+#: Takes a value of the environment; returns its replacement.
 _Replaced = Callable[[Any], Any]
 
 
@@ -39,11 +38,11 @@ def keep_and_check(
     observations: KeptObservations,
     note: Callable[[Any], object] = lambda observation: None,
 ) -> None:
-    """Do that, and check what ``environment`` returns; errors begin with its ``name``.
+    """Do the same, and check all values of ``environment``; errors begin with its ``name``.
 
-    ``observations`` keeps those of all environments that share a connection. They are returned in
-    the types in which they are sent, after ``note`` was called.
-    TypeError or ValueError for what cannot be sent, and for a reward or a flag that is none.
+    ``observations`` keeps the observations of all environments on a connection. They are returned
+    in the types in which they are sent, after ``note`` was called. TypeError or ValueError for a
+    value that cannot be sent, and for a reward or a flag of another type.
     """
     check = _Check(name, observations, note)
     _replace(environment, check, check.reward, check.flag)
@@ -57,13 +56,13 @@ def require_numpy(observations: Any) -> None:
             kind = f"{type(part).__module__.partition('.')[0]}.{type(part).__name__}"
             raise ConfigurationError(
                 f"the vector environment returns {kind}, and not numpy's arrays: "
-                "gymnasium.wrappers.vector.ArrayConversion, with target_xp=numpy, converts what it "
-                "returns, and its actions"
+                "gymnasium.wrappers.vector.ArrayConversion, with target_xp=numpy, converts its "
+                "observations and actions"
             )
 
 
 def _parts_of(observations: Any) -> Iterator[Any]:
-    """Yield what lies inside of dicts, tuples and lists."""
+    """Yield the parts of dicts, tuples and lists."""
     if isinstance(observations, dict):
         observations = list(observations.values())
     if not isinstance(observations, tuple | list):
@@ -142,7 +141,7 @@ def _replace(
     earned: _Replaced = lambda reward: reward,
     ended: Callable[[str, Any], Any] = lambda what, flag: flag,
 ) -> None:
-    """Replace what ``layer`` returns, unless that was done before."""
+    """Replace the methods of ``layer``, unless that was done before."""
     if not isinstance(vars(layer).get("step"), _Step):
         layer.reset, layer.step = _Reset(layer.reset, seen), _Step(layer.step, seen, earned, ended)
 

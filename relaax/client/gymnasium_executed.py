@@ -1,8 +1,8 @@
-"""From the actions that Gymnasium's environments report to have executed to the server's.
+"""The executed actions of Gymnasium's environments as actions of the server.
 
-An environment whose safety layer, limits or operator change actions says so in
-``info["executed_action"]``: the action of its action space that was executed. Vector environments
-hold such actions of several environments, and a mask of these in ``infos["_executed_action"]``.
+An environment whose safety layer, limits or operator change actions reports the executed one in
+``info["executed_action"]``, as an action of its action space. Vector environments report actions
+of several environments, with a mask in ``infos["_executed_action"]``.
 """
 
 from collections.abc import Mapping
@@ -27,17 +27,17 @@ EXECUTED_ACTION = "executed_action"
 class ExecutedActionReader:
     """Reads executed actions of one ``space``, which has been found usable.
 
-    Actions that are just what the environment was given are not reported. ValueError for actions
-    that are not of the space: of another shape, of another kind of numbers, or beyond its bounds.
+    Actions equal to the environment's input are not reported. ValueError for actions outside the
+    space: of another shape, of another kind of numbers, or beyond its bounds.
     """
 
     def __init__(self, space: GymnasiumSpace) -> None:
         self._leaves = leaves(space)
 
     def of_one(self, info: Mapping[str, Any], made: Any, sent: Any) -> Any:
-        """Return the action that was executed in the form of the one that the server ``sent``.
+        """Return the executed action in the form of the server's, ``sent``; None if they are equal.
 
-        ``made`` is what the environment was given. None if that one was executed.
+        ``made`` is the environment's input.
         """
         executed = info.get(EXECUTED_ACTION)
         if executed is None:
@@ -54,8 +54,8 @@ class ExecutedActionReader:
     ) -> tuple[BoolArray, Array]:
         """Return which environments executed other actions, bool [N], and these: [X, ...].
 
-        Those ``of`` bool [N] are looked at. ``sent`` [N, ...] are the server's actions, ``made`` is
-        what the environments were given.
+        of: bool [N], the environments to look at. ``sent`` [N, ...] are the server's actions,
+        ``made`` is the environments' input.
         """
         has = np.zeros(len(sent), np.bool_)
         executed = infos.get(EXECUTED_ACTION)
@@ -87,7 +87,7 @@ def _are_there(infos: Mapping[str, Any], executed: Any, count: int) -> BoolArray
 
 
 def _read(leaf: Leaf, actions: Any, places: IntArray) -> Array:
-    """Return what the actions at ``places`` [X] hold for one of the spaces inside, [X, ...]."""
+    """Return the values of one leaf of the actions at ``places`` [X], as [X, ...]."""
     try:
         return _column(leaf.keys, actions, places)
     except (KeyError, IndexError, TypeError, ValueError) as error:
@@ -95,10 +95,10 @@ def _read(leaf: Leaf, actions: Any, places: IntArray) -> Array:
 
 
 def _column(keys: tuple[Any, ...], actions: Any, places: IntArray) -> Array:
-    """Return what lies behind ``keys``, [X, ...].
+    """Return the values behind ``keys``, [X, ...].
 
     ``actions`` are a list or an array of objects, one for each environment, or dicts and tuples of
-    arrays [N, ...], or of such lists.
+    arrays [N, ...], or of lists of objects.
     """
     if isinstance(actions, list) or getattr(actions, "dtype", None) == np.object_:
         return np.stack([np.asarray(_inside(actions[place], keys)) for place in places.tolist()])
@@ -144,7 +144,7 @@ def _range_of(space: GymnasiumSpace) -> tuple[Any, Any, str]:
 
 
 def _formed(rows: Array, sent: Array) -> Array:
-    """Return actions [X, width] in the shape and type of those that were ``sent`` [X, ...]."""
+    """Return actions [X, width] in the shape and type of ``sent`` [X, ...]."""
     return rows.reshape(sent.shape).astype(sent.dtype)
 
 

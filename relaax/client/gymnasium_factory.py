@@ -1,4 +1,4 @@
-"""What makes Gymnasium environments: one, or several that step together."""
+"""Makes Gymnasium environments: one, or several that step together."""
 
 import importlib
 from collections.abc import Callable
@@ -14,7 +14,7 @@ EnvironmentFactory: TypeAlias = Callable[[], Environment]
 
 
 class VectorEnvironmentFactory(Protocol):
-    """What can make several environments at once."""
+    """Makes several environments at once."""
 
     def vector(self, count: int) -> Environments:
         """Return ``count`` environments that step together."""

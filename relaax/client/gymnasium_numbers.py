@@ -92,9 +92,9 @@ class VectorBoxActions:
 
 
 class _Clipped:
-    """Brings numbers into a Box: its shape, its bounds, and its type, whose own bounds count too.
+    """Brings numbers into a Box: its shape, its bounds, and its type with the limits of that type.
 
-    Numbers are rounded where the Box holds integers.
+    Numbers are rounded if the Box holds integers.
     """
 
     def __init__(self, space: spaces.Box) -> None:

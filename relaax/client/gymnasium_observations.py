@@ -1,9 +1,8 @@
-"""From Gymnasium's observations to those of RLX: one array, or several by name.
+"""Gymnasium's observations as observations of RLX: one array, or several by name.
 
 A Box and a MultiBinary are sent as they are. A Discrete becomes a one-hot vector, and a
-MultiDiscrete a one-hot vector for each of its numbers, one behind the other: numbers that are names
-of things, which a network cannot compare, become numbers that it can. What lies inside of a Dict or
-a Tuple is sent by name.
+MultiDiscrete a one-hot vector for each of its numbers, one behind the other: a network cannot
+compare numbers that are names of things. The parts of a Dict or a Tuple are sent by name.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,21 +27,21 @@ from relaax.spaces import Space, box
 
 Array = npt.NDArray[Any]
 
-#: A larger one-hot vector has too little in it for what it costs.
+#: A larger one-hot vector costs more than its information is worth.
 MAX_ONE_HOT = 65536
 
 
 class StateEncoder(Protocol):
-    """Turns an observation of one environment, or of several at once, into what is sent."""
+    """Encodes observations of one environment, or of several at once, for sending."""
 
     def __call__(self, observation: Any) -> Any:
         """Return ``observation`` as an array, or as arrays by name."""
 
 
 class _LeafEncoder(Protocol):
-    """Turns what lies in one array, or in one number, into what is sent."""
+    """Encodes one array or scalar."""
 
-    #: What is sent of one environment.
+    #: The announced space of one environment.
     announced: Space
 
     def __call__(self, observation: Any) -> Array:
@@ -50,7 +49,7 @@ class _LeafEncoder(Protocol):
 
 
 def state_encoder(space: GymnasiumSpace) -> StateEncoder:
-    """Return how observations of ``space`` are sent; raise ``UnsupportedSpace`` if they cannot be.
+    """Return the encoder for observations of ``space``; ``UnsupportedSpace`` if it has none.
 
     The encoder takes an observation of one environment, or those of N in one array for each space.
     """
@@ -60,7 +59,7 @@ def state_encoder(space: GymnasiumSpace) -> StateEncoder:
 
 
 def observation_space_as_json(space: GymnasiumSpace) -> Space:
-    """Return the space of what is sent for ``space``; raise ``UnsupportedSpace``."""
+    """Return the announced space for ``space``; ``UnsupportedSpace`` if it cannot be sent."""
     if not is_nested(space):
         return _leaf_encoder(Leaf((), space)).announced
     encoders = _NamedEncoder(space).encoders
@@ -94,11 +93,11 @@ class _AsArray:
         self._dtype = dtype
 
     def __call__(self, observation: Any) -> Array:
-        """Return an observation in that type, unless that would lose anything.
+        """Return an observation in the type of its space, unless that would lose anything.
 
-        Floats keep theirs, whatever their space says: many say 32 bits and return 64. Integers in a
-        space of floats become floats. TypeError for what is no array of numbers, ValueError for
-        integers that do not fit.
+        Floats keep their type: many spaces are of 32 bits although the environment returns 64.
+        Integers in a space of floats become floats. TypeError if the observation is not numeric,
+        ValueError for integers that do not fit.
         """
         array = required_numbers(self._name, observation)
         if array.dtype == self._dtype:
@@ -116,7 +115,7 @@ class _AsArray:
 
 
 class _OneHot:
-    """Integers, each as many numbers as it has values, of which one is 1 and all others are 0."""
+    """Integers, each encoded as a vector with a 1 at the integer's place and 0 elsewhere."""
 
     def __init__(self, leaf: Leaf, counts: npt.NDArray[np.integer[Any]], start: Array) -> None:
         self._leaf = leaf
@@ -127,9 +126,9 @@ class _OneHot:
         self._size = sum(self._counts.tolist())
         if self._size > MAX_ONE_HOT:
             raise UnsupportedSpace(
-                f"observations of {described(leaf)} would be {self._size} numbers, of which "
-                f"{MAX_ONE_HOT} are allowed: gymnasium.wrappers.TransformObservation can make a "
-                "Box of them"
+                f"observations of {described(leaf)} would be {self._size} numbers, and at "
+                f"most {MAX_ONE_HOT} are allowed: gymnasium.wrappers.TransformObservation can make "
+                "a Box of them"
             )
         self.announced = box("float32", (self._size,))
 
@@ -149,7 +148,7 @@ class _OneHot:
 
 
 class _NamedEncoder:
-    """What lies inside of a Dict or a Tuple, by name."""
+    """The parts of a Dict or a Tuple, by name."""
 
     def __init__(self, space: GymnasiumSpace) -> None:
         self._leaves = {leaf.name: leaf for leaf in leaves(space)}
@@ -179,13 +178,13 @@ class KeptObservations:
     def kept(self, observation: Any) -> Any:
         """Return a copy of ``observation``, in the types in which it is sent.
 
-        TypeError or ValueError for what cannot be sent, is not of the shape of its space, or is of
-        floats where bytes came before, which are divided by 255, or of bytes after floats.
+        TypeError or ValueError if it cannot be sent, has another shape than its space, or changes
+        between bytes, which are divided by 255, and floats.
         """
         return _rebuilt(self._space, [observation], self._copy)
 
     def together(self, observations: Sequence[Any]) -> Any:
-        """Return what ``kept`` has returned, of N environments, in arrays [N, ...] of its type."""
+        """Return N observations of ``kept`` in arrays [N, ...] of their types."""
         return _rebuilt(self._space, observations, lambda _, found: np.stack(found))
 
     def room_for(self, held: Any, observation: Any) -> Any:
@@ -227,7 +226,7 @@ def _rebuilt(
     made: Callable[[Leaf, Sequence[Any]], Array],
     keys: tuple[Any, ...] = (),
 ) -> Any:
-    """Return what is ``made`` of the observations of each space inside, nested as they are."""
+    """Return the results of ``made`` for each leaf, nested like ``space``."""
     if not is_nested(space):
         return made(Leaf(keys, space), observations)
     is_dict = isinstance(space, spaces.Dict)

@@ -40,7 +40,7 @@ def run_command(options: RunnerOptions, make_environment: EnvironmentFactory) ->
 
 
 def _task(options: RunnerOptions, make_environment: EnvironmentFactory) -> ProcessTask:
-    """Return what each process does."""
+    """Return the task of each process."""
     if options.per_connection == 1:
         return SingleEnvironmentTask(options, make_environment)
     if options.video is not None:

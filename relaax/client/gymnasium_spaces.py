@@ -1,4 +1,4 @@
-"""Gymnasium's spaces: what lies inside of nested ones, and which cannot be used."""
+"""Gymnasium's spaces: the leaves of nested ones, and those that RLX cannot carry."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _NESTED = (spaces.Dict, spaces.Tuple)
 
 
 class UnsupportedSpace(ConfigurationError):
-    """RLX cannot carry what this space holds."""
+    """RLX cannot carry values of this space."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Leaf:
         return SEPARATOR.join(str(key) for key in self.keys)
 
     def value_in(self, values: Any) -> Any:
-        """Return its own part of what the outermost space holds."""
+        """Return this leaf's part of a value of the outermost space."""
         for key in self.keys:
             values = values[key]
         return values
@@ -50,7 +50,7 @@ def is_nested(space: GymnasiumSpace) -> bool:
 
 
 def leaves(space: GymnasiumSpace) -> list[Leaf]:
-    """Return what lies inside of ``space``, in its order; ``space`` itself if it is not nested."""
+    """Return the leaves of ``space``, in its order; ``space`` itself if it is not nested."""
     return list(_leaves(space, ()))
 
 
@@ -69,7 +69,7 @@ def box_as_json(space: spaces.Box) -> Space:
 
 
 def bound_as_json(bound: npt.NDArray[Any]) -> Any:
-    """Return one number where all are the same, else nested lists; None for no bound."""
+    """Return one number if all are the same, else nested lists; None for no bound."""
     if bound.size and (bound == bound.flat[0]).all():
         return _number(bound.flat[0])
     numbers = [_number(value) for value in bound.reshape(-1)]

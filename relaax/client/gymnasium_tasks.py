@@ -1,4 +1,4 @@
-"""What a process of Gymnasium's environments does: makes them, connects and plays."""
+"""The task of a process of Gymnasium's environments: makes them, connects and plays."""
 
 import contextlib
 import time
@@ -37,11 +37,11 @@ class EpisodeRecorder(RecordVideo[Any, Any]):
     """Records every so many episodes of ``environment``, one file each, and removes old files.
 
     A file is written when the next episode starts, or when the environment is closed. Frames are
-    kept in memory until then. Its name is that of the environment, the time at which the program
-    has started, and the number of the episode.
+    kept in memory until then. The file's name has the environment, the time of the program's start
+    and the number of the episode.
 
-    ConfigurationError for an environment that renders no pictures, for a directory that cannot be
-    used, and where the extra ``video`` is not installed.
+    ConfigurationError for an environment that renders no pictures, for an unusable directory, and
+    if the extra ``video`` is not installed.
     """
 
     def __init__(self, environment: Environment, options: VideoOptions, name: str) -> None:
@@ -137,10 +137,10 @@ class VectorEnvironmentsTask:
             return runner.run(options.episodes_of(index, report.episodes_before))
 
     def _made(self, numbers: range, report: RunObserver) -> Environments:
-        """Return environments, of which each is made again that fails."""
+        """Return environments that are made again if they fail."""
         options = self.options
         environments = self.factory.vector(len(numbers))
-        if is_in_one_process():  # a debugger wants to see what fails
+        if is_in_one_process():  # a debugger wants to see the failure
             return environments
 
         def seed(place: int, again: int) -> int | None:

@@ -1,4 +1,4 @@
-"""Several Gymnasium environments that step together, of which one that fails is made again."""
+"""Several Gymnasium environments that step together; a failed one is made again."""
 
 import contextlib
 import logging
@@ -31,17 +31,17 @@ RESTARTED, ABSENT = "relaax_restarted", "relaax_absent"
 
 
 class RestartingEnvironments(VectorEnv[Any, Any, Any]):  # type: ignore[misc]  # it has no types
-    """Steps the environments of a ``SyncVectorEnv``, and makes those again that fail.
+    """Steps the environments of a ``SyncVectorEnv``, and makes failed ones again.
 
     An environment fails when it raises or exits, when it hangs and is interrupted, and when it
     returns a number that is not finite. Its episode is given up; the others play on, also in the
-    pause before it is made again. ``RESTARTED`` and ``ABSENT`` are in the infos of such a step.
-    One of which that happens again and again is lost: it stays absent, and the others play on;
-    FailedTooOften where none is left. What an environment raises that has never made a step is
-    raised: no other start would help.
+    pause before it is made again. ``RESTARTED`` and ``ABSENT`` are in the infos of that step. After
+    too many failures an environment is lost: it stays absent, and the others play on;
+    FailedTooOften if all are lost. Exceptions of an environment that has never made a step
+    propagate: it would fail again.
 
-    names: what each is called in messages. seeds: returns the seed of environment k that is made
-    again for the n-th time. ``observer`` is told of each restart and loss.
+    names: of the environments, for messages. seeds: returns the seed of environment k that is made
+    again for the n-th time. ``observer`` is called at each restart and loss.
     """
 
     def __init__(
@@ -78,8 +78,8 @@ class RestartingEnvironments(VectorEnv[Any, Any, Any]):  # type: ignore[misc]  #
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Start an episode in each; wait for those that have failed."""
-        self._observer.environment_returned()  # what follows may wait, and each says when it begins
+        """Start an episode in each; wait for failed environments."""
+        self._observer.environment_returned()  # each reset reports its own begin
         seeds = _one_each(seed, self.num_envs)
         infos: dict[str, Any] = {}
         for index, own in enumerate(seeds):
@@ -91,7 +91,7 @@ class RestartingEnvironments(VectorEnv[Any, Any, Any]):  # type: ignore[misc]  #
         return self._together(), infos
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        """Make a step in each that there is, and make those again whose pause is over."""
+        """Make a step in each present environment, and make those again whose pause is over."""
         self._observer.environment_returned()
         count = self.num_envs
         infos: dict[str, Any] = {}
@@ -187,7 +187,7 @@ class RestartingEnvironments(VectorEnv[Any, Any, Any]):  # type: ignore[misc]  #
         self._observer.on_lost(message)
 
     def _together(self) -> Any:
-        """Return all observations in arrays of their own: those of another where there is none."""
+        """Return all observations in new arrays; an absent environment gets those of another."""
         (some, *_) = [each for each in self._observed if each is not None]
         return self._kept.together([some if each is None else each for each in self._observed])
 
@@ -198,7 +198,7 @@ def restarting(
     seeds: Callable[[int, int], int | None],
     observer: RunObserver,
 ) -> Environments:
-    """Return environments of which each is made again that fails, where that is possible.
+    """Return environments that are made again if they fail, if that is possible.
 
     Environments that are stepped as one thing, in arrays or in other processes, fail together.
     """
@@ -226,6 +226,6 @@ def require_finite(observation: Any) -> None:
 
 
 def _close(environment: Environment) -> None:
-    """Close an environment; one that has failed may fail again."""
+    """Close an environment; a failed one may fail again."""
     with contextlib.suppress(Exception):
         environment.close()

@@ -15,7 +15,7 @@ RESTARTS = "environment restarts"
 #: The first pause; each one is twice as long as the one before.
 _PAUSE_S = 0.5
 
-#: How long an environment may take for a step or a start, unless ``--environment-timeout`` says so.
+#: How long an environment may take for a step or a start, by default (``--environment-timeout``).
 TIMEOUT_S = 600.0
 
 
@@ -28,7 +28,7 @@ class FailedTooOften(RelaaxError):
 
 
 class Restarts:
-    """Counts how often one environment was made again, and says how long to wait before."""
+    """Counts the restarts of one environment, and gives the pause before the next."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -55,17 +55,17 @@ class Restarts:
 
 
 def in_words(error: BaseException) -> str:
-    """Return what an environment has raised."""
+    """Return an environment's exception in words."""
     return f"{type(error).__name__}: {error}".rstrip(": ")
 
 
 def lost_message(error: FailedTooOften) -> str:
-    """Return the line that says that an environment is lost, and the others play on."""
+    """Return the message of a lost environment."""
     return f"{error}. It is not made again: it is lost, and the others play on"
 
 
 def restart_message(name: str, why: str, pause_s: float, count: int) -> str:
-    """Return the line that says that an environment is made again."""
+    """Return the message of an environment that is made again."""
     return (
         f"{name} failed ({why}): its episode is given up, and it is made again in {pause_s:g} s "
         f"(restart {count}; {MOST_RESTARTS} within {WITHIN_S:g} s at most)"

@@ -47,12 +47,12 @@ class RetryPolicy:
     """Counts connections that failed in a row, and pauses after each.
 
     A connection has failed when it could not be made, or was lost before it was of use: before an
-    episode ended on it, and before it had lasted as long as the longest pause. After one that was
-    of use the count starts anew; there is a pause all the same, so that a server that keeps closing
-    is not flooded.
+    episode ended on it, and before it had lasted as long as the longest pause. After a useful
+    connection the count starts anew, with a pause all the same: a server that keeps closing is not
+    flooded.
 
-    reconnect: how often to try again; None pauses after a loss, and does not try again.
-    wait: called with each pause in seconds; when it returns true, the trying ends.
+    reconnect: how often to try again; None pauses after a loss, and does not try again. wait:
+    called with each pause in seconds; when it returns true, no further attempt follows.
     """
 
     def __init__(self, reconnect: Backoff | None, wait: Callable[[float], object]) -> None:

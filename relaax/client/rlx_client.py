@@ -1,4 +1,4 @@
-"""The RLX client: how an environment asks for actions and reports rewards.
+"""The RLX client: an environment asks for actions and reports rewards.
 
     client = Client("localhost:7001")
     while True:
@@ -13,9 +13,9 @@
 A state is a number, a list, a numpy array, or a dict of these by name; an action is an int or a
 numpy array.
 
-Where a safety layer, a person or a limit of the plant changed the action, report the one that was
-executed: ``client.send(reward, state, action=executed)``. It is learnt from, in the place of the
-one that was chosen.
+If a safety layer, a person or a limit of the plant changed the action, report the executed one:
+``client.send(reward, state, action=executed)``. The algorithm learns from it instead of the chosen
+one.
 """
 
 import logging
@@ -65,15 +65,15 @@ class Client:
     Dicts and tuples in a dict are flattened: ``{"arm": {"angle": 1.0}}`` is one number with the
     name ``arm/angle``, and the names of a tuple's elements are "0", "1" and so on.
 
-    The client speaks version 2 of the protocol, whose states are numbers. It speaks version 1 with
-    a server that closes at every hello and has never answered one. ``protocol`` asks for one of
-    them: version 1 carries states of any kind, such as text, to an algorithm of your own.
-    ``environment`` (at most 255 characters) and the spaces are sent to the server, which refuses
-    what does not fit its configuration.
+    The client speaks version 2 of the protocol, whose states are numbers, and version 1 with a
+    server that closes at every hello and has never answered one. ``protocol`` fixes the version: 1
+    carries states of any kind, for example text, to an algorithm of your own. ``environment`` (at
+    most 255 characters) and the spaces are sent to the server, which refuses them if they do not
+    fit its configuration.
     With ``evaluate`` the server plays each episode with one policy, "deterministic" by its mode and
-    "stochastic" with samples; it keeps the scores and learns from nothing. That needs version 2,
-    and a server that promises it: ``init`` raises ``Failure`` for any other.
-    ``transport`` opens the connections; if omitted, they go over TCP.
+    "stochastic" with samples; it keeps the scores and does not learn. That needs version 2, and a
+    server that promises it: ``init`` raises ``Failure`` otherwise.
+    ``transport`` opens the connections; if omitted, they use TCP.
     """
 
     def __init__(
@@ -123,9 +123,9 @@ class Client:
     def send(self, reward: float, state: Any, *, action: Any = None) -> Any:
         """Report the reward of the previous action and the state now; return the next action.
 
-        ``action`` is the one that was executed in that step, in the form in which actions are
-        returned; if omitted, it is the one that was returned. The server refuses one that does not
-        fit its action space.
+        ``action`` is the executed action of that step, in the form in which actions are returned;
+        if omitted, the returned action was executed. The server refuses an action that does not fit
+        its action space.
         """
         return self._open_session().step(checked_reward(reward), state, action)
 
@@ -191,7 +191,7 @@ class Client:
             if self._protocol == 2:
                 raise Failure(
                     "the RLX server closed the connection at the hello: it has no room, or "
-                    "this is another port, such as that of gRPC or --http-bind"
+                    "this is another port, for example the port of gRPC or --http-bind"
                 ) from closed
             _log.warning(
                 "the RLX server does not answer a hello; speaking version 1 with it (%s)",

@@ -29,9 +29,9 @@ _POLL_S = 0.2
 class HealthFile:
     """Touches ``path`` while environments make steps, or wait for a server.
 
-    A file that is a few minutes old says that environments are connected and none makes a step, or
-    that the program hangs. ConfigurationError when it cannot be written at the beginning. Later a
-    full disk, say, is no reason to end the environments: a warning says once that it grows old.
+    The file grows old if environments are connected and none makes a step, or if the program hangs.
+    ConfigurationError if it cannot be written at the beginning. Later failures, for example of a
+    full disk, do not end the environments: one warning is logged.
     """
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
@@ -68,11 +68,10 @@ def conclude(
 ) -> int:
     """Print how a run with these ``results`` ended and return the exit status.
 
-    0: the episodes or the training are over, the run was stopped, or the server answered once and
-    then no more: one that speaks version 1 closes so when the training is over. 1: the server was
-    never reached, or an error ended a process. 2: an environment cannot be made or used. One that
-    was lost, since it has failed too often, is an error where the others have not played on to the
-    end of the training.
+    0: the episodes or the training are over, the run was stopped, or the server stopped answering
+    after a session (in version 1 it closes when the training is over). 1: the server was never
+    reached, or an error ended a process. 2: an environment cannot be made or used. A lost
+    environment is an error if the others have not played on to the end of the training.
     """
     if was_stopped:
         print("stopped")
@@ -115,10 +114,10 @@ Options = TypeVar("Options", bound=RunOptions)
 
 
 def fitting_this_process(options: Options) -> Options:
-    """Return ``options``; of one environment, where a server is in this process.
+    """Return ``options`` with one environment if a server is in this process.
 
-    There environments of connections of their own would have to be played one after the other, and
-    the first one ends with the training. It plays all episodes. A warning says so.
+    Environments on connections of their own would be played one after the other there, and the
+    first one ends with the training. The one environment plays all episodes. A warning is logged.
     """
     if not is_in_one_process() or options.environments == 1:
         return options
@@ -152,17 +151,17 @@ def run_environments(
 ) -> int:
     """Do ``task`` in a process for each of ``sizes`` and return the exit status.
 
-    With a server in this process (``relaax.client.transport.connecting_by``) it is done here
-    instead, as far as the first of ``sizes`` goes: see ``fitting_this_process``.
+    With a server in this process (``relaax.client.transport.connecting_by``) only the task of the
+    first of ``sizes`` is done, in this process: see ``fitting_this_process``.
 
     sizes: how many environments each process has. server: its address, for messages. evaluates:
-    whether what the episodes came to is shown at the end. health_file: what ``HealthFile`` touches.
-    env: what is played, for messages. environment_timeout_s: an environment that does not return
-    for so long has failed; None waits.
+    print a summary of the returns at the end. health_file: see ``HealthFile``. env: the
+    environment's name, for messages. environment_timeout_s: an environment that does not return for
+    so long has failed; None waits.
 
     The status is that of ``conclude``. SIGINT and SIGTERM end the processes, and so does an
-    environment that cannot be made or used. One that has failed too often is lost: the others play
-    on.
+    environment that cannot be made or used. If an environment has failed too often, it is lost and
+    the others play on.
     """
     if is_in_one_process():
         return _run_here(task, sizes[0], server, evaluates)
@@ -186,7 +185,7 @@ def run_environments(
 
 
 def _run_here(task: ProcessTask, size: int, server: str, evaluates: bool) -> int:
-    """Do the share of the first process in this one; what it raises is raised."""
+    """Run the first task in this process; exceptions propagate."""
     observer = _Counting(RunProgress(size))
     try:
         result = task(0, observer)

@@ -17,7 +17,7 @@ from relaax.processes.whole_numbers import natural, positive
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What the command line says of a run: where, what, how many and for how long."""
+    """The options of a run: where, what, how many and for how long."""
 
     rlx_server: str
     env: str
@@ -27,9 +27,9 @@ class RunOptions:
     backoff: Backoff
     #: How to evaluate; None trains.
     evaluate: Evaluation | None = None
-    #: What is touched while environments make steps, or wait for a server.
+    #: Touched while environments make steps, or wait for a server.
     health_file: Path | None = None
-    #: What the seeds of environments are drawn from, ``seed`` among others.
+    #: The source of the environments' seeds, drawn from ``seed`` among others.
     seeds: EnvironmentSeeds = field(default_factory=lambda: EnvironmentSeeds(None))
     #: After so many seconds an environment that has not returned is made again; None waits.
     environment_timeout_s: float | None = TIMEOUT_S
@@ -55,7 +55,7 @@ class RunOptions:
         return sum(share + (number < rest) for number in self.connections[index]) - before
 
     def name_of(self, number: int) -> str:
-        """Return what an environment is called in messages."""
+        """Return the name of an environment in messages."""
         return f"environment {number} ({self.env})"
 
     def of_one_environment(self) -> Self:
@@ -64,7 +64,7 @@ class RunOptions:
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
-    """Add what all programs have, but for the name of what they play."""
+    """Add the options that all programs share, without the environment's name."""
     parser.add_argument(
         "--rlx-server",
         required=True,
@@ -83,7 +83,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         "--seed",
         type=natural,
         metavar="S",
-        help="what the seeds of all environments are drawn from, with the number of each, the line "
+        help="the source of all environments' seeds, with the number of each, the line "
         "of this program (the variable RELAAX_LINE), its copy (RELAAX_COPY) and its start "
         "(RELAAX_INCARNATION)",
     )
@@ -125,7 +125,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_options(arguments: argparse.Namespace, env: str) -> RunOptions:
-    """Return the options among ``arguments``; ``env`` is the name of what is played."""
+    """Return the options among ``arguments``; ``env`` is the environment's name."""
     return RunOptions(
         rlx_server=arguments.rlx_server,
         env=env,

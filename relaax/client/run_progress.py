@@ -13,13 +13,13 @@ _RETURNS_AVERAGED = 100
 _TERMINAL_INTERVAL_S = 0.5
 _LOG_INTERVAL_S = 10.0
 
-#: When the first line is shown: soon, to say that something happens, or that no server is there.
+#: When the first line is shown: soon, as a sign of life, or of a missing server.
 _FIRST_AFTER_S = 2.0
 _CLEAR_TO_THE_END_OF_THE_LINE = "\x1b[K"
 
 
 class RunProgress:
-    """Counts what the environments of a run do."""
+    """Counts the events of a run's environments."""
 
     def __init__(self, environments: int) -> None:
         self.environments = environments
@@ -47,7 +47,7 @@ class RunProgress:
         self._smallest, self._largest = min(self._smallest, value), max(self._largest, value)
 
     def summary(self) -> str:
-        """Return in words what all episodes came to; there is at least one."""
+        """Return the statistics of all returns in words; there is at least one episode."""
         deviation = math.sqrt(self._squares / self.episodes)
         return (
             f"return of {self.episodes} episodes: mean {self._mean:.2f}, standard deviation "
@@ -86,8 +86,8 @@ class RunProgress:
 class ProgressDisplay:
     """Shows the progress: on a terminal in one line, elsewhere as a new line every 10 s.
 
-    The first one comes after 2 s at most. Where ``relaax-train`` asks for live lines, there is one
-    as often as it says.
+    The first line comes after 2 s at most. ``relaax-train`` may ask for live lines, at an interval
+    of its own.
     """
 
     def __init__(

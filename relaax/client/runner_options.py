@@ -15,7 +15,7 @@ class VideoOptions:
     """Which episodes are recorded, and where."""
 
     directory: Path
-    #: The first episode is recorded, and each one that comes so many after it.
+    #: The first episode is recorded, and then every so many.
     every: int = 10
     #: So many of the newest files are kept.
     most: int = 10
@@ -23,11 +23,11 @@ class VideoOptions:
 
 @dataclass(frozen=True)
 class RunnerOptions(RunOptions):
-    """What the command line says of Gymnasium environments."""
+    """The options of a run of Gymnasium environments."""
 
     per_connection: int = 1
     env_kwargs: dict[str, Any] = field(default_factory=dict)
-    #: What is recorded of the first environment; None records nothing.
+    #: Recordings of the first environment; None records nothing.
     video: VideoOptions | None = None
 
     @property
@@ -89,7 +89,7 @@ def build_parser(description: str) -> argparse.ArgumentParser:
 
 
 def options_of(arguments: argparse.Namespace) -> RunnerOptions:
-    """Return the shared options among ``arguments``; what is recorded is rendered as pictures."""
+    """Return the shared options among ``arguments``; recording needs rendering as pictures."""
     video, env_kwargs = None, arguments.env_kwargs
     if arguments.record_video is not None:
         video = VideoOptions(arguments.record_video, arguments.record_every, arguments.max_videos)
@@ -103,7 +103,7 @@ def options_of(arguments: argparse.Namespace) -> RunnerOptions:
 
 
 def parse_options(argv: list[str]) -> RunnerOptions:
-    """Return what ``argv`` says; exits with status 2 and a message if it cannot be used."""
+    """Return the options in ``argv``; exits with status 2 and a message for unusable ones."""
     parser = build_parser("Play a Gymnasium environment with the actions of an RLX server.")
     return options_of(parser.parse_args(argv))
 

@@ -11,10 +11,10 @@ from relaax.processes.run_variables import COPY, INCARNATION, LINE, number_in
 
 @dataclass(frozen=True)
 class EnvironmentSeeds:
-    """Draws the seed of each environment of a program from that of the run.
+    """Draws the seed of each environment of a program from the seed of the run.
 
     seed: of the run; without one environments have none. copy, incarnation, line: of the program.
-    evaluates: environments that evaluate have other seeds than those that train.
+    evaluates: evaluating and training environments get different seeds.
     """
 
     seed: int | None
@@ -37,9 +37,9 @@ class EnvironmentSeeds:
 
 
 def seeds_of_this_program(seed: int | None, evaluates: bool = False) -> EnvironmentSeeds:
-    """Return the seeds of this program's environments; its variables say which start it is.
+    """Return the seeds of this program's environments, from its variables.
 
-    It exits with status 2, and a message, where they are no whole numbers.
+    It exits with status 2, and a message, if a variable is not a whole number.
     """
     try:
         copy, incarnation = number_in(COPY), number_in(INCARNATION)

@@ -38,13 +38,13 @@ class ServerConnection:
         self._was_understood = False
         #: Whether it is open, as far as is known.
         self.is_open = True
-        #: What the server takes as observations, as its welcome says; None where that is not said.
+        #: The observation space of the server's welcome; None if it has none.
         self.asked: Space | None = None
         #: Whether the server has answered the end of an episode.
         self.has_ended_an_episode = False
         #: Whether the server has said that reports may bring executed actions.
         self.takes_executed_actions = False
-        #: What ``ask`` raised when the connection was lost.
+        #: The exception of ``ask`` at the loss of the connection.
         self.loss: Failure | None = None
 
     @property
@@ -53,10 +53,10 @@ class ServerConnection:
         return time.monotonic() - self._opened_at
 
     def greet(self, hello: bytes, evaluation: Evaluation | None = None) -> bool:
-        """Say hello; return True for a welcome, False when the server closes and gives no reason.
+        """Say hello; return True for a welcome, False if the server closes without a reason.
 
-        Failure for any other answer, and for a server that does not promise the ``evaluation`` that
-        the hello asks for. The connection stays open after a welcome alone.
+        Failure for any other answer, and for a server that does not promise the ``evaluation`` of
+        the hello. The connection stays open only after a welcome.
         """
         try:
             welcome = self._decoded(self._reply_to(hello), binary.decode_welcome)
@@ -133,7 +133,7 @@ class ServerConnection:
 
     def _exchanged(self, payload: bytes) -> bytes | None:
         with contextlib.suppress(ConnectionError):
-            # The server may have said why before it closed: what has come is received.
+            # The server may have sent its reason before it closed: receive it.
             self._connection.send(payload)
         return self._connection.receive(self._answer_s)
 
@@ -155,12 +155,12 @@ class ServerConnection:
         return Failure(f"{self._server} broke the protocol: {error}{self._hint()}")
 
     def _hint(self) -> str:
-        """Return what may be wrong while the server has answered nothing that was understood."""
+        """Return possible causes, as long as no answer of the server was understood."""
         if self._was_understood:
             return ""
         return (
-            f"; is {self._address} the port of an RLX server, and not another one, such as that of "
-            "gRPC or --http-bind?"
+            f"; is {self._address} the port of an RLX server, and not another one, for example the "
+            "port of gRPC or --http-bind?"
         )
 
 
@@ -181,13 +181,13 @@ class StepsSession:
 
     @property
     def asked(self) -> Space | None:
-        """What the server takes as observations; None where that is not said."""
+        """The observation space of the server's welcome; None if it has none."""
         return self._connection.asked
 
     def step_all(self, rewards: Array, observations: Observations) -> Array:
         """Report a step of every environment, in which no episode ends; return the actions.
 
-        rewards: float64 [N]; observations: [N, ...], or such arrays by name.
+        rewards: float64 [N]; observations: [N, ...], or arrays of that shape by name.
         """
         payload = self._codec.encode_all(rewards, observations)
         return self._connection.ask(payload, self._codec.decode).actions
@@ -195,7 +195,8 @@ class StepsSession:
     def ask(self, steps: Steps) -> Answers:
         """Report ``steps`` of any kind and return the answers.
 
-        Failure, too, for executed actions where the server takes none; the connection stays open.
+        Failure also for executed actions if the server does not take them; the connection stays
+        open.
         """
         if (steps.flags & EXECUTED).any():
             self._connection.require_executed_actions()

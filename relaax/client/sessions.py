@@ -26,10 +26,10 @@ MAX_LISTED_VALUES = 64
 
 
 class Session(Protocol):
-    """A connection and what belongs to it, in one version of the protocol.
+    """A connection and its state, in one version of the protocol.
 
     Every method but ``metric`` raises ``Failure`` when the connection is lost. ``action`` is the
-    one that was executed in the step; None where it is the one that was chosen.
+    executed action of the step; None if the chosen one was executed.
     """
 
     @property
@@ -143,7 +143,7 @@ class BinarySession:
         self._session.tell(encode_metric(Metric(name, float(y), x)))
 
     def _row(self, state: Any) -> Observations:
-        """Return a state, by the server's names, as that of a batch of one."""
+        """Return a state, by the server's names, as a batch of one."""
         return as_row(checked_state(named_state(state, self._session.asked)))
 
     def _end(self, flags: int, reward: float, final: Any, action: Any) -> float:
@@ -181,17 +181,17 @@ def _as_action(actions: Any) -> Any:
 
 
 def as_row(observations: Observations) -> Observations:
-    """Return the observations of one environment as those of a batch of one."""
+    """Return the observations of one environment as a batch of one."""
     if isinstance(observations, dict):
         return {name: array[np.newaxis] for name, array in observations.items()}
     return observations[np.newaxis]
 
 
 def as_listed(state: Any) -> Any:
-    """Return what version 1 says instead of a state, as far as it is numbers.
+    """Return a state as version 1 sends it.
 
-    An array that is a number or a small vector becomes plain numbers, but not one of bytes, which
-    an algorithm may scale. A dict of numbers, lists and arrays is flattened.
+    A number or a small vector becomes plain numbers, but not an array of bytes, which an algorithm
+    may scale. A dict of numbers, lists and arrays is flattened. Anything else stays.
     """
     if isinstance(state, dict) and as_observations(state) is not None:
         return {name: as_listed(value) for name, value in named(state).items()}

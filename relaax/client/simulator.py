@@ -1,4 +1,4 @@
-"""What a program hands over to be played: anything that starts episodes and makes steps."""
+"""The interface between a simulator and the runner that plays its episodes."""
 
 import logging
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class RunObserver:
 
     #: How often the process of this run was started again, and how many episodes it had played.
     restarts = episodes_before = 0
-    #: Whether a SystemExit may be that of the program, and not an environment's own.
+    #: Whether a SystemExit may come from the program, and not from an environment.
     may_exit = True
 
     def environment_begins(self) -> None:
@@ -31,13 +31,13 @@ class RunObserver:
         """Called when it has done so, or has failed."""
 
     def on_restart(self, message: str) -> None:
-        """Called when an environment has failed and will be made again; ``message`` says so."""
+        """Called when an environment has failed and will be made again, with the log message."""
 
     def on_lost(self, message: str) -> None:
         """Called when one environment of several is not made again, and the others play on."""
 
     def on_doubt(self, message: str) -> None:
-        """Called with what may be wrong with an environment; it is logged by default."""
+        """Called with a possible fault of an environment; it is logged by default."""
         _log.warning("doubtful: %s", message)
 
     def on_connected(self) -> None:
@@ -54,12 +54,12 @@ class RunObserver:
 
 
 class Step(NamedTuple):
-    """What one action has led to.
+    """The result of one action.
 
-    ``state`` is what the server takes: numbers, an array, or a dictionary of arrays.
-    ``is_terminated``: the episode has come to its end; ``is_truncated``: it was cut short, by a
-    limit of time, say, and would have gone on from ``state``. ``executed``: the action that was
-    executed, in the form of the server's, where that may be another one than ``apply`` was given.
+    ``state``: numbers, an array, or a dictionary of arrays. ``is_terminated``: the episode has come
+    to its end; ``is_truncated``: it was cut short, for example by a time limit, and would have gone
+    on from ``state``. ``executed``: the executed action, in the server's form, if it may differ
+    from the argument of ``apply``.
     """
 
     reward: float
@@ -72,8 +72,8 @@ class Step(NamedTuple):
 class Simulator(Protocol):
     """A simulator, a game or a machine, in its own process.
 
-    The spaces are as on the wire (docs/protocol.md), such as ``{"type": "Discrete", "n": 2}``; None
-    lets the server check nothing.
+    The spaces are as on the wire (docs/protocol.md), for example ``{"type": "Discrete", "n": 2}``;
+    None: the server checks nothing.
     """
 
     name: str
@@ -84,7 +84,7 @@ class Simulator(Protocol):
         """Start an episode and return its first state."""
 
     def apply(self, action: Any) -> Step:
-        """Make a step with what the server has answered."""
+        """Make a step with the server's action."""
 
     def close(self) -> None:
-        """Release what the simulator holds."""
+        """Release the simulator's resources."""

@@ -21,9 +21,9 @@ StopCondition: TypeAlias = Callable[[], bool] | threading.Event
 class SimulatorRunner:
     """Plays episodes of one simulator for as long as the server answers.
 
-    A ``Failure`` in the middle of an episode restarts the episode, unless the server refuses what
-    it was sent and no episode has come to its end before. A ``Failure`` of ``client.init`` ends the
-    run, so give the client a ``Backoff``. ``stop`` is checked before each step.
+    A ``Failure`` in the middle of an episode restarts the episode, unless the server refuses the
+    client's message and no episode has ended before. A ``Failure`` of ``client.init`` ends the run,
+    so give the client a ``Backoff``. ``stop`` is checked before each step.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class SimulatorRunner:
     def run(self, episodes: int | None = None) -> RunResult:
         """Play until ``episodes`` are over, the stop condition holds or the server does not answer.
 
-        Raises what the simulator raises.
+        Exceptions of the simulator propagate.
         """
         played = 0
         while episodes is None or played < episodes:
@@ -110,7 +110,7 @@ class SimulatorRunner:
 
 @dataclass
 class _Episode:
-    """What is counted while an episode is played."""
+    """The counts of a running episode."""
 
     began: float = field(default_factory=time.perf_counter)
     episode_return: float = 0.0

@@ -1,4 +1,4 @@
-"""A program that plays simulators, a process for each: the whole run, and what a process does."""
+"""A program that plays simulators, a process for each: the whole run, and each process's task."""
 
 import argparse
 import contextlib
@@ -24,8 +24,8 @@ def play_simulators(
 ) -> int:
     """Play simulators, a process for each, and return the exit status of the program.
 
-    With a server in this process one simulator is played, and a warning says so. arguments: what
-    ``add_run_options`` has parsed. name: what is played, for messages and metrics.
+    With a server in this process one simulator is played, and a warning is logged. arguments:
+    parsed by ``add_run_options``. name: of the simulator, for messages and metrics.
     """
     options = fitting_this_process(run_options(arguments, name))
     try:
@@ -65,7 +65,7 @@ class SimulatorTask:
 
 
 def client_of(simulator: Simulator, options: RunOptions) -> Client:
-    """Return a client that tells the server what the simulator observes and does.
+    """Return a client that announces the simulator's name and spaces to the server.
 
     ConfigurationError when a space cannot be described.
     """
@@ -80,5 +80,5 @@ def client_of(simulator: Simulator, options: RunOptions) -> Client:
 
 
 def unusable(name: str, error: Exception) -> RunResult:
-    """Return how a run ends whose simulator cannot be made or used."""
+    """Return the result of a run whose simulator cannot be made or used."""
     return RunResult(RunOutcome.UNUSABLE, f"{name}: {error}")

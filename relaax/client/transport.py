@@ -12,7 +12,7 @@ from relaax.protocol import FrameConnection, MessageConnection
 from relaax.protocol.tls_socket import NoTls, TlsSocket
 from relaax.protocol.token_message import encode_token
 
-#: What to do where one end of a connection speaks TLS alone.
+#: The remedy if only one end of a connection speaks TLS.
 _USE_IT_OR_NOT = (
     f"start the server with --tls-cert and --tls-key, or unset {TLS_CA}, {TLS_CERT} and {TLS_KEY}"
 )
@@ -29,9 +29,9 @@ class Transport(Protocol):
 
 
 class TcpTransport:
-    """A TCP connection, each message in a frame; over TLS, and with a token, where these are used.
+    """A TCP connection with a frame for each message; with TLS and a token if ``access`` has them.
 
-    ``access`` says so; if omitted, variables of the environment do: RELAAX_TOKEN and others.
+    If ``access`` is omitted, variables of the environment are used: RELAAX_TOKEN and others.
     """
 
     def __init__(self, access: ClientAccess | None = None) -> None:
@@ -40,8 +40,8 @@ class TcpTransport:
     def connect(self, address: Address, timeout_s: float) -> MessageConnection:
         """Return a new connection; see ``Transport``.
 
-        AccessDenied for a server that does not prove what it is, or answers TLS with anything
-        else; ConfigurationError for a token or certificates that cannot be used.
+        AccessDenied for a server without a valid certificate, or without TLS; ConfigurationError
+        for an unusable token or certificate.
         """
         access = self._access_now()
         token, context = access.token_for(address), access.context()
@@ -68,10 +68,10 @@ class TcpTransport:
 
 
 def _shake_hands(sock: TlsSocket, timeout_s: float) -> None:
-    """Shake hands; AccessDenied where the server has answered without TLS.
+    """Shake hands; AccessDenied if the server has answered without TLS.
 
-    One that closes, or says nothing, may do so as it has no room, or stops: that stays an OSError,
-    which says that TLS may be the reason.
+    A server may also close, or stay silent, because it has no room or stops: that stays an OSError,
+    whose message mentions TLS as a possible reason.
     """
     try:
         sock.shake_hands(timeout_s)
@@ -84,9 +84,9 @@ def _shake_hands(sock: TlsSocket, timeout_s: float) -> None:
 
 
 def _show(token: str, connection: FrameConnection, timeout_s: float) -> None:
-    """Send the token; AccessDenied where the server has closed already, and said why.
+    """Send the token; AccessDenied if the server has closed already with a reason.
 
-    It does so when it accepts no certificate of this client, whose handshake has ended before.
+    It does so when it refuses the client's certificate, after the client's end of the handshake.
     """
     try:
         connection.send(encode_token(token))
@@ -97,13 +97,13 @@ def _show(token: str, connection: FrameConnection, timeout_s: float) -> None:
 
 
 class _Default:
-    """What clients of this process connect by: all of its threads, which inherit no context."""
+    """The transport of all clients and threads of this process; threads inherit no context."""
 
     transport: Transport | None = None
 
 
 def default_transport() -> Transport:
-    """Return what a client connects by that was handed no transport."""
+    """Return the transport of a client that was given none."""
     return _Default.transport or TcpTransport()
 
 

@@ -49,12 +49,12 @@ Array = npt.NDArray[Any]
 class VectorClient:
     """A connection that carries ``environments`` environments, numbered from 0.
 
-    It speaks version 2 of the RLX protocol alone. The other arguments are those of ``Client``, and
-    so are the errors: after a ``Failure`` all environments start again with ``init``. The arrays
-    that it is given may be filled again as soon as a method returns.
+    It speaks only version 2 of the RLX protocol. The other arguments and the errors are those of
+    ``Client``: after a ``Failure`` all environments start again with ``init``. The caller may
+    overwrite its arrays as soon as a method returns.
 
-    Observations are an array [N, ...], or a dict of such arrays by name. Dicts and tuples in a dict
-    are flattened: names are joined by ``/``, those of a tuple's elements are "0", "1" and so on.
+    Observations are an array [N, ...], or a dict of arrays [N, ...] by name. Dicts and tuples in a
+    dict are flattened: names are joined by ``/``, a tuple's elements are "0", "1" and so on.
     """
 
     def __init__(
@@ -113,14 +113,14 @@ class VectorClient:
     ) -> Array:
         """Report a step of every environment; return the next actions [N, ...].
 
-        rewards: [N], of the actions before. observations: [N, ...], where the next action is
-        wanted: in an environment whose episode ended, the first observation of the next one.
-        terminated, truncated: bool [N]; if omitted, all are False. An episode that was terminated
-        and truncated in the same step counts as terminated. finals: [F, ...], the last observations
-        of the truncated episodes, in their order, in the same form as observations. actions:
-        [N, ...], those that were executed in the step; if omitted, those that were returned.
+        rewards: [N], of the actions before. observations: [N, ...], for the next actions: in an
+        environment whose episode ended, the first observation of the next one. terminated,
+        truncated: bool [N]; if omitted, all are False. An episode that was terminated and truncated
+        in the same step counts as terminated. finals: [F, ...], the last observations of the
+        truncated episodes, in their order, in the same form as observations. actions: [N, ...], the
+        executed ones; if omitted, the returned ones were executed.
 
-        ValueError for an array of another length, or with numbers that are not finite, or for names
+        ValueError for an array of another length, for numbers that are not finite, and for names
         that cannot be sent.
         """
         flags = self._flags_of(terminated, truncated)
@@ -138,7 +138,7 @@ class VectorClient:
         return self._open_session().ask(steps).actions
 
     def exchange(self, steps: Steps) -> Answers:
-        """Report what happened in some environments; return the answers.
+        """Report the steps of some environments; return the answers.
 
         It serves environments that are ready at different times, and episodes whose end and next
         start are reported apart. ValueError as in ``send``.
@@ -166,7 +166,7 @@ class VectorClient:
     def _flags_of(
         self, terminated: Array | None, truncated: Array | None
     ) -> npt.NDArray[np.uint8] | None:
-        """Return the flags [N] of a step; None where no episode ended."""
+        """Return the flags [N] of a step; None if no episode ended."""
         if terminated is None and truncated is None:
             return None
         flags = end_flags(
@@ -217,8 +217,8 @@ class VectorClient:
         except OldServer as closed:
             raise Failure(
                 "the RLX server closed the connection at the hello: it has no room, or it is too "
-                "old for many environments on one connection, or this is another port, such as "
-                "that of gRPC or --http-bind"
+                "old for many environments on one connection, or this is another port, for "
+                "example the port of gRPC or --http-bind"
             ) from closed
 
     def _open_session(self) -> StepsSession:

@@ -23,10 +23,10 @@ _NEXT_STEP = "Or start episodes in the step that follows: autoreset_mode=Autores
 
 
 class FinalObservations:
-    """Finds them in infos; ConfigurationError where they are missing, or are others.
+    """Finds final observations in infos; ConfigurationError if they are missing or wrong.
 
-    ``doubt`` is called with what may be wrong.
-    The environments inside of a ``SyncVectorEnv`` return copies of their observations from then on.
+    ``doubt`` is called with possible faults. The environments inside of a ``SyncVectorEnv`` return
+    copies of their observations from then on.
     """
 
     def __init__(
@@ -36,9 +36,9 @@ class FinalObservations:
         doubt: Callable[[str], object] = lambda message: None,
     ) -> None:
         self._encode, self._doubt = encode, doubt
-        #: bool [N]: whose final observations are known to be no other episode's first.
+        #: bool [N]: whose final observations are known to differ from the next episode's first.
         self._keeps = np.full(environments.num_envs, _keep_each(environments))
-        #: int [N]: how many final observations in a row were what the next episode began with.
+        #: int [N]: how many final observations in a row were equal to the next episode's first.
         self._alike = np.zeros(environments.num_envs, np.int64)
         self._before: Observations | None = None
 
@@ -47,7 +47,8 @@ class FinalObservations:
     ) -> Any:
         """Return the last observations [F, ...] of episodes that were cut off, from ``infos``.
 
-        states: [N, ...], of each step; they begin the next episodes. None where none was cut off.
+        states: [N, ...], of each step; they begin the next episodes. None if no episode was cut
+        off.
         """
         before, self._before = self._before, states
         if not len(truncated):
@@ -75,9 +76,9 @@ class FinalObservations:
     ) -> None:
         """Raise ConfigurationError for final observations that are the next episodes' first ones.
 
-        An environment that has had another one once keeps them. Some episodes do end where they
-        begin, and an observation that was the same ``before`` the last step says nothing: only many
-        in a row are refused, and a warning says so at the first.
+        An environment is trusted after one final observation that differs. Some episodes do end
+        where they begin, and an observation that was the same ``before`` the last step proves
+        nothing: only many in a row are refused, and a warning is logged at the first.
         """
         firsts: Observations = mapped(lambda part: part[truncated], states)
         self._keeps[truncated[_differ(finals, firsts)]] = True
@@ -133,7 +134,7 @@ def _make_room(inside: SyncVectorEnv, kept: KeptObservations, observation: Any) 
 
 
 def _row(rows: Any, index: int) -> Any:
-    """Return what environment ``index`` has in arrays, or in dicts and tuples of them."""
+    """Return the part of environment ``index`` in arrays, or in dicts and tuples of them."""
     if isinstance(rows, dict):
         return {name: _row(part, index) for name, part in rows.items()}
     if isinstance(rows, tuple):
@@ -142,7 +143,7 @@ def _row(rows: Any, index: int) -> Any:
 
 
 def infos_by_name(infos: Any) -> Mapping[str, Any]:
-    """Return what is known of N environments by name: of older ones there is a list of N dicts."""
+    """Return the infos of N environments by name; older Gymnasiums give a list of N dicts."""
     if infos is None or isinstance(infos, Mapping):
         return infos or {}
     found: dict[str, Any] = {}
@@ -153,8 +154,8 @@ def infos_by_name(infos: Any) -> Mapping[str, Any]:
 
 
 def infos_of_ends(infos: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what is known of the last steps of episodes that have ended, by name.
+    """Return the infos of the last steps of episodes that have ended, by name.
 
-    Without ``final_info``, as where episodes start in the step that follows, that is ``infos``.
+    Without ``final_info``, as where episodes start in the step that follows, these are ``infos``.
     """
     return infos_by_name(infos["final_info"]) if "final_info" in infos else infos

@@ -33,13 +33,13 @@ Array = npt.NDArray[Any]
 class VectorRunner:
     """Plays episodes in all environments at once, for as long as the server answers.
 
-    Both of Gymnasium's ways to start the next episode by itself are understood: in the same step
-    (``AutoresetMode.SAME_STEP``) and in the step that follows (``NEXT_STEP``). Raises
-    ``ConfigurationError`` for others, and for spaces that cannot be sent or asked for. The
-    environments of a ``SyncVectorEnv`` return copies of their observations from then on.
+    Both of Gymnasium's ways to start the next episode by itself are supported: in the same step
+    (``AutoresetMode.SAME_STEP``) and in the next step (``NEXT_STEP``). ``ConfigurationError`` for
+    others, and for spaces that RLX cannot carry. The environments of a ``SyncVectorEnv`` return
+    copies of their observations from then on.
 
-    The first reset gets ``seed``: a number, or one for each environment, of which environments that
-    share their random numbers get the first.
+    The first reset gets ``seed``: a number, or one for each environment; environments with common
+    random numbers get the first.
     """
 
     def __init__(
@@ -152,9 +152,9 @@ class VectorRunner:
         )
 
     def _executed_by_all(self, infos: Mapping[str, Any], is_over: Array, made: Any) -> Array | None:
-        """Return all executed actions [N, ...]; None where they are those that were sent.
+        """Return all executed actions [N, ...]; None if they are the sent ones.
 
-        Where an episode ended, Gymnasium has what is known of its last step in ``final_info``.
+        At the end of an episode, Gymnasium has the infos of the last step in ``final_info``.
         """
         sent, executed = self._actions, None
         for of, known in ((~is_over, infos), (is_over, infos_of_ends(infos))):
@@ -192,7 +192,7 @@ class VectorRunner:
         return self._masks.beside_rows(_selected(states, wanted), infos, rows)
 
     def _step_all(self, actions: Array) -> tuple[Any, Array, Array, Array, Any]:
-        """Step all environments; rewards float64 [N] and flags bool [N], whatever is returned."""
+        """Step all environments; return rewards as float64 [N] and flags as bool [N]."""
         self._observer.environment_begins()
         observations, rewards, terminated, truncated, infos = self._environments.step(actions)
         self._observer.environment_returned()
@@ -213,9 +213,9 @@ class VectorRunner:
         executed: Array | None,
         infos: Mapping[str, Any],
     ) -> Steps:
-        """Return what happened where some are absent, or begin after they were made again.
+        """Return the steps if some environments are absent, or begin after they were made again.
 
-        One that begins gives up its episode before. ``flags`` [N] are those of ends.
+        An environment that begins gives up its previous episode. ``flags`` [N] are those of ends.
         """
         is_absent, is_new = infos[ABSENT], infos[RESTARTED]
         self._begin_anew(is_new)
@@ -237,7 +237,7 @@ class VectorRunner:
         )
 
     def _answered(self, steps: Steps, acting: Array) -> Array:
-        """Report steps of some; return actions of all, those before for what is not ``acting``."""
+        """Report steps of some; return actions of all, the previous ones if not ``acting``."""
         actions = self._actions.copy()
         if len(steps.environments):
             answered = self._timed(lambda: self._client.exchange(steps).actions)
@@ -294,7 +294,7 @@ class VectorRunner:
 def _seed_for(
     environments: Environments, seed: int | Sequence[int | None] | None
 ) -> int | list[int | None] | None:
-    """Return what these environments take as a seed."""
+    """Return the seed in the form that these environments take."""
     if seed is None or isinstance(seed, int):
         return seed
     has_one_each = isinstance(

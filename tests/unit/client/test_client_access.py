@@ -222,7 +222,7 @@ def _grpc_port(tmp_path):
     server.stop(0).wait()
 
 
-ANOTHER_PORT = "another port, such as that of gRPC or --http-bind"
+ANOTHER_PORT = "another port, for example the port of gRPC or --http-bind"
 
 
 @pytest.mark.parametrize("speaks_tls", [True, False])
@@ -230,7 +230,9 @@ def test_a_client_at_a_grpc_port_says_that_it_may_be_one(grpc_port, caplog, spea
     address, files = grpc_port
     access = ClientAccess(tls=files if speaks_tls else None)
     client = Client(address, transport=TcpTransport(access), timeout_s=20)
-    with pytest.raises(Failure, match="and not another one, such as that of gRPC") as failed:
+    with pytest.raises(
+        Failure, match="and not another one, for example the port of gRPC"
+    ) as failed:
         client.init([0.0])
     assert not failed.value.is_final
     (warned,) = [each.message for each in caplog.records if "speaking version 1" in each.message]
