@@ -1,27 +1,27 @@
 """Experience that learners draw from: steps, each stored once, and tables of items over them.
 
-``specs``          what an algorithm stores and draws, as it is configured
+``specs``          the configuration of storage and tables
 ``replay``         a storage, its tables and its writers, for many threads
 ``storage``        steps as columns, in the order in which every environment made them
-``schema``         what the columns are
+``schema``         names, types and shapes of the columns
 ``step_batch``     steps on their way to a storage
-``writers``        who writes into which slot, and which step of it comes next
-``places``         which environments have room among the steps that are stored
-``table``          which items there are, which are drawn, and what is read of them
-``mixed``          batches that are made of parts of several tables
-``views``          what is read of the steps around an item: transitions, windows, stacks of frames
-``gather``         rows of columns, read into memory that is given
-``rollouts``       the same, for sequences that go on across the ends of episodes
-``selectors``      which items are drawn
+``writers``        writers, their slots, and the number of each slot's next step
+``places``         the environments that have room among the stored steps
+``table``          items over stored steps: adds, draws, reads and removes them
+``mixed``          batches with parts of several tables
+``views``          the rows of an item: transitions, windows, stacks of frames
+``gather``         rows of columns, read into given memory
+``rollouts``       views that go on across the ends of episodes
+``selectors``      the choice of drawn items
 ``priority_tree``  draws in proportion to priorities
-``times``          how long it takes to do what
+``times``          times of a replay's operations
 ``limiter``        when items may be added, and when they may be drawn
-``learnt``         which part of each environment's steps is learnt from
-``removers``       which items leave a table that has too many
-``saved``          checks what was saved before a replay goes on from it
-``snapshot``       copies what is stored while more is stored
+``learnt``         the share of each environment's steps that is learnt from
+``removers``       the choice of items that leave a full table
+``saved``          checks saved contents before a replay goes on from them
+``snapshot``       copies stored steps while more are stored
 ``service``        the gRPC service of a replay server
-``wire``           what its messages mean
+``wire``           encodes and decodes its messages
 ``segments``       samples through memory that both ends share
 ``array_bytes``    arrays one after another in bytes
 ``client``         writes to replay servers, and draws from them

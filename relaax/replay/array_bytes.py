@@ -1,4 +1,4 @@
-"""Arrays in bytes, little-endian: one after another without gaps, or where their places say."""
+"""Arrays in bytes, little-endian: one after another without gaps, or at given places."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,19 +34,19 @@ class Place(NamedTuple):
     """Where an array lies in bytes."""
 
     offset: int
-    #: Bytes from one element to the next along each axis; none where they follow one another.
+    #: Bytes from one element to the next along each axis; empty if contiguous.
     strides: tuple[int, ...] = ()
 
 
 def packed(arrays: Iterable[Array]) -> tuple[list[memoryview], list[Place]]:
-    """Return the bytes of arrays, and where each lies in them.
+    """Return the bytes of arrays, and the place of each in them.
 
-    The bytes of those that are contiguous are not copied. Parts of one array, such as stacks of
-    frames that overlap, are written once, as that array.
+    Contiguous arrays are not copied. Parts of one array, for example overlapping stacks of frames,
+    are written once, as that array.
     """
     parts: list[memoryview] = []
     places: list[Place] = []
-    #: By the id of what others are parts of, which their bases keep alive: where it begins.
+    #: Where each base array begins, by its id; the parts keep their bases alive.
     begins: dict[int, int] = {}
     arrays, end = list(arrays), 0
     for array in arrays:
@@ -80,7 +80,7 @@ def array_at(data: Any, form: Form, place: Place) -> Array:
     """
     dtype, shape = form
     if dtype.kind not in NUMBERS:
-        raise ValueError(f"an array of {dtype} is none of numbers")
+        raise ValueError(f"dtype {dtype} is not numeric")
     try:
         return np.ndarray(shape, dtype, data, place.offset, place.strides or None)
     except (TypeError, OverflowError) as error:
@@ -103,7 +103,7 @@ def address_of(array: Array) -> int:
 
 
 def written(arrays: Iterable[Array]) -> list[memoryview]:
-    """Return the bytes of arrays, of which those that are contiguous are not copied."""
+    """Return the bytes of arrays; contiguous ones are not copied."""
     return [plain(array).reshape(-1).view(np.uint8).data for array in arrays]
 
 

@@ -20,16 +20,16 @@ class Empty(Protocol):
 
 
 def gather(column: Array, rows: IntArray, empty: Empty = np.empty) -> Array:
-    """Return ``column[rows]``, [*rows.shape, ...], in what ``empty`` makes; ``rows`` must exist."""
+    """Return ``column[rows]``, [*rows.shape, ...], in memory of ``empty``; ``rows`` must exist."""
     out = empty((*rows.shape, *column.shape[1:]), column.dtype)
     # Other modes look at all rows first, and write to a copy.
     return np.take(column, rows, axis=0, out=out, mode="clip")
 
 
 def joined_arrays(parts: Sequence[Array], axis: int, empty: Empty = np.empty) -> Array:
-    """Return arrays, of one shape but for ``axis``, joined in what ``empty`` makes.
+    """Return arrays, of one shape but for ``axis``, joined in memory from ``empty``.
 
-    ConfigurationError for arrays of several types: bytes do not mean what floats do.
+    ConfigurationError for arrays of several types: bytes and floats have other meanings.
     """
     types = sorted({part.dtype.name for part in parts})
     if len(types) > 1:

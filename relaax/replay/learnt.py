@@ -9,11 +9,11 @@ import numpy as np
 
 from relaax.replay.selectors.selector import IntArray
 
-#: An environment of which nothing is learnt for so long is named in the log, which says no more
-#: often that there are such.
+#: The log names an environment without learnt steps after this time, and repeats it at this
+#: interval.
 LONG_S = 60.0
 
-#: What the names of shares of steps begin with; so many environments have one of their own.
+#: The prefix of metrics of shares of steps; so many environments have a metric of their own.
 SHARE, MOST_SHARES = "learnt share/", 64
 
 
@@ -29,9 +29,9 @@ class _Steps:
 
 
 class LearntSteps:
-    """Counts the steps of slots that are stored, and those of them that were drawn to be learnt.
+    """Counts each slot's stored steps, and how many of them were drawn.
 
-    For a table whose items are drawn once, by the number of the slot that they are of.
+    For a table whose items are drawn once, by the number of the item's slot.
     """
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
@@ -53,7 +53,7 @@ class LearntSteps:
                 found.learnt += steps * int(items)
 
     def left(self, slot: int) -> None:
-        """Forget a slot, of which no more steps will come."""
+        """Forget a slot that gets no more steps."""
         self._slots.pop(slot, None)
 
     def shares(self, labels: Mapping[int, str]) -> dict[str, float]:
@@ -61,9 +61,9 @@ class LearntSteps:
         return {labels[slot]: steps.share for slot, steps in self._slots.items() if slot in labels}
 
     def complaint(self, labels: Mapping[int, str]) -> str | None:
-        """Return whose steps were not learnt from for long, once in ``LONG_S`` at most.
+        """Return the slots without learnt steps for long, once in ``LONG_S`` at most.
 
-        ``labels`` say how an operator finds the environment of each slot.
+        ``labels`` name the environment of each slot for operators.
         """
         now = self._clock()
         unlearnt = {
@@ -78,8 +78,9 @@ class LearntSteps:
         slot, steps = min(unlearnt.items(), key=lambda each: each[1].since)
         return (
             f"nothing is learnt from {len(unlearnt)} of {len(self._slots)} environments: "
-            f"{labels.get(slot, 'one that has left')} has delivered {steps.stored:,} steps within "
-            f"{now - steps.since:.0f} s, and no rollout of it has been complete and learnt from"
+            f"{labels.get(slot, 'a departed environment')} has delivered {steps.stored:,} steps "
+            f"within {now - steps.since:.0f} s, and no rollout of it has been complete and "
+            "learnt from"
         )
 
 

@@ -56,7 +56,7 @@ class Limiter:
             )
         if self.samples_per_insert is None or inserted < self.min_items:
             return ""
-        # What is there decides, and not ``count``: more than the buffer could never be inserted.
+        # The present items decide, and not ``count``: more than the buffer could never be inserted.
         due = (inserted - self.min_items) * self.samples_per_insert
         if due - charged <= self.error_buffer:
             return ""
@@ -90,10 +90,10 @@ class Limiter:
         return max(0.0, math.floor(ahead + self.error_buffer))
 
     def resumed(self, inserted: int, charged: int) -> int:
-        """Return how many draws count as made where a table goes on that had another limiter.
+        """Return how many draws count as made for a table that had another limiter before.
 
-        Those that bring D within the buffer: with another ratio, or without one, draws may have run
-        ahead by so many that either side would stand still for as long as the training before.
+        They bring D within the buffer: with another ratio, or without one, draws may have run ahead
+        by so many that either side would stand still for as long as the training before.
         """
         if self.samples_per_insert is None:
             return charged
@@ -102,7 +102,7 @@ class Limiter:
         return round(min(max(charged, least), most))
 
     def share(self, of: int) -> "Limiter":
-        """Return the limiter of one of ``of`` servers, whose shares make up this one."""
+        """Return the limiter of one of ``of`` servers with equal shares of the items."""
         buffer = self.error_buffer / of
         if self.samples_per_insert is not None:
             buffer = max(buffer, 1.0, self.samples_per_insert)

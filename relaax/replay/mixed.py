@@ -16,12 +16,12 @@ from relaax.replay.table import Sample, Table, TableCounts, TableState, joined
 
 Array = npt.NDArray[Any]
 
-#: The column that says which table an item is of: its place among the names, uint8 [N].
+#: The column with the table of each item: its place among the names, uint8 [N].
 SOURCE = "source"
 
 
 def in_words(fractions: Mapping[str, float]) -> str:
-    """Return what the batches are made of."""
+    """Return the parts of the batches."""
     return " and ".join(f"{fraction:g} of {name}" for name, fraction in fractions.items())
 
 
@@ -75,7 +75,7 @@ class Mixed:
 
     @property
     def counts(self) -> TableCounts:
-        """What was drawn; all else is counted by the tables."""
+        """The drawn items; the tables count everything else."""
         return TableCounts(drawn=self._drawn)
 
     def keeps_out(self, slot: int, flags: Flags) -> str:
@@ -96,7 +96,7 @@ class Mixed:
         return TableState(len(self), weight, float(np.floor(allowed.min())))
 
     def let_go(self) -> None:
-        """See Table: what all tables have handed out is not worked on any more."""
+        """See Table: drawn items of all tables are not in use any more."""
         for table in self._tables:
             table.let_go()
 
@@ -116,7 +116,7 @@ class Mixed:
         """See Table: the tables take them up."""
 
     def draw(self, count: int, charge: int | None = None, *, empty: Empty = np.empty) -> Sample:
-        """Draw ``count`` items, those of each table together; see Table."""
+        """Draw ``count`` items, grouped by table; see Table."""
         samples = [
             table.draw(part, cost) if part else None
             for table, part, cost in self._parts(count, charge)
@@ -143,7 +143,7 @@ class Mixed:
         self._drawn = int(contents["drawn"][0])
 
     def _parts(self, count: int, charge: int | None) -> Iterator[tuple[Table, int, int]]:
-        """Yield the tables, how many of ``count`` items come from each, and what these cost."""
+        """Yield the tables, how many of ``count`` items come from each, and their price."""
         parts = parts_of(count, self._fractions)
         costs = parts if charge is None else parts_of(charge, self._fractions)
         return zip(self._tables, parts.tolist(), costs.tolist(), strict=True)

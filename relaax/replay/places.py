@@ -9,12 +9,12 @@ from relaax.replay.writers import Slot, Writers, label_of
 
 _log = logging.getLogger(__name__)
 
-#: The log says no more often that environments have no place.
+#: The log reports environments without a place at this interval.
 SAY_EVERY_S = 60.0
 
 
 class Table(Protocol):
-    """What a place depends on."""
+    """The numbers that decide about places."""
 
     def least_rows(self, slots: int) -> int:
         """Return how many steps must be stored for items of so many slots to become complete."""
@@ -24,10 +24,10 @@ class Table(Protocol):
 class Places:
     """Gives the environments of ``writers`` places among ``capacity`` steps of ``tables``.
 
-    Without a place the steps of an environment would be gone before an item of it is complete, and
-    those of the others with them. It waits for one as long as writers count that may have ended,
-    such as those of a server that was started again. After that its steps are dropped, until others
-    leave: those that have a place go on.
+    Without a limit, steps of all environments would be evicted before an item of them is complete.
+    An environment waits for a place as long as writers count that may have ended, for example
+    before a restart of the server. After that its steps are dropped, until others leave:
+    environments with a place go on.
     """
 
     def __init__(self, capacity: int, tables: Collection[Table], writers: Writers) -> None:
@@ -37,7 +37,7 @@ class Places:
         self._say_at = 0.0
 
     def lack(self, writer: str, slot: Slot) -> str:
-        """Give ``slot`` a place if there is one; if not, return why there is none."""
+        """Give ``slot`` a place if one is free; if not, return the reason."""
         if slot.has_place:
             return ""
         slots = self._writers.connected_slots() + 1
@@ -56,7 +56,7 @@ class Places:
         )
 
     def is_refused(self, writer: str, environment: int, slot: Slot, lack: str) -> bool:
-        """Return whether ``slot`` has waited long enough for a place; say so in the log."""
+        """Return whether ``slot`` has waited long enough for a place; log it then."""
         now = self._writers.now()
         if slot.waits_until is None or now < slot.waits_until:
             return False

@@ -31,7 +31,7 @@ class PriorityTree:
         #: From the leaves to the node below the root: float64 [nodes].
         self._sums = [np.zeros(size) for size in sizes]
         self._least = [np.full(size, np.inf) for size in sizes]
-        #: Places whose nodes are not added up yet, and how many these are.
+        #: Places whose nodes are not added up yet, and their number.
         self._changed: list[IntArray] = []
         self._changed_count = 0
 
@@ -43,7 +43,7 @@ class PriorityTree:
 
     @property
     def least(self) -> float:
-        """The least priority above 0; infinite where there is none."""
+        """The least priority above 0; infinite if all are 0."""
         self._add_up()
         return float(self._least[-1].min())
 

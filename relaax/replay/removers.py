@@ -12,23 +12,21 @@ from relaax.replay.storage import Storage
 
 RemoverName: TypeAlias = Literal["fifo", "lowest_priority"]
 
-#: Of a table's items, a part of one in so many leaves at once: who leaves is found by looking at
-#: all of them.
+#: This part of a table's items leaves at once: the search looks at all items.
 PARTS = 64
 
 
 class Remover:
-    """Lets items leave a table, so that it never has more than the limiter's ``max_items``.
+    """Removes items of a table, so that it never has more than the limiter's ``max_items``.
 
-    ``fifo`` are those whose steps were stored first, ``lowest_priority`` those of the lowest
-    priorities, and of equal ones those whose steps were stored first. ConfigurationError where
-    there are no priorities, or no ``max_items``.
+    ``fifo`` removes the items whose steps were stored first; ``lowest_priority`` the items of the
+    lowest priority, and of equal ones the first stored. ConfigurationError without priorities, or
+    without ``max_items``.
 
-    All items are looked at when some leave, some 20 ms for a million, and for priorities all rows
-    of the storage, 0.2 ms for a million. A large table does so once for many items. One with fewer
-    than ``PARTS`` items, or with ``min_items`` near ``max_items``, does so at each step that
-    brings an item, since it cannot spare more: let ``max_items`` of a large one be some percent
-    above ``min_items``.
+    A removal looks at all items, some 20 ms for a million, and for priorities at all rows of the
+    storage, 0.2 ms for a million. A large table removes many at once. A table with fewer than
+    ``PARTS`` items, or with ``min_items`` near ``max_items``, does so at each step that brings an
+    item: let ``max_items`` of a large table be some percent above ``min_items``.
     """
 
     def __init__(

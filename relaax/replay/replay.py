@@ -29,7 +29,7 @@ from relaax.replay.writers import MissingSteps, Slot, Writers
 Array = npt.NDArray[Any]
 
 
-#: Between two pieces of what is copied to be saved, so that others come in turn.
+#: The pause between two pieces of a save's copy: other threads run meanwhile.
 PAUSE_S = 0.001
 
 _log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ RATES_OVER_S = 10.0
 
 
 class NotReady(Exception):
-    """What was asked for is not possible yet; try again."""
+    """The request is not possible yet; try again."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Replay:
         self._tables = tables
         self._writers = writers
         self._places = Places(storage.capacity, tables.values(), writers)
-        #: How long inserting and drawing take, without waiting; the service adds what it does.
+        #: Times of inserting and drawing, without waiting; the service adds its own.
         self.times = Times()
         self._changed = threading.Condition()
         self._duplicate_steps = 0
@@ -81,10 +81,10 @@ class Replay:
         self._changes = 0
         self._is_over = self._takes_memory = False
         self._lacks_memory: Callable[[int], str] = lambda more: ""
-        #: By table: what was asked for last, if that was not there.
+        #: By table: the number of the latest request, if so many items were not there.
         self._unmet: dict[str, tuple[int, int | None]] = {}
         rows_at_once = min((table.most_rows_at_once for table in tables.values()), default=math.inf)
-        #: So many steps are taken at once: what was there stays for others to be made of it.
+        #: So many steps are taken at once: older ones stay until items are made of them.
         self._most_at_once = int(max(1, min(storage.capacity // 2, rows_at_once)))
         self._rates = Rates(RATES_OVER_S)
 
@@ -99,10 +99,10 @@ class Replay:
 
     @property
     def changes(self) -> int:
-        """Count what was ever done that contents remember: while it is the same, so are they.
+        """A count that changes with the contents: while it is the same, so are they.
 
-        It goes on from that of the contents that were restored, and is never less than the steps
-        ever stored and the items ever drawn together.
+        It goes on from the count of restored contents, and is never less than the steps ever stored
+        and the items ever drawn together.
         """
         return self._changes
 
@@ -122,11 +122,11 @@ class Replay:
 
     @property
     def schema(self) -> Schema:
-        """What a step is."""
+        """The schema of a step."""
         return self._storage.schema
 
     def table_kinds(self) -> dict[str, str]:
-        """Return in words what the items of each table are."""
+        """Return a description of each table's items."""
         return {name: table.kind for name, table in self._tables.items()}
 
     def table_sizes(self) -> dict[str, int]:
@@ -135,10 +135,10 @@ class Replay:
             return {name: len(table) for name, table in self._tables.items()}
 
     def open_writer(self, name: str, schema: Schema) -> list[str]:
-        """Let ``name`` write steps of ``schema``; return in which columns it is another one.
+        """Let ``name`` write steps of ``schema``; return the lines in which it differs.
 
-        Where types were open, they are those of ``schema`` from then on, or, where these are open
-        too, those of the first steps. The reason, where there is no memory for them.
+        Open types become those of ``schema``, or, if these are open too, those of the first steps.
+        If there is no memory for them, the reason is returned.
         """
         columns = schema.columns.items()
         types = {each: column.dtype for each, column in columns if not column.is_open}
@@ -152,14 +152,14 @@ class Replay:
         return differences
 
     def schema_of(self, writer: str) -> Schema:
-        """Return what a step of ``writer`` is; UnknownWriter unless it is open."""
+        """Return the schema of a step of ``writer``; UnknownWriter unless it is open."""
         with self._changed:
             self._writers.require(writer)
             return self.schema
 
     @property
     def most_environments(self) -> int:
-        """How many environments play at once of which all are learnt from."""
+        """How many environments can play at once and all be learnt from."""
         return self._places.most
 
     @property
@@ -168,10 +168,10 @@ class Replay:
         return self._writers.lease_s
 
     def take_memory(self, lacks: Callable[[int], str] = lambda more: "") -> None:
-        """Take all memory that steps will need from the system now; nothing was stored yet.
+        """Take all memory for steps from the system now; nothing was stored yet.
 
-        That of columns whose type is still open is taken again when it is known. ``lacks`` says why
-        so many bytes more cannot be taken then, "" if they can.
+        Memory of columns with an open type is taken when the type is known; ``lacks`` returns then
+        why so many bytes more cannot be taken, or "".
         """
         self._lacks_memory = lacks
         self._take_memory()
@@ -203,11 +203,11 @@ class Replay:
     ) -> int:
         """Store steps [N, ...] of an environment; ``first`` is the number of the first of them.
 
-        An episode that begins before the one before it has ended cuts that one off, and a ``GAP``
-        does, too: what follows it lies in rows apart. Return the number of the step that must come
-        next. NotReady if the tables do not take all steps within ``timeout_s``: those that they
-        have taken are known when they come again. Those of an environment that is refused a place
-        are dropped; see ``Places``. UnknownWriter, MissingSteps; ValueError for other columns.
+        An episode that begins before the end of the previous one cuts that off, and so does a
+        ``GAP``: later steps lie in rows apart. Return the number of the next expected step.
+        NotReady if the tables do not take all steps within ``timeout_s``: taken steps are
+        recognised when they come again. Steps of an environment without a place are dropped; see
+        ``Places``. UnknownWriter, MissingSteps; ValueError for other columns.
         """
         self._settle({name: row.dtype for name, row in rows.items()})
         self.schema.check(rows, len(flags))
@@ -245,8 +245,8 @@ class Replay:
     ) -> Sample:
         """Draw ``count`` items of ``table``; NotReady if that is not possible within ``timeout_s``.
 
-        The ratio of the table counts them as ``charge`` draws, if given. Large arrays lie in what
-        ``empty`` makes. KeyError for a table that does not exist.
+        The ratio of the table counts them as ``charge`` draws, if given. Large arrays lie in memory
+        from ``empty``. KeyError for a table that does not exist.
         """
         source = self._tables[table]
         with self._changed:
@@ -302,13 +302,13 @@ class Replay:
             _log.warning(complaint)
 
     def end(self) -> None:
-        """Acknowledge what still comes and store none of it, so that no writer waits any more."""
+        """Acknowledge steps from now on without storing them, so that no writer waits."""
         with self._changed:
             self._is_over = True
             self._changed.notify_all()
 
     def evict(self, older_than_s: float) -> None:
-        """Evict what was stored longer ago, the oldest first."""
+        """Evict the oldest steps."""
         with self._changed:
             before = self._storage.evicted
             self._storage.evict_before(monotonic() - older_than_s)
@@ -341,9 +341,9 @@ class Replay:
             return totals | sizes | self._rates.of(totals, monotonic())
 
     def contents(self) -> dict[str, Array]:
-        """Return copies of all that is stored, and what another replay needs to go on with it.
+        """Return copies of all stored steps, and the state that another replay needs to go on.
 
-        All is as it was at one moment; others may write and draw while the columns are copied.
+        The copy is of one moment; other threads may write and draw while columns are copied.
         """
         with self._changed:
             arrays = named("storage/", self._storage.contents())
@@ -364,10 +364,9 @@ class Replay:
     def restore(self, contents: Mapping[str, Array]) -> None:
         """Go on from the ``contents`` of a replay of the same configuration; this one is new.
 
-        DamagedCheckpoint, which names the array and the row, for what no replay has saved: nothing
-        has been changed then.
-        Steps that were stored after that are lost: a writer's next steps may have a gap before
-        them, which ends their episode. It is counted.
+        DamagedCheckpoint, which names the array and the row, for contents that no replay has saved;
+        nothing is changed then. Steps stored after the save are lost: a writer's next steps may
+        have a gap before them, which ends their episode and is counted.
         """
         require_sound(contents, self._storage, self._tables)
         with self._changed:
@@ -380,7 +379,7 @@ class Replay:
             self._writers.restore(contents["writers"])
             counts = contents["counts"].tolist()
             self._duplicate_steps, self._lost_steps, self._dropped_steps, self._actions = counts
-            # Older contents have no such count, and the names of their saves are this one.
+            # Older contents have no such count: their saves are named by this sum.
             self._changes = int(contents.get("changes", self.stored + self._drawn()))
 
     def _settle(self, types: Mapping[str, np.dtype[Any]]) -> None:
@@ -428,7 +427,7 @@ class Replay:
         return slot.next_step - first
 
     def _skip(self, slot: Slot, first: int) -> None:
-        """Go on at step ``first``, in rows apart: what was stored before this was lost."""
+        """Go on at step ``first``, in rows apart: steps before it were lost."""
         self._changes += 1
         self._leave([slot])
         self._lost_steps += first - slot.next_step
@@ -456,7 +455,7 @@ class Replay:
 
     def _keeps_out(self, slot: Slot, flags: Flags) -> str:
         """Return why a table takes no more steps of ``slot``; "" if all do, or one lacks them."""
-        flags = np.where(flags & GAP, flags | START, flags)  # what was before is ended by both
+        flags = np.where(flags & GAP, flags | START, flags)  # episodes before it are ended by both
         whys = (table.keeps_out(slot.number, flags) for table in self._tables.values())
         why = next(filter(None, whys), "")
         lacks = any(self._tables[name].holds_back(*asked) for name, asked in self._unmet.items())
@@ -470,7 +469,7 @@ class Replay:
             table.appended(slot.number, np.zeros(0, np.int64))
 
     def _leave(self, slots: Sequence[Slot]) -> None:
-        """End the unfinished episodes of ``slots``, of which no more steps will come."""
+        """End the unfinished episodes of ``slots`` that get no more steps."""
         for slot in slots:
             self._end_episode(slot)
             for table in self._tables.values():

@@ -15,15 +15,14 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Rollouts:
-    """Each ``length`` rows that a slot has stored, and the one that follows them.
+    """Each ``length`` rows that a slot has stored, and the row after them.
 
-    Columns are time-major, [burn_in + length + 1, N, ...]. The last row is for the value of what
-    follows, and is the first one of the next item. Beside the columns there are ``flags``;
-    ``begins``, 1 where an episode, or what is known of it, begins; and ``valid``, 1 where
-    a row is one of the ``length`` and an action was taken in it. Before them are up to ``burn_in``
-    rows of the same episode, from which a recurrent network finds its state (Kapturowski et al.
-    2019, https://openreview.net/forum?id=r1lyTjAqYX, section 3); the first row is repeated where
-    there are fewer, as one that ``begins``.
+    Columns are time-major, [burn_in + length + 1, N, ...]. The last row is for the bootstrap value,
+    and is the first one of the next item. Beside the columns there are ``flags``; ``begins``, 1 in
+    the first known row of an episode; and ``valid``, 1 in a row of the ``length`` with an action.
+    Before them are up to ``burn_in`` rows of the same episode, from which a recurrent network finds
+    its state (Kapturowski et al. 2019, https://openreview.net/forum?id=r1lyTjAqYX, section 3); if
+    there are fewer, the first row is repeated with ``begins``.
     """
 
     length: int

@@ -1,7 +1,7 @@
-"""Checks what was saved of a replay before another one goes on from it.
+"""Checks saved contents before a replay goes on from them.
 
-A checksum says that the bytes are those that were written. What they mean is checked here: whatever
-a replay would trip over later, at a draw or when steps are evicted, is found before it starts.
+A checksum proves only that the bytes are the written ones. Their meaning is checked here: errors
+that would show later, at a draw or an eviction, are found before the replay starts.
 """
 
 import json
@@ -34,9 +34,9 @@ _COLUMN = "column/"
 def require_sound(
     contents: Mapping[str, Array], storage: Storage, tables: Mapping[str, Table | Mixed]
 ) -> None:
-    """Raise DamagedCheckpoint, which names the array and the row, for what no replay has saved.
+    """Raise DamagedCheckpoint, which names the array and the row, if no replay can have saved them.
 
-    ``contents`` are those of a replay with such a storage and such tables.
+    ``contents`` are of a replay with an equal storage and equal tables.
     """
     saved = _Saved(contents)
     rows = _Rows(saved.below("storage/"), storage)
@@ -242,7 +242,7 @@ def _check_counts(saved: _Saved, name: str, length: int, most: int) -> list[int]
 
 
 def _slots_of_writers(saved: _Saved) -> int:
-    """Return how many slots there ever were, if what is said of them is right."""
+    """Return how many slots there ever were, if their records are right."""
     text = saved.take("writers", np.uint8, -1).tobytes()
     try:
         read = json.loads(text)

@@ -1,4 +1,4 @@
-"""What the columns of stored steps are, and whether two ends mean the same."""
+"""The columns of stored steps, and whether two ends agree about them."""
 
 import math
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ class Column:
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...] = ()
-    #: Whether it may be another type of numbers: that of who writes first, which stays.
+    #: Whether the type is open: the first writer decides about it.
     is_open: bool = False
 
     def __post_init__(self) -> None:
@@ -71,7 +71,7 @@ class Schema:
         )
 
     def settled(self, types: Mapping[str, np.dtype[Any]]) -> "Schema":
-        """Return the schema of steps of these types, by name; what is none of them stays open."""
+        """Return the schema of steps of these types, by name; unknown types stay open."""
         return Schema(
             {
                 name: Column(types[name], column.shape)
@@ -89,7 +89,7 @@ class Schema:
         }
 
     def differences(self, other: "Schema") -> list[str]:
-        """Return what is wrong with ``other``, a line for each column that differs."""
+        """Return the differences of ``other``, a line for each column."""
         wrong = []
         for name, column in self.columns.items():
             theirs = other.columns.get(name)

@@ -47,8 +47,8 @@ _log = logging.getLogger(__name__)
 #: A call waits no longer than this at the server: its thread is one of a few.
 LONGEST_WAIT_S = 2.0
 
-#: So many calls may wait until tables take their steps; others are refused at once, to be tried
-#: again. Threads are left for those that draw, and make room.
+#: So many calls may wait until tables take their steps; more are refused at once, to be tried
+#: again. Threads are left for samplers, which make room.
 MOST_WAITING = 16
 
 #: More are not drawn at once: items are drawn again and again, and would not end with the table.
@@ -61,24 +61,24 @@ _CODES: dict[type[Exception], grpc.StatusCode] = {
     MissingSteps: grpc.StatusCode.OUT_OF_RANGE,
     NoFreeSlot: grpc.StatusCode.UNAVAILABLE,
     ValueError: grpc.StatusCode.INVALID_ARGUMENT,
-    ConfigurationError: grpc.StatusCode.INVALID_ARGUMENT,  # of columns that are none
+    ConfigurationError: grpc.StatusCode.INVALID_ARGUMENT,  # of unknown columns
 }
 
 
 class ServedReplay(Protocol):
-    """Steps that are written and drawn by many threads; ``Replay`` says what each method does."""
+    """Steps that are written and drawn by many threads; see ``Replay``."""
 
     @property
     def schema(self) -> Schema:
-        """What a step is."""
+        """The schema of a step."""
         ...
 
     def schema_of(self, writer: str) -> Schema:
-        """Return what a step of ``writer`` is; UnknownWriter unless it is open."""
+        """Return the schema of a step of ``writer``; UnknownWriter unless it is open."""
         ...
 
     def table_kinds(self) -> dict[str, str]:
-        """Return what the items of each table are and how they are drawn, in words."""
+        """Return a description of each table's items and draws."""
         ...
 
     def table_sizes(self) -> dict[str, int]:
@@ -127,7 +127,7 @@ class ServedReplay(Protocol):
         ...
 
     def watch(self, table: str, at_least: float, timeout_s: float) -> ReplayState:
-        """Wait until so many items may be drawn, and say how a table is."""
+        """Wait until so many items may be drawn; return the state of a table."""
         ...
 
     def update_priorities(self, table: str, keys: IntArray, priorities: FloatArray) -> int:
@@ -164,7 +164,7 @@ class ReplayServicer:
     def describe(
         self, request: replay_pb2.Nothing, context: grpc.ServicerContext
     ) -> replay_pb2.Description:
-        """Say what a step is, and which tables there are."""
+        """Return the schema of a step, and the tables."""
         kinds = self._replay.table_kinds()
         return replay_pb2.Description(
             columns=column_messages(self._replay.schema),
@@ -211,7 +211,7 @@ class ReplayServicer:
     def watch(
         self, request: replay_pb2.Watching, context: grpc.ServicerContext
     ) -> replay_pb2.State:
-        """Wait until items may be drawn, and say how a table is."""
+        """Wait until items may be drawn; return the state of a table."""
         timeout_s = min(request.timeout_s, LONGEST_WAIT_S)
         state = self._answer(
             context, lambda: self._replay.watch(request.table, request.at_least, timeout_s)
@@ -279,7 +279,7 @@ class ReplayServicer:
 
 
 def method_handlers(servicer: ReplayServicer) -> grpc.GenericRpcHandler:
-    """Return what a gRPC server answers calls with."""
+    """Return the handlers of a gRPC server."""
     nothing = replay_pb2.Nothing
     handlers = {
         "Describe": unary(
@@ -305,9 +305,9 @@ def method_handlers(servicer: ReplayServicer) -> grpc.GenericRpcHandler:
 
 
 def answered(context: grpc.ServicerContext, call: Callable[[], Reply]) -> Reply:
-    """Return what ``call`` returns; end the RPC with a status for what it raises.
+    """Return the result of ``call``; end the RPC with a status for its exceptions.
 
-    What is the caller's own mistake is logged with the caller's address.
+    A mistake of the caller is logged with the caller's address.
     """
     try:
         return call()

@@ -1,4 +1,4 @@
-"""Copies what is stored while more is stored."""
+"""Copies stored steps while more are stored."""
 
 import sys
 from collections.abc import Mapping
@@ -15,10 +15,10 @@ BYTES_AT_ONCE = 4 * 1024 * 1024
 
 
 class Snapshot:
-    """Columns [capacity, ...] of certain ``rows`` int64 [N], as they are when this is made.
+    """Columns [capacity, ...] of certain ``rows`` int64 [N], as of the making of this.
 
-    The rows are copied some at a time, in their order; between the pieces others may be written,
-    but those that are about to be evicted are copied before.
+    The rows are copied some at a time, in their order; between the pieces other rows may be
+    written, but a row that is about to be evicted is copied before.
     """
 
     def __init__(self, columns: Mapping[str, Array], rows: IntArray) -> None:
@@ -38,7 +38,7 @@ class Snapshot:
         self._rows_at_once = max(1, BYTES_AT_ONCE // max(1, row_bytes))
 
     def copy_some(self) -> bool:
-        """Copy some of what is left; return whether there was anything."""
+        """Copy some of the remaining rows; return whether there were any."""
         if self._done == len(self._rows):
             return False
         sys.audit("relaax.replay.copy")

@@ -1,4 +1,4 @@
-"""What an algorithm stores and draws, as it is configured."""
+"""The configuration of an algorithm's storage and tables."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -34,7 +34,7 @@ SelectorName: TypeAlias = Literal["uniform", "prioritized", "fifo", "lifo"]
 
 @dataclass(frozen=True)
 class TableSpec:
-    """A table: what an item is, how items are drawn, and when.
+    """A table: its items, how they are drawn, and when.
 
     ConfigurationError for an ``alpha`` or a ``max_times_sampled`` that draws nothing.
     """
@@ -46,14 +46,14 @@ class TableSpec:
     alpha: float = 0.6
     #: After so many draws an item is removed; None keeps it.
     max_times_sampled: int | None = None
-    #: Whether what was drawn counts as if it were still there until more is asked for.
+    #: Whether drawn items count as present until the next draw.
     holds_drawn: bool = False
     #: Whether the steps of items that were not drawn are kept, however many others come.
     keeps_undrawn: bool = False
-    #: Which items leave where there would be more than the limiter's ``max_items``; None: none do,
-    #: and writers wait.
+    #: The items that leave a table with more than the limiter's ``max_items``; None: writers wait
+    #: instead.
     remover: RemoverName | None = None
-    #: Makes the table: ``Table``, or what is derived from it.
+    #: Makes the table: ``Table``, or a class derived from it.
     table: Callable[..., Table] = Table
 
     def __post_init__(self) -> None:
@@ -66,12 +66,12 @@ class TableSpec:
 
     @property
     def kind(self) -> str:
-        """What an item is and how items are drawn, in words."""
+        """Items and draws in words."""
         leaves = "" if self.remover is None else f", {self.remover} removed"
         return f"{self.view}, {self.selector}{leaves}"
 
     def share(self, of: int) -> "TableSpec":
-        """Return what one of ``of`` servers has of it."""
+        """Return the part of one of ``of`` servers."""
         return replace(self, limiter=self.limiter.share(of))
 
 
@@ -84,11 +84,11 @@ class MixedSpec:
 
     @property
     def kind(self) -> str:
-        """What batches are made of, in words."""
+        """The parts of batches in words."""
         return in_words(self.fractions)
 
     def share(self, of: int) -> "MixedSpec":
-        """Return what one of ``of`` servers has of it: the same."""
+        """Return the part of one of ``of`` servers: the same."""
         return self
 
 
@@ -100,25 +100,25 @@ class ReplaySpec:
     #: How many steps are stored.
     capacity: int
     tables: Mapping[str, TableSpec | MixedSpec]
-    #: What else the contents that were saved must agree on, as JSON values: their units.
+    #: Further values that saved contents must agree with, as JSON: their units.
     fingerprint: Mapping[str, Any] = field(default_factory=dict)
 
     def share(self, of: int) -> "ReplaySpec":
-        """Return what one of ``of`` servers stores, whose shares make up this one."""
+        """Return the part of one of ``of`` servers with equal shares."""
         tables = {name: spec.share(of) for name, spec in self.tables.items()}
         return replace(self, capacity=-(-self.capacity // of), tables=tables)
 
     @property
     def bytes(self) -> int:
-        """The memory that all steps take, with what is known of each beside its columns."""
+        """The memory of all steps, with the known facts of each beside its columns."""
         of_tables = BYTES_PER_ITEM * len(self.tables)
         return self.capacity * (self.schema.bytes + BYTES_PER_ROW + of_tables)
 
     @property
     def most_waiting(self) -> int:
-        """How many steps of a writer may wait to be sent, which are acted ahead of the learner.
+        """How many steps of a writer may wait to be sent: actions ahead of the learner.
 
-        Where a table keeps acting near learning, half of what comes between two looks at its bound.
+        If a table keeps acting near learning, half of the steps between two looks at its bound.
         """
         bounds = [
             spec.view.stride * max(1, spec.limiter.max_items // PIECES) // 2
@@ -135,7 +135,7 @@ class ReplaySpec:
     def make(
         self, random: np.random.Generator, lease_s: float, clock: Callable[[], float] = monotonic
     ) -> Replay:
-        """Return an empty replay, whose writers are forgotten after ``lease_s`` of silence."""
+        """Return an empty replay that forgets writers after ``lease_s`` of silence."""
         storage = Storage(self.schema, self.capacity)
         tables = {
             name: spec.table(

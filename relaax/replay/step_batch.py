@@ -16,9 +16,9 @@ BoolArray = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class StepBatch:
-    """N steps of several environments, those of one environment in their order."""
+    """N steps of several environments, the steps of each in their order."""
 
-    #: int64 [N]: whose step it is.
+    #: int64 [N]: the environment of each step.
     slots: IntArray
     #: uint8 [N]: START, TERMINATED, FINAL and GAP of ``relaax.replay.storage``.
     flags: Flags

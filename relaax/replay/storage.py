@@ -15,8 +15,8 @@ BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.uint8]
 
-#: What a row is, as bits: an episode's first; its last, after which nothing more can be earned; the
-#: state in which an episode was cut off, where no action was taken.
+#: Flags of a row, as bits: an episode's first; its last, after which nothing more can be earned;
+#: the state in which an episode was cut off, without an action.
 START, TERMINATED, FINAL = 1, 2, 4
 ENDS = TERMINATED | FINAL
 
@@ -26,7 +26,7 @@ GAP = 8
 
 NONE = -1
 
-#: What is known of each row beside its columns.
+#: The known facts of each row beside its columns.
 PER_ROW = ("flags", "following", "before", "serials", "positions", "numbers", "slots")
 
 #: Bytes of a row beside its columns: its flags, ``needed``, and seven numbers.
@@ -36,11 +36,10 @@ BYTES_PER_ROW = 1 + 1 + 7 * 8
 class Storage:
     """The newest ``capacity`` steps, of all slots together; a slot is one environment that writes.
 
-    A row is a step: what was observed, done and earned, and flags. Rows are taken one after the
-    other, and from the first one on again, so that each new step takes the place of the oldest one,
-    whichever slot that is of. Rows of a slot follow each other by ``following`` and ``before``,
-    wherever they are. Rows that are ``needed`` are passed over: they stay as long as there are
-    others.
+    A row is a step: observation, action, reward, and flags. Rows are taken one after the other, and
+    from the first one on again, so that each new step takes the place of the oldest one, whatever
+    its slot is. Rows of a slot follow each other by ``following`` and ``before``, wherever they
+    are. Rows that are ``needed`` are passed over: they stay as long as there are others.
     """
 
     def __init__(self, schema: Schema, capacity: int) -> None:
@@ -55,9 +54,9 @@ class Storage:
         self.serials = np.full(self.capacity, NONE, np.int64)
         #: int64 [capacity]: how many rows of its episode were stored before this one.
         self.positions = np.zeros(self.capacity, np.int64)
-        #: int64 [capacity]: how many rows its slot has stored before this one, since it had none.
+        #: int64 [capacity]: how many rows its slot has stored before this one, since it was empty.
         self.numbers = np.zeros(self.capacity, np.int64)
-        #: int64 [capacity]: whose row it is.
+        #: int64 [capacity]: the slot of each row.
         self.slots = np.full(self.capacity, NONE, np.int64)
         #: bool [capacity]: whether it stays while others can make room; set by a table.
         self.needed: BoolArray = np.zeros(self.capacity, np.bool_)
@@ -74,7 +73,7 @@ class Storage:
         self.evicted = 0
 
     def settle(self, types: Mapping[str, np.dtype[Any]]) -> None:
-        """Let columns whose type is still open be of these, by name; nothing was stored yet."""
+        """Set the types of columns whose type is open, by name; nothing was stored yet."""
         self.schema = self.schema.settled(types)
         for name, column in self.schema.columns.items():
             if self.columns[name].dtype != column.dtype:
@@ -112,7 +111,7 @@ class Storage:
     def cut(self, slot: int) -> int:
         """Let the unfinished episode of ``slot`` end in its newest state.
 
-        The action that was taken there is taken back. Return the row, ``NONE`` without such an
+        The action of that step is taken back. Return the row, ``NONE`` without an unfinished
         episode.
         """
         row = self.newest(slot)
@@ -137,9 +136,9 @@ class Storage:
         self.listeners.remove(snapshot.evicted)
 
     def contents(self) -> dict[str, Array]:
-        """Return copies of what a storage of the same size needs to go on, but for columns.
+        """Return copies of the state that an equal storage needs to go on, without columns.
 
-        Those of a ``snapshot`` that was made at the same time are ``column/NAME``.
+        The columns of a ``snapshot`` of the same time are ``column/NAME``.
         """
         rows = self._rows()
         return {

@@ -1,4 +1,4 @@
-"""Items over stored steps: which there are, which are drawn, and what is read of them."""
+"""Items over stored steps: adds, draws, reads and removes them."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -72,11 +72,11 @@ class Readiness:
             self._waiting.pop(slot, None)
 
     def contents(self) -> IntArray:
-        """Return all rows int64 [N] that wait, those of a slot in their order."""
+        """Return all waiting rows int64 [N], each slot's in their order."""
         return np.concatenate([np.zeros(0, np.int64), *self._waiting.values()])
 
     def restore(self, rows: IntArray) -> None:
-        """Go on from what ``contents`` has returned; the storage has been restored."""
+        """Go on from the state of ``contents``; the storage has been restored."""
         slots = self._storage.slots[rows]
         self._waiting = {int(slot): rows[slots == slot] for slot in np.unique(slots)}
 
@@ -92,7 +92,7 @@ class Sample:
     keys: IntArray
     #: float64 [N]: how probable each was.
     probabilities: FloatArray
-    #: By name: what the table's view reads, [N, ...] or time-major.
+    #: By name: the columns of the table's view, [N, ...] or time-major.
     columns: dict[str, Array]
     #: How many items the table had.
     items: int
@@ -125,11 +125,11 @@ def joined(parts: Sequence[Sample], axis: int, items: int, empty: Empty = np.emp
 
 @dataclass(frozen=True)
 class TableState:
-    """What a sampler of several tables needs to know of one."""
+    """The state of a table that a sampler of several tables needs."""
 
     #: How many items it has.
     items: int
-    #: What draws are divided by; 0 while nothing may be drawn.
+    #: The table's weight among several; 0 while nothing may be drawn.
     weight: float
     #: How many draws the ratio allows now; infinite without one.
     allowance: float
@@ -137,7 +137,7 @@ class TableState:
 
 @dataclass
 class TableCounts:
-    """What happened in a table so far, in items."""
+    """The counts of a table so far, in items."""
 
     inserted: int = 0
     drawn: int = 0
@@ -152,12 +152,11 @@ class TableCounts:
 class Table:
     """Items over a storage. Not for several threads at once: its owner has the lock.
 
-    If it ``holds_drawn``, the items of the latest draw count as if they were still there, until
-    more are asked for: so the limiter can keep steps out while a learner works on a batch. With a
-    ``remover`` it keeps none out because there are ``max_items``: others leave. If it
-    ``keeps_undrawn``, the storage keeps the steps of items that were not drawn, and of those that
-    are not complete, however many others come: for the only table of a storage, whose items are
-    drawn once, and each step is in one of them.
+    If it ``holds_drawn``, the items of the latest draw count as present until the next draw: so the
+    limiter can keep steps out while a learner works on a batch. With a ``remover`` ``max_items``
+    keeps no steps out: others leave. If it ``keeps_undrawn``, the storage keeps the steps of
+    undrawn and of incomplete items, however many others come: for the only table of a storage,
+    whose items are drawn once, and each step is in one of them.
     """
 
     def __init__(
@@ -172,7 +171,7 @@ class Table:
         remover: RemoverName | None = None,
         keeps_undrawn: bool = False,
     ) -> None:
-        #: What an item is and how items are drawn, in words.
+        #: Items and draws in words.
         self.kind = kind
         self._storage = storage
         self._view = view
@@ -186,7 +185,7 @@ class Table:
         self._max_times = max_times_sampled
         self._holds_drawn = holds_drawn
         self._held = 0
-        #: What becomes of each slot's steps, where that is to be all of them.
+        #: Counts of each slot's steps, if every step should be learnt.
         self.learnt = LearntSteps() if keeps_undrawn else None
         self._times = np.zeros(storage.capacity if max_times_sampled else 0, np.int64)
         self.counts = TableCounts()
@@ -229,7 +228,7 @@ class Table:
     def keeps_out(self, slot: int, flags: Flags) -> str:
         """Return why no more steps of ``slot``, with flags [N], may be stored; "" if they may."""
         counts, items = self.counts, len(self) + self._held
-        # Only new items can end it, if none is there, or all that are have the priority 0.
+        # Only new items can end it, if the table is empty, or all items have the priority 0.
         if self._held == 0 and self._selector.weight == 0:
             return ""
         most = 0 if self._limiter.max_items is None else self._most_items(slot, flags)
@@ -246,18 +245,18 @@ class Table:
         return f"none of the {len(self):,} items that are there may be drawn"
 
     def state(self) -> TableState:
-        """Return what a sampler of several tables needs to know."""
+        """Return the state that a sampler of several tables needs."""
         if not self._is_ready():
             return TableState(len(self), 0.0, 0.0)
         allowance = min(self._allowance(), self._selector.most)
         return TableState(len(self), self._selector.weight, allowance)
 
     def let_go(self) -> None:
-        """Take note that what was drawn last is not worked on any more: more is asked for."""
+        """Note that the drawn items are not in use any more: more are requested."""
         self._held = 0
 
     def appended(self, slot: int, rows: IntArray) -> None:
-        """Take up what ``rows`` [N], the newest of ``slot``, have completed."""
+        """Add the items that ``rows`` [N], the newest of ``slot``, have completed."""
         if self.learnt is not None and len(rows):
             self._storage.needed[rows] = True
             self.learnt.stored(slot, len(rows))
@@ -271,7 +270,7 @@ class Table:
             self.learnt.left(slot)
 
     def insert(self, items: IntArray) -> None:
-        """Take up ``items`` [N]: the rows of those that are complete now."""
+        """Add ``items`` [N]: the rows of items that are complete now."""
         if self._max_times:
             self._times[items] = 0
         self._selector.add(items)
@@ -280,7 +279,7 @@ class Table:
             self.counts.removed += self._remover.make_room()
 
     def draw(self, count: int, charge: int | None = None, *, empty: Empty = np.empty) -> Sample:
-        """Draw ``count`` items and read them into what ``empty`` makes; nothing ``holds_back``."""
+        """Draw ``count`` items and read them into memory from ``empty``; nothing ``holds_back``."""
         items, least_probability = len(self), self._selector.least_probability
         drawn = self._selector.draw(count) if count else NOTHING
         self.counts.drawn += count
@@ -305,7 +304,7 @@ class Table:
 
         ValueError for a table without priorities.
         """
-        if not isinstance(self._selector, Prioritized):  # as ``has_priorities`` says
+        if not isinstance(self._selector, Prioritized):  # guaranteed by ``has_priorities``
             raise ValueError("the items of this table have no priorities")
         rows = keys % self._storage.capacity
         is_here = self._keys(rows) == keys
@@ -325,7 +324,7 @@ class Table:
         self.counts.evicted += before - len(self)
 
     def contents(self) -> dict[str, Array]:
-        """Return what a table of the same kind needs to go on, by name; its storage is apart."""
+        """Return the state that an equal table needs to go on, by name; its storage is apart."""
         return {
             "counts": np.array(astuple(self.counts)),
             "times": self._times.copy(),
@@ -334,7 +333,7 @@ class Table:
         }
 
     def restore(self, contents: Mapping[str, Array]) -> None:
-        """Go on from what ``contents`` has returned; the storage has been restored."""
+        """Go on from the state of ``contents``; the storage has been restored."""
         self.counts = TableCounts(*contents["counts"].tolist())
         if len(contents["times"]) == len(self._times):  # else draws are counted from now on
             self._times[:] = contents["times"]
@@ -347,7 +346,7 @@ class Table:
                 self._storage.needed[rows] = True
 
     def _is_ready(self) -> bool:
-        """Return whether anything may be drawn, as far as what is here decides."""
+        """Return whether anything may be drawn, as far as the present items decide."""
         return self.counts.inserted >= self._limiter.min_items and self._selector.weight > 0
 
     def _allowance(self) -> float:
@@ -370,17 +369,17 @@ class Table:
         stride = self._view.stride
         if self._view.crosses_episodes or not (flags & (START | ENDS)).any():
             return -(-len(flags) // stride)
-        # Each start begins an item. It ends what was there before, as an end does: all that waits
-        # is complete then.
+        # Each start begins an item. It ends the previous episode, as an end does: all waiting rows
+        # are complete then.
         starts = np.flatnonzero(flags & START)
         lengths = np.diff([-self._readiness.waiting(slot), *starts, len(flags)])
         return int((-(-lengths // stride)).sum())
 
     def _with_past(self, rows: IntArray) -> IntArray:
-        """Return those of consecutive ``rows`` [N] before which no row is missing that they need.
+        """Return the ``rows``, all consecutive, before which no needed row is missing.
 
-        Where what came before was evicted or lost, an episode goes on without its start: its first
-        rows would look like one. Views that cross episodes say where what is known begins.
+        If earlier rows were evicted or lost, an episode goes on without its start: its first rows
+        would look like one. Views that cross episodes mark the first known row.
         """
         if len(rows) == 0 or self._view.crosses_episodes:
             return rows
@@ -414,6 +413,6 @@ class Table:
         return self._storage.serials[rows] * self._storage.capacity + rows
 
     def _retire(self, rows: IntArray, most: int) -> None:
-        """Count a draw of ``rows``, and remove what has been drawn ``most`` times."""
+        """Count a draw of ``rows``, and remove items that were drawn ``most`` times."""
         np.add.at(self._times, rows, 1)
         self._selector.remove(np.unique(rows[self._times[rows] >= most]))

@@ -1,4 +1,4 @@
-"""How long a replay takes to do what, counted since it was made."""
+"""Times of a replay's operations, counted since it was made."""
 
 import threading
 import time
@@ -43,7 +43,7 @@ class Times:
 
     @contextmanager
     def of(self, name: str) -> Iterator[None]:
-        """Count what is done inside, unless it raises."""
+        """Count the operation inside, unless it raises."""
         began = self._clock()
         yield
         seconds = self._clock() - began

@@ -1,4 +1,4 @@
-"""What is read of stored steps: rows around those that were drawn."""
+"""The rows of stored steps that make up an item."""
 
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -16,7 +16,7 @@ IntArray = npt.NDArray[np.int64]
 
 
 class View(Protocol):
-    """What an item is, and how it is read."""
+    """The definition of an item, and its reader."""
 
     @property
     def stride(self) -> int:
@@ -147,13 +147,13 @@ class Transitions:
     def _observed(
         self, storage: Storage, column: Array, found: IntArray, empty: Empty
     ) -> tuple[Array, Array]:
-        """Return what is observed in the first row of each item, and in the last."""
+        """Return the observations in the first row of each item, and in the last."""
         if self.stack == 1:
             return gather(column, found[0], empty), gather(column, found[-1], empty)
         first = rows_behind(storage, found[0], self.stack - 1)[0]
         if self.steps == 1:
             # Both stacks have all frames but one in common, which are read once. Behind the end of
-            # an episode the second one says nothing in either case.
+            # an episode the second one has no meaning in either case.
             frames = gather(column, np.concatenate([first, found[1:]]).T, empty)
             return frames[:, :-1], frames[:, 1:]
         last = rows_behind(storage, found[-1], self.stack - 1)[0]
@@ -165,10 +165,10 @@ class Windows:
     """Windows of ``length`` steps, one at each ``stride`` steps of an episode.
 
     Before each are up to ``burn_in`` rows, from which a recurrent network finds its state
-    (Kapturowski et al. 2019), and behind it one row for the value of what follows. Columns are
-    time-major, [burn_in + length + 1, N, ...], with ``valid``, 1 where a row is the window's or its
-    burn-in's and an action was taken, else 0, and ``flags``. Rows that an episode lacks repeat its
-    first or last.
+    (Kapturowski et al. 2019), and behind it one row for the bootstrap value. Columns are
+    time-major, [burn_in + length + 1, N, ...], with ``valid``, 1 in rows of the window or its
+    burn-in with an action, else 0, and ``flags``. Rows that an episode lacks repeat its first or
+    last.
     """
 
     length: int
@@ -212,9 +212,9 @@ class Windows:
 
 
 class Episodes(Windows):
-    """Whole episodes, each an item once it is over; of longer ones, the first ``longest`` steps.
+    """Whole episodes, each an item once it is over; only the first ``longest`` steps of it.
 
-    Columns are those of ``Windows``, [longest + 1, N, ...]: the rows behind an episode's last one
+    Columns are as of ``Windows``, [longest + 1, N, ...]: the rows behind an episode's last one
     repeat it, and are not ``valid``.
     """
 

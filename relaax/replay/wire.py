@@ -1,4 +1,4 @@
-"""What the messages of the replay service mean."""
+"""Encodes and decodes the messages of the replay service."""
 
 import math
 import re
@@ -30,7 +30,7 @@ _NUMBERS = re.compile(r"[<>|=]?[biuf]\d{1,2}")
 
 _KEYS, _PROBABILITIES = np.dtype("<i8"), np.dtype("<f8")
 
-#: What every sample has beside its columns.
+#: Columns of every sample beside its own.
 _OWN = {"key": _KEYS, "probability": _PROBABILITIES}
 
 
@@ -55,7 +55,7 @@ def column_messages(schema: Schema) -> list[replay_pb2.Column]:
 
 
 def schema_of(columns: Sequence[replay_pb2.Column]) -> Schema:
-    """Return the schema of messages; ValueError for what is no type of numbers."""
+    """Return the schema of messages; ValueError for types that are not numeric."""
     return Schema({c.name: Column(_dtype_of(c.dtype), tuple(c.shape)) for c in columns})
 
 
@@ -187,7 +187,7 @@ def state_message(state: ReplayState, incarnation: int) -> replay_pb2.State:
 
 
 def state_of(message: replay_pb2.State) -> ReplayState:
-    """Return how a table is, as a message says it."""
+    """Return the state of a table as a message."""
     table = TableState(message.items, message.weight, message.allowance)
     return ReplayState(table, message.steps, message.actions, message.reason)
 

@@ -1,4 +1,4 @@
-"""Who writes into which slot, and which step of it comes next."""
+"""Writers, their slots, and the number of each slot's next step."""
 
 import json
 from collections.abc import Callable
@@ -66,20 +66,20 @@ class _Writer:
 
 
 def label_of(writer: str, environment: int) -> str:
-    """Return how an operator finds an environment: its number in which process.
+    """Return the name of an environment for operators: its process and its number there.
 
-    A writer's name may end in a comma and what makes it no other's, which is left out.
+    A writer's name may end in a comma and a part that makes it unique, which is left out.
     """
     return f"environment {environment} of {writer.rpartition(', ')[0] or writer}"
 
 
 class Writers:
-    """Slots by writer and environment. A writer that is silent for ``lease_s`` loses its own.
+    """Slots by writer and environment. A writer that is silent for ``lease_s`` loses its slots.
 
-    One that is connected is heard of, however long its environments take for a step. If it comes
-    back it goes on in new ones, with the numbers that it had: of what it sends again,
-    since no answer had reached it, is known what is stored. ``most_expired`` writers are remembered
-    for this, and those that were silent longest are forgotten.
+    A connected writer keeps in touch, however long its environments take for a step. A writer that
+    comes back goes on in new slots, with its old numbers: repeated steps, whose answer was lost,
+    are recognised as stored. ``most_expired`` writers are remembered for this; those that were
+    silent longest are forgotten.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Writers:
         self._clock = clock
         self._most_expired = most_expired
         self._writers: dict[str, _Writer] = {}
-        #: Those whose lease is over, the oldest first.
+        #: Writers whose lease is over, the oldest first.
         self._expired: dict[str, _Writer] = {}
         self._slots = 0
 
@@ -126,13 +126,13 @@ class Writers:
 
     @property
     def counted_s(self) -> float:
-        """How long a writer of which nothing is heard counts as connected."""
+        """How long a silent writer counts as connected."""
         return self.lease_s / 2
 
     def connected_slots(self, of: str | None = None) -> int:
-        """Return how many slots with a place connected writers have; those ``of`` one, if given.
+        """Return how many slots with a place connected writers have, or the writer ``of``.
 
-        Not those of before a restart, some of which may have ended with it.
+        Writers of before a restart are not counted: some may have ended with it.
         """
         since = self._clock() - self.counted_s
         return sum(
@@ -166,7 +166,7 @@ class Writers:
         return self._slots - 1
 
     def contents(self) -> Bytes:
-        """Return all writers and slots as JSON, uint8 [bytes]; those whose lease is over apart."""
+        """Return all writers and slots as JSON, uint8 [bytes]; expired writers apart."""
         contents = {
             "slots": self._slots,
             "writers": {name: writer.contents() for name, writer in self._writers.items()},
@@ -175,9 +175,9 @@ class Writers:
         return np.frombuffer(json.dumps(contents).encode(), np.uint8)
 
     def restore(self, contents: Bytes) -> None:
-        """Go on from what ``contents`` has returned: the steps that follow may be lost.
+        """Go on from the state of ``contents``: later steps may be lost.
 
-        Older contents know nothing of writers whose lease was over.
+        Older contents have no expired writers.
         """
         read = json.loads(contents.tobytes())
         self._slots = read["slots"]
@@ -194,7 +194,7 @@ class Writers:
         return [] if writer is None else list(writer.slots.values())
 
     def expired(self) -> list[Slot]:
-        """Return the slots of writers whose lease is over: they are not theirs any more."""
+        """Return the slots of expired writers, which lose them."""
         latest = self._clock() - self.lease_s
         silent = [name for name, writer in self._writers.items() if writer.seen < latest]
         ended = {name: self._writers.pop(name) for name in silent}
@@ -204,9 +204,9 @@ class Writers:
         return [slot for writer in ended.values() for slot in writer.slots.values()]
 
     def _returned(self, name: str) -> _Writer | None:
-        """Return a writer whose lease was over, with slots that are new; None if it is not known.
+        """Return an expired writer with new slots; None if it is unknown.
 
-        Its episodes have ended, so that what follows lies in rows apart.
+        Its episodes have ended: later steps lie in rows apart.
         """
         writer = self._expired.pop(name, None)
         if writer is not None:

@@ -1,4 +1,4 @@
-"""A batch of several replay servers: how it is divided among them, and whose keys are whose."""
+"""Parts of a batch by replay server, and the servers of its keys."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ EPOCHS = 16
 
 
 class Unfinished(Generic[Batch]):
-    """Keeps what was drawn of such batches for those that follow. For several threads."""
+    """Keeps drawn parts for later batches. For several threads."""
 
     def __init__(self, begin: Callable[[int], Batch]) -> None:
         self._begin = begin
@@ -63,7 +63,7 @@ class Keys:
 
 
 def read_keys(labelled: IntArray, servers: int) -> Keys:
-    """Return what ``Owner.labelled`` was made of."""
+    """Return the keys, servers and epochs that ``Owner.labelled`` has joined."""
     rest, epochs = np.divmod(labelled, EPOCHS)
     keys, numbers = np.divmod(rest, servers)
     return Keys(keys, numbers, epochs)
@@ -83,7 +83,7 @@ def divided(count: int, weights: npt.ArrayLike, offset: float) -> IntArray:
 
 
 def owned(sample: Sample, owner: Owner, weight: float) -> Sample:
-    """Return the part of a batch that ``owner`` gave, whose share of all weights is ``weight``."""
+    """Return ``owner``'s part of a batch, whose share of all weights is ``weight``."""
     return replace(
         sample,
         keys=owner.labelled(sample.keys),

@@ -27,7 +27,7 @@ MOST_CALLS = 8
 
 @dataclass
 class _Batch:
-    """A batch in the making: what is left to draw, and to pay for, and what has been drawn."""
+    """A batch in the making: the draws and payments that are left, and the drawn parts."""
 
     draws: int
     charge: int
@@ -36,7 +36,7 @@ class _Batch:
 
 @dataclass(frozen=True)
 class _Share:
-    """What a server is asked for."""
+    """A request to one server."""
 
     shard: Shard
     owner: Owner
@@ -47,13 +47,13 @@ class _Share:
 
 
 class ShardedSampler:
-    """Draws of a table that several servers hold, as if it were one.
+    """Draws from a table that several servers hold, as if it were one.
 
-    Every item of theirs is as probable as in one table: a batch is divided in proportion to the
-    servers' weights, which are their numbers of items or sums of priorities. What its draws cost in
-    the table's ratio is divided in proportion to what the servers allow. So a server that has few
-    items, or gets none any more, delays nothing, and the ratio holds for all of them together. A
-    server that does not answer is left out until it does. For several threads.
+    Every item is as probable as in one table: a batch is divided in proportion to the servers'
+    weights, which are their numbers of items or sums of priorities. The price of its draws in the
+    table's ratio is divided in proportion to the servers' allowances. So a server with few items,
+    or without new ones, delays nothing, and the ratio holds for all of them together. A server that
+    does not answer is left out until it does. For several threads.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class ShardedSampler:
         self._waiting = 0
         self._gone = 0
         self._threads = ThreadPoolExecutor(MOST_CALLS * len(urls), "replay sampler")
-        #: What is known of each server.
+        #: The watched state of each server.
         self.shards = [
             Shard(
                 ReplayStub(url, call_timeout_s, shares_memory), table, self._require, self._changed
@@ -108,7 +108,7 @@ class ShardedSampler:
     def sample(self, table: str, count: int, timeout_s: float) -> Sample:
         """Draw ``count`` items; NotReady if that is not possible within ``timeout_s``.
 
-        What was drawn by then is part of the next batch. ConfigurationError, which names server and
+        Items drawn by then are part of the next batch. ConfigurationError, which names server and
         column, for a server that stores other steps.
         """
         self._require_table(table)
@@ -145,7 +145,7 @@ class ShardedSampler:
         self._threads.shutdown()
 
     def _shares(self, batch: _Batch, deadline: float) -> list[_Share]:
-        """Wait until the servers allow what a batch costs; return what each is asked for."""
+        """Wait until the servers allow the price of a batch; return the request to each."""
         with self._changed:
             while (missing := self._missing(batch.charge)) > 0:
                 left = deadline - monotonic()
@@ -159,10 +159,10 @@ class ShardedSampler:
             return self._divided(batch.draws, batch.charge)
 
     def _payments(self, batch: _Batch, missing: float) -> list[_Share]:
-        """Pay what is allowed now, without draws; NotReady if nothing is.
+        """Pay the present allowance, without draws; NotReady if there is none.
 
         A server that is ahead by less than a batch would otherwise take no steps, and wait for
-        draws that never come. Of a queue, whose items are drawn once, they are drawn, too.
+        draws that never come. Items of a queue, which are drawn once, are drawn, too.
         """
         allowed = int(min(batch.charge, sum(shard.allowance for shard in self.shards)))
         if allowed < 1:
@@ -180,17 +180,17 @@ class ShardedSampler:
         return charge - sum(shard.allowance for shard in self.shards)
 
     def _divided(self, draws: int, charge: int) -> list[_Share]:
-        """Return what each server is asked for, which it is not allowed any more from now on.
+        """Return the request to each server, and reduce its allowance by it.
 
-        Of a queue as many items are drawn as are paid for, whatever ``draws`` is.
+        A request to a queue draws as many items as it pays for, whatever ``draws`` is.
         """
         weights = np.array([shard.weight for shard in self.shards])
         allowed = np.array([shard.allowance for shard in self.shards])
         if np.isinf(allowed).any():
             allowed = np.where(np.isinf(allowed), weights, 0)
         to_pay = divided(charge, allowed, 0.0) if charge else np.zeros(len(allowed), np.int64)
-        # Items of a queue are drawn where they are paid for: a batch that was whole would wait for
-        # an allowance which never comes if others had drawn what it has still to pay for.
+        # Items of a queue are drawn when they are paid for: otherwise other samplers could draw
+        # them, and a full batch would wait for an allowance that never comes.
         to_draw = to_pay if self._is_queue else divided(draws, weights, self._random.random())
         shares = [
             _Share(
@@ -205,12 +205,12 @@ class ShardedSampler:
         ]
         for share in shares:
             share.shard.spend(share.charge)
-        if self._waiting:  # what these want was forgotten with it
+        if self._waiting:  # their claims were forgotten with it
             self._changed.notify_all()
         return shares
 
     def _add_to(self, batch: _Batch, shares: Sequence[_Share]) -> None:
-        """Ask for all shares, and take note of what has come."""
+        """Make all requests, and store the answers."""
         for share, part in zip(shares, self._drawn(shares), strict=True):
             if part is not None:
                 batch.draws -= share.draws
@@ -231,7 +231,7 @@ class ShardedSampler:
             with self._changed:
                 share.shard.note_away(error)
             return None
-        except NotReady:  # what was known of it was out of date
+        except NotReady:  # the shard's state was out of date
             with self._changed:
                 share.shard.note_empty()
             return None
@@ -248,7 +248,7 @@ class ShardedSampler:
             return len(keys)
 
     def _require(self, stub: ReplayStub) -> None:
-        """Raise ConfigurationError unless the server stores these steps, in such a table."""
+        """Raise ConfigurationError unless the server stores these steps, in an equal table."""
         schema, kinds = stub.describe()
         wrong = self._spec.schema.differences(schema)
         expected = self._spec.tables[self._table].kind

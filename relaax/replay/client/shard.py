@@ -23,8 +23,8 @@ CLOSE_S = 2.0
 class Shard:
     """Watches a table of a server on a thread of its own.
 
-    What it knows is read, and changed, under ``changed``, which is notified of all that is new.
-    ``require`` is called at each start of the server, and raises for one that serves other items.
+    Its state is read, and changed, under ``changed``, which is notified of all changes. ``require``
+    is called at each start of the server, and raises for a server with other items.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Shard:
         changed: threading.Condition,
     ) -> None:
         self.stub = stub
-        #: What draws are divided by, and how many are allowed; 0 while it does not answer.
+        #: The weight and the allowance of draws; 0 while the server does not answer.
         self.weight = self.allowance = 0.0
         #: Why it gives no more, as far as is known.
         self.reason = ""
@@ -49,7 +49,7 @@ class Shard:
         #: Counts its incarnations.
         self.epoch = 0
         self.is_away = False
-        #: What makes it useless, such as another schema.
+        #: Why it is useless, for example for another schema.
         self.error: ConfigurationError | None = None
         self._table = table
         self._require = require
@@ -104,7 +104,7 @@ class Shard:
             except (BridgeError, NotReady, ValueError) as error:
                 if self._closes:
                     return
-                if isinstance(error, ValueError):  # not that of a closed channel
+                if isinstance(error, ValueError):  # but not if the channel is closed
                     raise
                 with self._changed:
                     self.note_away(error)
@@ -125,7 +125,7 @@ class Shard:
         self._note(state, incarnation)
 
     def _note(self, state: ReplayState, incarnation: int) -> None:
-        """Take note of what the server has answered; wait until it should be asked again."""
+        """Store the server's answer; wait until the next question."""
         with self._changed:
             if incarnation != self.incarnation:
                 self._begin(state, incarnation)
@@ -140,7 +140,7 @@ class Shard:
             self._changed.wait_for(lambda: self._closes or self._wanted > self.allowance, REFRESH_S)
 
     def _begin(self, state: ReplayState, incarnation: int) -> None:
-        """Take note of the server's start, and count what is missing since the one before."""
+        """Note the server's start, and count the steps that were lost by it."""
         if self.incarnation:
             lost = self._missing(state)
             self.lost += lost
@@ -150,12 +150,12 @@ class Shard:
         self.incarnation = incarnation
 
     def _missing(self, state: ReplayState) -> int:
-        """Return how many of the steps that it held are not there after its start.
+        """Return how many steps were lost at the server's start.
 
-        Those are the steps that it has stored since it was saved, and at most all that it held.
-        Two differences say how many these are at least. What it holds differs by fewer where it has
-        evicted others meanwhile: by none where it was full. Actions ever stored do not depend on
-        that, but leave out the steps in which an episode was cut off. The larger one is taken.
+        Those are the steps stored since the last save, and at most all that it held. Two
+        differences are lower bounds: the steps held, which fall by less if others were evicted
+        meanwhile (by none if it was full), and the actions ever stored, which leave out the steps
+        in which an episode was cut off. The larger one is taken.
         """
         actions = self.actions - self._actions_before - state.actions
         return max(0, self.steps - state.steps, min(self.steps, actions))

@@ -26,8 +26,8 @@ FEWEST_BYTES = 128 * 1024
 #: While so many samples are in use, further ones are sent.
 MOST_SEGMENTS = 8
 
-#: A segment is so much larger than the sample that it was made for: those of several servers differ
-#: from one to the next.
+#: A segment is larger than its first sample by this factor: samples of several servers differ from
+#: one to the next.
 HEADROOM = 1.25
 
 #: For the token, and for gaps between arrays.
@@ -45,7 +45,7 @@ class SharedSamples:
         #: By table: how many bytes of a segment an item takes.
         self._item_bytes: dict[str, float] = {}
         self._free: deque[Segment] = deque()
-        #: All that are open; those that are not free belong to a sample, or to a call.
+        #: All open segments; each is free, or belongs to a sample or to a call.
         self._open: set[Segment] = set()
         self._is_closed = False
 
@@ -138,7 +138,7 @@ def _size_of(reply: WithPayload[replay_pb2.Items]) -> int:
 
 
 class _Loan:
-    """What the arrays of a sample refer to."""
+    """The memory that the arrays of a sample refer to."""
 
     def __init__(self, memory: Bytes) -> None:
         self.__array_interface__ = memory.__array_interface__

@@ -22,11 +22,11 @@ IntArray = npt.NDArray[np.int64]
 
 
 class SpreadWriter:
-    """An ``ExperienceSink`` of steps that has a ``ReplayWriter`` for each server, which it owns.
+    """An ``ExperienceSink`` of steps with a ``ReplayWriter`` for each server, which it owns.
 
-    Environment e belongs to server (``first`` + e) modulo their number, and stays there. An episode
-    that begins while that one does not answer goes to the next one that does, and one that goes on
-    while steps are dropped there continues at another server.
+    Environment e belongs to server (``first`` + e) modulo their number, and stays there. If that
+    server does not answer at the begin of an episode, the episode goes to the next server that
+    does. If steps are dropped in the middle of an episode, it continues at another server.
     """
 
     def __init__(self, writers: Sequence[ReplayWriter], first: int = 0) -> None:
@@ -61,7 +61,7 @@ class SpreadWriter:
             self._writers[number].put(part)
 
     def close(self) -> None:
-        """Send what waits, up to a deadline, and end the threads."""
+        """Send waiting steps, up to a deadline, and end the threads."""
         for writer in self._writers:
             writer.finish()
         until = monotonic() + CLOSE_DEADLINE_S
@@ -91,7 +91,7 @@ class SpreadWriter:
                 self._writers[after].interrupt(slot)
 
     def _answering(self, home: int) -> int:
-        """Return ``home``, or the next server that answers; ``home`` if none does."""
+        """Return ``home``, or the next server that answers; ``home`` if all are away."""
         count = len(self._writers)
         order = ((home + offset) % count for offset in range(count))
         return next((number for number in order if not self._writers[number].is_away), home)
@@ -118,10 +118,9 @@ def writer_to(
     on_actions_dropped: Callable[[int], object] = lambda actions: None,
     most_waiting: int = MOST_WAITING,
 ) -> SpreadWriter:
-    """Return what delivers steps to a learner, or to replay servers.
+    """Return a sink that delivers steps to a learner, or to replay servers.
 
-    Steps that are dropped are metrics, and so is how long steps have not been taken. See
-    ``ReplayWriter`` for the others.
+    Dropped steps and waits for the server are metrics. See ``ReplayWriter`` for the others.
     """
     process = f"process {os.getpid()} of {socket.gethostname()}"
     waits = WaitReport(metrics, process)

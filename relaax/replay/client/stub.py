@@ -31,8 +31,8 @@ from relaax.replay.writers import MissingSteps, UnknownWriter
 
 Array = npt.NDArray[Any]
 
-#: How calls end while a server is away, or a connection breaks.
-#: INTERNAL is what a connection that breaks within an answer may come to.
+#: Status codes while a server is away, or a connection breaks; INTERNAL if it breaks within an
+#: answer.
 AWAY = (
     grpc.StatusCode.UNAVAILABLE,
     grpc.StatusCode.DEADLINE_EXCEEDED,
@@ -41,7 +41,7 @@ AWAY = (
 )
 
 
-#: What gRPC itself says of a message that is too large: it does not help to send it again.
+#: gRPC's own words for a message that is too large: sending it again does not help.
 TOO_LARGE = "larger than max"
 
 
@@ -82,7 +82,7 @@ class ReplayStub:
         )
 
     def describe(self) -> tuple[Schema, dict[str, str]]:
-        """Return what a step is there, and what the items of each table are."""
+        """Return the server's schema, and its tables' items."""
         description = self._call(self._describe, replay_pb2.Nothing())
         return schema_of(description.columns), {t.name: t.kind for t in description.tables}
 
@@ -134,7 +134,7 @@ class ReplayStub:
     ) -> int:
         """Give items other priorities; return how many of them are gone.
 
-        All are, in another store than that of ``incarnation``, if given.
+        If ``incarnation`` is given and is not that of the store, all are gone.
         """
         message = priorities_message(table, keys, priorities, incarnation)
         return int(self._call(self._update, message).gone)

@@ -39,10 +39,10 @@ LONGEST_WAIT_S = 0.05
 #: Pause after a call that failed, doubled up to the second one.
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 1.0
 
-#: The log says no more often that steps were dropped.
+#: The log reports dropped steps at this interval.
 SAY_EVERY_S = 10.0
 
-#: How often one who waits for room looks whether to give up.
+#: How often ``put``, while it waits for room, checks whether to give up.
 _LOOK_S = 0.1
 
 #: A writer without steps lets the server hear of it so often, of the time after which it would
@@ -60,19 +60,18 @@ class _OtherTypes(Exception):
 class ReplayWriter:
     """An ``ExperienceSink`` of steps that sends them on a thread of its own.
 
-    At most about ``most_waiting`` steps wait. When there are so many, ``put`` waits for room, until
-    the server has not answered for ``timeout_s``, or ``stops`` returns True; ``on_wait`` is called
-    again and again meanwhile. After that, or at once
-    if it ``drops``, steps are dropped. An environment goes on with its next episode where there is
-    room again; in the middle of one when the queue is half empty, after a ``GAP``, unless only
-    ``whole_episodes`` are of use. On the thread that sends, ``on_dropped`` is called with the
-    number of steps that were dropped since it was called before. ``on_delivered`` is called there
-    with the number of actions that were acknowledged, and ``on_actions_dropped`` where they are
-    dropped: steps but those in which an episode was cut off. ``on_refused`` is called there again
-    and again with the reason why steps are not taken. What waits when this is closed, and is
-    not acknowledged, is counted by neither: it may be stored. ``name`` is the writer's, and no
-    other's; drawn if omitted. Once it has sent steps, the server hears of it however long the next
-    ones take, as long as this process lives.
+    At most about ``most_waiting`` steps wait. Then ``put`` waits for room, until the server has not
+    answered for ``timeout_s``, or ``stops`` returns True; ``on_wait`` is called repeatedly
+    meanwhile. After that, or at once if it ``drops``, steps are dropped. An environment goes on
+    with its next episode as soon as there is room; in the middle of one when the queue is half
+    empty, after a ``GAP``, unless only ``whole_episodes`` are of use. On the sending thread,
+    ``on_dropped`` is called with the number of newly dropped steps, ``on_delivered`` with the
+    number of acknowledged actions, ``on_actions_dropped`` with the number of dropped actions (a
+    step in which an episode was cut off has no action), and ``on_refused``, repeatedly, with the
+    reason why steps are not taken. Steps that wait at ``close`` and are not acknowledged are
+    counted by neither: they may be stored. ``name`` is unique; drawn if omitted. After its first
+    steps the writer keeps in touch with the server, however long the next ones take, as long as
+    this process lives.
     """
 
     def __init__(
@@ -138,7 +137,7 @@ class ReplayWriter:
 
     @property
     def is_away(self) -> bool:
-        """Whether the server does not answer what waits to be sent."""
+        """Whether waiting steps are not answered by the server."""
         return self._away_since is not None
 
     @property
@@ -169,7 +168,7 @@ class ReplayWriter:
         """Do nothing."""
 
     def interrupt(self, slot: int) -> None:
-        """Take note that what comes next of ``slot`` does not follow what has come."""
+        """Note that the next steps of ``slot`` do not follow the previous ones."""
         with self._changed:
             self._grow_skips(slot + 1)
             self._skips[slot] = True
@@ -201,13 +200,13 @@ class ReplayWriter:
             return self._waiting == 0
 
     def finish(self) -> None:
-        """Let the thread send what waits, and end; ``close`` waits for that."""
+        """Let the thread send waiting steps, and end; ``close`` waits for that."""
         with self._changed:
             self._closes = True
             self._changed.notify_all()
 
     def close(self, until: float | None = None) -> None:
-        """Send what waits, up to a deadline, and end the thread; the server forgets the writer.
+        """Send waiting steps, up to a deadline, and end the thread; the server forgets the writer.
 
         The deadline is at ``until``, by time.monotonic(), or in a second.
         """
@@ -221,7 +220,7 @@ class ReplayWriter:
         self._stub.close()
 
     def _wait_for_room(self) -> bool:
-        """Wait until there is room; return False if there is none in time, or this is closed."""
+        """Wait for room; return False if there is no room in time, or this is closed."""
         while self._waiting >= self._most_waiting and self._error is None:
             if self._drops or self._closes or self.gives_up or self._stops():
                 return False
@@ -268,7 +267,7 @@ class ReplayWriter:
         try:
             while (steps := self._take()) is not None:
                 if not self._send(steps):
-                    return  # what would follow must not be stored without these
+                    return  # the steps that follow must not be stored without these
         except Exception as error:  # raised again by the next ``put``
             with self._changed:
                 self._error = error
@@ -283,7 +282,7 @@ class ReplayWriter:
                 self._stub.close_writer(self._name, CLOSE_DEADLINE_S / 2)
 
     def _take(self) -> StepBatch | None:
-        """Wait for enough steps and return them; None when there will be none."""
+        """Wait for enough steps and return them; None at the end."""
         while not self._wait_for_steps():
             self._silent_until = monotonic() + self._silence_s
             # Where that fails, the steps that come next find out why.
@@ -357,7 +356,7 @@ class ReplayWriter:
         self._report_dropped(reason)
 
     def _report_dropped(self, reason: str = "") -> None:
-        """Say how many steps were dropped since the last time, if any were."""
+        """Report the number of newly dropped steps, if there are any."""
         with self._changed:
             dropped, self._reported = self._dropped - self._reported, self._dropped
             unsaid, now = self._dropped - self._said, monotonic()
@@ -402,9 +401,9 @@ class ReplayWriter:
         self._next[slots] = following
 
     def _open(self, schema: Schema) -> Schema:
-        """Open the writer for steps of ``schema``; return what is stored, of other types perhaps.
+        """Open the writer for steps of ``schema``; return the stored one, whose types may differ.
 
-        ConfigurationError for columns that are no such, whatever their types are.
+        ConfigurationError for other columns, whatever their types are.
         """
         try:
             lease_s = self._stub.open(self._name, schema)

@@ -1,4 +1,4 @@
-"""The process that stores experience, or a share of it, where the learner does not do so itself.
+"""The replay server: a process that stores experience, or a share of it, for the learner.
 
 ``main``             the command
 ``replay_port``      the gRPC port of a replay

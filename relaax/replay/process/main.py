@@ -43,10 +43,10 @@ from relaax.telemetry.operators.port import away
 
 _log = logging.getLogger(__name__)
 
-#: Actions since the start: those that were stored, and those that the parameter server has counted.
+#: Actions since the start: stored ones, and those that the parameter server has counted.
 STORED, COUNTED = "stored", "counted"
 
-#: How often writers whose lease is over are looked for, and metrics are stored.
+#: How often expired writers are looked for, and metrics are stored.
 TEND_S = 1.0
 
 
@@ -114,7 +114,7 @@ def serve(arguments: list[str]) -> int:
 def _contents(
     options: ReplayServerOptions, replay: Replay, spec: ReplaySpec, saves: SaveRecord
 ) -> Contents | None:
-    """Restore what was saved, if a place is given; return what saves it again."""
+    """Restore saved contents, if a place is given; return the function that saves them again."""
     directory, s3 = options.checkpoint_dir, options.checkpoint_aws_s3
     store = store_of(
         None if directory is None else directory / options.own_name,
@@ -138,7 +138,7 @@ def _port(options: ReplayServerOptions, replay: Replay) -> ReplayPort:
 
 
 def _new_actions(replay: Replay) -> Callable[[], int]:
-    """Return what counts actions from now on: those that were restored have been counted."""
+    """Return a counter of actions from now on; restored ones have been counted."""
     restored = replay.actions
     return lambda: replay.actions - restored
 
@@ -155,14 +155,14 @@ def _actions(kept: CountsRow) -> Metric:
 def _finish(port: ReplayPort, saving: TasksThread, contents: Contents | None) -> None:
     """Save all that has been acknowledged, when the save that may go on is done."""
     saving.stop()
-    port.close()  # what is acknowledged from now on would not be saved
+    port.close()  # steps acknowledged from now on would not be saved
     saving.close()
     if contents is not None:
         contents.save()
 
 
 def _saving(options: ReplayServerOptions, contents: Contents | None) -> list[Task]:
-    """Return what takes as long as there is much to be copied, encoded and written."""
+    """Run the slow parts of a save: copying, encoding and writing."""
     return [] if contents is None else [Task(options.checkpoint_interval, contents.save_or_warn)]
 
 
@@ -175,7 +175,7 @@ def _tasks(options: ReplayServerOptions, replay: Replay, metrics: ReplayMetrics)
 
 
 def _share(configuration: ReplayServerConfiguration, algorithm: Algorithm) -> ReplaySpec:
-    """Return what this server stores; ConfigurationError for an algorithm without a learner."""
+    """Return the server's replay; ConfigurationError for an algorithm without a learner."""
     section, options = configuration.algorithm, configuration.options
     if not algorithm.has_learner:
         raise ConfigurationError(

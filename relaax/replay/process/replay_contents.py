@@ -1,4 +1,4 @@
-"""Saves what a replay holds, and restores it."""
+"""Saves a replay's contents, and restores them."""
 
 import logging
 
@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 def restored_contents(
     replay: Replay, spec: ReplaySpec, store: BlobStore, saves: SaveRecord | None = None
 ) -> "Contents":
-    """Restore what ``store`` has of a replay, and say so; return what saves it again."""
+    """Restore a replay's contents in ``store``, and print it; return their saver."""
     contents = Contents.of(replay, spec, store, saves)
     if count := contents.restore():
         print(f"restored {count:,} steps from {store.location()}", flush=True)
@@ -53,15 +53,15 @@ class Contents:
     def of(
         cls, replay: Replay, spec: ReplaySpec, store: BlobStore, saves: SaveRecord | None = None
     ) -> "Contents":
-        """Return what saves a replay to ``store``, and restores nothing."""
+        """Return the saver of a replay to ``store``; nothing is restored."""
         return cls(replay, spec, CheckpointSaver(store, keep=1), saves)
 
     def restore(self) -> int:
-        """Restore what was saved last, if any; return how many steps that are.
+        """Restore the last saved contents, if any; return how many steps these are.
 
-        What is damaged is skipped with a warning: its bytes are not those that were written, or no
-        replay has written such. CheckpointMismatch, which names what differs, for the contents of
-        another replay, or another process's checkpoint.
+        Damaged contents are skipped with a warning: their bytes are not the written ones, or no
+        replay can have written them. CheckpointMismatch, which names the differences, for the
+        contents of another replay, or another process's checkpoint.
         """
         checkpoint = self._saver.restore_latest()
         while checkpoint is not None:

@@ -1,4 +1,4 @@
-"""Makes a replay whose memory is there from the beginning, and not hours later."""
+"""Makes a replay whose memory is taken at the start, and not hours later."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ _MIB = 2**20
 #: While a replay is saved there are, beside itself, a copy of it, and the bytes written of that.
 COPIES_OF_A_SAVE = 2
 
-#: A replay in which so many environments have a place says nothing of them.
+#: The number of environments with a place is printed only below this.
 FEW_ENVIRONMENTS = 1000
 
 
@@ -25,10 +25,10 @@ def replay_in_memory(
     is_saved: bool = False,
     available: AvailableMemory | None = None,
 ) -> Replay:
-    """Return an empty replay, all memory of which is this process's; print how much that is.
+    """Return an empty replay, and take all its memory from the system; print the amount.
 
-    ConfigurationError for what ``memory_of_replay`` refuses, and for a replay that no environment
-    has a place in.
+    ConfigurationError as of ``memory_of_replay``, and for a replay without a place for even one
+    environment.
     """
     memory = available or AvailableMemory()
     print(memory_of_replay(spec, is_saved, memory), flush=True)
@@ -45,8 +45,8 @@ def replay_in_memory(
             return ""
         return (
             f"replay_size: {spec.capacity:,} steps of this type take {_mib(needed)} of memory "
-            f"beside those that are taken; {_mib(left)} are available; send what takes less, such "
-            "as images as uint8, lower it, or add memory"
+            f"beside those that are taken; {_mib(left)} are available; send smaller types, "
+            "for example images as uint8, lower it, or add memory"
         )
 
     replay.take_memory(lacks)
@@ -62,10 +62,10 @@ def replay_in_memory(
 def memory_of_replay(
     spec: ReplaySpec, is_saved: bool = False, available: AvailableMemory | None = None
 ) -> str:
-    """Return in words how much memory a replay takes, and how much is available.
+    """Return in words the memory that a replay takes, and the available memory.
 
-    What ``is_saved`` needs ``COPIES_OF_A_SAVE`` beside itself. ConfigurationError where the
-    machine, or a cgroup of the process, has not so much.
+    If it ``is_saved``, a save needs ``COPIES_OF_A_SAVE`` more. ConfigurationError if the machine,
+    or a cgroup of the process, has less.
     """
     left, needed = (available or AvailableMemory()).bytes(), spec.bytes * _times(is_saved)
     copies = ", and their copies while they are saved," if is_saved else ""
@@ -79,7 +79,7 @@ def memory_of_replay(
 
 
 def _of_floats(spec: ReplaySpec, is_saved: bool) -> str:
-    """Return in words what images take that come as floats, where their type is still open."""
+    """Return in words the memory of images of floats, if their type is still open."""
     if not spec.schema.is_open:
         return ""
     columns = spec.schema.columns

@@ -1,4 +1,4 @@
-"""The metrics of a replay, made of what it counts."""
+"""The metrics of a replay, computed from its counts."""
 
 import logging
 import time
@@ -13,21 +13,21 @@ from relaax.telemetry.operators.port import Figures
 
 _log = logging.getLogger(__name__)
 
-#: What a replay takes time for, as its counts name it.
+#: Timed operations of a replay, by the names of its counts.
 _WORK = ("insert", "sample", "serialize")
 
-#: What else is counted, by the same names.
+#: Other counts, by the same names.
 _COUNTS = ("steps twice", "steps lost", "steps dropped", "steps evicted", "writers")
 
-#: Those of all environments; their own ones are many, and come and go.
+#: Counts over all environments; single environments are many, and come and go.
 SHARES = (f"{SHARE}least", f"{SHARE}mean")
 
-#: Less time than this between two looks tells nothing about rates.
+#: Rates are not computed over a shorter time.
 _SHORTEST_S = 0.5
 
 
 def replay_figures(stats: Callable[[], Mapping[str, float]]) -> Figures:
-    """Return what reads the figures of a replay whose counts ``stats`` returns."""
+    """Return the reader of a replay's figures; ``stats`` returns its counts."""
     return partial(_read, stats)
 
 
@@ -71,12 +71,11 @@ def _read(stats: Callable[[], Mapping[str, float]]) -> Iterable[Metric]:
 
 
 class ReplayMetrics:
-    """Compares what ``stats`` returns, counts since the replay was made, with the time before.
+    """Compares the counts that ``stats`` returns with the previous ones.
 
-    Rates and loads are made of the differences, by this process's own clock that never runs
-    backwards: no two machines' clocks are compared. A count that has become smaller is of a replay
-    that has started again; then nothing is stored about the time before. ``group`` is put before
-    all names.
+    Rates and loads are made of the differences, by this process's own monotonic clock: the clocks
+    of two machines are never compared. A smaller count than before shows that the replay has
+    started again; nothing is stored for that interval. ``group`` is put before all names.
     """
 
     def __init__(
@@ -94,7 +93,7 @@ class ReplayMetrics:
         self._newest: dict[str, float] = {}
 
     def store(self) -> None:
-        """Store what has happened since the call before; to be called about once a second."""
+        """Store the metrics since the last call; to be called about once a second."""
         seconds = self._clock() - self._seen_at
         if seconds < _SHORTEST_S:
             return
@@ -110,7 +109,7 @@ class ReplayMetrics:
         self._newest = values
 
     def figures(self) -> list[Figure]:
-        """Return what a live line says: what there is, and the rates of the last second."""
+        """Return the figures of a live line: sizes, and the rates of the last second."""
         figures = [Figure(self._seen["steps"], "steps stored", of=self._seen["capacity"])]
         for name, what in (("steps in per second", "steps/s"), ("items out per second", "items/s")):
             if name in self._newest:
@@ -119,7 +118,7 @@ class ReplayMetrics:
 
 
 class _Counts:
-    """What a replay has counted at a moment."""
+    """The counts of a replay at a moment."""
 
     def __init__(self, stats: Mapping[str, float]) -> None:
         self._stats = stats
@@ -134,7 +133,7 @@ class _Counts:
         return self["steps stored"] >= before["steps stored"] and self.drawn >= before.drawn
 
     def totals(self) -> dict[str, float]:
-        """Return what there is, and what there was since the beginning."""
+        """Return sizes, and totals since the beginning."""
         stored, capacity = self["steps stored"], self["capacity"]
         values = {
             "steps": self["steps"],
@@ -151,7 +150,7 @@ class _Counts:
         return values
 
     def since(self, before: "_Counts", seconds: float) -> dict[str, float]:
-        """Return what happened in so many seconds, since ``before``."""
+        """Return rates over so many seconds, since ``before``."""
         stored = self["steps stored"] - before["steps stored"]
         drawn = self.drawn - before.drawn
         values = {

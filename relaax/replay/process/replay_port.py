@@ -7,7 +7,7 @@ from relaax.replay.client.writer import MOST_STEPS_AT_ONCE
 from relaax.replay.replay import Replay
 from relaax.replay.service import ReplayServicer, method_handlers
 
-#: Threads that answer writers and samplers. A writer whose steps do not fit yet holds one.
+#: Threads that answer writers and samplers. A writer that waits for room holds one.
 THREADS = 32
 
 #: How long steps are still taken, and dropped, when learning has ended: workers end meanwhile.

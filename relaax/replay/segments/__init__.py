@@ -2,5 +2,5 @@
 
 ``segment``          the client's memory, and its name
 ``room``             arrays one behind another in it
-``mapped_segments``  the server's end: opens what clients name, and forgets what they have given up
+``mapped_segments``  the server's end: opens the segments of clients, and forgets closed ones
 """

@@ -28,7 +28,7 @@ MOST_SEGMENTS = 256
 
 
 def placed_message(sample: Sample, room: Room) -> WithPayload[replay_pb2.Items]:
-    """Return a sample as a message that says where its arrays lie; with them if they do not fit."""
+    """Return a sample as a message with the places of its arrays; with them if they do not fit."""
     try:
         places = [room.place_of(array) for array in arrays_of(sample)]
     except NoRoom:
@@ -51,7 +51,7 @@ class _Mapped:
 
 
 class MappedSegments:
-    """Segments that clients named, mapped when they are first named.
+    """Segments of clients, mapped at their first use.
 
     A segment whose client has closed it, or has ended, is forgotten within ``CHECK_S``: its memory
     is the system's again then. A thread looks after that while there are segments.

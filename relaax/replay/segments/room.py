@@ -10,7 +10,7 @@ from relaax.replay.segments.segment import TOKEN_BYTES, Bytes
 
 Array = npt.NDArray[Any]
 
-#: Arrays begin at multiples of it: TensorFlow need not copy those that do.
+#: Arrays begin at multiples of it: TensorFlow need not copy them.
 ALIGNMENT = 64
 
 

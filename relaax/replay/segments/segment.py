@@ -19,11 +19,11 @@ Bytes = npt.NDArray[np.uint8]
 #: How the file is called in /proc; no other file is opened for a client.
 FILE_NAME = "relaax-replay"
 
-#: A segment begins with a token that its client drew, and that a server compares with the one that
-#: it is told. Arrays begin behind it.
+#: A segment begins with a token that its client drew, and that a server compares with the token of
+#: the request. Arrays begin behind it.
 TOKEN_BYTES = 16
 
-#: Whether this system has such memory, and shows a process' files in /proc.
+#: Whether this system has memfd, and shows a process's files in /proc.
 IS_POSSIBLE = hasattr(os, "memfd_create") and os.path.isdir("/proc/self/fd")
 
 

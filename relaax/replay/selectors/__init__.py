@@ -1,6 +1,6 @@
-"""Which of a table's items are drawn.
+"""The choice of a table's items for a draw.
 
-``selector``     what every selector does
+``selector``     the interface of selectors
 ``uniform``      every item as probable as every other
 ``prioritized``  in proportion to a power of their priorities
 ``queue``        each once, the oldest or the newest first

@@ -63,7 +63,7 @@ class Prioritized:
 
     @property
     def least_probability(self) -> float:
-        """That of the item that is drawn most seldom."""
+        """The largest weight: of the item that is drawn most seldom."""
         return self._tree.least / self._tree.total
 
     def update(self, rows: IntArray, priorities: FloatArray) -> int:

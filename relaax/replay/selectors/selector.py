@@ -1,4 +1,4 @@
-"""What every selector does."""
+"""The interface of selectors."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Selector(Protocol):
 
     @property
     def weight(self) -> float:
-        """What draws from several tables are divided by: the sum of the items' own weights."""
+        """The weight of this table among several: the sum of the items' own weights."""
 
     @property
     def most(self) -> float:
@@ -41,7 +41,7 @@ class Selector(Protocol):
         """Take up ``rows`` int64 [N], which are not known yet, in this order."""
 
     def remove(self, rows: IntArray) -> None:
-        """Forget ``rows`` int64 [N]; those that are not known are left out."""
+        """Forget ``rows`` int64 [N]; unknown ones are ignored."""
 
     def draw(self, count: int) -> Drawn:
         """Draw ``count`` items; there must be as many, where they are drawn once.
@@ -50,7 +50,7 @@ class Selector(Protocol):
         """
 
     def contents(self) -> dict[str, npt.NDArray[Any]]:
-        """Return what another selector of this kind needs to go on, by name."""
+        """Return the state that another selector of this kind needs to go on, by name."""
 
     def restore(self, contents: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go on from what ``contents`` has returned; there must be no item yet."""
+        """Go on from the state of ``contents``; there must be no item yet."""

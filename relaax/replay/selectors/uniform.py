@@ -41,7 +41,7 @@ class DenseRows:
         self._count += len(rows)
 
     def present(self, rows: IntArray) -> IntArray:
-        """Return those of ``rows`` that are in the set."""
+        """Return the ``rows`` that are in the set."""
         known: IntArray = rows[self._places[rows] != ABSENT]
         return known
 
